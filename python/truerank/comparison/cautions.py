@@ -17,6 +17,9 @@ LARGE_SHARE = 0.05  # of the tasks in one unit
 
 Notes = tuple[str, ...]
 
+_ROUGH = 0.05  # a relative error of a p-value from which on a note states it
+_COARSE = 1e-3  # a smallest p-value from which on a note states it
+
 
 def few_units(units: int, by: str, consequence: str = "", *, fewer_than: int = FEW_UNITS) -> Notes:
     """Say that there are few units, and what follows from it.
@@ -171,6 +174,67 @@ def count_kinds(found: Sequence[Notes], thing: str) -> list[str]:
     kinds = Counter(kind for notes in found for kind in {x.partition(":")[0] for x in notes})
     of_all = f"of {format_count(len(found), thing)}"
     return [f"{kind} in {number:,} {of_all}" for kind, number in sorted(kinds.items())]
+
+
+def dependent_tasks(tasks: int, units: int, largest: int, unit: str, units_name: str) -> Notes:
+    """Say that a model of independent tasks was used although units have several tasks.
+
+    Examples
+    --------
+    >>> dependent_tasks(100, 60, 9, "query", "queries")
+    ('clusters: 100 tasks in 60 queries, the largest with 9; the chance model takes tasks for independent',)
+    >>> dependent_tasks(100, 100, 1, "query", "queries")
+    ()
+    """  # noqa: E501
+    if largest < 2:
+        return ()
+    held = f"{format_count(tasks, 'task')} in {format_count(units, unit, units_name)}"
+    model = "the chance model takes tasks for independent"
+    return (f"clusters: {held}, the largest with {largest:,}; {model}",)
+
+
+def few_outcomes(least: float, tasks: int) -> Notes:
+    """Say that no value has a small p-value, as there are few outcomes.
+
+    Examples
+    --------
+    >>> few_outcomes(0.04, 2)
+    ('few outcomes: 2 tasks; no value has a p-value below 0.04',)
+    >>> few_outcomes(1e-6, 6)
+    ()
+    """
+    if not least > _COARSE:
+        return ()
+    return (
+        f"few outcomes: {format_count(tasks, 'task')}; no value has a p-value below {least:.3g}",
+    )
+
+
+def normal_approximation(what: str) -> Notes:
+    """Say that a p-value is that of a normal law.
+
+    Examples
+    --------
+    >>> normal_approximation("no other method gave a number")
+    ('normal approximation: no other method gave a number',)
+    """
+    return (f"normal approximation: {what}",)
+
+
+def rough_p(error: float) -> Notes:
+    """Say that a p-value has a large error.
+
+    Examples
+    --------
+    >>> rough_p(0.12)
+    ('rough p-value: its relative error may be 12 %',)
+    >>> rough_p(1e-6)
+    ()
+    """
+    if not error > _ROUGH:
+        return ()
+    size = percent(error) if error < 1 else f"a factor of {1 + error:.2g}"
+    return (f"rough p-value: its relative error may be {size}",)
 
 
 def _joined(note: str, consequence: str) -> str:

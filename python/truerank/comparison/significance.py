@@ -1,42 +1,43 @@
-"""P-values of a metric: how likely random ranking is to be at least as good."""
+"""P-values of a metric: how likely random ranking is to be at least as good, or as bad."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import integer_at_least
+from ..inputs.checks import choice, integer_at_least
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
 from ..metrics.averages import values_per_task, weighted_mean
-from ..metrics.chance_model.few_outcomes import counted_tail
-from ..metrics.chance_model.median_tails import hits_at_least, median_at_most
-from ..metrics.chance_model.rank_sums import lattice_tail, sum_at_most
-from ..metrics.chance_model.saddlepoints import Cumulants, bracketed_tail, log_normal_tail
-from ..metrics.chance_model.task_groups import Law, Tail, Tasks, compress, significant_weights
+from ..metrics.chance_model.saddlepoints import log_normal_tail
+from ..metrics.chance_model.tails import best_tail, chance_tail, greatest_base, law_of, spelled_p
+from ..metrics.chance_model.task_groups import Tail, Tasks, compress, significant_weights
 from ..metrics.keys import Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
 from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
+from ..ranks.grouping import group_codes
+from .cautions import Notes, dependent_tasks, few_outcomes, normal_approximation, rough_p
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 __all__ = ["PValue", "pvalue"]
 
-_INVERT_ABOVE = 1e-4  # an inversion is tried where the error of the saddle point is larger
-_BOUND_ABOVE = 1e-2  # bounds are tried where the inversion fails and the error is larger
-_SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
-# Up to so many candidates every 1 / r is a multiple of a number that is not tiny.
-_MAX_RECIPROCAL_SIZE = 16
+_FEW_TASKS = 16  # up to so many the p-value of the best value is computed, too
+ALTERNATIVES = ("better", "worse", "two-sided")
 
 
 @public("truerank.comparison")
 class PValue(NamedTuple):
-    """The probability under chance of a value that is at least as good.
+    """The probability under chance of a value that is at least as good, or as bad.
+
+    `str` gives one line, and one for each note.
 
     Attributes
     ----------
@@ -52,13 +53,21 @@ class PValue(NamedTuple):
         (value - expectation) / standard deviation under chance, with the sign of the formula; nan
         where it is undefined.
     error : float
-        The relative error of p: rounding where it is exact, an estimate from the next term and the
-        largest steps of the law for a saddle point, nan for a normal approximation.
+        The relative error of p: rounding where it is exact, half of the distance between bounds, an
+        estimate from the next term and the largest steps of the law for a saddle point, nan for a
+        normal approximation.
+    alternative : str
+        "better", "worse" or "two-sided".
+    notes : tuple of str
+        What p leaves out: tasks that share queries, few outcomes, a large error, a normal
+        approximation.
 
     Examples
     --------
     >>> float(PValue(0.25, -0.602, "exact", 1.0, 0.0))
     0.25
+    >>> print(PValue(0.0, -8000.25, "saddlepoint", -70.0, 1e-4, "two-sided"))
+    two-sided log10 p = -8000.25 (saddlepoint, to 0.01 %)
     """
 
     p: float
@@ -66,14 +75,41 @@ class PValue(NamedTuple):
     method: str
     z: float
     error: float
+    alternative: str = "better"
+    notes: tuple[str, ...] = ()
 
     def __float__(self) -> float:
         return self.p
 
+    def __str__(self) -> str:
+        side = "" if self.alternative == "better" else f"{self.alternative} "
+        if self.method == "none":
+            return "\n".join([f"{side}p = nan (no tasks)", *self.notes])
+        shown = spelled_p(self.log10_p)
+        if self.method == "bounds" and self.error > 0.5:  # the lower bound says little
+            most = min(self.log10_p + math.log10(1 + self.error), 0.0)
+            shown = spelled_p(most).replace("=", "<=")
+        how = self.method
+        if 1e-9 < self.error <= 0.5:
+            how += f", to {100 * self.error:.2g} %"
+        return "\n".join([f"{side}{shown} ({how})", *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name.
+
+        Examples
+        --------
+        >>> PValue(0.25, -0.602, "exact", 1.0, 0.0).to_dict()["alternative"]
+        'better'
+        """
+        return {**self._asdict(), "notes": list(self.notes)}
+
 
 @public("truerank")
-def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
-    """Compute the probability that random ranking is at least as good.
+def pvalue(
+    ranks: Ranks, metric: str = "mrr", *, alternative: str = "better", seed: int = 0
+) -> PValue:
+    """Compute the probability that random ranking is at least as good, or as bad.
 
     Under chance each rank is uniform on 1..N, and tasks are independent. A small p says that the
     metric's value is better than random ranking explains. It does not say how much better, and it
@@ -86,6 +122,11 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     metric : str
         A key `[side.][kind.]metric[@k][:p]`. An adjusted metric has the p-value of the metric
         itself, since it is a monotone function of it.
+    alternative : {"better", "worse", "two-sided"}
+        Whether p is the probability of a value that is at least as good as the observed one, of one
+        that is at least as bad, or twice the smaller of the two, at most 1, as in
+        `scipy.stats.permutation_test`. Values that equal the observed one count on both sides. What
+        is better depends on the metric: a small mr, a large mrr.
     seed : int
         The seed of the kind "random".
 
@@ -101,7 +142,9 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
         worse (std, variance, mad, count), and for those without a chance model: the median where
         weights differ, power means of an order that `chance` does not take.
     TypeError
-        If `ranks` is something else.
+        If `ranks` is something else, or the alternative is not a str.
+    ValueError
+        For an unknown alternative.
 
     Notes
     -----
@@ -112,38 +155,47 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
     - median, imedian, and power means of order inf and -inf;
     - one task, and tasks that can be divided into two halves with at most 262,144 outcomes each,
       which are counted: 4 tasks of 500 candidates, or 36 tasks of hits@k with any candidates and
-      weights;
+      weights. Only outcomes that may be as good count, so that all ranks near 1 are exact among any
+      number of candidates;
     - mr and hits@k with weights that are multiples of one another, mrr of up to 16 candidates, and
       power means of small whole order, where their sum takes no more than 2 million values.
 
-    For mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with other weights, p
-    comes from the saddle point approximation of Lugannani and Rice (1980) to the law of the mean of
-    f(r), which holds far out in the tail, too. Its error is an estimate. Where the error is above
-    1e-4 and the characteristic function falls off fast enough, that function is inverted to about
-    1e-8. Where it does not, as for few tasks with many candidates, and the error is above 1e-2, the
-    law is summed on a grid that bounds p from both sides. If none of these is finite, p is the
-    normal approximation of z.
+    For mrr and hmr, gmr and igmr, the other power means, and mr and hits@k with other weights, the
+    law of up to 64 tasks is summed on a grid, which bounds p from both sides. Where the bounds are
+    more than 2 % apart, and for more tasks, p comes from the saddle point approximation of
+    Lugannani and Rice (1980) to the law of the mean of f(r), which holds far out in the tail, too.
+    Its error is an estimate. Where that is above 1e-4 and the characteristic function falls off
+    fast enough, the function is inverted to about 1e-8. Where it does not, and the error is above
+    1e-2, up to 2,048 tasks have bounds. If none of these is finite, p is the normal approximation
+    of z.
 
-    The methods that are not exact take the law for continuous: where many outcomes have the
-    observed value, half of their probability is missing.
+    Saddle points and inversions take the law for continuous: where many outcomes have the observed
+    value, half of their probability is missing. The worse ones of the median of an even number of
+    tasks with unlike N have bounds, too, where p is below 1e-9.
 
     The model has no ties, and p is that of the observed value, however it came about. A scorer that
     ties all candidates has a realistic rank in the middle every time. For hits@k with a large k and
     for power means of high order, chance hardly ever does that well; look at the pessimistic kind
-    then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up.
+    then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up
+    on the better side and down on the worse one.
 
-    The model takes tasks for independent, which the tasks of one query are not.
+    The model takes tasks for independent, which the tasks of one query are not. A note says so
+    where queries have several tasks.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> found = pvalue(tr.Ranks([0, 0, 3], [1, 1, 1], [3, 4, 5]), "hits@1")
+    >>> ranks = tr.Ranks([0, 0, 3], [1, 1, 1], [3, 4, 5])
+    >>> found = pvalue(ranks, "hits@1")
     >>> round(found.p, 12), found.method  # two of three first places
     (0.166666666667, 'exact')
-    >>> round(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr").log10_p)
-    -8000
+    >>> round(pvalue(ranks, "hits@1", alternative="worse").p, 12)
+    0.983333333333
+    >>> print(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr"))
+    log10 p = -8000 (exact)
     """
     seed = integer_at_least("seed", seed)
+    alternative = choice("alternative", alternative, ALTERNATIVES)
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     key = parse(metric)
@@ -153,11 +205,15 @@ def pvalue(ranks: Ranks, metric: str = "mrr", *, seed: int = 0) -> PValue:
         raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
     sides = sides_of(ranks)
     sides.check(key.side, metric)
-    sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))
-    return pvalue_of_sample(key, sample, ranks._memo)
+    mask = sides.mask(key.side)
+    sample = take(sample_of(ranks, key.kind, seed), mask)
+    found = pvalue_of_sample(key, sample, ranks._memo, alternative)
+    return found._replace(notes=(*found.notes, *_shared_queries(ranks, mask)))
 
 
-def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
+def pvalue_of_sample(
+    key: Key, sample: Sample, memo: dict[Any, Any], alternative: str = "better"
+) -> PValue:
     """Compute the p-value of a metric for the sample of its side and kind.
 
     `memo` is the memo of the Ranks.
@@ -168,26 +224,55 @@ def pvalue_of_sample(key: Key, sample: Sample, memo: dict[Any, Any]) -> PValue:
     >>> round(pvalue_of_sample(parse("mr"), sample, {}).p, 12)
     0.333333333333
     """
-    base, power = _deciding_law(key)
-    if base not in _LAWS:
-        raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no p-value")
     if sample.weights is not None:  # tasks that the model leaves out are not observed either
         sample = take(sample, significant_weights(sample.weights, len(sample.weights)) > 0)
     tasks = compress(sample.candidates, sample.weights)
     if not tasks.count:
-        return PValue(math.nan, math.nan, "none", math.nan, math.nan)
+        return PValue(math.nan, math.nan, "none", math.nan, math.nan, alternative)
     z = _z_score(key, sample, memo)
+    sides = [False, True] if alternative == "two-sided" else [alternative == "worse"]
+    tails = [_tail(key, sample, tasks, z, worse) for worse in sides]
+    log, method, error = min(tails)
+    if len(tails) == 2:
+        log = min(log + math.log(2), 0.0)
+    notes = rough_p(error) + _discreteness(key, tasks, alternative)
+    if method == "normal":
+        notes += normal_approximation("no other method gave a number")
+    return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error, alternative, notes)
+
+
+def _shared_queries(ranks: Ranks, mask: npt.NDArray[np.bool_] | None) -> Notes:
+    """Say where tasks share queries."""
+    if ranks.queries is None or not len(ranks):
+        return ()
+    codes = group_codes(ranks, "queries")[0]
+    numbers = np.bincount(codes if mask is None else codes[mask])
+    units, largest = int(np.count_nonzero(numbers)), int(numbers.max(initial=0))
+    return dependent_tasks(int(numbers.sum()), units, largest, "query", "queries")
+
+
+def _discreteness(key: Key, tasks: Tasks, alternative: str) -> Notes:
+    """Say where even the best value would have a p-value that is not small."""
+    if tasks.count > _FEW_TASKS or alternative == "worse" or tasks.sizes[-1] == 1:
+        return ()
+    best = best_tail(*law_of(key.metric, key.parameter), tasks)
+    factor = 2 if alternative == "two-sided" else 1
+    return few_outcomes(min(factor * math.exp(best.log), 1.0), tasks.count)
+
+
+def _tail(key: Key, sample: Sample, tasks: Tasks, z: float, worse: bool) -> Tail:
+    """The tail of the chance law on one side of the observed value."""
     if tasks.sizes[-1] == 1:
-        return PValue(1.0, 0.0, "exact", z, 0.0)
-    if tasks.count == 1 and base in _RANK_OF_ONE_TASK:
-        found = _single_task_tail(tasks, base, power, sample)
-    else:
-        found = _LAWS[base](tasks, power, sample)
-    log, method, error = found
-    if not math.isfinite(log):
-        better = z if METRICS[key.metric].increasing else -z
-        log, method, error = log_normal_tail(better), "normal", math.nan
-    return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error)
+        return Tail(0.0, "exact", 0.0)
+    name, power = law_of(key.metric, key.parameter)
+    observed = _observed(name, power, sample, tasks)
+    tail = chance_tail(name, tasks, power, observed, worse=worse)
+    if tail is None:
+        raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no p-value")
+    if math.isfinite(tail.log):
+        return tail
+    better = z if METRICS[key.metric].increasing else -z
+    return Tail(log_normal_tail(-better if worse else better), "normal", math.nan)
 
 
 def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
@@ -198,132 +283,23 @@ def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
     return (metric_value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
 
 
-def _deciding_law(key: Key) -> tuple[str, float]:
-    """The name and parameter of the law of a metric; monotone functions share one law."""
-    name = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}.get(
-        key.metric, key.metric
-    )
-    if name == "power_mean" and key.parameter in _POWER_LAWS:
-        return _POWER_LAWS[key.parameter], 0
-    return name, key.parameter
-
-
-_POWER_LAWS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
-
-
-def _average(name: str, sample: Sample, parameter: float = 0) -> float:
-    """The mean of f over the tasks, with their weights."""
+def _observed(name: str, power: float, sample: Sample, tasks: Tasks) -> float:
+    """The mean of f over the tasks, with their weights, as `chance_tail` takes it."""
+    if name in _EXTREMES:
+        return metric_value(METRICS["power_mean"], sample, _EXTREMES[name])
+    if name == "median":
+        return metric_value(METRICS["median"], sample)
     metric = METRICS[name]
-    return metric.mean(metric.transform, sample, parameter)
+    if name == "power_mean":
+        most = greatest_base(tasks, power)  # so that nothing overflows
+        if sample.tied is None:
+            return weighted_mean((sample.ranks / most) ** power, sample.weights)
+        each = mean_power(sample.ranks, sample.tied, power, most)
+        return weighted_mean(each, sample.weights)
+    if tasks.equal and sample.weights is None:
+        values = values_per_task(metric.transform, sample, power)
+        return math.fsum(values.tolist()) / tasks.count
+    return metric.mean(metric.transform, sample, power)
 
 
-def _total(name: str, sample: Sample, parameter: float = 0) -> float:
-    """The sum of f over the tasks."""
-    return math.fsum(values_per_task(METRICS[name].transform, sample, parameter).tolist())
-
-
-def _single_task_tail(tasks: Tasks, base: str, power: float, sample: Sample) -> Tail:
-    """The share of the ranks of a single task that are at least as good."""
-    rank = metric_value(METRICS[_RANK_OF_ONE_TASK[base]], sample, power)
-    size = int(tasks.sizes[0])
-    share = min(max(math.floor(rank * (1 + 1e-12)), 1), size) / size
-    return Tail(math.log(share), "exact", 1e-15)
-
-
-def _hits_tail(tasks: Tasks, k: float, sample: Sample) -> Tail:
-    k = min(k, 2**63)  # no rank is beyond 2**63
-    if tasks.equal:
-        return hits_at_least(tasks, k, math.ceil(_total("hits", sample, k) - 1e-9))
-    law = Law(lambda r: (r <= k).astype(float), cutoff=k, whole=lambda r: (r <= k).astype(int))
-    return _upper_tail(tasks, law, _average("hits", sample, k))
-
-
-def _rank_sum_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    if tasks.equal:
-        return sum_at_most(tasks, math.floor(_total("mr", sample)))
-    return _upper_tail(tasks, Law(lambda r: -r, whole=lambda r: -r), -_average("mr", sample))
-
-
-def _reciprocals_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    law = Law(lambda r: 1 / r)
-    if tasks.sizes[-1] <= _MAX_RECIPROCAL_SIZE:
-        common = math.lcm(*range(1, int(tasks.sizes[-1]) + 1))
-        law = law._replace(whole=lambda r: common // r, scale=float(common))
-    return _upper_tail(tasks, law, _average("mrr", sample))
-
-
-def _logs_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return _upper_tail(tasks, Law(lambda r: -np.log(r)), -_average("gmr", sample))
-
-
-def _powers_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    most = 1 if power < 0 else int(tasks.sizes[-1])  # scaled, so that nothing overflows
-    sign = 1.0 if power < 0 else -1.0
-    law = Law(lambda r: sign * (r / most) ** power)
-    if sample.tied is None:
-        observed = weighted_mean(law.f(sample.ranks), sample.weights)
-    else:
-        each = mean_power(sample.ranks, sample.tied, power, float(most))
-        observed = sign * weighted_mean(each, sample.weights)
-    if power > 0 and power == int(power) and power * math.log2(most) < 40:
-        p = int(power)
-        law = law._replace(whole=lambda r: -(r**p), scale=float(most**p))
-    return _upper_tail(tasks, law, observed)
-
-
-def _greatest_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    share = np.minimum(_extreme_rank(sample, math.inf) / tasks.sizes, 1.0)
-    return Tail(float((np.log(share) * tasks.multiplicities).sum()), "exact", 1e-14)
-
-
-def _least_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    share = np.minimum(_extreme_rank(sample, -math.inf) / tasks.sizes, 1.0)
-    if (share == 1).any():
-        return Tail(0.0, "exact", 0.0)
-    none = float((np.log1p(-share) * tasks.multiplicities).sum())
-    return Tail(math.log(-math.expm1(none)), "exact", 1e-14)
-
-
-def _extreme_rank(sample: Sample, power: float) -> float:
-    return max(math.floor(metric_value(METRICS["power_mean"], sample, power)), 1)
-
-
-def _median_tail(tasks: Tasks, power: float, sample: Sample) -> Tail:
-    return median_at_most(tasks, math.floor(2 * metric_value(METRICS["median"], sample) + 1e-9))
-
-
-_LAWS: dict[str, Callable[[Tasks, float, Sample], Tail]] = {
-    "hits": _hits_tail,
-    "mr": _rank_sum_tail,
-    "mrr": _reciprocals_tail,
-    "gmr": _logs_tail,
-    "power_mean": _powers_tail,
-    "greatest": _greatest_tail,
-    "least": _least_tail,
-    "median": _median_tail,
-}
-
-
-# For a single task these laws are monotone in its rank, which is the value of the metric named.
-_RANK_OF_ONE_TASK = {
-    "mr": "mr",
-    "mrr": "hmr",
-    "gmr": "gmr",
-    "power_mean": "power_mean",
-}
-
-
-def _upper_tail(tasks: Tasks, law: Law, observed: float) -> Tail:
-    """P(sum of w f(r) >= observed), by the first method that applies."""
-    for exact in (counted_tail, lattice_tail):
-        if (tail := exact(tasks, law, observed)) is not None:
-            return tail
-    smooth = Cumulants(tasks, law.f, law.cutoff)
-    log, error = smooth.log_tail(observed)
-    if error > _INVERT_ABOVE and (better := smooth.invert_tail(observed)) and better[1] < error:
-        return Tail(better[0], "inversion", better[1])
-    if error > _BOUND_ABOVE:
-        between = bracketed_tail(tasks, law.f, observed - _SLACK * abs(observed))
-        if between is not None and between[1] < error:
-            return Tail(between[0], "bounds", between[1])
-    return Tail(log, "saddlepoint" if error else "exact", error)
+_EXTREMES = {"greatest": math.inf, "least": -math.inf}

@@ -14,12 +14,13 @@ import numpy as np
 from .task_groups import Law, Tail, Tasks
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import FloatArray
+    from ...inputs.arrays import FloatArray, IntArray
 
 _LISTED = math.log(1 << 18)  # log of the most outcomes of one half of the tasks
 _STEPS = math.log(1 << 22)  # log of the most outcomes times values of tasks that are alike
 _ALIKE = 4096  # the most tasks that are alike; log factorials of more lose digits
 _ROW = 512  # outcomes that are added up one after the other
+_ROOM = 1e-9  # relatively; so much more than rounding that nothing that suffices is left out
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -30,13 +31,15 @@ class _Alike(NamedTuple):
     size: int
     weight: float
     tasks: int
+    values: int  # that may suffice, the greatest ones
 
 
 def counted_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
     """P(sum of w f(r) >= observed); None where there are too many outcomes.
 
     The outcomes of one half of the tasks are sorted. For each outcome of the other half, those that
-    suffice are at the end. So 2 * 262,144 outcomes are listed in place of 262,144**2.
+    suffice are at the end. So 2 * 262,144 outcomes are listed in place of 262,144**2. Values of a
+    task that are too small even beside the greatest values of all others are left out.
 
     Parameters
     ----------
@@ -53,7 +56,7 @@ def counted_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
     >>> round(math.exp(tail.log) * 1e11, 9)  # one hit of either
     1.1
     """
-    halves = _halves(tasks, law)
+    halves = _halves(tasks, law, observed)
     if halves is None:
         return None
     (one, log_one), (two, log_two) = (_all_sums(half, law) for half in halves)
@@ -70,13 +73,15 @@ def counted_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
     return Tail(min(log, 0.0), "exact", 1e-14 + 4 * _EPS * largest)
 
 
-def _halves(tasks: Tasks, law: Law) -> tuple[list[_Alike], list[_Alike]] | None:
+def _halves(tasks: Tasks, law: Law, observed: float) -> tuple[list[_Alike], list[_Alike]] | None:
     """Divide the tasks into halves of few outcomes; None where there are too many."""
     waiting, left = [], 2 * _LISTED
-    for size, weight, count in zip(
-        *(part.tolist() for part in (tasks.sizes, tasks.weights, tasks.multiplicities)), strict=True
+    needed = _needed_values(tasks, law, observed)
+    for size, weight, count, values in zip(
+        *(part.tolist() for part in (tasks.sizes, tasks.weights, tasks.multiplicities, needed)),
+        strict=True,
     ):
-        waiting.append(_Alike(_log_outcomes(law.values(size), count), size, weight, count))
+        waiting.append(_Alike(_log_outcomes(values, count), size, weight, count, values))
         left -= waiting[-1].log
         if left < 0:
             return None
@@ -85,7 +90,7 @@ def _halves(tasks: Tasks, law: Law) -> tuple[list[_Alike], list[_Alike]] | None:
     room = [_LISTED, _LISTED]
     while waiting:
         alike = waiting.pop()
-        values, into = law.values(alike.size), int(room[1] > room[0])
+        values, into = alike.values, int(room[1] > room[0])
         long = alike.tasks > 1 and alike.log + math.log(values) > _STEPS
         if not long and alike.tasks <= _ALIKE and alike.log <= room[into] + 1e-9:
             halves[into].append(alike)
@@ -98,6 +103,25 @@ def _halves(tasks: Tasks, law: Law) -> tuple[list[_Alike], list[_Alike]] | None:
         else:
             return None
     return halves
+
+
+def _needed_values(tasks: Tasks, law: Law, observed: float) -> IntArray:
+    """How many values of each task may suffice, with the greatest values of all others."""
+    if law.cutoff is not None:
+        return np.array([law.values(size) for size in tasks.sizes.tolist()])
+    first, last = law.f(np.ones(len(tasks.sizes))), law.f(tasks.sizes.astype(np.float64))
+    most = np.maximum(first, last)
+    shares = tasks.weights * tasks.multiplicities
+    room = (
+        float(shares @ most) - observed + _ROOM * float(shares @ np.maximum(abs(first), abs(last)))
+    )
+    low, high = np.ones(len(first), dtype=np.int64), tasks.sizes
+    for _ in range(int(high.max()).bit_length()):
+        middle = high - (high - low) // 2
+        rank = np.where(first >= last, middle, tasks.sizes - (middle - 1)).astype(np.float64)
+        suffices = tasks.weights * (most - law.f(rank)) <= room
+        low, high = np.where(suffices, middle, low), np.where(suffices, high, middle - 1)
+    return np.maximum(low, 1)
 
 
 def _log_outcomes(values: int, count: int) -> float:
@@ -125,7 +149,7 @@ def _all_sums(half: list[_Alike], law: Law) -> tuple[FloatArray, FloatArray]:
 
 def _sums_of_alike(alike: _Alike, law: Law) -> tuple[FloatArray, FloatArray]:
     """The same for tasks of the same candidates and weight: how many of them have each value."""
-    ranks, shares = law.outcomes(alike.size)
+    ranks, shares = law.outcomes(alike.size, alike.values)
     values, logs = alike.weight * law.f(ranks.astype(np.float64)), np.log(shares)
     if alike.tasks == 1 or len(values) == 1:
         return alike.tasks * values, alike.tasks * logs

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _ROUNDING = 4e-16
 _PERIOD = 14.0  # in standard deviations
+_LOST = 1e-3  # with a larger error a difference of probabilities is not used
 _FEW = 256  # up to so many tasks are multiplied one by one
 
 
@@ -73,6 +74,55 @@ def hits_at_least(tasks: Tasks, k: float, number: int) -> Tail:
         tasks.multiplicities.astype(np.float64),
         number,
     )
+
+
+def hits_at_most(tasks: Tasks, k: float, number: int) -> Tail:
+    """P(at most `number` ranks are <= k).
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> round(math.exp(hits_at_most(compress([3, 4, 5]), 2, 0).log), 12)  # 1/3 2/4 3/5
+    0.1
+    """
+    size = tasks.sizes.astype(np.float64)
+    cutoff = float(k)
+    return at_least(
+        np.maximum(size - cutoff, 0.0) / size,
+        np.minimum(cutoff / size, 1.0),
+        tasks.multiplicities.astype(np.float64),
+        tasks.count - number,
+    )
+
+
+def median_at_least(tasks: Tasks, twice: int) -> Tail:
+    """P(2 * median >= twice).
+
+    Notes
+    -----
+    An even number of tasks of unlike N has 1 - P(2 * median < twice). Where that is too small for
+    its digits, p lies between the probabilities that the lower and that the upper one of the middle
+    two ranks is so bad.
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> round(math.exp(median_at_least(compress([2, 2]), 4).log), 12)  # both 2
+    0.25
+    """
+    count, half = tasks.count, tasks.count // 2
+    if count % 2:
+        return hits_at_most(tasks, (twice + 1) // 2 - 1, half)
+    if len(tasks.sizes) == 1:  # r and N + 1 - r have one law
+        return median_at_most(tasks, 2 * (int(tasks.sizes[0]) + 1) - twice)
+    other = median_at_most(tasks, twice - 1)
+    p = -math.expm1(other.log)
+    if p > 0 and (error := (other.error + 4e-16) * (1 - p) / p) < _LOST:
+        return Tail(math.log(p), other.method, error)
+    low = hits_at_most(tasks, (twice + 1) // 2 - 1, half - 1).log
+    high = hits_at_most(tasks, (twice + 1) // 2 - 1, half).log
+    ratio = math.exp(low - high) if high > -math.inf else 0.0
+    return Tail(high + math.log((1 + ratio) / 2), "bounds", (1 - ratio) / (1 + ratio))
 
 
 def median_at_most(tasks: Tasks, twice: int) -> Tail:

@@ -42,6 +42,18 @@ def sum_at_most(tasks: Tasks, total: int) -> Tail:
     return _tail(tasks, total - tasks.count)
 
 
+def sum_at_least(tasks: Tasks, total: int) -> Tail:
+    """P(sum of the ranks >= total); r and N + 1 - r have one law.
+
+    Examples
+    --------
+    >>> from truerank.metrics.chance_model import compress
+    >>> math.exp(sum_at_least(compress([3, 4, 5]), 11).log).__round__(12)  # 4 of 60
+    0.066666666667
+    """
+    return _tail(tasks, _largest(tasks) + tasks.count - total)
+
+
 def _largest(tasks: Tasks) -> int:
     """The sum of N - 1 over the tasks, in integers of any size."""
     pairs = zip(tasks.sizes.tolist(), tasks.multiplicities.tolist(), strict=True)
@@ -245,8 +257,9 @@ def lattice_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
     if whole is None or units is None:
         return None
     factors, unit = units
-    counts, least = tasks.multiplicities.tolist(), whole(tasks.sizes)
-    steps = (whole(np.ones_like(tasks.sizes)) - least).tolist()
+    ends = np.stack([whole(np.ones_like(tasks.sizes)), whole(tasks.sizes)])
+    counts, least = tasks.multiplicities.tolist(), ends.min(axis=0)
+    steps = (ends.max(axis=0) - least).tolist()
     # in Python's integers, which do not wrap
     span = sum(w * s * n for w, s, n in zip(factors, steps, counts, strict=True))
     length = 1 << max(span, 1).bit_length()
@@ -260,9 +273,9 @@ def lattice_tail(tasks: Tasks, law: Law, observed: float) -> Tail | None:
     if goal > span:
         return Tail(-math.inf, "exact", 0.0)
     laws: list[FloatArray] = []
-    for factor, size in zip(factors, tasks.sizes.tolist(), strict=True):
+    for factor, size, lowest in zip(factors, tasks.sizes.tolist(), least.tolist(), strict=True):
         ranks, shares = law.outcomes(size)
-        found = np.bincount(factor * (whole(ranks) - whole(np.array([size]))), shares)
+        found = np.bincount(factor * (whole(ranks) - lowest), shares)
         laws.append(found.astype(np.float64, copy=False))
     upper = goal > sum(
         count * float(law @ np.arange(len(law))) for law, count in zip(laws, counts, strict=True)

@@ -1,4 +1,4 @@
-"""Tails of laws from their cumulants: the normal law far out, saddle points, and bounds."""
+"""Tails of laws from their cumulants: the normal law far out, saddle points, inversions."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Cumulants:
     f : callable
         f, monotone over the ranks; takes and returns arrays.
     cutoff : float, optional
-        If given, f is 1 for ranks up to it, else 0. Otherwise f is smooth.
+        If given, f has one value for ranks up to it, and one for others. Otherwise f is smooth.
     """
 
     def __init__(
@@ -208,7 +208,7 @@ class Cumulants:
         slack = _EQUAL * abs(self.greatest)
         if x >= self.greatest - slack:
             sizes = self._tasks.sizes.astype(np.float64)
-            best = np.ones(1) if self._cutoff is None else np.minimum(float(self._cutoff), sizes)
+            best = np.ones(1) if self._cutoff is None else self._best_ranks(sizes)
             # the ranks of tasks that hardly weigh anything make no difference
             best = np.where(self._tasks.weights * (self._high - self._low) <= slack, sizes, best)
             return float((self._counts * np.log(best / sizes)).sum()), 0.0
@@ -223,6 +223,12 @@ class Cumulants:
         if part == 1:
             return math.nan, math.nan
         return math.log1p(-part), error * part / (1 - part)
+
+    def _best_ranks(self, sizes: FloatArray) -> FloatArray:
+        """How many ranks have the greatest value, of a function with a cutoff."""
+        hits = np.minimum(float(self._cutoff or 0), sizes)
+        falls = self._f(np.ones(1))[0] > self._f(np.array([math.inf]))[0]
+        return hits if falls else np.where(hits < sizes, sizes - hits, sizes)
 
     def _step_error(self, t: float, variance: float, over: float) -> float:
         """The error that the steps of the law may cause, where few values or few tasks decide.
@@ -325,88 +331,3 @@ class Cumulants:
                     break
             size = moved
         return sign * size, k
-
-
-# -- bounds by summing on a grid -------------------------------------------------------------------
-# These are for few tasks, whose laws no saddle point describes.
-
-# The cells of the grid by the greatest number of distinct pairs of candidates and weight; it takes
-# about a second.
-_CELLS = {8: 1 << 17, 128: 1 << 15}
-_ROUNDING = 1e-15  # the absolute error of the Fourier transforms
-
-
-def bracketed_tail(
-    tasks: Tasks, f: Callable[[FloatArray], FloatArray], observed: float
-) -> tuple[float, float] | None:
-    """Log of P(sum of w f(r) >= observed), and its relative error; None for too many laws.
-
-    Every term is rounded down to a grid on which the observed sum is a fixed number of cells. The
-    probability that the rounded sum reaches the observed one is a lower bound of P, and that it
-    comes within n cells of it, for n tasks, an upper bound.
-
-    Parameters
-    ----------
-    tasks : Tasks
-    f : callable
-        f, decreasing over the ranks; takes and returns arrays.
-    observed : float
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> log, error = bracketed_tail(compress([10**6] * 2), lambda r: 1 / r, 1e-3)
-    >>> round(math.exp(log), 5), error < 1e-4  # 10**6 simulations: 0.00100
-    (0.001, True)
-    """
-    sizes = tasks.sizes.astype(np.float64)
-    least = float((tasks.weights * tasks.multiplicities * f(sizes)).sum())
-    cells = next((cells for most, cells in _CELLS.items() if len(sizes) <= most), 0)
-    if not observed > least or tasks.count >= cells // 4:
-        return None
-    edges: FloatArray = np.arange(cells + 1.0) * ((observed - least) / cells)
-    below = np.zeros(cells)  # the law of the rounded sum below the observed one
-    below[0] = 1.0
-    for size, weight, count in zip(
-        tasks.sizes.tolist(), tasks.weights.tolist(), tasks.multiplicities.tolist(), strict=True
-    ):
-        below = _product(below, _power(_shares(size, weight, f, edges), count))
-    upper = 1 - float(below[: cells - tasks.count + 1].sum())
-    lower = 1 - float(below.sum())
-    middle = (upper + max(lower, 0.0)) / 2
-    if not middle > 0:
-        return None
-    return math.log(min(middle, 1.0)), ((upper - lower) / 2 + _ROUNDING) / middle
-
-
-def _shares(
-    size: int, weight: float, f: Callable[[FloatArray], FloatArray], edges: FloatArray
-) -> FloatArray:
-    """The probability of each cell for a rank uniform on 1..size, without what is beyond."""
-    end = f(np.array([float(size)]))
-    low, high = np.zeros(len(edges), dtype=np.int64), np.full(len(edges), size)
-    for _ in range(size.bit_length()):  # the last rank whose term is at or above the edge, or 0
-        middle = high - (high - low) // 2
-        reached = weight * (f(np.maximum(middle, 1).astype(np.float64)) - end) >= edges
-        reached |= middle == 0
-        low, high = np.where(reached, middle, low), np.where(reached, high, middle - 1)
-    found: FloatArray = -np.diff(low) / size
-    return found
-
-
-def _power(law: FloatArray, count: int) -> FloatArray:
-    """The law of the sum of `count` independent terms, below the last cell."""
-    result: FloatArray | None = None
-    while True:
-        if count & 1:
-            result = law if result is None else _product(result, law)
-        count >>= 1
-        if not count:
-            return law if result is None else result
-        law = _product(law, law)
-
-
-def _product(a: FloatArray, b: FloatArray) -> FloatArray:
-    length = 2 * len(a)
-    product = np.fft.irfft(np.fft.rfft(a, length) * np.fft.rfft(b, length), length)
-    return np.maximum(product[: len(a)], 0.0)

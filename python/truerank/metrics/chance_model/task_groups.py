@@ -56,7 +56,7 @@ class Tail(NamedTuple):
     log : float
         The natural logarithm of the probability.
     method : str
-        "exact" or "saddlepoint".
+        "exact", "inversion", "bounds" or "saddlepoint".
     error : float
         The relative error of the probability.
     """
@@ -67,14 +67,15 @@ class Tail(NamedTuple):
 
 
 class Law(NamedTuple):
-    """A function f(r) that decreases over the ranks, and what is known of it.
+    """A monotone function f(r) of the rank, and what is known of it.
 
     Attributes
     ----------
     f : callable
         Takes and returns arrays.
     cutoff : float or None
-        If given, f is 1 for ranks up to it, else 0. Otherwise no two ranks have the same value.
+        If given, f has one value for ranks up to it, and one for others. Otherwise no two ranks
+        have the same value.
     whole : callable or None
         scale * f(r) as integers, for integer ranks.
     scale : float
@@ -91,14 +92,27 @@ class Law(NamedTuple):
     whole: Callable[[IntArray], IntArray] | None = None
     scale: float = 1.0
 
+    def mirrored(self) -> Law:
+        """The law of -f."""
+        f, whole = self.f, self.whole
+        return self._replace(
+            f=lambda r: -f(r), whole=None if whole is None else lambda r: -whole(r)
+        )
+
     def values(self, size: int) -> int:
         """How many values f has over the ranks 1..size."""
         return size if self.cutoff is None else 1 + (self.cutoff < size)
 
-    def outcomes(self, size: int) -> tuple[IntArray, FloatArray]:
-        """One rank for each value that f has over 1..size, and the probability of the value."""
+    def outcomes(self, size: int, most: int | None = None) -> tuple[IntArray, FloatArray]:
+        """One rank for each value that f has over 1..size, and the probability of the value.
+
+        Without a cutoff, `most` asks for so many of the greatest values alone.
+        """
         if self.cutoff is None:
-            return np.arange(1, size + 1), np.full(size, 1 / size)
+            number = size if most is None else most
+            first, last = self.f(np.array([1.0, float(size)]))
+            start = 1 if first >= last else size - number + 1
+            return start + np.arange(number), np.full(number, 1 / size)
         hits = min(self.cutoff, size)
         found = ((1, hits / size), (size, (size - hits) / size))[: self.values(size)]
         ranks, shares = zip(*found, strict=True)
