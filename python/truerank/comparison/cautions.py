@@ -176,19 +176,15 @@ def count_kinds(found: Sequence[Notes], thing: str) -> list[str]:
     return [f"{kind} in {number:,} {of_all}" for kind, number in sorted(kinds.items())]
 
 
-def dependent_tasks(tasks: int, units: int, largest: int, unit: str, units_name: str) -> Notes:
+def dependent_tasks(tasks: int, units: int, largest: int, by: str) -> Notes:
     """Say that a model of independent tasks was used although units have several tasks.
 
     Examples
     --------
-    >>> dependent_tasks(100, 60, 9, "query", "queries")
+    >>> dependent_tasks(100, 60, 9, "query")
     ('clusters: 100 tasks in 60 queries, the largest with 9; the chance model takes tasks for independent',)
-    >>> dependent_tasks(100, 100, 1, "query", "queries")
-    ()
     """  # noqa: E501
-    if largest < 2:
-        return ()
-    held = f"{format_count(tasks, 'task')} in {format_count(units, unit, units_name)}"
+    held = f"{format_count(tasks, TASK)} in {format_count(units, by, plural(by))}"
     model = "the chance model takes tasks for independent"
     return (f"clusters: {held}, the largest with {largest:,}; {model}",)
 

@@ -21,8 +21,8 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes
 from .cautions import Notes, dependent_tasks, few_outcomes, normal_approximation, rough_p
+from .units import AUTO, TASK, unit_codes
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -208,7 +208,7 @@ def pvalue(
     mask = sides.mask(key.side)
     sample = take(sample_of(ranks, key.kind, seed), mask)
     found = pvalue_of_sample(key, sample, ranks._memo, alternative)
-    return found._replace(notes=(*found.notes, *_shared_queries(ranks, mask)))
+    return found._replace(notes=(*found.notes, *_shared_units(ranks, mask)))
 
 
 def pvalue_of_sample(
@@ -241,14 +241,14 @@ def pvalue_of_sample(
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error, alternative, notes)
 
 
-def _shared_queries(ranks: Ranks, mask: npt.NDArray[np.bool_] | None) -> Notes:
-    """Say where tasks share queries."""
-    if ranks.queries is None or not len(ranks):
+def _shared_units(ranks: Ranks, mask: npt.NDArray[np.bool_] | None) -> Notes:
+    """Say where tasks share queries or pairs."""
+    tasks = np.arange(len(ranks)) if mask is None else np.flatnonzero(mask)
+    codes, unit = unit_codes(ranks, AUTO, tasks)
+    if unit == TASK:
         return ()
-    codes = group_codes(ranks, "queries")[0]
-    numbers = np.bincount(codes if mask is None else codes[mask])
-    units, largest = int(np.count_nonzero(numbers)), int(numbers.max(initial=0))
-    return dependent_tasks(int(numbers.sum()), units, largest, "query", "queries")
+    numbers = np.unique(codes[tasks], return_counts=True)[1]
+    return dependent_tasks(len(tasks), len(numbers), int(numbers.max()), unit)
 
 
 def _discreteness(key: Key, tasks: Tasks, alternative: str) -> Notes:
