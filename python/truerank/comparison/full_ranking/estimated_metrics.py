@@ -101,7 +101,7 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
     >>> ranks = Ranks([0, 2, 0, 1], [1] * 4, 11, protocol=Protocol(sampled=True))
     >>> print(estimate_full_ranking(ranks, 101, ["mr"]))
     estimated from 10 sampled negatives of 101 candidates: 4 tasks, 95 % bounds
-    mr 8.5 [1, 23.735]
+    mr 8.5 [1, 23.7348]
     few units: 4 tasks
     """
 

@@ -87,7 +87,7 @@ def rank_cells(candidates: int) -> Cells:
     Examples
     --------
     >>> rank_cells(30).edges[-4:].tolist()
-    [26, 27, 28, 30]
+    [25, 26, 28, 30]
     """
     return Cells(_growing_edges(candidates, FIRST_RANKS, CELL_GROWTH))
 
@@ -163,8 +163,8 @@ def log_factorial(n: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> round(float(log_factorial(np.array([5.0]))[0]), 12) == round(math.log(120), 12)
-    True
+    >>> np.exp(log_factorial(np.array([5.0]))).round(9)
+    array([120.])
     """
     x = np.maximum(n, TABLE) + 1.0
     z = 1 / (x * x)
