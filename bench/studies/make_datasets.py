@@ -9,6 +9,10 @@ a filter leaves out. The sizes must agree with what is counted, and with the sta
 keeps with its data sets. Without a triples folder, the numbers left out of its data sets are those
 of the table that the package has.
 
+Of some data sets only bounds are known: OpenKE's folder of FB15k and YAGO3-10 lacks the training
+triples, but lists the heads and tails of each relation (type_constrain.txt), and Hetionet's
+repository counts them. No query of a relation has more answers than there are heads, or tails.
+
 Filtered means: all answers known from train, valid and test are left out, except for the target.
 """
 
@@ -32,6 +36,8 @@ PYKEEN_SPLITS = {"train": "training", "valid": "validation", "test": "testing"}
 SOURCES = {
     "counted": "counted from the triples",
     "openke": "counted from the triples of OpenKE (github.com/thunlp/OpenKE, benchmarks)",
+    "openke-ranges": "heads and tails of each relation from OpenKE (github.com/thunlp/OpenKE)",
+    "hetionet": "heads and tails of each relation from github.com/hetio/hetionet, describe/edges",
     "codex-triples": "counted from the triples of CoDEx (github.com/tsafavi/codex, data/triples)",
     "kgdatasets": "counted from the triples of github.com/ZhenfengLei/KGDatasets",
     "pykeen": "statistics of PyKEEN 1.11.1 (pykeen.datasets)",
@@ -53,6 +59,17 @@ PUBLISHED = {
     "codex-m": "codex-m",
     "dbpedia50": "DBpedia50",
 }
+
+# those of which only the answers of each relation are published, for the splits whose triples are
+RANGES = {
+    "fb15k": ("FB15K", ("test",)),
+    "yago3-10": ("YAGO3-10", ("valid", "test")),
+    "yago3-10-seen": ("YAGO3-10", ("valid", "test")),
+}
+
+# Hetionet's split is random, so that any of its triples may be tested: the most heads and tails of
+# a relation with as many edges as there are test triples (GpBP, AeG)
+HETIONET_RANGES = {"head": 14772, "tail": 18094}
 
 SEEN = (
     "As {name}, without the {valid} valid and {test} test triples that have an entity which no "
@@ -115,7 +132,10 @@ DATA_SETS = {
         aliases=("wn18rr-pykeen",),
     ),
     "fb15k": DataSet(
-        "FB15k", (14951, 1345, 483142, 50000, 59071), ("pykeen", "ampligraph"), pykeen="fb15k"
+        "FB15k",
+        (14951, 1345, 483142, 50000, 59071),
+        ("openke-ranges", "pykeen", "ampligraph"),
+        pykeen="fb15k",
     ),
     "fb15k237": DataSet(
         "FB15k-237",
@@ -134,13 +154,13 @@ DATA_SETS = {
     "yago3-10": DataSet(
         "YAGO3-10",
         (123182, 37, 1079040, 5000, 5000),
-        ("ampligraph",),
+        ("openke-ranges", "ampligraph"),
         UNSEEN.format(valid=22, test=18, seen="yago3-10-seen"),
     ),
     "yago3-10-seen": DataSet(
         "YAGO3-10, seen entities",
         (123143, 37, 1079040, 4978, 4982),
-        ("pykeen", "ampligraph"),
+        ("openke-ranges", "pykeen", "ampligraph"),
         SEEN.format(name="YAGO3-10", valid=22, test=18),
         pykeen="yago310",
         aliases=("yago3-10-pykeen",),
@@ -178,7 +198,7 @@ DATA_SETS = {
     "hetionet": DataSet(
         "Hetionet",
         (45158, 24, 1800157, 225020, 225020),
-        ("pykeen",),
+        ("hetionet", "pykeen"),
         "The random split that PyKEEN makes; Hetionet itself has none.",
         pykeen="hetionet",
     ),
@@ -269,6 +289,36 @@ def left_out(triples: Triples, split: str, column: int) -> list[list[int]]:
     return [list(column) for column in zip(*sorted(counts.items()), strict=True)]
 
 
+def most_left_out(key: str, published: Path) -> dict[str, Any]:
+    """Return how many candidates a filter can leave out at most, and the tasks with each number.
+
+    Of seen entities it is not known which test triples go: those whose bounds are the least.
+    """
+    if key == "hetionet":
+        splits = zip(SPLITS, DATA_SETS[key].sizes[2:], strict=True)
+        return {
+            split: {side: [[most - 1], [tasks]] for side, most in HETIONET_RANGES.items()}
+            for split, tasks in splits
+        }
+    folder, splits_at_hand = RANGES[key]
+    answers: dict[str, dict[int, int]] = {"head": {}, "tail": {}}
+    lines = (published / folder / "type_constrain.txt").read_text(encoding="utf-8").splitlines()
+    for heads, tails in zip(lines[1::2], lines[2::2], strict=True):
+        for side, line in (("head", heads), ("tail", tails)):
+            relation, number = line.split("\t", 2)[:2]
+            answers[side][int(relation)] = int(number)
+    found: dict[str, Any] = {}
+    for split in splits_at_hand:
+        rows = np.loadtxt(published / folder / f"{split}2id.txt", dtype=int, skiprows=1, ndmin=2)
+        unseen = len(rows) - DATA_SETS[key].sizes[2 + SPLITS.index(split)]
+        found[split] = {}
+        for side, numbers in answers.items():
+            most = sorted(numbers[relation] - 1 for relation in rows[:, 2].tolist())
+            counts = sorted(Counter(most[unseen:]).items())
+            found[split][side] = [list(column) for column in zip(*counts, strict=True)]
+    return found
+
+
 def pykeen_sizes(name: str) -> tuple[int, ...]:
     """Return the statistics that PyKEEN keeps with a data set."""
     from docdata import get_docdata
@@ -279,7 +329,9 @@ def pykeen_sizes(name: str) -> tuple[int, ...]:
     return statistics["entities"], statistics["relations"], *splits
 
 
-def record(key: str, triples: Triples | None, kept: Any = None) -> dict[str, Any]:
+def record(
+    key: str, triples: Triples | None, kept: Any = None, bounds: Any = None
+) -> dict[str, Any]:
     """Return one row of the table, checked against PyKEEN and the triples.
 
     `kept` are the numbers left out that the package has, where the triples are not at hand.
@@ -306,6 +358,8 @@ def record(key: str, triples: Triples | None, kept: Any = None) -> dict[str, Any
         }
     if kept is not None:
         entry["left_out"] = kept
+    if bounds is not None:
+        entry["most_left_out"] = bounds
     return entry
 
 
@@ -343,16 +397,21 @@ def main(data: Path, output: Path, published: Path | None = None) -> None:
         "umls": read_files(pykeen_data / "umls"),
     }
     kept: dict[str, Any] = {}
+    bounded = [*RANGES, "hetionet"]
     if published is None:
         facts = json.loads((PACKAGE / "datasets.json").read_text(encoding="utf-8"))
         kept = {key: facts[key]["left_out"] for key in PUBLISHED}
+        bounds = {key: facts[key]["most_left_out"] for key in bounded}
     else:
+        bounds = {key: most_left_out(key, published) for key in bounded}
         for key, folder in PUBLISHED.items():
             counted[key] = read_published(published / folder)
             if key.endswith("-seen") or key == "dbpedia50":
                 counted[key] = with_seen_ids(counted[key])
     again = record("kinships", read_files(pykeen_data / "kinships"))
-    table = {key: record(key, counted.get(key), kept.get(key)) for key in DATA_SETS}
+    table = {
+        key: record(key, counted.get(key), kept.get(key), bounds.get(key)) for key in DATA_SETS
+    }
     if table["kinships"] != again:
         raise ValueError("kinships: PyKEEN's triples give other counts than the data folder's")
     (output / "datasets.json").write_text(format_json(table), encoding="utf-8")

@@ -26,9 +26,10 @@ def test_a_published_number(run: Run, folder: Path) -> None:
     assert table["mr"] == "6,268 tasks"
     assert table["index (0 is chance, 1 perfect)"] == f"{found.index:.6g}"
     assert table["z (in standard deviations)"] == f"{found.z:.6g}"
-    assert json.loads(run(*line, "--format", "json").out) == found._asdict()
+    stored = json.loads(run(*line, "--format", "json").out)
+    assert stored == {**found._asdict(), "notes": []}
     header, row = run(*line, "--format", "csv").out.splitlines()
-    assert header == ",".join(found._fields)
+    assert header == ",".join(name for name in found._fields if name not in ("notes", "bounds"))
     assert row.split(",")[:2] == ["mr", "7000.0"]
     np.save(folder / "counts.npy", np.full(6268, 40943))
     again = run("adjust", "mr", "7000", "--candidates", folder / "counts.npy")
@@ -40,10 +41,31 @@ def test_a_published_number_of_a_data_set(run: Run) -> None:
     found = tr.adjust("hits@10", 0.5, dataset="wn18rr", split="valid", side="tail", filtered=True)
     stored = json.loads(run(*line, "--filtered", "--format", "json").out)
     about = {"dataset": "WN18RR", "split": "valid", "side": "tail", "filtered": True}
-    assert stored == {**about, **found._asdict()}
+    assert stored == {**about, **found._asdict(), "notes": []}
     lines = run(*line, "--filtered").out.splitlines()
     assert lines[0].startswith("WN18RR, valid, tail, filtered: 40,")
     assert "wn18rr-seen" in lines[1]
+
+
+def test_bounds_of_a_data_set(run: Run) -> None:
+    line = ["adjust", "mrr", "0.3", "--dataset", "fb15k", "--filtered"]
+    found = tr.adjust("mrr", 0.3, dataset="fb15k", filtered=True)
+    assert found.bounds is not None
+    out = run(*line).out.splitlines()
+    assert out[0] == (
+        "FB15k, test, head and tail, filtered: at least 9,250 (13,920.45 on average), at most "
+        "14,951 candidates."
+    )
+    assert out[-1] == found.notes[0]
+    stored = json.loads(run(*line, "--format", "json").out)
+    assert stored["bounds"] == {name: list(ends) for name, ends in found.bounds._asdict().items()}
+    assert stored["notes"] == list(found.notes)
+    code, text, err = run(*line, "--format", "csv")
+    header, row = text.splitlines()
+    cells = dict(zip(header.split(","), row.split(","), strict=True))
+    assert float(cells["index_low"]) == found.bounds.index[0]
+    assert float(cells["z_high"]) == found.bounds.z[1]
+    assert (code, err.strip()) == (0, found.notes[0])
 
 
 def test_nan_is_null_in_json(run: Run) -> None:

@@ -135,7 +135,7 @@ def test_bad_data_ends_with_one(
         ("adjust mmr 7 --candidates 10 --tasks 3", "did you mean"),
         ("adjust mrr 31.6 --dataset wn18rr", "as a percentage it is 0.316"),
         ("adjust mr 7 --dataset wn18r", "did you mean"),
-        ("adjust mr 7 --dataset fb15k --filtered", "not known for FB15k"),
+        ("adjust mr 7 --dataset codex-l --filtered", "not known for CoDEx-L"),
         ("adjust mr 7 --dataset wn18rr --tasks 3", "tasks: cannot be given"),
         (
             "adjust mr 7 --candidates 10 --tasks 3 --split valid",

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.environment import ROOT
-from truerank.metrics.published import candidate_counts, data_set
+from truerank.metrics.published import candidate_counts, data_set, known_candidates
 
 pytestmark = pytest.mark.python_only
 
@@ -173,14 +173,14 @@ def test_every_form_of_candidates_gives_the_same(metric: str) -> None:
     every = tr.adjust(metric, number, candidates=counts)
     pairs = tr.adjust(metric, number, candidates=([12, 30, 40], [3, 1, 2]))
     assert every.tasks == pairs.tasks == 6
-    assert every[2:] == pytest.approx(pairs[2:], rel=1e-12)
+    assert every[2:9] == pytest.approx(pairs[2:9], rel=1e-12)
     expectation, variance = tr.chance(metric, counts)
     assert (every.expectation, every.variance) == (expectation, variance)
     alike = tr.adjust(metric, number, candidates=[12, 12, 12])
     assert tr.adjust(metric, number, candidates=12, tasks=3) == alike
     assert tr.adjust(metric, number, candidates=[12] * 3, tasks=3) == alike
     ones = tr.adjust(metric, number, candidates=12, tasks=3, weights=[1.0, 1.0, 1.0])
-    assert ones[2:] == pytest.approx(alike[2:], rel=1e-12)
+    assert ones[2:9] == pytest.approx(alike[2:9], rel=1e-12)
 
 
 def test_weights_are_those_of_the_tasks() -> None:
@@ -270,7 +270,9 @@ def test_the_table_is_whole(table: dict[str, dict[str, Any]]) -> None:
         assert data_set(key) == facts
         assert facts["sources"], key
         assert all(facts[name] > 0 for name in ("entities", "relations", "train", "valid", "test"))
-        for split, sides in facts.get("left_out", {}).items():
+        assert not {"left_out", "most_left_out"} <= set(facts)
+        both = facts.get("left_out", {}) | facts.get("most_left_out", {})
+        for split, sides in both.items():
             for side, (left_out, multiplicities) in sides.items():
                 assert left_out == sorted(set(left_out))
                 assert left_out[0] >= 0
@@ -363,7 +365,24 @@ WRONG += [
     ("mr 2", DATASET | {"dataset": 3}, TypeError, "dataset: expected a name, got int"),
     ("mr 2", DATASET | {"dataset": "umls", "split": "tets"}, ValueError, "did you mean test"),
     ("mr 2", DATASET | {"dataset": "umls", "side": "tails"}, ValueError, "did you mean tail"),
-    ("mr 2", DATASET | {"dataset": "fb15k", "filtered": True}, ValueError, "not known for FB15k"),
+    (
+        "mr 2",
+        DATASET | {"dataset": "codex-l", "filtered": True},
+        ValueError,
+        "not known for CoDEx-L, only for nations, .*; bounds of them are known for fb15k, ",
+    ),
+    (
+        "mr 2",
+        DATASET | {"dataset": "fb15k", "filtered": True, "split": "valid"},
+        ValueError,
+        "not known for FB15k",
+    ),
+    (
+        "mr 2",
+        DATASET | {"dataset": "fb15k", "filtered": True, "side": "relation"},
+        ValueError,
+        "not known for FB15k",
+    ),
 ]
 
 
@@ -394,6 +413,104 @@ def test_the_script_makes_the_table(
     runpy.run_path(str(script))["main"](data, tmp_path)
     made = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
     assert made == table
+
+
+METRICS_AND_VALUES = {
+    "mr": 200.0,
+    "mrr": 0.3,
+    "gmr": 20.0,
+    "hmr": 3.0,
+    "imr": 0.005,
+    "hits@1": 0.2,
+    "hits@10": 0.5,
+    "hits@4900": 0.9,
+    "hits@6000": 0.9,
+    "power_mean:2": 900.0,
+}
+
+
+@pytest.mark.parametrize(("metric", "value"), METRICS_AND_VALUES.items())
+def test_bounds_hold_whatever_the_candidates_are(
+    metric: str, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of FB15k-237 both are known: what the filter leaves out, and the most that it can."""
+    rng = np.random.default_rng(0)
+    facts = data_set("fb15k237")
+    sides = facts["left_out"].pop("test")
+    facts["most_left_out"] = {"test": {}}
+    for side in ("head", "tail"):
+        left_out, tasks = np.array(sides[side])
+        most = np.minimum(left_out + rng.integers(0, 400, len(left_out)), 9000)
+        facts["most_left_out"]["test"][side] = np.array([most, tasks]).tolist()
+    exact = tr.adjust(metric, value, dataset="fb15k237", filtered=True)
+    del facts["left_out"]
+    monkeypatch.setattr("truerank.metrics.published.data_sets", lambda: {"bounded": facts})
+    found = tr.adjust(metric, value, dataset="bounded", filtered=True)
+    assert found.bounds is not None
+    size, (least, tasks) = facts["entities"], candidate_counts_at_least("bounded")
+    drawn = [
+        tr.adjust(metric, value, candidates=(rng.integers(least, size + 1), tasks))
+        for _ in range(3)
+    ]
+    ends = [
+        tr.adjust(metric, value, candidates=(some, tasks)) for some in (least, least * 0 + size)
+    ]
+    for one in (exact, *drawn, *ends):
+        for name, (low, high) in found.bounds._asdict().items():
+            slack = 1e-12 * abs(high)
+            assert low - slack <= getattr(one, name) <= high + slack
+    assert found.index == pytest.approx(found.bounds.index[1], rel=1e-12)
+    assert (found.z, found.tasks) == (pytest.approx(ends[1].z), exact.tasks)
+
+
+def candidate_counts_at_least(dataset: str) -> tuple[Any, Any]:
+    known = known_candidates(dataset, "test", "both", filtered=True)
+    assert not known.exact
+    return known.values, known.tasks
+
+
+def test_bounds_are_printed() -> None:
+    found = tr.adjust("mr", 200, dataset="fb15k", filtered=True)
+    assert found.bounds is not None
+    assert found.bounds.index == pytest.approx((0.971407, 0.973378), abs=1e-6)
+    assert found.notes == (
+        "the exact numbers of filtered candidates are not known, but bounds of them (9,250 to "
+        "14,951, at least 13,920 on average): index from 0.971407 to 0.973378, z from -619.872 to "
+        "-538.413; the other values are those of all entities",
+    )
+    assert str(found).endswith(f"normal probability 0; {found.notes[0]}")
+    plain = tr.adjust("mr", 200, dataset="fb15k")
+    assert (plain.notes, plain.bounds) == ((), None)
+    assert found[: len(found) - 2] == plain[: len(plain) - 2]
+
+
+@pytest.mark.parametrize("dataset", ["fb15k", "yago3-10", "yago3-10-seen", "hetionet"])
+def test_data_sets_with_bounds(dataset: str) -> None:
+    found = tr.adjust("mrr", 0.3, dataset=dataset, filtered=True)
+    assert found.bounds is not None
+    assert found.bounds.index[0] < found.bounds.index[1] == found.index
+    assert found.bounds.index[1] - found.bounds.index[0] < 1e-4
+
+
+def test_the_script_bounds_what_a_filter_leaves_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenKE lists, for each relation, its number of heads and these, then so for its tails."""
+    import runpy
+
+    script = runpy.run_path(str(STUDIES / "make_datasets.py"))
+    folder = tmp_path / "YAGO3-10"
+    folder.mkdir()
+    (folder / "type_constrain.txt").write_text("2\n0\t3\t4\t5\t6\n0\t1\t7\n1\t1\t0\n1\t2\t1\t2\n")
+    for split in ("valid", "test"):
+        (folder / f"{split}2id.txt").write_text("3\n4 7 0\n5 7 0\n0 1 1\n")
+    rows = script["DATA_SETS"]
+    rows["yago3-10"] = rows["yago3-10"]._replace(sizes=(8, 2, 5, 3, 3))
+    rows["yago3-10-seen"] = rows["yago3-10-seen"]._replace(sizes=(8, 2, 5, 3, 2))
+    found = script["most_left_out"]("yago3-10", tmp_path)
+    assert found["test"] == {"head": [[0, 2], [1, 2]], "tail": [[0, 1], [2, 1]]}
+    seen = script["most_left_out"]("yago3-10-seen", tmp_path)
+    assert seen["test"] == {"head": [[2], [2]], "tail": [[0, 1], [1, 1]]}
 
 
 def test_the_script_counts_published_triples(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import click
 import numpy as np
 
 from ..metrics import chance
-from ..metrics.published import SIDES, SPLITS, adjust, candidate_counts, data_set
+from ..metrics.published import SIDES, SPLITS, adjust, data_set, known_candidates
 from .app import Subcommand, emit, error_text, user_errors
 from .completion import completer, data_sets, fixed_words, metric_names
 from .files import read_targets
@@ -82,10 +82,12 @@ def data_set_facts(
 ) -> dict[str, Any]:
     """Describe the data set whose candidates a number was adjusted by."""
     facts = data_set(dataset)
-    values, multiplicities = candidate_counts(dataset, split=split, side=side, filtered=filtered)
+    values, multiplicities, exact = known_candidates(dataset, split, side, filtered)
     low, high = int(values.min()), int(values.max())
     mean = float(np.average(values, weights=multiplicities))
     spread = f"{low:,}" if low == high else f"{low:,} to {high:,} ({mean:,.2f} on average)"
+    if not exact:
+        spread = f"at least {low:,} ({mean:,.2f} on average), at most {facts['entities']:,}"
     sides = "head and tail" if side == "both" else side
     how = "filtered" if filtered else "unfiltered"
     return {

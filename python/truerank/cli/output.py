@@ -165,7 +165,12 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
         return [TextGrid(heading, [[name, write(value)] for name, value in rows.items()])]
 
     fields = {**about, **found._asdict()}
-    return Sheet(lines, grids, list(fields), [list(fields.values())], fields)
+    cells = {name: value for name, value in fields.items() if name not in ("notes", "bounds")}
+    if found.bounds is not None:
+        fields["bounds"] = found.bounds._asdict()
+        for name, (low, high) in fields["bounds"].items():
+            cells |= {f"{name}_low": low, f"{name}_high": high}
+    return Sheet(lines, grids, list(cells), [list(cells.values())], fields, found.notes)
 
 
 def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:

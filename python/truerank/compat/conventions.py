@@ -63,7 +63,7 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
     >>> low, high = logsigmoid_bounds(np.array([-800.0, 0.0, 800.0]))
     >>> low == high
     array([ True, False,  True])
-    >>> low[1] < -np.log(2) < high[1]
+    >>> bool(low[1] < -np.log(2) < high[1])
     True
     """
     with np.errstate(under="ignore", invalid="ignore"):

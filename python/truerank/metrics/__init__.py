@@ -7,13 +7,14 @@ from .adjustments import adjusted, chance, compute, kept_moments, moments
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
 from .metric_table import METRICS, Metric
-from .published import Adjusted
+from .published import Adjusted, Bounds
 
 __all__ = [
     "ADJUSTMENTS",
     "KINDS",
     "METRICS",
     "Adjusted",
+    "Bounds",
     "Key",
     "Metric",
     "Sample",

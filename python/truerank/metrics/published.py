@@ -31,6 +31,22 @@ SIDES = (ALL_SIDES, *ENTITY_SIDES, "relation")
 
 
 @public("truerank.metrics")
+class Bounds(NamedTuple):
+    """The least and the greatest values of an adjusted number, where candidates are bounded.
+
+    Attributes
+    ----------
+    expectation, ratio, index, z : tuple of float
+        The least and the greatest value of what `Adjusted` has under this name.
+    """
+
+    expectation: tuple[float, float]
+    ratio: tuple[float, float]
+    index: tuple[float, float]  # type: ignore[assignment]  # in place of tuple.index
+    z: tuple[float, float]
+
+
+@public("truerank.metrics")
 class Adjusted(NamedTuple):
     """A published number with its value under chance and its adjustments; `str` gives one line.
 
@@ -56,6 +72,10 @@ class Adjusted(NamedTuple):
         z = 8.3.
     tasks : int
         The number of ranks that the value is a mean of.
+    notes : tuple of str
+        What a reader must know about these values, one clause each.
+    bounds : Bounds or None
+        Bounds of the values, where only bounds of the numbers of candidates are known; else None.
 
     Notes
     -----
@@ -78,13 +98,16 @@ class Adjusted(NamedTuple):
     z: float
     probability: float
     tasks: int
+    notes: tuple[str, ...] = ()
+    bounds: Bounds | None = None
 
     def __str__(self) -> str:
-        return (
+        line = (
             f"{self.metric} {self.value:g} over {self.tasks:,} tasks; chance "
             f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:#.6g}, "
             f"index {self.index:#.6g}, z {self.z:g}, normal probability {self.probability:g}"
         )
+        return "; ".join([line, *self.notes])
 
 
 @public("truerank")
@@ -134,7 +157,10 @@ def adjust(
         The exact numbers are known for nations, kinships, umls, countries, wn18, wn18rr, fb15k237,
         codex-s, codex-m, dbpedia50, wn18rr-seen and fb15k237-seen. Most published numbers are
         filtered; without the exact numbers the index of the mean rank comes out a little too good
-        (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500 on FB15k-237).
+        (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500 on FB15k-237). On
+        the test triples of fb15k, yago3-10, yago3-10-seen and hetionet it is known how many answers
+        a filter can leave out at most: the result has `bounds`, a note with them, and the values
+        that all entities as candidates give, which are those of the greatest index.
 
     Returns
     -------
@@ -170,6 +196,7 @@ def adjust(
     nan
     """
     key, number = _parse_bare_metric(metric), checked_number("value", value)
+    least: Counts | None = None
     _check_word("split", split, SPLITS)
     _check_word("side", side, SIDES)
     flag("filtered", filtered)
@@ -182,7 +209,10 @@ def adjust(
                     f"cannot be given beside {spelled('dataset', dataset)}, which says how many "
                     "tasks there are of how many candidates",
                 )
-        counts = candidate_counts(dataset, split=split, side=side, filtered=filtered)
+        known = known_candidates(dataset, split, side, filtered)
+        counts = known.values, known.tasks
+        if not known.exact:
+            least, counts = counts, candidate_counts(dataset, split=split, side=side)
     elif candidates is None:
         problem = "expected them, or the name of a dataset, got neither"
         raise InputValueError("candidates", problem)
@@ -198,6 +228,11 @@ def adjust(
         adjusted(key._replace(adjustment=name), number, expectation, variance)
         for name in ("ratio", "index", "z")
     )
+    bounds: Bounds | None = None
+    notes: tuple[str, ...] = ()
+    if least is not None:
+        bounds = _bounds(key, number, least, counts)
+        notes = (_bounds_note(bounds, least, counts),)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -208,6 +243,45 @@ def adjust(
         z=z,
         probability=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=int(counts[1].sum()),
+        notes=notes,
+        bounds=bounds,
+    )
+
+
+Counts = tuple["IntArray", "IntArray"]
+
+
+def _bounds(key: Key, number: float, least: Counts, most: Counts) -> Bounds:
+    """Bound adjusted values, given the least and the most candidates that tasks can have.
+
+    With more candidates ranks are larger, so the expectation moves in one direction. So does the
+    standard deviation: the only metric whose task varies most at some number of candidates that
+    data sets can have is hits@k, at 2k.
+    """
+    sizes, tasks = least
+    peak = sizes
+    if key.metric == "hits" and key.parameter is not None:
+        peak = np.clip(int(2 * key.parameter), sizes, most[0].max())
+    moments = [chance(str(key), counts) for counts in (least, (peak, tasks), most)]
+    expectations = [moments[0][0], moments[-1][0]]
+    pairs = [(mean, variance) for mean in expectations for _, variance in moments]
+
+    def ends(name: str) -> tuple[float, float]:
+        values = [adjusted(key._replace(adjustment=name), number, *pair) for pair in pairs]
+        return min(values), max(values)
+
+    expected = (min(expectations), max(expectations))
+    return Bounds(expected, ends("ratio"), ends("index"), ends("z"))
+
+
+def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
+    candidates = f"{least[0].min():,} to {most[0].max():,}"
+    mean = np.average(least[0], weights=least[1])
+    return (
+        "the exact numbers of filtered candidates are not known, but bounds of them "
+        f"({candidates}, at least {mean:,.0f} on average): index from {bounds.index[0]:.6g} to "
+        f"{bounds.index[1]:.6g}, z from {bounds.z[0]:g} to {bounds.z[1]:g}; the other values are "
+        "those of all entities"
     )
 
 
@@ -244,15 +318,49 @@ def candidate_counts(
     if not filtered:
         return np.array([size]), np.array([entry[split] * len(sides)])
     if "left_out" not in entry:
-        known = ", ".join(name for name, other in data_sets().items() if "left_out" in other)
+        known, bounded = (
+            ", ".join(name for name, other in data_sets().items() if facts in other)
+            for facts in ("left_out", "most_left_out")
+        )
         raise InputValueError(
             "filtered",
             f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
-            "give them as candidates, or take the unfiltered ones",
+            f"bounds of them are known for {bounded}; give them as candidates, or take the "
+            "unfiltered ones, whose index is a little too good",
         )
-    by_side = [np.array(entry["left_out"][split][name])[:, ::-1] for name in sides]
-    left_out, multiplicities = np.concatenate(by_side, axis=1)
-    return size - left_out, multiplicities
+    return _remaining(size, entry["left_out"][split], sides)
+
+
+class KnownCandidates(NamedTuple):
+    """How many tasks of a data set have each number of candidates; if not exact, at least it."""
+
+    values: IntArray
+    tasks: IntArray
+    exact: bool
+
+
+def known_candidates(dataset: str, split: str, side: str, filtered: bool) -> KnownCandidates:
+    """Return the numbers of candidates of a known data set, or the least that they can be.
+
+    Examples
+    --------
+    >>> known_candidates("hetionet", "test", "tail", filtered=True)
+    KnownCandidates(values=array([27065]), tasks=array([225020]), exact=False)
+    """
+    entry = data_set(dataset)
+    sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
+    bounds = entry.get("most_left_out", {}).get(split, {})
+    if filtered and all(name in bounds for name in sides):
+        return KnownCandidates(*_remaining(entry["entities"], bounds, sides), exact=False)
+    counts = candidate_counts(dataset, split=split, side=side, filtered=filtered)
+    return KnownCandidates(*counts, exact=True)
+
+
+def _remaining(size: int, left_out: dict[str, Any], sides: tuple[str, ...]) -> Counts:
+    """Subtract the numbers left out of some sides from all candidates."""
+    by_side = [np.array(left_out[name])[:, ::-1] for name in sides]
+    values, multiplicities = np.concatenate(by_side, axis=1)
+    return size - values, multiplicities
 
 
 def data_set(name: str) -> dict[str, Any]:
@@ -268,7 +376,8 @@ def data_set(name: str) -> dict[str, Any]:
     dict
         `name`, `entities`, `relations`, `train`, `valid`, `test` (numbers of triples), `sources`,
         an optional `note`, and `left_out` where it is known how many candidates the filter leaves
-        out: by split and side these numbers, and how many tasks have each.
+        out: by split and side these numbers, and how many tasks have each. `most_left_out` has
+        bounds of them in the same form.
 
     Raises
     ------
