@@ -2,9 +2,9 @@
 
 `rank` counts, `report` turns counts into metrics, and `evaluate` does both. The counts are `Ranks`:
 they can be sliced, joined and saved, and they answer every later question without the scores.
-`compare` tests two models against each other, `pvalue` tests one against chance, and `table` shows
-several side by side. `chance` gives the chance level by which metrics are adjusted, and `adjust`
-adjusts published numbers.
+`compare` tests two models against each other, `detectable` says how small a difference a test set
+can show, `pvalue` tests one model against chance, and `table` shows several side by side. `chance`
+gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
 of rows (`rank_blocks`) or as sampled negatives (`rank_against`). `rank_embeddings` needs only
@@ -27,7 +27,7 @@ with _EndsAtOnce():
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot
     from ._core import __version__
-    from .comparison import compare, pvalue
+    from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
@@ -63,6 +63,7 @@ __all__ = [
     "compat",
     "concatenate",
     "csr_from_padded",
+    "detectable",
     "evaluate",
     "link_prediction",
     "load",
@@ -101,6 +102,7 @@ _MODULES = {
     "concatenate": "ranks.container",
     "csr_from_padded": "inputs.selection",
     "demo": "cli.demo",
+    "detectable": "comparison",
     "evaluate": "tasks.evaluate_scores",
     "link_prediction": "link_prediction",
     "load": "ranks.container",

@@ -14,6 +14,7 @@ from .multiplicity import (
     max_t,
 )
 from .paired import compare
+from .power import Detectable, detectable
 from .resampling import Interval, interval
 from .significance import PValue, pvalue
 
@@ -21,6 +22,7 @@ __all__ = [
     "Comparison",
     "Comparisons",
     "CorrectedPValues",
+    "Detectable",
     "EstimatedMetric",
     "Friedman",
     "FullRankingEstimate",
@@ -30,6 +32,7 @@ __all__ = [
     "PValue",
     "compare",
     "correct_pvalues",
+    "detectable",
     "estimate_full_ranking",
     "friedman",
     "interval",

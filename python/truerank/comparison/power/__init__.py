@@ -1,0 +1,7 @@
+"""How large a difference is, and how small a one a test set can show."""
+
+from __future__ import annotations
+
+from .smallest_difference import Detectable, detectable
+
+__all__ = ["Detectable", "detectable"]
