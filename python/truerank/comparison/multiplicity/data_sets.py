@@ -18,7 +18,7 @@ from .. import cautions
 from ..pairing import has_protocol
 from ..table_writer import PlainTable, Records, TextTables, format_count, number
 from ..units import units_of
-from .rank_laws import (
+from .block_laws import (
     chi_squared_tail,
     f_tail,
     rank_sum_law,

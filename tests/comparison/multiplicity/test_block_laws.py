@@ -13,8 +13,8 @@ import scipy.stats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.comparison.multiplicity import rank_laws
-from truerank.comparison.multiplicity.rank_laws import (
+from truerank.comparison.multiplicity import block_laws
+from truerank.comparison.multiplicity.block_laws import (
     chi_squared_tail,
     f_tail,
     rank_sum_law,
@@ -134,8 +134,8 @@ def test_the_exact_law_is_left_out_where_it_would_take_long(
     assert rank_sum_law(np.tile(2 * np.arange(1, 10), (2, 1))) is None  # nine models
     ranks = np.tile(2 * np.arange(1, 5), (6, 1))
     assert rank_sum_law(ranks) is not None
-    monkeypatch.setattr(rank_laws, "ALL_CELLS", 1000)
+    monkeypatch.setattr(block_laws, "ALL_CELLS", 1000)
     assert rank_sum_law(ranks) is None
     monkeypatch.undo()
-    monkeypatch.setattr(rank_laws, "CELLS", 1000)
+    monkeypatch.setattr(block_laws, "CELLS", 1000)
     assert rank_sum_law(ranks) is None
