@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
+from .cautions import gather
 from .table_writer import TextGrid, check_digits, format_count, markdown_cell, markdown_table
 
 
@@ -169,22 +170,4 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
     ['paired by position only']
     """
-    return merge_notes([(f"{pair.name_a} - {pair.name_b}", pair.notes) for pair in pairs])
-
-
-def merge_notes(notes_by_name: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """List each note once; one that not all of the names have says which have it.
-
-    Examples
-    --------
-    >>> merge_notes([("a", ["few units", "floor reached"]), ("b", ["few units"])])
-    ['few units', 'a: floor reached']
-    """
-    names_by_note: dict[str, list[str]] = {}
-    for name, notes in notes_by_name:
-        for note in notes:
-            names_by_note.setdefault(note, []).append(name)
-    return [
-        note if len(names) == len(notes_by_name) else f"{', '.join(names)}: {note}"
-        for note, names in names_by_note.items()
-    ]
+    return gather({f"{pair.name_a} - {pair.name_b}": pair.notes for pair in pairs})

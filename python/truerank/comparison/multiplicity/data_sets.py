@@ -187,7 +187,7 @@ class Friedman(PlainTable):
 
     def text_tables(self, digits: int = 4) -> TextTables:
         """Return the table as text for people, with the results of the test."""
-        return super().text_tables(digits)._replace(after=[*self._results(), *self.notes])
+        return super().text_tables(digits)._replace(after=[*self._results()])
 
     def __repr__(self) -> str:
         sizes = f"{len(self.models)} models over {len(self.data_sets)} data sets"

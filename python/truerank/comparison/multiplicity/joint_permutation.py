@@ -21,7 +21,6 @@ from ...metrics.keys import Key, parse
 from ...metrics.kinds import take
 from ...ranks.grouping import group_codes
 from .. import cautions
-from ..comparisons import merge_notes
 from ..functionals import of_swaps
 from ..pairing import (
     BY_POSITION,
@@ -162,7 +161,7 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
         made = super().text_tables(digits)
         swapped = describe_units(self.units, self.by, self.largest)
         how = f"max-T, {format_count(self.resamples, 'resample')} of {swapped}"
-        return made._replace(after=[how, *self.notes])
+        return made._replace(after=[how])
 
     def records(self) -> Records:
         """Return the heading and a row for each comparison."""
@@ -277,10 +276,10 @@ def max_t(
     with renamed(by="groups"):
         parts = None if groups is None else group_codes(labelled, groups)
     questions: list[_Question] = []
-    said = []
+    said: dict[str, tuple[str, ...]] = {}
     for name_a, name_b in itertools.combinations(models, 2):
         one, two, notes = _check_pair(models[name_a], models[name_b], allow_unlike)
-        said.append((f"{name_a} - {name_b}", notes))
+        said[f"{name_a} - {name_b}"] = notes
         for key in keys:
             first, second = (
                 units_of(
@@ -294,7 +293,7 @@ def max_t(
     largest = int(sizes.max(initial=0))
     about = _About(len(sizes), unit, largest, resamples, seed)
     tested = _test(questions, about)
-    notes = (*merge_notes(said), *_notes(questions, tested, about))
+    notes = (*cautions.gather(said), *_notes(questions, tested, about))
     rows = [question.row(*found) for question, found in zip(questions, tested, strict=True)]
     return JointComparisons(rows, about, notes)
 

@@ -9,8 +9,8 @@ from typing import Any
 from ...inputs.checks import is_number, several
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ..cautions import not_counted
-from ..comparisons import Comparison, Comparisons, merge_notes
+from ..cautions import gather, not_counted
+from ..comparisons import Comparison, Comparisons
 from ..significance import PValue
 from ..table_writer import PlainTable, Records, format_count
 from .corrections import CORRECTIONS, check_corrections
@@ -171,7 +171,7 @@ def correct_pvalues(
     if len(headings) != depth:
         expected = f"{format_count(depth, 'heading')}, one for each level of names"
         raise InputValueError("names", expected=expected, got=len(headings))
-    said = merge_notes([(_named(path), notes) for path, (_, notes) in found.items()])
+    said = gather({_named(path): notes for path, (_, notes) in found.items()})
     values = {path: p for path, (p, _) in found.items()}
     said += not_counted(sum(map(math.isnan, values.values())), len(values), "p-values are nan")
     return CorrectedPValues(values, chosen, headings, said)
