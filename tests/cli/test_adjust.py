@@ -11,6 +11,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Files, Run
+from truerank.metrics.chance_model import tails
 
 pytestmark = pytest.mark.python_only
 
@@ -26,8 +27,8 @@ def test_a_published_number(run: Run, folder: Path) -> None:
     assert table["mr"] == "6,268 tasks"
     assert table["index (0 is chance, 1 perfect)"] == f"{found.index:.6g}"
     assert table["z (in standard deviations)"] == f"{found.z:.6g}"
-    stored = json.loads(run(*line, "--format", "json").out)
-    assert stored == {**found._asdict(), "notes": []}
+    assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
+    assert table["log10 p (as good by chance)"] == f"{found.log10_p:.6g} (exact)"
     header, row = run(*line, "--format", "csv").out.splitlines()
     assert header == ",".join(name for name in found._fields if name not in ("notes", "bounds"))
     assert row.split(",")[:2] == ["mr", "7000.0"]
@@ -41,7 +42,7 @@ def test_a_published_number_of_a_data_set(run: Run) -> None:
     found = tr.adjust("hits@10", 0.5, dataset="wn18rr", split="valid", side="tail", filtered=True)
     stored = json.loads(run(*line, "--filtered", "--format", "json").out)
     about = {"dataset": "WN18RR", "split": "valid", "side": "tail", "filtered": True}
-    assert stored == {**about, **found._asdict(), "notes": []}
+    assert stored == {**about, **found.to_dict()}
     lines = run(*line, "--filtered").out.splitlines()
     assert lines[0].startswith("WN18RR, valid, tail, filtered: 40,")
     assert "wn18rr-seen" in lines[1]
@@ -71,6 +72,13 @@ def test_bounds_of_a_data_set(run: Run) -> None:
 def test_nan_is_null_in_json(run: Run) -> None:
     line = ["adjust", "hits@10", "1", "--candidates", "8", "--tasks", "3", "--format", "json"]
     assert json.loads(run(*line).out)["index"] is None
+
+
+@pytest.mark.parametrize("style", ["table", "markdown", "html", "latex", "json"])
+def test_a_rough_p_value_is_noted(run: Run, style: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tails, "bracketed_tail", lambda *_: None)
+    line = ["adjust", "mrr", "5e-5", "--candidates", "1000000", "--tasks", "100"]
+    assert "rough p-value: it may be off by a factor of" in run(*line, "--format", style).out
 
 
 def test_small_values_keep_their_digits(run: Run) -> None:

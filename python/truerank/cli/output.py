@@ -28,6 +28,7 @@ from ..comparison.table_writer import (
 )
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
+from ..metrics.chance_model.tails import spelled_p
 from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from ..reporting.report_content import json_value
 from .endings import write_line
@@ -159,15 +160,16 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
             "ratio (1 is chance)": found.ratio,
             "index (0 is chance, 1 perfect)": found.index,
             "z (in standard deviations)": found.z,
-            "normal probability": found.probability,
         }
         heading = [found.metric, format_count(found.tasks, "task")]
-        return [TextGrid(heading, [[name, write(value)] for name, value in rows.items()])]
+        cells = [[name, write(value)] for name, value in rows.items()]
+        name, _, p = spelled_p(found.log10_p).partition(" = ")
+        cells.append([f"{name} (as good by chance)", f"{p} ({found.method})"])
+        return [TextGrid(heading, cells)]
 
-    fields = {**about, **found._asdict()}
+    fields = {**about, **found.to_dict()}
     cells = {name: value for name, value in fields.items() if name not in ("notes", "bounds")}
     if found.bounds is not None:
-        fields["bounds"] = found.bounds._asdict()
         for name, (low, high) in fields["bounds"].items():
             cells |= {f"{name}_low": low, f"{name}_high": high}
     return Sheet(lines, grids, list(cells), [list(cells.values())], fields, found.notes)

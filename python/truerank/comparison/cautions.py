@@ -17,7 +17,6 @@ LARGE_SHARE = 0.05  # of the tasks in one unit
 
 Notes = tuple[str, ...]
 
-_ROUGH = 0.05  # a relative error of a p-value from which on a note states it
 _COARSE = 1e-3  # a smallest p-value from which on a note states it
 
 
@@ -215,22 +214,6 @@ def normal_approximation(what: str) -> Notes:
     ('normal approximation: no other method gave a number',)
     """
     return (f"normal approximation: {what}",)
-
-
-def rough_p(error: float) -> Notes:
-    """Say that a p-value has a large error.
-
-    Examples
-    --------
-    >>> rough_p(0.12)
-    ('rough p-value: its relative error may be 12 %',)
-    >>> rough_p(1e-6)
-    ()
-    """
-    if not error > _ROUGH:
-        return ()
-    size = percent(error) if error < 1 else f"a factor of {1 + error:.2g}"
-    return (f"rough p-value: its relative error may be {size}",)
 
 
 def _joined(note: str, consequence: str) -> str:

@@ -13,7 +13,14 @@ from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
 from ..metrics.averages import values_per_task, weighted_mean
 from ..metrics.chance_model.saddlepoints import log_normal_tail
-from ..metrics.chance_model.tails import best_tail, chance_tail, greatest_base, law_of, spelled_p
+from ..metrics.chance_model.tails import (
+    best_tail,
+    chance_tail,
+    greatest_base,
+    law_of,
+    rough_p,
+    spelled_p,
+)
 from ..metrics.chance_model.task_groups import Tail, Tasks, compress, significant_weights
 from ..metrics.keys import Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
@@ -21,7 +28,7 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
-from .cautions import Notes, dependent_tasks, few_outcomes, normal_approximation, rough_p
+from .cautions import Notes, dependent_tasks, few_outcomes, normal_approximation
 from .units import AUTO, TASK, unit_codes
 
 if TYPE_CHECKING:

@@ -15,6 +15,10 @@ from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from .adjustments import adjusted, chance
+from .chance_model import compress
+from .chance_model.saddlepoints import log_normal_tail
+from .chance_model.tails import chance_tail, law_of, mean_of, rough_p, spelled_p
+from .chance_model.task_groups import Tail
 from .keys import ALL_SIDES, Key, parse, suggest
 from .kinds import Sample, UnknownKeyError
 from .metric_table import METRICS
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.arrays import IntArray
+    from .chance_model import Tasks
 
 SPLITS = ("train", "valid", "test")
 ENTITY_SIDES = ("head", "tail")
@@ -66,10 +71,17 @@ class Adjusted(NamedTuple):
     z : float
         (value - expectation) / standard deviation, with the sign of the formula: below 0 is better
         where less is better.
-    probability : float
+    p_value : float
+        The probability of a value that is at least as good by chance: small is better than chance,
+        whatever the metric. 0 where it is too small for a float.
+    log10_p : float
+        Its decimal logarithm, finite for every p above 0.
+    method : str
+        How p was found: as in `PValue`; "none" where it is nan.
+    probability_of_z : float
         The distribution function of the standard normal at z, in (0, 1). Values near 0 are better
         where less is better, else values near 1. It rounds to 0 below z = -38 and to 1 above
-        z = 8.3.
+        z = 8.3. It is no p-value.
     tasks : int
         The number of ranks that the value is a mean of.
     notes : tuple of str
@@ -79,14 +91,18 @@ class Adjusted(NamedTuple):
 
     Notes
     -----
+    p comes from the law of the metric under chance, as that of `pvalue` does. A published value is
+    rounded, and so is p: a value that is lower by half of its last digit has another one. Where
+    tasks share queries they are not independent, as the model takes them to be.
+
     The mapping of z onto (0, 1) comes from Hoyt et al., "A Unified Framework for Rank-based
     Evaluation Metrics" (2022), section 4.1, who also say that z can do without it. It takes z for
-    normal, as it is nearly for many tasks; `pvalue` of ranks does not assume that.
+    normal, as it is nearly for many tasks.
 
     Examples
     --------
     >>> print(adjust("mr", 7000, candidates=40943, tasks=6268))
-    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, normal probability 0
+    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (exact)
     """  # noqa: E501
 
     metric: str
@@ -96,18 +112,33 @@ class Adjusted(NamedTuple):
     ratio: float
     index: float  # type: ignore[assignment]  # in place of tuple.index
     z: float
-    probability: float
+    p_value: float
+    log10_p: float
+    method: str
+    probability_of_z: float
     tasks: int
     notes: tuple[str, ...] = ()
     bounds: Bounds | None = None
 
     def __str__(self) -> str:
+        p = f"{spelled_p(self.log10_p)} ({self.method})"
         line = (
             f"{self.metric} {self.value:g} over {self.tasks:,} tasks; chance "
             f"{self.expectation:g} +- {math.sqrt(self.variance):g}: ratio {self.ratio:#.6g}, "
-            f"index {self.index:#.6g}, z {self.z:g}, normal probability {self.probability:g}"
+            f"index {self.index:#.6g}, z {self.z:g}, {p}"
         )
         return "; ".join([line, *self.notes])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name.
+
+        Examples
+        --------
+        >>> adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["p_value"]
+        0.5
+        """
+        bounds = None if self.bounds is None else self.bounds._asdict()
+        return {**self._asdict(), "notes": list(self.notes), "bounds": bounds}
 
 
 @public("truerank")
@@ -166,7 +197,8 @@ def adjust(
     -------
     Adjusted
         The index is nan where chance is perfect: all tasks have one candidate, or at most k for
-        hits@k. z and the probability are nan where the variance under chance is 0.
+        hits@k. z, its probability and p are nan where the variance under chance is 0, and p where
+        the metric has no law: the median with weights.
 
     Raises
     ------
@@ -233,6 +265,7 @@ def adjust(
     if least is not None:
         bounds = _bounds(key, number, least, counts)
         notes = (_bounds_note(bounds, least, counts),)
+    tail, about_p = _tail(key, number, compress(counts if least is None else least, weights), z)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -241,9 +274,12 @@ def adjust(
         ratio=ratio,
         index=index,
         z=z,
-        probability=0.5 * math.erfc(-z / math.sqrt(2.0)),
+        p_value=math.exp(tail.log),
+        log10_p=tail.log / math.log(10) + 0.0,
+        method=tail.method,
+        probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=int(counts[1].sum()),
-        notes=notes,
+        notes=notes + about_p,
         bounds=bounds,
     )
 
@@ -281,8 +317,21 @@ def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
         "the exact numbers of filtered candidates are not known, but bounds of them "
         f"({candidates}, at least {mean:,.0f} on average): index from {bounds.index[0]:.6g} to "
         f"{bounds.index[1]:.6g}, z from {bounds.z[0]:g} to {bounds.z[1]:g}; the other values are "
-        "those of all entities"
+        "those of all entities, but p is that of the fewest candidates, so at most so large"
     )
+
+
+def _tail(key: Key, value: float, tasks: Tasks, z: float) -> tuple[Tail, tuple[str, ...]]:
+    """The probability of a value at least as good by chance, and notes on it."""
+    if math.isnan(z):
+        return Tail(math.nan, "none", math.nan), ()
+    name, power = law_of(key.metric, key.parameter)
+    tail = chance_tail(name, tasks, power, mean_of(key.metric, value, tasks, key.parameter))
+    if tail is not None and math.isfinite(tail.log):
+        return tail, rough_p(tail.error)
+    log = log_normal_tail(z if METRICS[key.metric].increasing else -z)
+    note = "normal approximation: the metric has no other law"
+    return Tail(log, "normal", math.nan), (note,)
 
 
 def candidate_counts(

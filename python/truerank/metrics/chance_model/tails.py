@@ -30,6 +30,7 @@ _SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 # Up to so many candidates every 1 / r is a multiple of a number that is not tiny.
 _MAX_RECIPROCAL_SIZE = 16
 
+_ROUGH = 0.05  # a relative error of a p-value from which on a note states it
 _SHARED = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}
 _POWERS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
 
@@ -245,6 +246,25 @@ def spelled_p(log10_p: float) -> str:
     >>> spelled_p(-1.0), spelled_p(-7.921), spelled_p(-8000.3)
     ('p = 0.1', 'p = 1.2e-08', 'log10 p = -8000.3')
     """
+    if math.isnan(log10_p):
+        return "p = nan"
     if log10_p < -300:
         return f"log10 p = {log10_p:.6g}"
     return f"p = {10**log10_p:.3g}"
+
+
+def rough_p(error: float) -> tuple[str, ...]:
+    """Make the note of a p-value with a large relative error.
+
+    Examples
+    --------
+    >>> rough_p(0.12), rough_p(2000.0)
+    (('rough p-value: its relative error may be 12 %',), ('rough p-value: it may be off by a factor of 2e+03',))
+    >>> rough_p(1e-6)
+    ()
+    """  # noqa: E501
+    if not error > _ROUGH:
+        return ()
+    if error < 1:
+        return (f"rough p-value: its relative error may be {100 * error:.2g} %",)
+    return (f"rough p-value: it may be off by a factor of {1 + error:.2g}",)
