@@ -48,6 +48,14 @@ def test_a_published_number_of_a_data_set(run: Run) -> None:
     assert "wn18rr-seen" in lines[1]
 
 
+def test_the_filtered_candidates_of_fb15k237(run: Run) -> None:
+    out = run("adjust", "mrr", "0.3", "--dataset", "fb15k237", "--filtered").out.splitlines()
+    assert out[0] == (
+        "FB15k-237, test, head and tail, filtered: 10,178 to 14,541 (14,305.63 on average) "
+        "candidates."
+    )
+
+
 def test_bounds_of_a_data_set(run: Run) -> None:
     line = ["adjust", "mrr", "0.3", "--dataset", "fb15k", "--filtered"]
     found = tr.adjust("mrr", 0.3, dataset="fb15k", filtered=True)

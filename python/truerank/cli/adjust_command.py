@@ -57,7 +57,7 @@ def adjust_value(
 
     \b
     truerank adjust mr 7000 --candidates 40943 --tasks 6268
-    truerank adjust mrr 0.46 --dataset wn18rr --filtered --format json
+    truerank adjust mrr 0.3 --dataset fb15k237 --filtered --format json
     """
     given = {name: option for name, option in options.items() if option}
     misplaced = [f"--{name}" for name in ("split", "side", "filtered") if name in given]

@@ -43,6 +43,18 @@ class Bounds(NamedTuple):
     ----------
     expectation, ratio, index, z : tuple of float
         The least and the greatest value of what `Adjusted` has under this name.
+
+    Notes
+    -----
+    Those of expectation, ratio and index are reached if all tasks have their least, or all their
+    greatest, number of candidates. Those of z hold for all numbers between, but are not reached:
+    they combine the ends of the expectation and of the standard deviation.
+
+    Examples
+    --------
+    >>> low, high = adjust("mr", 200, dataset="fb15k", filtered=True).bounds.index
+    >>> round(low, 3), round(high, 3)
+    (0.971, 0.973)
     """
 
     expectation: tuple[float, float]
