@@ -268,6 +268,11 @@ def test_renderings() -> None:
         ({"groups": "colour"}, ValueError, "groups: expected labels, one for each task"),
         ({"resamples": 0}, ValueError, "resamples: expected an integer from 1"),
         ({"seed": -1}, ValueError, "seed: expected"),
+        (
+            {"groups": "relation", "resamples": 10**8, "metrics": ["mrr", "mr"]},
+            ValueError,
+            "resamples: expected at most 89,478,485 for 6 comparisons, got 100,000,000",
+        ),
     ],
 )
 def test_bad_options(options: dict, kind: type[Exception], said: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from truerank import Ranks, compare, pvalue
-from truerank.comparison import CorrectedPValues, correct_pvalues
+from truerank.comparison import CorrectedPValues, correct_pvalues, friedman
 from truerank.comparison.multiplicity.corrections import benjamini_hochberg, holm
 
 pytestmark = pytest.mark.python_only
@@ -44,6 +44,10 @@ def test_comparisons_have_p_values() -> None:
     chance = pvalue(ranks["a"])
     mixed = correct_pvalues({"a, b": single, "a, chance": chance})
     assert [row["p"] for row in mixed.values()] == [single.p_value, chance.p]
+    ranked = friedman({name: {"a": 1, "b": 2, "c": 3} for name in "xyzw"})
+    found = correct_pvalues({"all": ranked, "one": 0.5})
+    assert found["all"]["p"] == ranked.p_value
+    assert f"all: {ranked.notes[0]}" in found.notes
 
 
 def test_notes_are_kept() -> None:

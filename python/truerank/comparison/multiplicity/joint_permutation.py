@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 CELLS = 1 << 22  # swaps in memory at once, one byte each
 STATISTICS = 1 << 20  # statistics of resamples that are sorted at once
+MOST_STATISTICS = 1 << 29  # of all resamples; they take 4 GiB
 FEW_UNITS = 5  # they have 32 ways to swap, and no p-value below 2 / 32
 COUNT_MESSAGE = "count is the same for two models over the same tasks; take metrics of their ranks"
 
@@ -236,7 +237,8 @@ def max_t(
     Raises
     ------
     ValueError, KeyError, TypeError
-        As in `truerank.compare`; for no metrics, one that comes twice, and `macro.X` with `groups`.
+        As in `truerank.compare`; for no metrics, one that comes twice, `macro.X` with `groups`, and
+        more resamples than fit into 4 GiB.
 
     Notes
     -----
@@ -292,6 +294,7 @@ def max_t(
     sizes = np.bincount(codes)
     largest = int(sizes.max(initial=0))
     about = _About(len(sizes), unit, largest, resamples, seed)
+    _check_size(resamples, len(questions))
     tested = _test(questions, about)
     notes = (*cautions.gather(said), *_notes(questions, tested, about))
     rows = [question.row(*found) for question, found in zip(questions, tested, strict=True)]
@@ -349,6 +352,13 @@ def _check_models(a: Any, b: Any) -> dict[str, Ranks]:
     if len(a) < 2:
         raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=len(a))
     return {str(name): weighted_ranks(str(name), model) for name, model in a.items()}
+
+
+def _check_size(resamples: int, questions: int) -> None:
+    if resamples * questions > MOST_STATISTICS:
+        most = MOST_STATISTICS // questions
+        expected = f"at most {most:,} for {format_count(questions, 'comparison')}"
+        raise InputValueError("resamples", expected=expected, got=f"{resamples:,}")
 
 
 def _check_pair(a: Ranks, b: Ranks, allow_unlike: bool) -> tuple[Ranks, Ranks, tuple[str, ...]]:
@@ -426,13 +436,15 @@ def _test(questions: Sequence[_Question], about: _About) -> list[tuple[float, fl
     observed = np.array([question.differences(unswapped)[0] for question in asked])
     slack = np.array([rounding_slack(x) for x in observed])
     slack += [rounding_slack(question.values[0]) for question in asked]
-    chunks = [
-        np.stack([question.differences(swaps) for question in asked], axis=1)
-        for swaps in _batches(draw_swaps(about.units, about.resamples, about.seed))
-    ]
     exact = is_exhaustible(about.units, about.resamples)  # the unswapped models are among these
-    resampled = np.concatenate(chunks if exact else [observed[None], *chunks])
-    scale = np.sqrt(np.nanmean(np.square(resampled), axis=0))
+    resampled = np.empty((2**about.units if exact else 1 + about.resamples, len(asked)))
+    resampled[0] = observed
+    row = 0 if exact else 1
+    for swaps in _batches(draw_swaps(about.units, about.resamples, about.seed)):
+        for column, question in enumerate(asked):
+            resampled[row : row + len(swaps), column] = question.differences(swaps)
+        row += len(swaps)
+    scale = np.sqrt([np.nanmean(np.square(column)) for column in resampled.T])
     scale[scale == 0] = 1.0  # no swap makes a difference
     resampled /= scale
     p, p_max_t = step_down(observed / scale, resampled, slack / scale)

@@ -10,7 +10,7 @@ from ...inputs.checks import is_number, several
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..cautions import gather, not_counted
-from ..comparisons import Comparison, Comparisons
+from ..comparisons import Comparisons
 from ..significance import PValue
 from ..table_writer import PlainTable, Records, format_count
 from .corrections import CORRECTIONS, check_corrections
@@ -111,9 +111,10 @@ def correct_pvalues(
     Parameters
     ----------
     p_values : sequence, or mapping, also of mappings and sequences
-        p-values from 0 to 1 (nan is left out and stays nan), and what has one: `Comparison`,
-        `Comparisons` (its pairs are named "a against b") and `PValue`. All of them, however deep,
-        are one family. The members of a sequence are named "1", "2", and so on.
+        p-values from 0 to 1 (nan is left out and stays nan), and results that have one, such as
+        `Comparison`, `PValue` and `Friedman`; the pairs of `Comparisons` are named "a against b".
+        All of them, however deep, are one family. The members of a sequence are named "1", "2", and
+        so on.
     methods : iterable of str
         The corrections, by the names that R's `p.adjust` gives them; m is the number of p-values.
 
@@ -179,9 +180,10 @@ def correct_pvalues(
 
 def _leaves(value: Any, path: Path) -> Iterator[tuple[Path, float, tuple[str, ...]]]:
     """The names, the p-value and the notes of each question."""
-    if isinstance(value, (Comparison, PValue)):
-        p = value.p_value if isinstance(value, Comparison) else value.p
-        yield path, p, tuple(getattr(value, "notes", ()))
+    if isinstance(value, PValue) or hasattr(value, "p_value"):
+        found = value.p if isinstance(value, PValue) else value.p_value
+        notes = tuple(getattr(value, "notes", ()))
+        yield from ((path, p, notes) for _, p, _ in _leaves(found, path))
     elif isinstance(value, Comparisons):
         for pair in value:
             yield (*path, f"{pair.name_a} against {pair.name_b}"), pair.p_value, pair.notes
