@@ -221,10 +221,10 @@ def test_degenerate_chance_gives_nan() -> None:
     assert all(map(math.isnan, (sure.index, sure.z)))
 
 
-def test_a_single_candidate_has_no_p_value() -> None:
+def test_a_single_candidate_has_a_p_value_of_one() -> None:
     single = tr.adjust("mr", 1, candidates=1, tasks=5)
-    assert (math.isnan(single.p_value), math.isnan(single.log10_p)) == (True, True)
-    assert str(single).endswith("z nan, p = nan (none)")
+    assert (single.p_value, single.log10_p) == (1.0, 0.0)
+    assert str(single).endswith("z nan, p = 1 (exact)")
 
 
 def test_the_probability_of_z() -> None:

@@ -269,8 +269,6 @@ def _discreteness(key: Key, tasks: Tasks, alternative: str) -> Notes:
 
 def _tail(key: Key, sample: Sample, tasks: Tasks, z: float, worse: bool) -> Tail:
     """The tail of the chance law on one side of the observed value."""
-    if tasks.sizes[-1] == 1:
-        return Tail(0.0, "exact", 0.0)
     name, power = law_of(key.metric, key.parameter)
     observed = _observed(name, power, sample, tasks)
     tail = chance_tail(name, tasks, power, observed, worse=worse)

@@ -89,7 +89,7 @@ class Adjusted(NamedTuple):
     log10_p : float
         Its decimal logarithm, finite for every p above 0.
     method : str
-        How p was found: as in `PValue`; "none" where it is nan.
+        How p was found, as in `PValue`.
     probability_of_z : float
         The distribution function of the standard normal at z, in (0, 1). Values near 0 are better
         where less is better, else values near 1. It rounds to 0 below z = -38 and to 1 above
@@ -209,8 +209,7 @@ def adjust(
     -------
     Adjusted
         The index is nan where chance is perfect: all tasks have one candidate, or at most k for
-        hits@k. z, its probability and p are nan where the variance under chance is 0, and p where
-        the metric has no law: the median with weights.
+        hits@k. z and its probability are nan where the variance under chance is 0; p is 1 there.
 
     Raises
     ------
@@ -335,8 +334,6 @@ def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
 
 def _tail(key: Key, value: float, tasks: Tasks, z: float) -> tuple[Tail, tuple[str, ...]]:
     """The probability of a value at least as good by chance, and notes on it."""
-    if math.isnan(z):
-        return Tail(math.nan, "none", math.nan), ()
     name, power = law_of(key.metric, key.parameter)
     tail = chance_tail(name, tasks, power, mean_of(key.metric, value, tasks, key.parameter))
     if tail is not None and math.isfinite(tail.log):

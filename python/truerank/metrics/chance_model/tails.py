@@ -58,7 +58,7 @@ def chance_tail(
     name, power : str, float
         As `law_of` returns them.
     tasks : Tasks
-        At least one; some with a second candidate.
+        At least one.
     observed : float
         The mean of f over the tasks, or the value.
     worse : bool
@@ -72,6 +72,8 @@ def chance_tail(
     """
     if name not in _LAWS:
         return None
+    if tasks.sizes[-1] == 1:
+        return Tail(0.0, "exact", 0.0)
     if tasks.count == 1 and name in _RANK_OF_ONE_TASK:
         return _single_task_tail(tasks, _RANK_OF_ONE_TASK[name](observed, power, tasks), worse)
     return _LAWS[name](tasks, power, observed, worse)
