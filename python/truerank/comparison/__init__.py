@@ -14,7 +14,7 @@ from .multiplicity import (
     max_t,
 )
 from .paired import compare
-from .power import Detectable, detectable
+from .power import Detectable, EffectSize, EffectSizes, detectable, effect_sizes
 from .resampling import Interval, interval
 from .significance import PValue, pvalue
 
@@ -23,6 +23,8 @@ __all__ = [
     "Comparisons",
     "CorrectedPValues",
     "Detectable",
+    "EffectSize",
+    "EffectSizes",
     "EstimatedMetric",
     "Friedman",
     "FullRankingEstimate",
@@ -33,6 +35,7 @@ __all__ = [
     "compare",
     "correct_pvalues",
     "detectable",
+    "effect_sizes",
     "estimate_full_ranking",
     "friedman",
     "interval",

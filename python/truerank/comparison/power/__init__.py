@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .effects import EffectSize, EffectSizes, effect_sizes
 from .smallest_difference import Detectable, detectable
 
-__all__ = ["Detectable", "detectable"]
+__all__ = ["Detectable", "EffectSize", "EffectSizes", "detectable", "effect_sizes"]

@@ -86,7 +86,7 @@ def errors_of(one: Units, two: Units | None) -> Errors:
         moved = [functional.influence() for functional in functionals]
         errors = [standard_error(each) for each in moved]
         apart: FloatArray = moved[0] if two is None else moved[0] - moved[1]
-        difference, carriers = standard_error(apart), _carriers(apart)
+        difference, carriers = standard_error(apart), carriers_of(apart)
     else:
         chunks = [
             np.stack([functional.of_counts(counts) for functional in functionals])
@@ -105,7 +105,14 @@ def errors_of(one: Units, two: Units | None) -> Errors:
     return Errors(units, errors[0], difference, correlation, carriers)
 
 
-def _carriers(moved: FloatArray) -> float:
+def carriers_of(moved: FloatArray) -> float:
+    """How many units carry the variance: (sum d^2)^2 / sum d^4, nan where nothing varies.
+
+    Examples
+    --------
+    >>> carriers_of(np.array([1.0, -1.0, 1.0, -1.0]))
+    4.0
+    """
     squares = np.square(moved - moved.mean())
     largest = float(squares.max(initial=0.0))
     if not largest:
