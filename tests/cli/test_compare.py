@@ -12,6 +12,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Files, Run
+from truerank.comparison.multiplicity.corrections import holm
 
 pytestmark = pytest.mark.python_only
 
@@ -66,6 +67,48 @@ def test_comparisons_equal_those_of_compare(
             (row,) = (r for r in out.splitlines() if r.startswith(f"{pair.name_a} - {pair.name_b}"))
             assert f"{pair.difference:.6g}" in row
             assert row.endswith(f"{pair.wins} / {pair.ties} / {pair.losses}")
+
+
+def test_several_metrics_are_corrected_together(run: Run, models: list[Path]) -> None:
+    options = ["--metric", "mrr", "--metric", "hits@10", "--metric", "mrr", "--resamples", "99"]
+    for several in (models[:2], models):
+        ranks = {path.stem: tr.load(path) for path in several}
+        expected = [
+            pair
+            for key in ("mrr", "hits@10")
+            for pair in tr.compare(ranks, metric=key, resamples=99)
+        ]
+        corrected = holm([pair.p_value for pair in expected])
+        code, out, err = run("compare", *several, *options, "--format", "json")
+        assert (code, err) == (0, "")
+        found = json.loads(out)["comparisons"]
+        assert [row["metric"] for row in found] == [pair.metric for pair in expected]
+        assert [row["p_value"] for row in found] == [pair.p_value for pair in expected]
+        assert [row["p_holm"] for row in found] == corrected
+        out = run("compare", *several, *options).out
+        assert out.startswith("mrr, hits@10, permutation: 60 tasks")
+        assert "p (Holm)" in out
+        heading = "| metric | a - b | a | b |"
+        assert heading in run("compare", *several, *options, "--format", "markdown").out
+
+
+def test_metrics_of_unlike_tasks_are_described_one_by_one(
+    run: Run, files: Files, folder: Path
+) -> None:
+    for name, above in (("a", [0, 1, 2]), ("b", [2, 1, 0])):
+        tr.Ranks(above, [1] * 3, 9, side=["head", "tail", "tail"]).save(folder / f"{name}.npz")
+    out = run("compare", *files("a.npz b.npz --metric mrr --metric tail.mrr --metric mr")).out
+    lines = out.splitlines()
+    assert lines[0].startswith("mrr, mr, permutation: 3 tasks, paired by position;")
+    assert lines[1].startswith("tail.mrr, permutation: 2 tasks, paired by position;")
+
+
+def test_notes_name_the_metric(run: Run, files: Files, folder: Path) -> None:
+    for name, above in (("a", [0, 1, 2]), ("b", [2, 1, 0])):
+        tr.Ranks(above, [1] * 3, 9).save(folder / f"{name}.npz")
+    wilcoxon = "a.npz b.npz --metric mrr --metric std --method wilcoxon"
+    out = run("compare", *files(wilcoxon)).out
+    assert "std, a - b: Wilcoxon tests the ranks, not std" in out
 
 
 @pytest.mark.parametrize("style", ["markdown", "latex", "html", "csv"])

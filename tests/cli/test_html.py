@@ -113,6 +113,12 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     words = ["compare", *paths[:2], "--metric", "macro.mrr", "--by", "relation", "--html", page]
     assert run(*words).code == 0
     assert "macro.mrr" in page_of(page).cells
+    words = ["compare", *paths, "--metric", "mr", "--metric", "amri", "--resamples", 200, "--html"]
+    assert run(*words, page).code == 0
+    found = page_of(page)
+    assert found.count("svg") == 4
+    assert "mr, amri of a<b>, plain, third" in found.words
+    assert {"mr", "index.mr", "p (Holm)"} <= set(found.cells)
 
 
 def test_page_of_models_with_different_protocols(run: Run, tmp_path: Path) -> None:

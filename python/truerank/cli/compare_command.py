@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from .. import load, report
+from ..comparison.multiplicity.corrections import holm
 from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
 from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
@@ -33,10 +34,12 @@ from .report_request import check_page_path, writing_page
 @click.argument("ranks", type=File, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @click.option(
     "--metric",
-    default="mrr",
-    show_default=True,
+    "metrics",
+    multiple=True,
+    default=("mrr",),
+    show_default="mrr",
     shell_complete=completer(keys),
-    help="Compared metric, such as tail.hits@10.",
+    help="Compared metric, such as tail.hits@10; may be given several times.",
 )
 @click.option(
     "--method",
@@ -66,7 +69,7 @@ from .report_request import check_page_path, writing_page
 @style_option
 def compare_files(
     ranks: tuple[Path, ...],
-    metric: str,
+    metrics: tuple[str, ...],
     method: str,
     by: str | None,
     level: float,
@@ -79,19 +82,20 @@ def compare_files(
     """Compare models over the same tasks: difference, interval, p-value, wins and losses.
 
     Each file holds the ranks of one model, which `truerank evaluate --save` wrote. Of more than two
-    models all pairs are compared, and p-values are also corrected by Holm's method.
+    models all pairs are compared. p-values of several pairs or metrics are also corrected by Holm's
+    method, all of them together.
 
     \b
-    truerank compare transe.npz rotate.npz --metric mrr
+    truerank compare transe.npz rotate.npz --metric mrr --metric hits@10
     truerank compare a.npz b.npz c.npz --metric hits@10 --by query --format markdown
     """
     if len(ranks) < 2:
         raise click.UsageError("expected the saved ranks of at least two models")
     try:
-        key = parse(metric)
+        chosen_keys = list(dict.fromkeys(map(parse, metrics)))
     except KeyError as error:
         raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
-    if key.metric == COUNT:
+    if any(key.metric == COUNT for key in chosen_keys):
         raise click.BadParameter(COUNT_MESSAGE, param_hint="'--metric'")
     names = model_names(ranks)
     with user_errors():
@@ -101,26 +105,32 @@ def compare_files(
     check_label("--by", groups, LABEL_ALIASES, next(iter(models.values())))
     with user_errors():
         try:
-            pairs = compare(
-                models,
-                metric=key,
-                method=method,
-                by=groups,
-                level=level,
-                resamples=resamples,
-                seed=seed,
-                allow_unlike=allow_unlike,
-            )
+            pairs = [
+                pair
+                for key in chosen_keys
+                for pair in compare(
+                    models,
+                    metric=key,
+                    method=method,
+                    by=groups,
+                    level=level,
+                    resamples=resamples,
+                    seed=seed,
+                    allow_unlike=allow_unlike,
+                )
+            ]
         except KeyError as error:  # a side that the ranks lack, or no groups
             raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
+    corrected = holm([pair.p_value for pair in pairs])
+    pairs = [pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
     sheet = comparison_sheet(pairs)
 
     def page() -> str:
         chosen = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
         return comparison_page(
             ComparisonContent(
-                f"{metric} of {', '.join(names)}",
-                metric,
+                f"{', '.join(metrics)} of {', '.join(names)}",
+                metrics,
                 {name: report(found, by=groups) for name, found in models.items()},
                 [*sheet.lines, *sheet.notes],
                 sheet.grids(lambda value: number(value, DIGITS)),

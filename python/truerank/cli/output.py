@@ -176,27 +176,29 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
 
 
 def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
-    """Make the sheet of a comparison, with a row for each pair of models."""
+    """Make the sheet of comparisons, with a row for each metric and pair of models."""
     first, several = pairs[0], len(pairs) > 1
-    tasks = first.wins + first.ties + first.losses
-    units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
-    lines = [
-        f"{first.metric}, {first.method}: {format_count(tasks, 'task')}{units}, "
-        f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "
-        f"seed {first.seed}.",
-    ]
+    by_metric: dict[str, list[Comparison]] = {}
+    for pair in pairs:
+        by_metric.setdefault(pair.metric, []).append(pair)
+    metrics_of: dict[str, list[str]] = {}
+    for metric, some in by_metric.items():
+        metrics_of.setdefault(_compared(some), []).append(metric)
+    lines = [f"{', '.join(metrics)}, {text}" for text, metrics in metrics_of.items()]
     notes = [note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)]
 
     def grids(write: Write) -> list[TextGrid]:
         bounds = f"{100 * first.level:g} % interval"
         holm = ["p (Holm)"] if several else []
-        columns = ["a - b", "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
+        names = ["metric", "a - b"] if len(by_metric) > 1 else ["a - b"]
+        columns = [*names, "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
         rows = []
         for pair in pairs:
             values = map(write, (pair.value_a, pair.value_b, pair.difference))
             corrected = [] if pair.p_holm is None or not several else [f"{pair.p_holm:.3g}"]
             rows.append(
                 [
+                    *([pair.metric] if len(names) > 1 else []),
                     f"{pair.name_a} - {pair.name_b}",
                     *values,
                     f"{write(pair.low)} to {write(pair.high)}",
@@ -205,12 +207,24 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
                     f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
                 ]
             )
-        return [TextGrid(columns, rows)]
+        return [TextGrid(columns, rows, names=len(names))]
 
     fields = [pair.to_dict() for pair in pairs]
     columns = [name for name in fields[0] if name != "notes"]
     records = [[row[name] for name in columns] for row in fields]
     return Sheet(lines, grids, columns, records, {"comparisons": fields}, notes)
+
+
+def _compared(pairs: Sequence[Comparison]) -> str:
+    """Say how the pairs of one metric were compared."""
+    first = pairs[0]
+    tasks = first.wins + first.ties + first.losses
+    units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
+    return (
+        f"{first.method}: {format_count(tasks, 'task')}{units}, "
+        f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "
+        f"seed {first.seed}."
+    )
 
 
 def pairing_text(pairs: Sequence[Comparison]) -> str:

@@ -170,4 +170,6 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
     ['paired by position only']
     """
-    return gather({f"{pair.name_a} - {pair.name_b}": pair.notes for pair in pairs})
+    several = len({pair.metric for pair in pairs}) > 1
+    names = [f"{pair.metric}, " * several + f"{pair.name_a} - {pair.name_b}" for pair in pairs]
+    return gather(dict(zip(names, (pair.notes for pair in pairs), strict=True)))

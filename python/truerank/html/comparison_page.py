@@ -34,8 +34,8 @@ class ComparisonContent(NamedTuple):
     Attributes
     ----------
     title : str
-    metric : str
-        The key that was compared.
+    metrics : sequence of str
+        The keys that were compared.
     models : mapping of str to Report
         The reports, which have ranks.
     lines : sequence of str
@@ -50,7 +50,7 @@ class ComparisonContent(NamedTuple):
     """
 
     title: str
-    metric: str
+    metrics: Sequence[str]
     models: Mapping[str, Report]
     lines: Sequence[str]
     differences: Sequence[TextGrid]
@@ -80,7 +80,7 @@ def comparison_page(content: ComparisonContent) -> str:
 
 
 def _metrics(content: ComparisonContent) -> str:
-    keys = unique_keys([content.metric, *FEW_METRICS])
+    keys = unique_keys([*content.metrics, *FEW_METRICS])
     made = table_of(content.models, keys, allow_unlike=content.options["allow_unlike"])
     return "\n".join([*map(table, made.text_tables(DIGITS).grids), *map(paragraph, made.notes)])
 
@@ -89,11 +89,14 @@ def _plots(content: ComparisonContent) -> str:
     from ..plot import comparison, hits_curve, rank_distribution
 
     plots = {
-        "values": (
-            partial(comparison, content.models, content.metric, **content.options),
-            f"{content.metric} of each model; over the same tasks, the differences say which is "
-            "better, even where intervals overlap",
-        ),
+        f"values{i or ''}": (
+            partial(comparison, content.models, metric, **content.options),
+            f"{metric} of each model; over the same tasks, the differences say which is better, "
+            "even where intervals overlap",
+        )
+        for i, metric in enumerate(content.metrics)
+    }
+    plots |= {
         "hits": (partial(hits_curve, content.models), "The share of tasks whose rank is at most k"),
         "ranks": (partial(rank_distribution, content.models), "How many tasks have which rank"),
     }
