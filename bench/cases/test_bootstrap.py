@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from harness import Pair, time_in_turn
+from harness import Compare, Pair, time_in_turn
 from harness.synthetic import Sizes
 from harness.table import Results, make_rows
 from truerank import Ranks
@@ -18,6 +19,7 @@ from truerank.comparison.units import units_of
 
 # Resamples that scipy holds at once: the fastest number for it, and what our chunks hold.
 BATCH = 3
+CLUSTER_BATCH = 20
 ROUNDS = 2
 # PyKEEN resamples one by one, so that a fiftieth of the resamples tells the time of all.
 SHARE = 50
@@ -35,6 +37,33 @@ def draw_ranks(tasks: int) -> Ranks:
     candidates = rng.integers(10_000, 15_000, tasks)
     above = np.floor(np.exp(rng.normal(2.5, 2.2, tasks))).astype(np.int64)
     return Ranks(np.minimum(above, candidates - 1), np.ones(tasks, dtype=np.int64), candidates)
+
+
+def draw_queries(tasks: int) -> NDArray[np.int64]:
+    """Draw the query of each task: sizes of a Pareto law of shape 1.1, at most 500."""
+    sizes = np.minimum(np.random.default_rng(2).random(tasks) ** (-1 / 1.1), 500).astype(np.int64)
+    return np.repeat(np.arange(tasks), sizes)[:tasks]
+
+
+def scipy_bootstrap_of_queries(ranks: Ranks, resamples: int, method: str) -> Any:
+    """Return scipy's interval of mrr over whole queries, as a ratio of sums, vectorised."""
+    stats = pytest.importorskip("scipy.stats")
+    query = ranks.queries.values
+    data = np.bincount(query, weights=1 / ranks.realistic), np.bincount(query)
+
+    def mean_of_tasks(sums: Any, sizes: Any, axis: int = -1) -> Any:
+        return sums.sum(axis=axis) / sizes.sum(axis=axis)
+
+    return stats.bootstrap(
+        data,
+        mean_of_tasks,
+        n_resamples=resamples,
+        batch=CLUSTER_BATCH,
+        vectorized=True,
+        paired=True,
+        method=method,
+        random_state=np.random.default_rng(1),
+    ).confidence_interval
 
 
 def scipy_bootstrap(ranks: Ranks, key: str, resamples: int, method: str) -> Any:
@@ -129,3 +158,33 @@ def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> 
     for row in rows:
         if row.ratio is not None:
             benchmark.extra_info[f"{row.contestant} / {row.baseline}"] = row.ratio
+
+
+def test_bootstrap_of_queries(compare: Compare, sizes: Sizes) -> None:
+    """Whole queries of unequal sizes, each against scipy's bootstrap of their sums and sizes."""
+    pytest.importorskip("scipy.stats")
+    tasks, resamples = (4_000, 2_000) if sizes.quick else (20_000, 10_000)
+    ranks = draw_ranks(tasks).with_labels(queries=draw_queries(tasks))
+    contestants = {
+        f"truerank, {method}": lambda method=method: interval(
+            ranks, "mrr", method=method, by="query", resamples=resamples
+        )
+        for method in ("bca", "percentile", "normal")
+    }
+    for method in ("BCa", "percentile"):
+        contestants[f"scipy, {method}"] = lambda method=method: scipy_bootstrap_of_queries(
+            ranks, resamples, method
+        )
+    pairs = [
+        Pair("truerank, bca", "scipy, BCa"),
+        Pair("truerank, percentile", "scipy, percentile"),
+    ]
+    queries = len(np.unique(ranks.queries.values))
+    name = f"mrr: {resamples:,} resamples of {queries:,} queries of {tasks:,} tasks"
+    rounds = 1 if sizes.quick else ROUNDS
+    times = compare(name, contestants, pairs, rounds=rounds, budget=30.0, agree=False)
+    for pair in pairs:
+        one, two = times[pair.subject].result, times[pair.baseline].result
+        width = one.high - one.low
+        assert abs(one.low - two.low) <= 0.1 * width
+        assert abs(one.high - two.high) <= 0.1 * width

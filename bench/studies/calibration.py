@@ -1,402 +1,299 @@
-"""Whether 95 % intervals contain the true value in 95 % of cases, and null p-values are uniform.
+"""Whether 95 % intervals contain the true value in 95 % of cases, and tests at 5 % reject in 5 %.
 
-    python bench/studies/calibration.py [--quick] [--part NAME] [--repeats N] [--resamples N]
+    python bench/studies/calibration.py [DATA_FOLDER CACHE_FOLDER] [--quick] [--part NAME]
+        [--only TEXT] [--save FILE] [--repeats N] [--page BEFORE AFTER]
 
-Tasks are drawn thousands of times from named populations whose metrics are known exactly. Each time
-the intervals of `truerank.interval` and the p-values of `truerank.compare` are computed, and at the
-end the correct ones are counted. The figures of a full run are in calibration.md. It takes about a
-quarter of an hour on one core; --quick takes some seconds.
+Samples are drawn hundreds of times from populations whose metrics are known exactly, and given to
+`interval` and `compare` with their defaults (but fewer resamples), and with each method by name.
+DATA_FOLDER has kinships/ and wn18rr/; CACHE_FOLDER gets the trained models and their ranks. Without
+them, the populations of real ranks are left out.
+
+--save writes the cells to a file, and --page makes calibration.md from two such files: that of a
+version before, and that of this version. --only takes the populations whose names contain a text.
+A full run takes about twenty minutes of one core; --quick takes some seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
+import inspect
 import os
 import platform
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from statistics import NormalDist
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
-from numpy.typing import NDArray
-
-from truerank import Ranks
-from truerank.comparison.paired import compare
-from truerank.comparison.resampling import bca_bounds, draw_resamples, interval, percentile_bounds
-from truerank.comparison.units import units_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-METRICS = ("mrr", "hits@10", "mr", "amri", "gmr", "median")
-METHODS = ("bca", "percentile", "normal")
-LEVEL = 0.95
-NOMINAL = (0.94, 0.96)
-
-
-class Population(NamedTuple):
-    """A distribution of ranks on 1..N: the log-rank is a sum of normal effects.
-
-    A rank is the log-normal number rounded up, and at most N; all values of N are equally likely.
-    """
-
-    name: str
-    description: str
-    tasks: int  # exactly, if tasks are independent; else on average
-    centre: float
-    within: float  # standard deviation of log-ranks of one query
-    between: float = 0.0  # standard deviation of the queries' means
-    queries: int = 0  # 0: every task is alone
-    sizes: tuple[int, ...] = (10_000,)
-    chance: float = 0.0  # share of tasks whose rank is uniform on 1..N
-
-    def draw(self, rng: np.random.Generator) -> Ranks:
-        """Draw tasks; the tasks of a query, geometrically many, share an effect."""
-        if self.queries:
-            per_query = rng.geometric(self.queries / self.tasks, self.queries)
-            query = np.repeat(np.arange(self.queries), per_query)
-            effect = self.between * rng.standard_normal(self.queries)[query]
-        else:
-            query, effect = np.arange(self.tasks), np.zeros(self.tasks)
-        n = len(query)
-        candidates = rng.choice(np.array(self.sizes), n)
-        logs = self.centre + effect + self.within * rng.standard_normal(n)
-        ranks = np.minimum(np.ceil(np.exp(np.minimum(logs, 40))), candidates).astype(np.int64)
-        random = rng.random(n) < self.chance
-        ranks[random] = rng.integers(1, candidates[random] + 1)
-        return Ranks(ranks - 1, np.ones(n, dtype=np.int64), candidates, queries=query)
-
-    def true_values(self) -> dict[str, float]:
-        """Return the metrics of the population, from the exact distribution of its ranks."""
-        top = max(self.sizes)
-        ranks = np.arange(1, top + 1)
-        spread = math.hypot(self.within, self.between)
-        share = np.vectorize(NormalDist(self.centre, spread).cdf)(np.log(ranks))
-        probabilities = np.zeros(top)
-        for size in self.sizes:
-            cumulative = np.where(ranks < size, share, 1.0)
-            uniform = np.minimum(ranks / size, 1.0)
-            mixed = (1 - self.chance) * cumulative + self.chance * uniform
-            probabilities += np.diff(mixed, prepend=0.0) / len(self.sizes)
-        mr = float((probabilities * ranks).sum())
-        return {
-            "mrr": float((probabilities / ranks).sum()),
-            "hits@10": float(probabilities[:10].sum()),
-            "mr": mr,
-            "amri": 1 - (mr - 1) / float(np.mean([(size - 1) / 2 for size in self.sizes])),
-            "gmr": math.exp(float((probabilities * np.log(ranks)).sum())),
-            "median": float(ranks[np.searchsorted(np.cumsum(probabilities), 0.5)]),
-        }
-
-
-POPULATIONS = (
-    Population(
-        "log-normal",
-        "1,000 independent tasks, log r normal about 2.5 with deviation 1.5, N = 10,000",
-        1000,
-        2.5,
-        1.5,
-    ),
-    Population(
-        "unequal candidates",
-        "1,000 independent tasks, N of 500, 2,000, 15,000, a tenth of the tasks at chance",
-        1000,
-        2.3,
-        1.6,
-        sizes=(500, 2_000, 15_000),
-        chance=0.1,
-    ),
-    Population(
-        "long median",
-        "1,000 independent tasks, log r normal about 5.7 with deviation 2.8: the median is 299, "
-        "so that it is hardly discrete; N = 15,000",
-        1000,
-        5.7,
-        2.8,
-        sizes=(15_000,),
-    ),
-    Population(
-        "heavy tail",
-        "1,000 independent tasks, log r normal about 2.5 with deviation 3, N = 1,000,000",
-        1000,
-        2.5,
-        3.0,
-        sizes=(1_000_000,),
-    ),
-    Population(
-        "clustered",
-        "400 queries of 4 tasks on average; query effects have deviation 1.2, tasks within 1",
-        1600,
-        2.5,
-        1.0,
-        1.2,
-        400,
-    ),
-    Population(
-        "few groups",
-        "15 groups of 100 tasks on average (geometric), group effects of deviation 1, within 1.5",
-        1500,
-        2.5,
-        1.5,
-        1.0,
-        15,
-    ),
+from calibration_cells import Cell, Tally, read_cells, write_cells
+from calibration_laws import (
+    LAWS,
+    Exchangeable,
+    Law,
+    OneModel,
+    Population,
+    Resampled,
+    Shifted,
+    SuitedQueries,
+    UnlikeLaws,
+    log_uniform,
+    near,
+    read_real,
 )
+from calibration_page import make_page, summary_lines
+
+import truerank as tr
+from truerank.comparison import interval, paired, resampling
+from truerank.comparison.significance import pvalue
+
+HERE = Path(__file__).parent
+RESAMPLES = 599  # so that p-values have steps of 1 / 600, and 0.05 is one of them
+BATCH, FEWEST = 100, 200
+METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median")
+DIFFERENCES = ("mrr", "hits@10", "mr", "gmr", "median")
+DEFAULT = "default"
+CHANCE, CHANCE_REPEATS = "ranks by chance, N of 50, 1,000, 15,000", 400
 
 
-class Coverage(NamedTuple):
-    """How often intervals contain the true value."""
+class Line(NamedTuple):
+    """Cells that share their samples, but for the number of units."""
 
-    population: str
-    by: str
-    metric: str
-    true_value: float
-    shares: dict[str, float]
-    above: dict[str, float]  # the share of intervals that lie wholly above the true value
-    undefined: int  # repeats in which BCa is undefined and percentiles are used
+    population: Population
+    units: tuple[int, ...]
+    metrics: tuple[str, ...]
+    methods: tuple[str, ...] = (DEFAULT,)
 
 
-def cover(
-    population: Population, by: str | None, repeats: int, resamples: int
-) -> Iterator[Coverage]:
-    """Draw a population many times, and count which intervals contain its metrics.
+def most_repeats(units: int) -> int:
+    """The most repeats of a cell that has so many units."""
+    limits = ((50, 1000), (200, 600), (1000, 400), (20_000, 200))
+    return next(most for largest, most in limits if units <= largest)
 
-    All metrics share the resamples of a repeat, while `interval` draws them for each metric: the
-    bounds are the same, and the first repeat asserts it.
+
+def methods_of(function: Any, module: Any) -> tuple[str, ...]:
+    """The methods that can be asked for, without the default."""
+    default = inspect.signature(function).parameters["method"].default
+    return tuple(method for method in module.METHODS if method != default)
+
+
+def interval_lines(real: dict[str, tr.Ranks]) -> Iterator[Line]:
+    """The populations of one model."""
+    for law in LAWS.values():
+        yield Line(OneModel(law), (5, 10, 20, 50, 200, 1000), METRICS)
+    yield Line(OneModel(LAWS["log-uniform"]), (20_000,), ("mrr", "hits@10", "mr", "median"))
+    for name in ("log-uniform", "near 0", "near 1", "heavy tail"):
+        yield Line(OneModel(LAWS[name], "Pareto"), (10, 20, 50, 200, 1000), METRICS)
+        for clusters in ("even", "mild"):
+            yield Line(OneModel(LAWS[name], clusters), (20, 200), METRICS)
+    for name in ("Kinships, transe", "WN18RR, 15 epochs"):
+        if name in real:
+            for queries in (False, True):
+                population = Resampled(name, [real[name]], queries)
+                yield Line(population, (5, 10, 20, 50, 200, 1000), (*METRICS, "amri"))
+    by_name = methods_of(interval, resampling)
+    for law, clusters in (("log-uniform", "none"), ("near 1", "none"), ("log-uniform", "Pareto")):
+        few = ("mrr", "hits@10", "mr", "median")
+        yield Line(OneModel(LAWS[law], clusters), (20, 200), few, by_name)
+    if real:
+        name = "WN18RR, 15 epochs"
+        yield Line(Resampled(name, [real[name]], True), (20, 200), few, by_name)
+
+
+def compare_lines(real: dict[str, tr.Ranks]) -> Iterator[Line]:
+    """The populations of two models."""
+    every, clustered = (5, 10, 20, 50, 200, 1000), (10, 20, 50, 200)
+    worse = {
+        "log-uniform": Law("log-uniform to 1,000", "", log_uniform(1, 1000, 10_000)),
+        "near 0": Law("4 % of hits", "", near(0.04, 0.01)),
+        "near 1": Law("90 % of hits", "", near(0.90, 0.85)),
+    }
+    for name in ("log-uniform", "near 0", "near 1", "heavy tail"):
+        yield Line(Exchangeable(LAWS[name]), every, DIFFERENCES)
+    for name in ("log-uniform", "near 1"):
+        yield Line(Exchangeable(LAWS[name], "Pareto"), clustered, DIFFERENCES)
+    for clusters in ("even", "Pareto"):
+        yield Line(SuitedQueries(clusters), clustered, DIFFERENCES)
+    for metric in ("mrr", "mr", "gmr"):
+        yield Line(UnlikeLaws(metric), every, (metric,))
+        yield Line(UnlikeLaws(metric, "Pareto"), (20, 50, 200), (metric,))
+    for name, other in worse.items():
+        yield Line(Shifted(LAWS[name], other), every, DIFFERENCES)
+    yield Line(Shifted(LAWS["log-uniform"], worse["log-uniform"], "Pareto"), clustered, DIFFERENCES)
+    for name, first, second in (
+        ("Kinships", "Kinships, transe", "Kinships, rotate"),
+        ("WN18RR", "WN18RR, 15 epochs", "WN18RR, 4 epochs"),
+    ):
+        if first in real:
+            for swapped in (True, False):
+                told = f"{name}, {'swapped at random' if swapped else 'two models'}"
+                models = [real[first], real[second]]
+                yield Line(Resampled(told, models, True, swapped), clustered, DIFFERENCES)
+    by_name, few = methods_of(tr.compare, paired), ("mrr", "hits@10", "mr")
+    yield Line(Exchangeable(LAWS["log-uniform"]), (10, 20, 200), few, by_name)
+    yield Line(Exchangeable(LAWS["near 1"]), (20, 200), few, by_name)
+    yield Line(SuitedQueries("Pareto"), (20, 50), few, by_name)
+    for metric in ("mrr", "mr"):
+        # the signed-rank test asks another question, whose answer is no here
+        unlike = tuple(x for x in by_name if x != "wilcoxon")
+        yield Line(UnlikeLaws(metric), (20, 200), (metric,), unlike)
+    yield Line(Shifted(LAWS["log-uniform"], worse["log-uniform"]), (20, 200), few, by_name)
+
+
+def share_draws() -> None:
+    """Let all metrics of a sample share the draws of its resamples, which depend on the seed alone.
+
+    The draws are most of the time of a run. The results stay the same.
     """
-    true_values = population.true_values()
-    rng = np.random.default_rng(20_230_000 + sum(map(ord, population.name)))
-    hits = {key: np.zeros((2, len(METHODS))) for key in METRICS}
-    undefined = dict.fromkeys(METRICS, 0)
-    for repeat in range(repeats):
-        ranks = population.draw(rng)
-        functionals = {key: units_of(ranks, key, by=by).functional() for key in METRICS}
-        units = functionals["mrr"].units
-        chunks = [
-            [f.of_counts(counts) for f in functionals.values()]
-            for counts in draw_resamples(units, resamples, repeat)
-        ]
-        replicates = dict(zip(METRICS, np.concatenate(chunks, axis=1), strict=True))
-        for key, f in functionals.items():
-            value = float(f.of_counts(np.ones((1, units)))[0])
-            percentiles = percentile_bounds(replicates[key], LEVEL)
-            jackknife = f.leave_one_out()
-            bca = (
-                None if jackknife is None else bca_bounds(replicates[key], value, jackknife, LEVEL)
-            )
-            undefined[key] += bca is None
-            bounds = np.array([bca or percentiles, percentiles, f.normal_bounds(LEVEL)])
-            slack = 1e-12 * abs(true_values[key])
-            hits[key][0] += (bounds[:, 0] <= true_values[key] + slack) & (
-                true_values[key] <= bounds[:, 1] + slack
-            )
-            hits[key][1] += bounds[:, 0] > true_values[key] + slack
-            if not repeat:
-                for method, ends in zip(METHODS, bounds, strict=True):
-                    expected = interval(
-                        ranks, key, method=method, by=by, resamples=resamples, seed=0
-                    )
-                    np.testing.assert_allclose([expected.low, expected.high], ends, rtol=1e-9)
-    for key in METRICS:
-        share, above = hits[key] / repeats
-        yield Coverage(
-            population.name,
-            by or "task",
-            key,
-            true_values[key],
-            dict(zip(METHODS, share.tolist(), strict=True)),
-            dict(zip(METHODS, above.tolist(), strict=True)),
-            undefined[key],
-        )
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("truerank.comparison"):
+            for drawn in ("draw_resamples", "draw_swaps"):
+                if hasattr(module, drawn):
+                    setattr(module, drawn, remember(getattr(module, drawn)))
 
 
-class Uniformity(NamedTuple):
-    """The distribution of p-values under the null hypothesis."""
+def remember(draw: Callable[..., Iterator[Any]]) -> Callable[..., Any]:
+    """Return a function that keeps the chunks which it drew last."""
+    if hasattr(draw, "cache_info"):
+        return draw
 
-    case: str
-    test: str
-    rejected: float  # the share of p-values of at most 0.05
-    deviation: float  # Kolmogorov-Smirnov distance from the uniform distribution
-    p: float  # of that distance
+    @lru_cache(maxsize=1)
+    def drawn(*arguments: Any, **options: Any) -> tuple[Any, ...]:
+        return tuple(draw(*arguments, **options))
 
-
-def uniformity(case: str, test: str, values: Sequence[float]) -> Uniformity:
-    """Compare p-values with the uniform distribution."""
-    p = np.sort(np.array(values))
-    n = len(p)
-    steps = np.arange(n + 1) / n
-    distance = float(max((steps[1:] - p).max(), (p - steps[:-1]).max()))
-    return Uniformity(case, test, float((p <= 0.05).mean()), distance, kolmogorov(distance, n))
+    return drawn
 
 
-def kolmogorov(distance: float, n: int) -> float:
-    """Return the probability of a larger distance: asymptotic series with Stephens' correction."""
-    x = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
-    if x < 0.3:
-        return 1.0
-    terms = ((-1) ** (j - 1) * math.exp(-2 * j * j * x * x) for j in range(1, 101))
-    return min(1.0, 2 * sum(terms))
-
-
-def draw_pair(
-    rng: np.random.Generator, tasks: int, queries: int = 0, effect: float = 0.0
-) -> tuple[Ranks, Ranks]:
-    """Draw ranks of two exchangeable models: tasks are equally hard, queries may suit one of them.
-
-    `effect` is the deviation of what a query adds to the log-ranks of one model alone.
-    """
-    query = np.arange(tasks) if not queries else rng.integers(0, queries, tasks)
-    shared = 2.3 + rng.standard_normal(tasks)
-    models = []
-    for _ in range(2):
-        own = effect * rng.standard_normal(tasks)[query]
-        logs = shared + own + rng.standard_normal(tasks)
-        ranks = np.minimum(np.ceil(np.exp(logs)), 10_000).astype(np.int64)
-        models.append(Ranks(ranks - 1, np.ones(tasks, dtype=np.int64), 10_000, queries=query))
-    return models[0], models[1]
-
-
-NULLS: tuple[tuple[str, dict[str, Any], str | None, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "1,000 independent tasks",
-        {"tasks": 1000},
-        None,
-        (
-            ("permutation", "mrr"),
-            ("permutation", "hits@10"),
-            ("permutation", "mr"),
-            ("permutation", "median"),
-            ("wilcoxon", "mrr"),
-            ("wilcoxon", "hits@10"),
-            ("bootstrap", "mrr"),
-            ("bootstrap", "mr"),
-            ("bootstrap", "median"),
-        ),
-    ),
-    (
-        "1,000 tasks of 200 queries, by query",
-        {"tasks": 1000, "queries": 200, "effect": 1.0},
-        "query",
-        (("permutation", "mrr"), ("wilcoxon", "mrr"), ("bootstrap", "mrr")),
-    ),
-    (
-        "the same, queries ignored",
-        {"tasks": 1000, "queries": 200, "effect": 1.0},
-        None,
-        (("permutation", "mrr"), ("wilcoxon", "mrr"), ("bootstrap", "mrr")),
-    ),
-)
-
-
-def compare_under_null(repeats: int, resamples: int) -> Iterator[Uniformity]:
-    """Draw p-values of `compare` between models that do not differ."""
-    for case, options, by, tests in NULLS:
-        rng = np.random.default_rng(7)
-        p_values: dict[tuple[str, str], list[float]] = {test: [] for test in tests}
-        for repeat in range(repeats):
-            a, b = draw_pair(rng, **options)
-            for method, metric in tests:
-                comparison = compare(
-                    a, b, metric=metric, method=method, by=by, resamples=resamples, seed=repeat
+def run_line(part: str, line: Line, limit: int | None) -> Iterator[Cell]:
+    """Draw samples of a population until the verdicts are clear, or there are enough of them."""
+    population = line.population
+    for units in line.units:
+        name = f"{part} {population.name} {population.clusters} {units}"
+        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        tallies = [
+            Tally(
+                Cell(
+                    part,
+                    population.name,
+                    population.clusters,
+                    units,
+                    metric,
+                    method,
+                    population.null,
+                    population.true_values[metric],
                 )
-                p_values[method, metric].append(comparison.p_value)
-        for (method, metric), values in p_values.items():
-            yield uniformity(case, f"{method}, {metric}", values)
+            )
+            for method in line.methods
+            for metric in line.metrics
+        ]
+        most, active = min(limit or 10**9, most_repeats(units)), tallies
+        for start in range(0, most, BATCH):
+            number = min(BATCH, most - start)
+            for seed, models in enumerate(population.draw(rng, units, number), start):
+                for tally in active:
+                    add_result(tally, models, seed)
+            done = start + number
+            active = [x for x in active if not x.refused and (done < FEWEST or not x.is_decided())]
+            if not active:
+                break
+        yield from (tally.finish() for tally in tallies if not tally.refused)
 
 
-def pvalue_under_chance(repeats: int) -> Iterator[Uniformity]:
+def add_result(tally: Tally, models: tuple[tr.Ranks, ...], seed: int) -> None:
+    """Compute the interval or the comparison of one sample."""
+    if tally.refused:
+        return
+    cell = tally.cell
+    options: dict[str, Any] = {"resamples": RESAMPLES, "seed": seed}
+    if cell.method != DEFAULT:
+        options["method"] = cell.method
+    try:
+        if cell.part == "interval":
+            tally.add(interval(*models, cell.metric, **options))
+        else:
+            tally.add(tr.compare(*models, metric=cell.metric, **options))
+    except ValueError:
+        if cell.method == DEFAULT:
+            raise
+        tally.refused = True  # a method that does not apply to the metric
+
+
+def run_cells(
+    part: str, real: dict[str, tr.Ranks], options: argparse.Namespace, others: Sequence[Cell]
+) -> list[Cell]:
+    """Run all cells of a part; save them and the others after each line."""
+    lines = {"interval": interval_lines, "compare": compare_lines}[part](real)
+    cells: list[Cell] = []
+    for line in lines:
+        if options.quick:
+            line = line._replace(units=line.units[:1])
+        told = f"{line.population.name}, clusters: {line.population.clusters}"
+        if options.only in told:
+            cells += run_line(part, line, options.repeats)
+            if options.save:
+                write_cells(options.save, [*others, *cells])
+            print(f"{time.process_time():6.0f} s {part}: {told}", file=sys.stderr, flush=True)
+    return cells
+
+
+def pvalue_cells(limit: int | None) -> Iterator[Cell]:
     """Draw p-values of `pvalue` for random ranks."""
-    from truerank.comparison.significance import pvalue
-
     rng = np.random.default_rng(11)
-    sizes = np.array([50, 1000, 15_000])
-    metrics = ("mr", "mrr", "hits@10", "gmr", "median")
-    p_values: dict[str, list[float]] = {metric: [] for metric in metrics}
-    for _ in range(repeats):
-        candidates = rng.choice(sizes, 1000)
-        above = rng.integers(0, candidates)
-        ranks = Ranks(above, np.ones(1000, dtype=np.int64), candidates)
-        for metric in metrics:
-            p_values[metric].append(pvalue(ranks, metric).p)
-    for metric, values in p_values.items():
-        case = "chance: 1,000 tasks, N of 50, 1,000, 15,000"
-        yield uniformity(case, f"pvalue, {metric}", values)
-
-
-def coverage_table(rows: Sequence[Coverage]) -> list[str]:
-    """Return a Markdown table; shares outside 94 to 96 % are bold."""
-
-    def cell(row: Coverage, method: str) -> str:
-        share = row.shares[method]
-        text = f"{100 * share:.1f} ({100 * row.above[method]:.1f})"
-        return text if NOMINAL[0] <= share <= NOMINAL[1] else f"**{text}**"
-
-    lines = [
-        f"| population | by | metric | true value | {' | '.join(METHODS)} | BCa undefined |",
-        "| :--- | :--- | :--- | ---: |" + " ---: |" * (len(METHODS) + 1),
-    ]
-    for row in rows:
-        cells = [row.population, row.by, row.metric, f"{row.true_value:.4g}"]
-        cells += [cell(row, method) for method in METHODS]
-        lines.append(f"| {' | '.join([*cells, str(row.undefined or '')])} |")
-    return lines
-
-
-def uniformity_table(rows: Sequence[Uniformity]) -> list[str]:
-    """Return a Markdown table; a Kolmogorov-Smirnov p-value below 0.01 is bold."""
-    lines = [
-        "| case | test | p <= 0.05, % | distance from uniform | its p-value |",
-        "| :--- | :--- | ---: | ---: | ---: |",
-    ]
-    for row in rows:
-        p = f"{row.p:.2g}" if row.p >= 0.01 else f"**{row.p:.1g}**"
-        lines.append(
-            f"| {row.case} | {row.test} | {100 * row.rejected:.1f} | {row.deviation:.3f} | {p} |"
-        )
-    return lines
-
-
-def coverage(repeats: int, resamples: int) -> list[str]:
-    """Return the populations, and the coverage of intervals in each."""
-    cases = [(p, None) for p in POPULATIONS if not p.queries]
-    cases += [(p, by) for p in POPULATIONS if p.queries for by in ("query", None)]
-    rows: list[Coverage] = []
-    for population, by in cases:
-        print(f"{population.name}, by {by or 'task'}", file=sys.stderr, flush=True)
-        rows += cover(population, by, repeats, resamples)
-    descriptions = [f"- **{p.name}**: {p.description}." for p in POPULATIONS]
-    return [*descriptions, "", *coverage_table(rows)]
-
-
-PARTS: dict[str, Callable[[int, int], list[str]]] = {
-    "coverage": coverage,
-    "compare": lambda repeats, resamples: uniformity_table(
-        [*compare_under_null(repeats, resamples // 2)]
-    ),
-    "pvalue": lambda repeats, resamples: uniformity_table([*pvalue_under_chance(repeats)]),
-}
+    for tasks in (50, 1000):
+        tallies = [
+            Tally(Cell("pvalue", CHANCE, "none", tasks, metric, DEFAULT, True))
+            for metric in DIFFERENCES
+        ]
+        for _ in range(limit or CHANCE_REPEATS):
+            candidates = rng.choice(np.array([50, 1000, 15_000]), tasks)
+            ones = np.ones(tasks, dtype=np.int64)
+            ranks = tr.Ranks(rng.integers(0, candidates), ones, candidates)
+            for tally in tallies:
+                tally.add(pvalue(ranks, tally.cell.metric))
+        yield from (tally.finish() for tally in tallies)
+        print(f"{time.process_time():6.0f} s pvalue: {tasks} tasks", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the study and print, or write, its tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="40 repeats of 200 resamples")
-    parser.add_argument("--repeats", type=int, default=None, help="2,000 if not given")
-    parser.add_argument("--resamples", type=int, default=None, help="1,000 if not given")
-    parser.add_argument("--part", choices=PARTS, action="append", help="all if not given")
+    """Run the study, print its summary, and write the cells or the page."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path, nargs="?", help="has kinships/ and wn18rr/")
+    parser.add_argument("cache", type=Path, nargs="?", help="gets the ranks of real models")
+    parser.add_argument("--quick", action="store_true", help="20 repeats of the fewest units")
+    parser.add_argument("--repeats", type=int, help="at most so many for each cell")
+    parser.add_argument("--part", choices=("interval", "compare", "pvalue"), action="append")
+    parser.add_argument("--only", default="", help="populations whose name or clusters contain it")
+    parser.add_argument("--save", type=Path, help="write the cells to this file")
+    parser.add_argument("--page", type=Path, nargs=2, metavar=("BEFORE", "AFTER"))
     options = parser.parse_args(arguments)
-    repeats = options.repeats or (40 if options.quick else 2000)
-    resamples = options.resamples or (200 if options.quick else 1000)
-    start = time.perf_counter()
-    for part in options.part or PARTS:
-        print("\n".join(PARTS[part](repeats, resamples)), end="\n\n", flush=True)
+    if options.page:
+        before, after = map(read_cells, options.page)
+        (HERE / "calibration.md").write_text(make_page(before, after), encoding="utf-8")
+        return
+    real = {}
+    if options.data and options.cache:
+        real = read_real(options.data, options.cache)
+    else:
+        print("no DATA_FOLDER and CACHE_FOLDER: real ranks are left out", file=sys.stderr)
+    share_draws()
+    if options.quick and not options.repeats:
+        options.repeats = 20
+    cells: list[Cell] = []
+    for part in options.part or ("interval", "compare", "pvalue"):
+        if part == "pvalue":
+            cells += pvalue_cells(options.repeats)
+        else:
+            cells += run_cells(part, real, options, cells)
+    if options.save:
+        write_cells(options.save, cells)
+    print("\n".join(summary_lines(cells)))
     print(
-        f"{repeats:,} repeats, {resamples:,} resamples, {time.perf_counter() - start:.0f} s; "
+        f"{len(cells):,} cells, {RESAMPLES} resamples, {time.process_time():.0f} s; "
         f"Python {platform.python_version()}, numpy {np.__version__}."
     )
 

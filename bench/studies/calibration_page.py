@@ -1,0 +1,264 @@
+"""The tables of the calibration study."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+
+from calibration_cells import FEW_UNITS, Cell
+from calibration_laws import CLUSTERS, LAWS
+from pages import bullet_list, format_page, markdown_table
+
+VERDICTS = ("ok", "wide", "noted", "silent")
+
+TEXT = """\
+# How often intervals contain the true value, and how often tests reject
+
+Made by `python bench/studies/calibration.py DATA_FOLDER CACHE_FOLDER --save FILE` for this
+version and for the one before, and `--page BEFORE AFTER`. The cells are in calibration.tsv and
+calibration_before.tsv.
+
+## Results
+
+RESULTS
+
+## Verdicts
+
+A cell is one metric and one method in samples of so many units of one population. Each has up to
+1,000 samples (from 200 units on 600, from 1,000 on 400, with 20,000 units 200; at most 300 for
+the version before), and fewer where the verdict was clear after 200. Intervals have a level of 95
+%, and tests one of 5 %; both with their defaults, but 599 resamples instead of 10,000.
+
+- **ok**: intervals contain the true value in 93 to 97 % of the samples, and, where the models do
+  not differ, the test rejects in 3.5 to 6.5 %, both within two standard errors (of at most 1,000
+  samples: 91.4 to 98.1 %, 2.3 to 8.1 %). Below 20 units wider intervals and fewer rejections are
+  ok too.
+- **wide**: intervals contain it more often, or the test rejects less often, without a note, from
+  20 units on. It does not mislead; where a metric takes few values there may be nothing narrower.
+- **noted**: at least half of the results carry a note that limits the trust in them.
+- **silent**: the intervals contain it less often or the test rejects more often, and fewer than
+  half of the results carry a note. This is a fault of a default.
+
+Contradictions are comparisons whose interval excludes 0 while p is above 0.05, or the reverse, in
+percent.
+
+### Now
+
+<AFTER>
+
+### Before
+
+<BEFORE>
+
+### Silent cells of the defaults by population
+
+<CHANGES>
+
+## Populations
+
+Tasks are drawn from one of these laws of ranks (N = 10,000 where nothing else is said), whose
+metrics are known exactly:
+
+<LAWS>
+
+Units are clusters of tasks, which are labelled as queries. Half of the tasks of a cluster share
+its rank:
+
+<CLUSTERS>
+
+Kinships (TransE; in pairs with RotatE) and WN18RR (ComplEx after 15 epochs; in pairs with 4
+epochs) are filtered ranks of real models, drawn with replacement: single tasks ("none"), or whole
+queries. The true values are those of all of their ranks.
+
+Pairs of models: **exchangeable**, both of one law, and equal in half of the tasks; **queries that
+suit one model**, log-normal ranks with an effect of the query on each model; **unlike laws**,
+log-uniform ranks up to 100 against ranks of 1 or 100 with the same mean of the metric;
+**shifted**, equal in half of the tasks, while the other half has another law, so that there is a
+difference; real models, as they are, and **swapped at random** within each query, so that there
+is none.
+
+## Intervals, by default
+
+Each line is one population and metric, with a column for each number of units. A number is the
+percentage of the intervals that contain the true value; bold where it is silent, with a plus
+where it is wide, and n with the percentage of the samples that carry a note. Width is that of the
+median interval over that of the normal one that has the true standard error, from least to most.
+The worst lines come first.
+
+<INTERVAL_DEFAULTS>
+
+## Comparisons, by default
+
+After the bar comes the percentage of p-values of at most 0.05, where the models do not differ.
+
+<COMPARE_DEFAULTS>
+
+## Methods by name
+
+<INTERVAL_NAMED>
+
+<COMPARE_NAMED>
+
+## p-values of random ranks
+
+400 samples; the distance is that of Kolmogorov and Smirnov.
+
+<PVALUE>
+"""
+
+
+def percent(share: float) -> str:
+    return "-" if math.isnan(share) else f"{100 * share:.1f}"
+
+
+def cell_text(cell: Cell) -> str:
+    """Coverage, and after a bar the rejections under the null, in percent, with marks."""
+    parts = [mark(cell.verdict_on_coverage(), percent(cell.covered), cell.noted)]
+    if cell.null:
+        parts.append(mark(cell.verdict_on_p(), percent(cell.rejected), cell.noted_p))
+    return " / ".join(parts)
+
+
+def mark(verdict: str, text: str, noted: float) -> str:
+    share = f" n{100 * noted:.0f}" if noted >= 0.005 else ""
+    if verdict == "silent":
+        return f"**{text}**{share}"
+    return f"{text}{' +' if verdict == 'wide' else ''}{share}"
+
+
+def rank_of(cells: Iterable[Cell]) -> tuple[float, ...]:
+    """Worst lines first: by silent cells, by how far they are off, then by noted and wide ones."""
+    counts = Counter(cell.verdict() for cell in cells)
+    off = sum(0.95 - cell.covered for cell in cells if cell.verdict() == "silent")
+    return -counts["silent"], -off, -counts["noted"], -counts["wide"]
+
+
+def cell_table(cells: Sequence[Cell]) -> str:
+    """One line for each population, metric and method, with a column for each number of units."""
+    lines: dict[tuple[str, ...], dict[int, Cell]] = defaultdict(dict)
+    for cell in cells:
+        lines[cell.population, cell.clusters, cell.metric, cell.method][cell.units] = cell
+    units = sorted({cell.units for cell in cells})
+    rows = []
+    for names, line in sorted(lines.items(), key=lambda item: rank_of(item[1].values())):
+        kinds: Counter[str] = Counter()
+        for cell in line.values():
+            for note in filter(None, cell.notes.split(", ")):
+                kinds[note.rsplit(" ", 1)[0]] += 1
+        shown = [cell_text(line[n]) if n in line else "" for n in units]
+        widths = [cell.width for cell in line.values() if not math.isnan(cell.width)]
+        width = f"{min(widths):.2f}-{max(widths):.2f}" if widths else "-"
+        rows.append([*names, *shown, width, ", ".join(kinds)])
+    heading = ["population", "clusters", "metric", "method", *map(str, units), "width", "notes"]
+    return markdown_table(heading, rows, 4)
+
+
+def summary_rows(cells: Iterable[Cell]) -> list[list[str]]:
+    """Verdicts by part and method, from 20 units on and below."""
+    groups: dict[tuple[str, str], list[Cell]] = defaultdict(list)
+    for cell in cells:
+        groups[cell.part, cell.method].append(cell)
+    rows = []
+    for (part, method), members in sorted(
+        groups.items(), key=lambda item: (item[0][0] != "interval", item[0][1] != "default", item)
+    ):
+        for few in (False, True):
+            chosen = [cell for cell in members if cell.few == few]
+            if not chosen:
+                continue
+            counts = Counter(cell.verdict() for cell in chosen)
+            silent = [cell for cell in chosen if cell.verdict() == "silent"]
+            covered = [c.covered for c in silent if c.verdict_on_coverage() == "silent"]
+            rejected = [c.rejected for c in silent if c.verdict_on_p() == "silent"]
+            off = [cell.contradicted for cell in chosen if not math.isnan(cell.contradicted)]
+            rows.append(
+                [
+                    part,
+                    method,
+                    f"below {FEW_UNITS}" if few else f"{FEW_UNITS} and more",
+                    str(len(chosen)),
+                    *(str(counts[verdict]) for verdict in VERDICTS),
+                    percent(min(covered, default=math.nan)),
+                    percent(max(rejected, default=math.nan)),
+                    percent(sum(off) / len(off)) if off else "-",
+                ]
+            )
+    return rows
+
+
+SUMMARY_HEADING = (
+    "of | method | units | cells | ok | wide | noted | silent | lowest silent coverage | "
+    "highest silent rejection | contradictions"
+)
+
+
+def summary_lines(cells: Sequence[Cell]) -> list[str]:
+    """The summary, and all silent cells, as text."""
+    lines = [markdown_table(SUMMARY_HEADING, summary_rows(cells), 3), ""]
+    for cell in sorted(cells, key=lambda x: (x.method != "default", x.part, x.covered)):
+        if cell.verdict() == "silent":
+            p = f" rejects {percent(cell.rejected)} (noted {percent(cell.noted_p)})"
+            sides = f"misses below {percent(cell.below)}, above {percent(cell.above)}"
+            lines.append(
+                f"SILENT {cell.part} {cell.method}: {cell.population}, clusters {cell.clusters}, "
+                f"{cell.units} units, {cell.metric}: covers {percent(cell.covered)} "
+                f"({sides}; noted {percent(cell.noted)}){p if cell.null else ''}; width "
+                f"{cell.width:.2f}; by {cell.methods}; notes {cell.notes or '-'}; "
+                f"{cell.repeats} repeats"
+            )
+    return lines
+
+
+def pvalue_table(cells: Sequence[Cell]) -> str:
+    """The p-values of random ranks."""
+    heading = "metric | tasks | p <= 0.05, % | distance from uniform | its p-value | noted, %"
+    rows = [
+        [
+            cell.metric,
+            f"{cell.units:,}",
+            mark(cell.verdict_on_p(), percent(cell.rejected), 0),
+            f"{cell.distance:.3f}",
+            f"{cell.distance_p:.2g}",
+            f"{100 * cell.noted_p:.0f}",
+        ]
+        for cell in cells
+    ]
+    return markdown_table(heading, rows, 1)
+
+
+def change_rows(before: Sequence[Cell], after: Sequence[Cell]) -> list[list[str]]:
+    """Silent cells of the defaults, before and after, by population and kind of cluster."""
+    counts: dict[tuple[str, ...], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
+    for column, cells in ((0, before), (1, after)):
+        for cell in cells:
+            if cell.method == "default":
+                line = counts[cell.part, cell.population, cell.clusters]
+                line[column] += cell.verdict() == "silent"
+                line[2 + column] += 1
+    rows = sorted(counts.items(), key=lambda item: (-item[1][1], -item[1][0], item[0]))
+    return [[*names, f"{old} of {m}", f"{new} of {n}"] for names, (old, new, m, n) in rows]
+
+
+def make_page(before: Sequence[Cell], after: Sequence[Cell]) -> str:
+    """The page: what was found, before and after, and all cells."""
+    tables = {
+        "BEFORE": markdown_table(SUMMARY_HEADING, summary_rows(before), 3),
+        "AFTER": markdown_table(SUMMARY_HEADING, summary_rows(after), 3),
+        "CHANGES": markdown_table(
+            "of | population | clusters | silent before | silent now",
+            change_rows(before, after),
+            3,
+        ),
+        "PVALUE": pvalue_table([cell for cell in after if cell.part == "pvalue"]),
+        "LAWS": bullet_list([f"**{law.name}**: {law.description}." for law in LAWS.values()]),
+        "CLUSTERS": bullet_list([f"**{name}**: {told}." for name, told in CLUSTERS.items()]),
+    }
+    for part in ("interval", "compare"):
+        for name, is_default in (("DEFAULTS", True), ("NAMED", False)):
+            chosen = [x for x in after if x.part == part and (x.method == "default") == is_default]
+            tables[f"{part.upper()}_{name}"] = cell_table(chosen)
+    text = TEXT
+    for name, table in tables.items():
+        text = text.replace(f"<{name}>", table)
+    return format_page(text)
