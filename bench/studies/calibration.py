@@ -49,7 +49,7 @@ from calibration_laws import (
 from calibration_page import make_page, summary_lines
 
 import truerank as tr
-from truerank.comparison import interval, paired, resampling
+from truerank.comparison import interval
 from truerank.comparison.significance import pvalue
 
 HERE = Path(__file__).parent
@@ -76,10 +76,10 @@ def most_repeats(units: int) -> int:
     return next(most for largest, most in limits if units <= largest)
 
 
-def methods_of(function: Any, module: Any) -> tuple[str, ...]:
+def methods_of(function: Any) -> tuple[str, ...]:
     """The methods that can be asked for, without the default."""
     default = inspect.signature(function).parameters["method"].default
-    return tuple(method for method in module.METHODS if method != default)
+    return tuple(method for method in function.__globals__["METHODS"] if method != default)
 
 
 def interval_lines(real: dict[str, tr.Ranks]) -> Iterator[Line]:
@@ -96,7 +96,7 @@ def interval_lines(real: dict[str, tr.Ranks]) -> Iterator[Line]:
             for queries in (False, True):
                 population = Resampled(name, [real[name]], queries)
                 yield Line(population, (5, 10, 20, 50, 200, 1000), (*METRICS, "amri"))
-    by_name = methods_of(interval, resampling)
+    by_name = methods_of(interval)
     for law, clusters in (("log-uniform", "none"), ("near 1", "none"), ("log-uniform", "Pareto")):
         few = ("mrr", "hits@10", "mr", "median")
         yield Line(OneModel(LAWS[law], clusters), (20, 200), few, by_name)
@@ -134,7 +134,7 @@ def compare_lines(real: dict[str, tr.Ranks]) -> Iterator[Line]:
                 told = f"{name}, {'swapped at random' if swapped else 'two models'}"
                 models = [real[first], real[second]]
                 yield Line(Resampled(told, models, True, swapped), clustered, DIFFERENCES)
-    by_name, few = methods_of(tr.compare, paired), ("mrr", "hits@10", "mr")
+    by_name, few = methods_of(tr.compare), ("mrr", "hits@10", "mr")
     yield Line(Exchangeable(LAWS["log-uniform"]), (10, 20, 200), few, by_name)
     yield Line(Exchangeable(LAWS["near 1"]), (20, 200), few, by_name)
     yield Line(SuitedQueries("Pareto"), (20, 50), few, by_name)
