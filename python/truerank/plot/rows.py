@@ -93,8 +93,9 @@ def interval_bounds(report: Report, key: str, options: IntervalOptions) -> Bound
     --------
     >>> from truerank import Ranks, report
     >>> measured = report(Ranks([0, 3, 0, 1], [1, 1, 1, 1], 10))
-    >>> interval_bounds(measured, "hits@1", IntervalOptions(0.95, None, 1000, 0))
-    (0.0, 1.0)
+    >>> found = interval_bounds(measured, "hits@1", IntervalOptions(0.95, None, 1000, 0))
+    >>> found.low <= measured["hits@1"] <= found.high
+    True
     """
     tasks = len(getattr(report, "ranks", ()))
     if not tasks:
