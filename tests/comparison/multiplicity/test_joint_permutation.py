@@ -237,7 +237,8 @@ def test_renderings() -> None:
     assert repr(found) == "JointComparisons(2 comparisons, max-T)"
     heading = "| metric | a | b | difference | statistic | p | p (max-T) |"
     assert found.to_markdown().startswith(heading)
-    assert found.to_dict()["comparisons"][0]["p_max_t"] == found[0].p_max_t
+    assert found.to_dict()["comparisons"][0] == found[0].to_dict()
+    assert found[0].to_dict()["p_max_t"] == found[0].p_max_t
     assert found.to_dict()["resamples"] == 99
     assert (found.by, found.units) == ("query", len(np.unique(a.queries.codes)))
     assert f"max-T, 99 resamples of {found.units} queries, the largest of" in str(found)

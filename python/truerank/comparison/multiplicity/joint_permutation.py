@@ -93,6 +93,10 @@ class JointComparison(NamedTuple):
     p_max_t: float
     units: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name."""
+        return self._asdict()
+
 
 class _About(NamedTuple):
     """What was swapped, and how."""
@@ -151,7 +155,7 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the comparisons as dicts in a list, how they were resampled, and the notes."""
-        rows = [row._asdict() for row in self._rows]
+        rows = [row.to_dict() for row in self._rows]
         how = {
             name: getattr(self, name) for name in ("by", "units", "largest", "resamples", "seed")
         }
