@@ -450,7 +450,8 @@ def test_both_directions_of_a_pair_are_one_cluster() -> None:
     assert report.ranks.labels["pair"].values.tolist() == [*range(60), *range(60)]
     other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
     assert tr.compare(report, other, metric="mrr", by="pair").units == 60
-    assert tr.compare(report, other, metric="mrr").units == 120
+    assert tr.compare(report, other, metric="mrr").by == "pair"
+    assert tr.compare(report, other, metric="mrr", by="task").units == 120
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:

@@ -1,4 +1,4 @@
-"""Test comparisons: p-values and bounds against plain loops over swapped and resampled ranks."""
+"""Test comparisons: p-values against plain loops over swapped ranks, and what is said of them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison import Comparison, Comparisons, compare
 from truerank.comparison.multiplicity.corrections import holm
-from truerank.comparison.paired import signed_rank
-from truerank.comparison.resampling import draw_resamples
+from truerank.comparison.paired_tests import signed_rank
 
 pytestmark = pytest.mark.python_only
 
@@ -81,44 +80,31 @@ def test_permutation_is_every_swap(models: tuple[Ranks, Ranks], key: str, by: st
     beyond = [not abs(way) < abs(measured) - 1e-11 * scale - 1e-14 for way in ways]
     assert found.p_value == pytest.approx(np.mean(beyond))
     assert found.units == unit.max() + 1
+    if found.basis == "swaps" and found.units > 1 and found.low < found.high:
+        assert (found.low <= 0 <= found.high) == (found.p_value > round(1 - found.level, 9))
     assert found.pairing == "query and target ids"
 
 
 @given(pairs(), st.sampled_from(KEYS), st.sampled_from([None, "query"]))
 @settings(max_examples=60)
-def test_bounds_are_percentiles_of_resampled_differences(
+def test_bootstrapped_p_and_interval_agree(
     models: tuple[Ranks, Ranks], key: str, by: str | None
 ) -> None:
     a, b = models
-    if key.startswith(
-        "z."
-    ):  # is scaled to the number of all tasks, or fixed, which is tested with intervals
-        key = key[2:]
-    found = compare(a, b, metric=key, by=by, resamples=20, seed=3, method="bootstrap")
-    unit = unit_of(a, by)
-    drawn = []
-    for row in np.concatenate(list(draw_resamples(int(unit.max()) + 1, 20, seed=3))):
-        tasks = np.repeat(np.arange(len(a)), row[unit])
-        drawn.append(difference(a[tasks], b[tasks], key))
-    drawn = np.array(drawn)
-    if found.units == 1:
-        assert math.isnan(found.low)
-        assert math.isnan(found.p_value)
+    found = compare(a, b, metric=key, by=by, resamples=199, seed=3, method="bootstrap", level=0.8)
+    assert found.basis in ("studentised bootstrap", "percentile bootstrap", "")
+    if math.isnan(found.p_value + found.low) or found.low == found.high:
         return
-    if np.isnan(drawn).any() or math.isnan(found.difference):
+    if any("zero width" in note for note in found.notes):
         return
-    assert (found.low, found.high) == pytest.approx(
-        tuple(np.quantile(drawn, [0.025, 0.975])), abs=1e-9
-    )
-    scale = 1e-10 * (1 + np.abs(drawn).max())
-    smaller = min((drawn <= scale).sum(), (drawn >= -scale).sum())
-    assert found.p_value == pytest.approx(min(1, 2 * (1 + smaller) / 21))
+    assert (found.low <= 0 <= found.high) == (found.p_value > round(1 - found.level, 9))
+    assert not any("do not agree" in note for note in found.notes)
 
 
 @pytest.mark.parametrize("key", ["mrr", "hits@10", "median", "gmr", "expected.mr", "index.mrr"])
-def test_wilcoxon_is_scipys(key: str) -> None:
+def test_wilcoxon_ranks_the_exact_differences(key: str) -> None:
     a, b = models(300)
-    found = compare(a, b, metric=key, method="wilcoxon", resamples=50)
+    found = compare(a, b, metric=key, method="wilcoxon", by="task", resamples=50)
     one, two = ([Fraction(x) for x in ranks.realistic] for ranks in (a, b))
     # exact: the size of each difference, and its sign
     pairs = list(zip(one, two, strict=True))
@@ -132,20 +118,8 @@ def test_wilcoxon_is_scipys(key: str) -> None:
         apart = [x - y for x, y in pairs]
     sizes = {size: i for i, size in enumerate(sorted({Fraction(0), *map(abs, apart)}))}
     coded = [sizes[abs(x)] * (1 if x > 0 else -1) for x in apart]
-    peer = scipy.stats.wilcoxon(coded, zero_method="wilcox", correction=False, method="approx")
-    assert found.p_value == pytest.approx(peer.pvalue)
+    assert found.p_value == signed_rank(np.array(coded, dtype=float))
     assert found.method == "wilcoxon"
-
-
-@given(st.lists(st.integers(-4, 4), min_size=1, max_size=30))
-def test_signed_rank_is_scipys(differences: list[int]) -> None:
-    found = signed_rank(np.array(differences, float))
-    if not any(differences):
-        assert found == 1
-        return
-    held = [x for x in differences if x]
-    peer = scipy.stats.wilcoxon(held, zero_method="wilcox", correction=False, method="approx")
-    assert found == pytest.approx(peer.pvalue)
 
 
 def models(n: int, seed: int = 0) -> tuple[Ranks, Ranks]:
@@ -166,6 +140,21 @@ def test_a_model_against_itself(method: str) -> None:
     found = compare(a, a, metric="index.mrr", method=method, resamples=99)
     assert (found.difference, found.low, found.high, found.p_value) == (0, 0, 0, 1)
     assert (found.wins, found.ties, found.losses) == (0, 60, 0)
+    assert "zero width: both models have the same rank in every task" in found.notes
+
+
+@pytest.mark.parametrize("method", ["permutation", "bootstrap", "mcnemar"])
+def test_other_ranks_have_no_interval_of_width_0(method: str) -> None:
+    """hits@3 is the same in 30 tasks; in as many others it may differ in 1 - 0.025**(1/30)."""
+    a, b = Ranks([0, 5] * 15, [1] * 30, 10), Ranks([1, 6] * 15, [1] * 30, 10)
+    found = compare(a, b, metric="hits@3", method=method, resamples=99)
+    reach = 1 - 0.025 ** (1 / 30)
+    assert (found.low, found.difference, found.high) == (pytest.approx(-reach), 0, reach)
+    assert any(note.startswith("zero width avoided: all 30 tasks") for note in found.notes)
+    every = Ranks([0] * 30, [1] * 30, 10)
+    none = Ranks([7] * 30, [1] * 30, 10)
+    found = compare(every, none, metric="hits@3", method=method, resamples=99)
+    assert (found.low, found.high) == (pytest.approx(1 - 2 * reach), 1)
 
 
 @pytest.mark.parametrize("method", ["permutation", "bootstrap", "wilcoxon"])
@@ -206,7 +195,9 @@ def test_a_better_model_is_significant() -> None:
     for method in ("permutation", "bootstrap"):
         found = compare(better, b, method=method, resamples=999)
         assert found.low > 0
-        assert found.p_value == pytest.approx(1 / 1000 if method == "permutation" else 2 / 1000)
+        assert found.p_value == found.p_floor == 1 / 1000
+        assert "p <= 0.001 (" in str(found)
+        assert "floor reached: p cannot be below 0.001 with 999 resamples" in found.notes
     assert compare(better, b, method="wilcoxon", resamples=9).p_value < 1e-6
 
 
@@ -215,7 +206,11 @@ def test_groups_are_swapped_as_a_whole() -> None:
     found = compare(a, b, by="query", resamples=2**10)
     assert found.units == len(np.unique(a.queries.codes)) <= 10
     numbered = compare(a, b, by=a.queries.codes, resamples=2**10)
-    assert numbered == found
+    assert (found.by, numbered.by, found.largest) == ("query", "group", 8)
+    assert numbered[:7] == found[:7]
+    assert compare(a, b, resamples=2**10) == found
+    assert compare(a, b, by="task", resamples=2**10) == compare(a, b, by=None, resamples=2**10)
+    assert compare(a, b, by=None, resamples=9).units == 40
     apart = 1 / a.realistic - 1 / b.realistic
     sums = np.bincount(np.unique(a.queries.codes, return_inverse=True)[1], weights=apart)
     ways = np.array(list(itertools.product([-1, 1], repeat=len(sums)))) @ sums
@@ -239,17 +234,19 @@ def test_sides_and_random_ranks() -> None:
     a, b = models(30)
     side = ["head", "tail", "tail"] * 10
     a, b = a.with_labels(side=side), b.with_labels(side=side)
-    found = compare(a, b, metric="tail.random.mr", draw_seed=4, resamples=50)
+    found = compare(a, b, metric="tail.random.mr", by=None, draw_seed=4, resamples=50)
     values = [report(x, seed=4)["tail.random.mr"] for x in (a, b)]
     assert [found.value_a, found.value_b] == values
     assert found.units == 20
-    assert compare(a, b.with_labels(side=None), metric="tail.mr", resamples=9).units == 20
+    bare = b.with_labels(side=None)
+    assert compare(a, bare, metric="tail.mr", by=None, resamples=9).units == 20
 
 
 def test_weights_count() -> None:
     a, b = models(30)
     weights = np.arange(30.0)
-    found = compare(a.with_weights(weights), b.with_weights(weights * 7), resamples=50)
+    weighted = a.with_weights(weights), b.with_weights(weights * 7)
+    found = compare(*weighted, by=None, resamples=50)
     apart = difference(a.with_weights(weights), b.with_weights(weights), "mrr")
     assert found.difference == pytest.approx(apart)
     assert found.units == 29
@@ -272,11 +269,17 @@ def test_text_and_dictionary() -> None:
     a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
     found = compare(a, b, metric="mr")
     text = str(found)
-    assert text.startswith("mr: a 1.33333, b 3; difference -1.66667 [-3, +0] (95 %), p 0.5 ")
-    assert "(permutation, 3 units); 2 wins, 1 tie, 0 losses" in text
-    assert text.endswith("paired by position only")
+    assert text.startswith("mr: a 1.33333, b 3; difference -1.66667 [-9, +9] (95 %), p 0.5 ")
+    assert "(permutation, 3 tasks); 2 wins, 1 tie, 0 losses" in text
+    assert text.splitlines()[1:] == list(found.notes)
     assert found.to_dict()["difference"] == found.difference
-    assert found.to_dict()["notes"] == ["paired by position only"]
+    assert found.to_dict()["notes"] == [
+        "paired by position only",
+        "few units: 3 tasks; p cannot be below 0.25, and the interval is the range of the metric",
+    ]
+    queries = [1, 1, 2]
+    found = compare(*(x.with_labels(queries=queries) for x in (a, b)), metric="mr")
+    assert "(permutation, 2 queries, the largest of 2 tasks);" in str(found)
     assert set(found.to_dict()) == set(Comparison._fields)
 
 
@@ -328,7 +331,7 @@ def test_unlike_ranks_are_refused(changed: dict[str, object], message: str) -> N
     assert message in str(caught.value)
     found = compare(a, b, allow_unlike=True)
     assert any(message in note for note in found.notes)
-    assert compare(a, a).notes == ()
+    assert not any("unlike" in note for note in compare(a, a).notes)
 
 
 def test_all_differences_are_listed() -> None:
@@ -354,7 +357,7 @@ def test_pairing_is_described() -> None:
     bare = a.with_labels(queries=None, targets=None)
     found = compare(a, bare)
     assert found.pairing == "position"
-    assert found.notes == ("paired by position only",)
+    assert found.notes[0] == "paired by position only"
 
 
 @pytest.mark.parametrize(
@@ -365,7 +368,7 @@ def test_pairing_is_described() -> None:
             2,
             {"method": "t"},
             ValueError,
-            "method: expected one of permutation, bootstrap, wilcoxon",
+            "method: expected one of permutation, bootstrap, wilcoxon, mcnemar",
         ),
         (2, {"metric": "mmr"}, KeyError, "did you mean"),
         (2, {"metric": "macro.mrr"}, KeyError, "name them with by"),
@@ -399,8 +402,9 @@ def test_counts_are_not_compared(method: str, key: str) -> None:
 def test_what_wilcoxon_tests(key: str, named: str) -> None:
     a, b = models(40)
     notes = compare(a, b, metric=key, method="wilcoxon", resamples=9).notes
-    assert notes == ((f"Wilcoxon tests the ranks, not {named}",) if named else ())
-    assert compare(a, b, metric=key, resamples=9).notes == ()
+    told = (f"Wilcoxon tests the ranks, not {named}",) if named else ()
+    assert tuple(note for note in notes if "Wilcoxon" in note) == told
+    assert not any("Wilcoxon" in note for note in compare(a, b, metric=key, resamples=9).notes)
 
 
 @pytest.mark.parametrize(
@@ -408,7 +412,7 @@ def test_what_wilcoxon_tests(key: str, named: str) -> None:
 )
 def test_a_test_split_is_not_for_choosing(split: str | None, told: bool) -> None:
     a, b = (x.with_protocol(split=split) for x in models(40))
-    notes = compare(a, b, resamples=9).notes
+    notes = [note for note in compare(a, b, resamples=9).notes if "choosing" in note]
     assert len(notes) == told
     assert not told or notes[0].startswith(f"ranks of the split {split!r}: choosing a model by it")
     several = compare({"a": a, "b": b, "c": a}, resamples=9).to_markdown()
@@ -420,7 +424,7 @@ def test_notes_of_some_pairs_name_them() -> None:
     bare = a.with_labels(queries=None)
     text = compare({"a": a, "b": a, "c": bare}, resamples=1).to_markdown()
     assert "- a - c, b - c: paired by position only\n" in text
-    assert "2 units, 1 resample." in text
+    assert "permutation, 2 tasks; 1 resample." in text
     text = compare({"a": bare, "b": bare}, resamples=9).to_markdown()
     assert "\n- paired by position only\n" in text
 
@@ -472,8 +476,10 @@ def test_reports_without_ranks() -> None:
 def test_wilcoxon_has_no_weights() -> None:
     ranks = Ranks([0, 1, 4], [1, 1, 1], 9, weights=[1, 2, 1], queries=[1, 1, 2])
     with pytest.raises(ValueError, match="wilcoxon has no meaning with unequal weights"):
-        compare(ranks, ranks, method="wilcoxon")
-    assert compare(ranks, ranks, method="wilcoxon", by="query").p_value == 1
+        compare(ranks, ranks, method="wilcoxon", by="task")
+    with pytest.raises(ValueError, match="mcnemar has no meaning with unequal weights"):
+        compare(ranks, ranks, metric="hits@3", method="mcnemar", by="task")
+    assert compare(ranks, ranks, method="wilcoxon").p_value == 1
 
 
 def test_names_are_shown_as_they_are_in_markdown() -> None:
@@ -485,8 +491,105 @@ def test_names_are_shown_as_they_are_in_markdown() -> None:
 def test_test_splits_are_those_of_tables() -> None:
     ranks = Ranks([0, 3], [1, 1], 9, protocol=Protocol(split=" Test"))
     notes = compare(ranks, ranks).notes
-    assert notes[-1] == (
+    assert notes[1] == (
         "ranks of the split ' Test': choosing a model by it uses it up; choose by a validation one"
     )
     told = table({"a": report(ranks), "b": report(ranks)})
     assert any("numbers of the test split" in note for note in told.notes)
+
+
+# -- units, and notes about them -------------------------------------------------------------------
+
+
+def test_pairs_are_the_units_where_they_repeat() -> None:
+    """Both directions of an aligned pair come from one score."""
+    a, b = models(40)
+    pair = np.arange(40) // 2
+    a, b = (x.with_labels(labels={"pair": pair}) for x in (a, b))
+    found = compare(a, b, resamples=9)
+    assert (found.by, found.units, found.largest) == ("pair", 20, 2)
+    assert found[:9] == compare(a, b, by="pair", resamples=9)[:9]
+
+
+def test_tasks_of_one_query_are_one_unit() -> None:
+    """Models whose ranks differ by query differ by tasks in most draws, and by queries in few."""
+    rejected = dict.fromkeys(("auto", "task"), 0)
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        query = np.repeat(np.arange(20), 10)
+        above = [rng.geometric(rng.uniform(0.02, 0.5, 20))[query] for _ in range(2)]
+        a, b = (Ranks(x, [1] * 200, 5000, queries=query) for x in above)
+        for by in rejected:
+            rejected[by] += compare(a, b, by=by, resamples=199).p_value <= 0.05
+    assert rejected["auto"] <= 6
+    assert rejected["task"] >= 15
+
+
+def test_large_clusters_and_heavy_tails_are_noted() -> None:
+    a, b = models(100)
+    query = np.r_[np.zeros(30, dtype=int), np.arange(1, 71)]
+    a, b = (x.with_labels(queries=query) for x in (a, b))
+    notes = compare(a, b, resamples=99).notes
+    assert "clusters: the largest of 71 queries holds 30 % of the tasks" in notes
+    above = np.full(100, 5)
+    far = np.where(np.arange(100) < 4, 900, 5)
+    notes = compare(Ranks(above, [1] * 100, 1000), Ranks(far, [1] * 100, 1000), metric="mr").notes
+    assert any(note.startswith("heavy tail: 4 of 100 tasks carry the variance") for note in notes)
+
+
+def test_five_units_cannot_be_significant() -> None:
+    """Percentiles of 5 units print p = 0.0002 for any five differences of one sign."""
+    a, b = Ranks([0, 1, 2, 0, 1], [1] * 5, 50), Ranks([9, 8, 7, 30, 12], [1] * 5, 50)
+    found = compare(a, b)
+    assert found.p_value == 2 / 32
+    assert (found.low, found.high) == (-0.98, 0.98)
+    assert found.notes[-1] == (
+        "few units: 5 tasks; p cannot be below 0.0625, and the interval is the range of the metric"
+    )
+    assert compare(a, b, method="bootstrap").p_value > 0.005
+
+
+@pytest.mark.parametrize("key", ["gmr", "median", "std"])
+def test_p_and_interval_of_two_ways_may_differ(key: str) -> None:
+    a, b = models(200)
+    notes, told = [], 0
+    for seed in range(12):
+        found = compare(a, b, metric=key, by=None, resamples=19, seed=seed, level=0.8)
+        notes = [note for note in found.notes if "do not agree" in note]
+        agree = (found.low <= 0 <= found.high) == (found.p_value > round(1 - found.level, 9))
+        assert len(notes) == (not agree)
+        told += len(notes)
+    assert found.basis == ("percentile" if key == "median" else "studentised") + " bootstrap"
+
+
+# -- McNemar ---------------------------------------------------------------------------------------
+
+
+def test_mcnemar_is_the_binomial_test() -> None:
+    a, b = models(300)
+    found = compare(a, b, metric="hits@10", method="mcnemar", by="task", resamples=9)
+    peer = scipy.stats.binomtest(found.wins, found.wins + found.losses)
+    assert found.p_value == pytest.approx(peer.pvalue)
+    assert found.p_value == pytest.approx(
+        compare(a, b, metric="ah@10", method="mcnemar", by="task", resamples=9).p_value
+    )
+
+
+def test_mcnemar_swaps_groups() -> None:
+    a, b = models(40)
+    found = compare(a, b, metric="hits@10", method="mcnemar", resamples=2**10)
+    assert found.p_value == compare(a, b, metric="hits@10", resamples=2**10).p_value
+    assert "McNemar's test swaps whole units, of which each is a query" in found.notes
+
+
+@pytest.mark.parametrize("key", ["mrr", "macro.hits@3"])
+def test_mcnemar_is_for_hits(key: str) -> None:
+    a, b = models(40)
+    with pytest.raises(ValueError, match=r"method: expected a metric hits@k for 'mcnemar', got"):
+        compare(a, b, metric=key, method="mcnemar", by="query")
+
+
+def test_mcnemar_has_no_shares_of_hits() -> None:
+    a = Ranks([0, 2], [1, 4], 9)
+    with pytest.raises(ValueError, match="mcnemar has no meaning where ties make a share of a hit"):
+        compare(a, a, metric="expected.hits@4", method="mcnemar")

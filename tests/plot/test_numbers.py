@@ -272,7 +272,9 @@ def test_differences_of_models() -> None:
     cells = [text.get_text() for text in ax.texts]
     assert cells[0] == f"{found[0].difference:+.4g}, p {p:.2g}"
     assert cells[-1] == "difference, p (Holm)"
-    assert ax.get_xlabel() == "mr minus that of A, less is better, with 90 % intervals"
+    title, *notes = ax.get_xlabel().splitlines()
+    assert title == "mr minus that of A, less is better, with 90 % intervals"
+    assert notes == ["few units: 6 tasks; p cannot be below 0.0312"]
 
 
 def test_notes_of_a_comparison_are_shown() -> None:

@@ -11,6 +11,7 @@ from .. import load, report
 from ..comparison.multiplicity.corrections import holm
 from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
 from ..comparison.table_writer import number
+from ..comparison.units import AUTO, TASK
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
@@ -87,7 +88,10 @@ def compare_files(
 
     \b
     truerank compare transe.npz rotate.npz --metric mrr --metric hits@10
-    truerank compare a.npz b.npz c.npz --metric hits@10 --by query --format markdown
+    truerank compare a.npz b.npz c.npz --metric hits@10 --by relation --format markdown
+
+    The tasks of a query, or of an aligned pair, are swapped together where these repeat; --by task
+    takes every task on its own.
     """
     if len(ranks) < 2:
         raise click.UsageError("expected the saved ranks of at least two models")
@@ -102,7 +106,8 @@ def compare_files(
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
         groups = read_labels("--by", by)
         check_page_path(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
-    check_label("--by", groups, LABEL_ALIASES, next(iter(models.values())))
+    check_label("--by", groups, [*LABEL_ALIASES, TASK], next(iter(models.values())))
+    units = AUTO if groups is None else groups
     with user_errors():
         try:
             pairs = [
@@ -112,7 +117,7 @@ def compare_files(
                     models,
                     metric=key,
                     method=method,
-                    by=groups,
+                    by=units,
                     level=level,
                     resamples=resamples,
                     seed=seed,
@@ -126,12 +131,13 @@ def compare_files(
     sheet = comparison_sheet(pairs)
 
     def page() -> str:
-        chosen = {"by": groups, "level": level, "resamples": resamples, "seed": seed}
+        shown = None if isinstance(groups, str) and groups == TASK else groups
+        chosen = {"by": units, "level": level, "resamples": resamples, "seed": seed}
         return comparison_page(
             ComparisonContent(
                 f"{', '.join(metrics)} of {', '.join(names)}",
                 metrics,
-                {name: report(found, by=groups) for name, found in models.items()},
+                {name: report(found, by=shown) for name, found in models.items()},
                 [*sheet.lines, *sheet.notes],
                 sheet.grids(lambda value: number(value, DIGITS)),
                 json_text(sheet),

@@ -21,11 +21,13 @@ from ..comparison.table_writer import (
     TextGrid,
     TextTables,
     format_count,
+    format_p,
     html_paragraphs,
     latex_comment,
     markdown_list,
     number,
 )
+from ..comparison.units import TASK, describe_units
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
@@ -195,14 +197,14 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
         rows = []
         for pair in pairs:
             values = map(write, (pair.value_a, pair.value_b, pair.difference))
-            corrected = [] if pair.p_holm is None or not several else [f"{pair.p_holm:.3g}"]
+            corrected = [pair.format_holm()] if several else []
             rows.append(
                 [
                     *([pair.metric] if len(names) > 1 else []),
                     f"{pair.name_a} - {pair.name_b}",
                     *values,
                     f"{write(pair.low)} to {write(pair.high)}",
-                    f"{pair.p_value:.3g}",
+                    format_p(pair.p_value, pair.p_floor),
                     *corrected,
                     f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
                 ]
@@ -219,7 +221,8 @@ def _compared(pairs: Sequence[Comparison]) -> str:
     """Say how the pairs of one metric were compared."""
     first = pairs[0]
     tasks = first.wins + first.ties + first.losses
-    units = "" if first.units == tasks else f" in {format_count(first.units, 'group')}"
+    units = f" in {describe_units(first.units, first.by, first.largest)}"
+    units = "" if first.by == TASK else units
     return (
         f"{first.method}: {format_count(tasks, 'task')}{units}, "
         f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "

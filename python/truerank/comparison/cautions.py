@@ -13,6 +13,7 @@ from .table_writer import format_count, percent
 from .units import TASK, plural
 
 FEW_UNITS = 20  # below this number of units, asymptotic methods are not to be trusted
+FEW_CARRIERS = 10  # fewer units that carry the variance are noted
 LARGE_SHARE = 0.05  # of the tasks in one unit
 
 Notes = tuple[str, ...]
@@ -61,6 +62,40 @@ def zero_width_avoided(reason: str) -> Notes:
     ('zero width avoided: all 30 tasks have the same rank; the bounds are those of a share of 0',)
     """
     return (f"zero width avoided: {reason}",)
+
+
+def zero_width(reason: str) -> Notes:
+    """Say why an interval has the width 0.
+
+    Examples
+    --------
+    >>> zero_width("both models have the same rank in every task")
+    ('zero width: both models have the same rank in every task',)
+    """
+    return (f"zero width: {reason}",)
+
+
+def no_agreement(method: str, basis: str) -> Notes:
+    """Say that p-value and interval do not agree about 0.
+
+    Examples
+    --------
+    >>> no_agreement("wilcoxon", "swaps")
+    ('p and interval do not agree about 0: p is of wilcoxon, the interval of swaps',)
+    """
+    return (f"p and interval do not agree about 0: p is of {method}, the interval of {basis}",)
+
+
+def percentiles(metric: str) -> Notes:
+    """Say that an interval is of percentiles, which are discrete for ranks.
+
+    Examples
+    --------
+    >>> percentiles("median")
+    ('median has no standard error in each resample: the interval is of percentiles, approximate',)
+    """
+    reason = f"{metric} has no standard error in each resample"
+    return (f"{reason}: the interval is of percentiles, approximate",)
 
 
 def floor_reached(p_value: float, floor: float, ways: str) -> Notes:

@@ -8,7 +8,15 @@ from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
 from .cautions import gather
-from .table_writer import TextGrid, check_digits, format_count, markdown_cell, markdown_table
+from .table_writer import (
+    TextGrid,
+    check_digits,
+    format_count,
+    format_p,
+    markdown_cell,
+    markdown_table,
+)
+from .units import describe_units
 
 
 @public("truerank.comparison")
@@ -21,17 +29,28 @@ class Comparison(NamedTuple):
         The key.
     value_a, value_b, difference : float
     low, high : float
-        The percentile bootstrap interval of the difference, whatever the method.
+        The interval of the difference.
     level : float
     p_value : float
         The two-sided p-value.
+    p_floor : float
+        The smallest p-value that so many resamples can give; 0 where p is exact. A p-value that has
+        reached it is written "p <= ...".
     wins, ties, losses : int
         The numbers of tasks in which a is better than b, as good, and worse: by f(r) (1 / r for
         mrr), or by the rank for metrics that are not a mean over tasks (medians, std, variance,
         mad, power means).
     method : str
+        How the p-value was computed.
+    basis : str
+        How the interval was computed: "swaps" (of the permutation test, inverted), "studentised
+        bootstrap" or "percentile bootstrap"; "" where there is none.
     units : int
         The number of tasks or groups that were swapped or resampled.
+    by : str
+        The name of a unit: "task", "query", "pair", "relation", another label, or "group".
+    largest : int
+        The number of tasks in the largest unit.
     resamples, seed : int
     pairing : str
         How the tasks were matched: "query and target ids", "query ids", "target ids" or
@@ -51,11 +70,15 @@ class Comparison(NamedTuple):
     high: float
     level: float
     p_value: float
+    p_floor: float
     wins: int
     ties: int
     losses: int
     method: str
+    basis: str
     units: int
+    by: str
+    largest: int
     resamples: int
     seed: int
     pairing: str
@@ -78,17 +101,23 @@ class Comparison(NamedTuple):
 
     def __str__(self) -> str:
         shown = f"{self.difference:+.6g} [{self.low:+.6g}, {self.high:+.6g}]"
-        p = f"p {self.p_value:.3g}"
+        p = f"p {format_p(self.p_value, self.p_floor)}"
         if self.p_holm is not None:
-            p += f" (Holm {self.p_holm:.3g})"
+            p += f" (Holm {self.format_holm()})"
+        units = describe_units(self.units, self.by, self.largest)
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
-            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, "
-            f"{format_count(self.units, 'unit')}); {format_count(self.wins, 'win')}, "
+            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, {units}); "
+            f"{format_count(self.wins, 'win')}, "
             f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
         return "\n".join(map(printable, lines))
+
+    def format_holm(self) -> str:
+        """Write the corrected p-value, "<=" before it where the p-value has reached its floor."""
+        corrected = math.nan if self.p_holm is None else self.p_holm
+        return format_p(corrected, corrected if self.p_value <= self.p_floor else 0.0)
 
 
 @public("truerank.comparison")
@@ -144,19 +173,19 @@ class Comparisons(Sequence[Comparison]):
         rows = []
         for pair in self._pairs:
             values = (pair.value_a, pair.value_b, pair.difference)
-            holm = math.nan if pair.p_holm is None else pair.p_holm
             rows.append(
                 [
                     *(pair.name_a, pair.name_b),
                     *(f"{value:.{digits}g}" for value in values),
                     f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
-                    *(f"{pair.p_value:.3g}", f"{holm:.3g}"),
+                    *(format_p(pair.p_value, pair.p_floor), pair.format_holm()),
                     f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
                 ]
             )
         lines = [markdown_table(TextGrid(header, rows, names=2))]
         resamples = format_count(first.resamples, "resample")
-        lines += ["", f"{first.method}, {format_count(first.units, 'unit')}, {resamples}."]
+        units = describe_units(first.units, first.by, first.largest)
+        lines += ["", f"{first.method}, {units}; {resamples}."]
         lines += [f"- {markdown_cell(note)}" for note in format_notes(self._pairs)]
         return "\n".join(lines) + "\n"
 
@@ -167,8 +196,9 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     Examples
     --------
     >>> from truerank import Ranks, compare
-    >>> format_notes(compare({"a": Ranks([0], [1], 10), "b": Ranks([3], [1], 10)}))
-    ['paired by position only']
+    >>> pairs = compare({"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)})
+    >>> format_notes(pairs)[0]
+    'paired by position only'
     """
     several = len({pair.metric for pair in pairs}) > 1
     names = [f"{pair.metric}, " * several + f"{pair.name_a} - {pair.name_b}" for pair in pairs]

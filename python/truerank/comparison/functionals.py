@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # The step of derivatives along the imaginary axis. Nothing cancels there, however small it is.
 COMPLEX_STEP = 1e-30
+ROUNDING = 1e-12  # a sum of squares that is less, relative to its terms, is 0
 EXACT_INTEGERS = 2.0**52  # sums of float64 are exact for integers up to here
 
 
@@ -98,6 +99,20 @@ class SumFunctional:
             slope: FloatArray = np.broadcast_to(np.imag(moved) / COMPLEX_STEP, self.units)
         return slope * _derivative(self._outer, middle) if slope.any() else slope
 
+    def values_and_slopes(self, counts: Numbers) -> tuple[FloatArray, FloatArray]:
+        """The value for each row of counts, and its derivatives by the sums of the columns."""
+        sums = counts.astype(np.float64) @ self._columns
+        slopes = np.empty(sums.shape)
+        with np.errstate(all="ignore"):
+            middle = np.asarray(self._inner(*sums.T), dtype=np.float64)
+            for k in range(sums.shape[1]):
+                moved = sums.astype(np.complex128)
+                moved[:, k] += 1j * COMPLEX_STEP
+                slopes[:, k] = np.imag(self._inner(*moved.T)) / COMPLEX_STEP
+            if self._outer is not None:
+                slopes *= np.array([_derivative(self._outer, x) for x in middle.tolist()])[:, None]
+        return apply_outer(self._outer, middle), slopes
+
     def normal_bounds(self, level: float) -> tuple[float, float]:
         """The value -+ the normal quantile times the standard error of the influence."""
         middle = float(self.of_counts(np.ones((1, self.units)))[0])
@@ -119,6 +134,30 @@ class SumFunctional:
         one, two, apart = self._halves
         moved = swaps.astype(np.float64) @ apart
         return self._of_sums(one + moved), self._of_sums(two - moved)
+
+    def linear_difference(self) -> tuple[FloatArray, FloatArray] | None:
+        """What each unit adds to the difference of both halves, and its share of a difference of 1.
+
+        The difference is a sum over units, before and after swaps, where the halves differ in the
+        first column alone, `inner` is linear in it, and there is no `outer`. The last column holds
+        the weights of the units.
+
+        Returns
+        -------
+        (ndarray, ndarray) or None
+            Each of shape (units / 2,); the second has the sum 1. None for other metrics.
+        """
+        first, second = self._columns[: self.units // 2], self._columns[self.units // 2 :]
+        if self._outer is not None or not (first[:, 1:] == second[:, 1:]).all():
+            return None
+        weights, sums = first[:, -1], first.sum(axis=0)
+        with np.errstate(all="ignore"):
+            moved = self._inner(sums[0] + 1j * COMPLEX_STEP, *sums[1:])
+            slope = float(np.imag(moved)) / COMPLEX_STEP
+        if not (math.isfinite(slope) and weights.sum()):
+            return None
+        apart: FloatArray = (first[:, 0] - second[:, 0]) * slope
+        return apart, weights / weights.sum()
 
     def _of_sums(self, sums: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
@@ -286,6 +325,31 @@ def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
         return both.of_swaps(swaps)
     stays = 1 - swaps
     return both.of_counts(np.hstack([stays, swaps])), both.of_counts(np.hstack([swaps, stays]))
+
+
+def studentised_difference(
+    first: SumFunctional, second: SumFunctional, counts: Numbers
+) -> tuple[FloatArray, FloatArray]:
+    """The difference of two metrics for each row of counts, and its standard error.
+
+    The error is that of the linearised difference, as `standard_error` computes it: a quadratic
+    form of the sums of products of columns, so that it costs a product of matrices, too.
+    """
+    pairs = [metric.values_and_slopes(counts) for metric in (first, second)]
+    slopes = np.hstack([pairs[0][1], -pairs[1][1]])
+    columns = np.hstack([first._columns, second._columns])
+    one, two = np.triu_indices(columns.shape[1])
+    products = counts.astype(np.float64) @ np.hstack([columns, columns[:, one] * columns[:, two]])
+    width, units = columns.shape[1], first.units
+    factors = slopes[:, one] * slopes[:, two] * np.where(one == two, 1.0, 2.0)
+    with np.errstate(all="ignore"):
+        terms = products[:, width:] * factors
+        squares = terms.sum(axis=1) - (slopes * products[:, :width]).sum(axis=1) ** 2 / units
+        squares[squares <= ROUNDING * np.abs(terms).sum(axis=1)] = 0.0
+        error = (
+            np.sqrt(squares * units / (units - 1)) if units > 1 else np.full(len(counts), np.nan)
+        )
+    return pairs[0][0] - pairs[1][0], error
 
 
 def standard_error(influence: FloatArray) -> float:

@@ -12,14 +12,13 @@ import numpy as np
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics.averages import arithmetic, values_per_task
 from ..metrics.keys import Key, parse
-from ..metrics.metric_table import METRICS, Metric
 from ..ranks.container import Ranks
+from . import cautions
 from .comparisons import Comparison, Comparisons
-from .distributions import normal_cdf
-from .functionals import of_swaps
 from .multiplicity.corrections import holm
+from .paired_tests import PERCENTILES, SWAPS, error_rate, mcnemar, signed_rank
+from .paired_units import PairedUnits, count_wins, is_mean, task_values
 from .pairing import (
     BY_POSITION,
     BY_POSITION_ONLY,
@@ -30,23 +29,18 @@ from .pairing import (
     notes_on_test_splits,
     weighted_ranks,
 )
-from .resampling import (
-    draw_resamples,
-    draw_swaps,
-    is_exhaustible,
-    percentile_bounds,
-    rounding_slack,
-)
-from .units import TASK, Units, mean_functional, unit_codes, units_of
+from .resampling import is_exhaustible
+from .table_writer import format_count
+from .units import AUTO, TASK, plural, units_of
 
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
-    from .functionals import Functional
+    from .paired_tests import DifferenceTest
 
-METHODS = ("permutation", "bootstrap", "wilcoxon")
+METHODS = ("permutation", "bootstrap", "wilcoxon", "mcnemar")
+HITS = "hits"
 COUNT = "count"
 COUNT_MESSAGE = (
     "count is the number of tasks, which is the same for two models over the same tasks; take a "
@@ -90,7 +84,7 @@ def compare(
     *,
     metric: str | Key = "mrr",
     method: str = "permutation",
-    by: LabelsLike | None = None,
+    by: LabelsLike | None = AUTO,
     level: float = 0.95,
     resamples: int = 10_000,
     seed: int = 0,
@@ -109,25 +103,36 @@ def compare(
     metric : str or Key
         Any key of a report, with side, kind and adjustment; `macro.X` needs `by`. Tasks count by
         the weights of the Ranks, which must agree.
-    method : {"permutation", "bootstrap", "wilcoxon"}
+    method : {"permutation", "bootstrap", "wilcoxon", "mcnemar"}
         How the two-sided p-value is computed:
 
         - "permutation": swap the models' ranks at random in each unit, compute the metric again,
           and count how often the difference is at least as large. All 2**units ways are tried where
           there are no more than `resamples`; else it is (1 + number) / (1 + resamples).
-        - "bootstrap": twice the smaller share of resampled differences on one side of 0 (those
-          equal to 0 included; (1 + number) / (1 + resamples)). It agrees with the interval.
+        - "bootstrap": resample the units, and divide the distance of each resampled difference from
+          the measured one by its own standard error: (1 + those that are at least as far as 0 is) /
+          (1 + resamples). For medians, mad, power_mean:inf and -inf: twice the smaller share of
+          resampled differences on one side of 0. It agrees with the interval.
         - "wilcoxon": the signed-rank test on the units' differences of f(r) (1/r for mrr, log r for
-          gmr), by the normal approximation with correction for ties; units without a difference are
-          left out. It asks another question than the metric: whether the differences lie around 0,
-          whatever their size. For a metric that is not a mean (medians, std, variance, mad, power
-          means) it tests the ranks r themselves, and a note says so.
-    by : str or labels, optional
-        The units are whole groups of tasks, as in `interval`: "query", "relation", another name of
-        labels that a has, or labels.
+          gmr); units without a difference are left out. It is exact, ties included, for up to 300
+          differences, and beyond them normal with correction for ties. It asks another question
+          than the metric: whether the differences lie around 0, whatever their size. For a metric
+          that is not a mean (medians, std, variance, mad, power means) it tests the ranks r
+          themselves, and a note says so.
+        - "mcnemar": for hits@k, the exact binomial test of the tasks that one model alone hits.
+          Where the units are groups of tasks, the hits of whole groups are swapped instead, since
+          the binomial test takes the tasks as independent; a note says so.
+    by : str, labels or None
+        The units, which are swapped or resampled as a whole, as in `interval`. "auto": pairs where
+        two tasks have one label "pair", else queries where two tasks have one query, else tasks.
+        None and "task": single tasks. Else "query", "relation", another name of labels that a has,
+        or labels.
     level : float
-        The level of the interval, whose bounds are percentiles of the bootstrapped difference
-        whatever the method.
+        The level of the interval of the difference. Where the difference is a sum over units (mr,
+        mrr, hits@k, their index, ratio and z, and macro averages), it holds the shifts of the
+        difference that the permutation test does not reject: 0 is in the interval if and only if
+        that p-value exceeds 1 - level. For other metrics, and the method "bootstrap", it comes from
+        the resampled differences; `basis` says how.
     resamples, seed : int
         As in `interval`.
     draw_seed : int
@@ -141,7 +146,10 @@ def compare(
     Comparison or Comparisons
         Wins and losses compare f(r), or the rank for a metric that is not a mean over tasks: a
         model with the better std may lose most tasks. The notes say what limits the comparison:
-        what differs, pairing by position only, and that the split is a test split.
+        what differs, pairing by position only, that the split is a test split, that there are few
+        units, that few of them hold many tasks or carry the variance, that p reached its floor, and
+        that p and interval do not agree about 0, which they can where they are computed in
+        different ways.
 
     Raises
     ------
@@ -149,8 +157,8 @@ def compare(
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or (where
         both have them) sides, query or target ids differ; the message lists all differences. For an
         unknown method; for the metric "count", which is the same for both models; for "wilcoxon"
-        with unequal weights, where it has no meaning, unless `by` is given. For a Report that was
-        read from JSON, which holds no ranks.
+        or "mcnemar" with unequal weights of tasks, where they have no meaning; for "mcnemar" with
+        another metric than hits@k. For a Report that was read from JSON, which holds no ranks.
     KeyError
         For an unknown key.
     TypeError
@@ -159,7 +167,12 @@ def compare(
     Notes
     -----
     Under the null hypothesis of the permutation test the two models are exchangeable in each unit.
-    For an adjusted key, chance is computed from the tasks of the resample, as in `interval`.
+    The test holds then for any number of units, however unequal; the interval assumes besides that
+    the models differ by the same amount in each. In simulations with exchangeable models it rejects
+    at most 5.7 % at the level 5 % from 5 units on, also where one unit holds most tasks. Where one
+    model is much better in a tenth of the units and slightly worse in the others, it rejects 8 % of
+    50 units, and a note says how many carry the variance. For an adjusted key, chance is computed
+    from the tasks of the resample, as in `interval`.
 
     E. W. Noreen: Computer-Intensive Methods for Testing Hypotheses (1989). S. Holm: A Simple
     Sequentially Rejective Multiple Test Procedure. Scandinavian Journal of Statistics 6 (1979).
@@ -215,37 +228,39 @@ class _CompareOptions(NamedTuple):
 
 
 def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, str]) -> Comparison:
-    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
-    a, notes = check_same_tasks(a, b, options.allow_unlike)
-    pairing = describe_pairing(a, b)
-    if pairing == BY_POSITION:
-        notes = (*notes, BY_POSITION_ONLY)
-    if options.method == "wilcoxon" and not options.key.macro and not _is_mean(options.key):
-        notes = (*notes, f"Wilcoxon tests the ranks, not {options.key.metric}")
-    notes = (*notes, *notes_on_test_splits(a, b))
-    codes, unit = unit_codes(a, options.by)
-    by = None if unit == TASK else codes
-    b = b.with_labels(side=a.side).with_weights(a.weights)
-    one, two = (units_of(x, options.key, by=by, draw_seed=options.draw_seed) for x in (a, b))
-    value_a, value_b = one.value(), two.value()
-    low, high, p, units = math.nan, math.nan, math.nan, one.number
-    if one.number:
-        low, high, p, units = _test_difference(one, two, value_a - value_b, options)
-    wins, ties, losses = _count_wins(one, two)
+    pair, pairing, notes = gather_pair(a, b, options, names)
+    if options.method == "wilcoxon" and not options.key.macro and not is_mean(options.key):
+        notes = (f"Wilcoxon tests the ranks, not {options.key.metric}", *notes)
+    low, high, p, floor, basis = (math.nan,) * 4 + ("",)
+    if pair.units and not math.isnan(pair.difference):
+        test = pair.test(options.resamples, options.seed, bootstrap=options.method == "bootstrap")
+        basis = test.basis
+        p, floor, found = _p_value(pair, test, options)
+        low, high, avoided = bounds_of(pair, test, options.level)
+        notes += found + avoided
+        notes += notes_on_units(pair, test, error_rate(options.level))
+        if not math.isnan(p + low) and (p <= error_rate(options.level)) == (low <= 0 <= high):
+            notes += cautions.no_agreement(options.method, basis)
+    values = (task_values(units) for units in (pair.one, pair.two))
+    wins, ties, losses = count_wins(options.key, *values)
     return Comparison(
         metric=str(options.key),
-        value_a=value_a,
-        value_b=value_b,
-        difference=value_a - value_b,
+        value_a=pair.value_a,
+        value_b=pair.value_b,
+        difference=pair.difference,
         low=low,
         high=high,
         level=options.level,
         p_value=p,
+        p_floor=floor,
         wins=wins,
         ties=ties,
         losses=losses,
         method=options.method,
-        units=units,
+        basis=basis,
+        units=pair.units,
+        by=pair.one.by,
+        largest=pair.one.largest,
         resamples=options.resamples,
         seed=options.seed,
         pairing=pairing,
@@ -255,138 +270,107 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
     )
 
 
-def _test_difference(
-    one: Units, two: Units, difference: float, options: _CompareOptions
-) -> tuple[float, float, float, int]:
-    """The bounds of the difference, the p-value, and the number of units."""
-    if one.key.macro:
-        within = np.stack([one.values_within(), two.values_within()])
-        within = within[:, ~np.isnan(within).any(axis=0)]
-        first, second = map(mean_functional, within)
-    else:
-        first, second = one.functional(), two.functional()
-    units = first.units
-    if math.isnan(difference) or not units:
-        return math.nan, math.nan, math.nan, units
-    slack = rounding_slack(difference) + rounding_slack(
-        float(first.of_counts(np.ones((1, units), int))[0])
-    )
-    chunks = draw_resamples(units, options.resamples, options.seed)
-    resampled = np.concatenate([first.of_counts(x) - second.of_counts(x) for x in chunks])
-    low, high = percentile_bounds(resampled, options.level) if units > 1 else (math.nan, math.nan)
-    if options.method == "bootstrap":
-        p = _bootstrap_p(resampled, slack) if units > 1 else math.nan
-    elif options.method == "wilcoxon":
-        p = signed_rank(*_differences(one, two))
-    else:
-        both = mean_functional(within.ravel()) if one.key.macro else one.joint_functional(two)
-        p = _permutation_p(both, units, slack, options)
-    return low, high, p, units
-
-
-def _permutation_p(both: Functional, units: int, slack: float, options: _CompareOptions) -> float:
-    """The share of swaps after which the models differ at least as much as they do."""
-    first, second = of_swaps(both, np.zeros((1, units), dtype=np.int8))
-    apart = abs(float(first[0] - second[0])) - slack
-    beyond = ways = 0
-    for swaps in draw_swaps(units, options.resamples, options.seed):
-        first, second = of_swaps(both, swaps)
-        beyond += int(np.count_nonzero(~(np.abs(first - second) < apart)))
-        ways += len(swaps)
-    if is_exhaustible(units, options.resamples):  # the unswapped models are among these
-        return beyond / ways
-    return (1 + beyond) / (1 + ways)
-
-
-def _bootstrap_p(resampled: FloatArray, slack: float) -> float:
-    known = resampled[~np.isnan(resampled)]
-    smaller = min(int((known <= slack).sum()), int((known >= -slack).sum()))
-    return min(1.0, 2 * (1 + smaller) / (1 + len(known)))
-
-
-def signed_rank(differences: FloatArray, slack: float = 0.0) -> float:
-    """The two-sided p-value of Wilcoxon's signed-rank test, by the normal approximation.
-
-    Differences of 0 are left out. Equal differences share their mean rank, and the variance is
-    corrected for them: n (n + 1) (2 n + 1) / 24 - sum (t^3 - t) / 48 over groups of t equal ones.
-    The p-value is 1 where all differences are 0.
+def gather_pair(
+    a: Any, b: Any, options: Any, names: tuple[str, str]
+) -> tuple[PairedUnits, str, tuple[str, ...]]:
+    """Gather two models in their units; also how their tasks were matched, and notes on this.
 
     Parameters
     ----------
-    differences : ndarray of float64, shape (n,)
-    slack : float
-        How much equal differences may differ by rounding.
-
-    Notes
-    -----
-    F. Wilcoxon: Individual Comparisons by Ranking Methods. Biometrics Bulletin 1 (1945).
-
-    Examples
-    --------
-    >>> round(signed_rank(np.array([1.0, 2.0, 3.0, -4.0, 5.0])), 4)
-    0.3452
+    a, b : Ranks or Report
+    options : object
+        It has `key`, `by`, `draw_seed` and `allow_unlike`.
+    names : (str, str)
+        What messages call the models.
     """
-    nonzero = differences[np.abs(differences) > slack]
-    n = len(nonzero)
-    if not n:
-        return 1.0
-    nonzero = nonzero[np.argsort(np.abs(nonzero), kind="stable")]
-    starts = np.flatnonzero(np.diff(np.abs(nonzero), prepend=-math.inf) > slack)
-    sizes = np.diff(starts, append=n)
-    ranks = np.repeat(starts + (sizes + 1) / 2, sizes)
-    t = sizes.astype(np.float64)
-    variance = n * (n + 1) * (2 * n + 1) / 24 - float((t**3 - t).sum()) / 48
-    z = (float(ranks[nonzero > 0].sum()) - n * (n + 1) / 4) / math.sqrt(variance)
-    return min(1.0, 2 * normal_cdf(-abs(z)))
+    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    a, notes = check_same_tasks(a, b, options.allow_unlike)
+    pairing = describe_pairing(a, b)
+    if pairing == BY_POSITION:
+        notes = (*notes, BY_POSITION_ONLY)
+    notes = (*notes, *notes_on_test_splits(a, b))
+    b = b.with_labels(side=a.side).with_weights(a.weights)
+    one = units_of(a, options.key, by=options.by, draw_seed=options.draw_seed)
+    codes = None
+    if one.by != TASK:
+        codes = np.full(len(a), -1)
+        codes[one.tasks] = one.unit
+    two = units_of(b, options.key, by=codes, draw_seed=options.draw_seed)
+    return PairedUnits(one, two), pairing, notes
 
 
-def _differences(one: Units, two: Units) -> tuple[FloatArray, float]:
-    """The difference of f(r) in each unit, and how much equal ones may differ by rounding.
-
-    The difference of a group is the weighted mean over its tasks.
-    """
-    if one.key.macro:
-        first, second = one.values_within(), two.values_within()
-        known = ~np.isnan(first + second)
-        first, second = first[known], second[known]
-        apart = first - second
+def _p_value(
+    pair: PairedUnits, test: DifferenceTest, options: _CompareOptions
+) -> tuple[float, float, cautions.Notes]:
+    """The p-value, the smallest one that the resamples can give, and notes."""
+    method, units = options.method, pair.units
+    if method == "wilcoxon":
+        return signed_rank(*pair.unit_differences(method)), 0.0, ()
+    if method == "mcnemar":
+        return _mcnemar(pair, test)
+    if method == "bootstrap":
+        p, floor = (test.p_value(), test.floor) if units > 1 else (math.nan, math.nan)
+    elif test.basis == SWAPS:
+        p, floor = test.p_value(), test.floor
     else:
-        first, second = _task_values(one), _task_values(two)
-        weights = one.sample.weights
-        if weights is None or (weights == weights[0]).all():
-            weights = np.ones(len(first))
-        elif one.number == len(first):
-            problem = "wilcoxon has no meaning with unequal weights of tasks; take 'permutation'"
-            raise InputValueError("method", problem)
-        columns = (weights * (first - second), weights)
-        sums = [np.bincount(one.unit, weights=x, minlength=one.number) for x in columns]
-        apart = sums[0] / sums[1]
-    scale = float(np.abs(first).max(initial=0.0) + np.abs(second).max(initial=0.0))
-    return apart, 8 * float(np.finfo(np.float64).eps) * scale
+        p = pair.swap_p_value(options.resamples, options.seed)
+        exact = is_exhaustible(units, options.resamples)
+        floor = 0.0 if exact else 1 / (1 + options.resamples)
+    return p, floor, cautions.floor_reached(p, floor, format_count(options.resamples, "resample"))
 
 
-def _task_values(units: Units) -> FloatArray:
-    """f(r) of each task where the metric is a mean of it, else the (mean) rank of each task."""
-    metric, parameter = _metric_of_tasks(units.key)
-    return values_per_task(metric.transform, units.sample, parameter)
+def _mcnemar(pair: PairedUnits, test: DifferenceTest) -> tuple[float, float, cautions.Notes]:
+    key = pair.one.key
+    if key.metric != HITS or key.macro:
+        raise InputValueError("method", expected="a metric hits@k for 'mcnemar'", got=str(key))
+    first, second = (task_values(units) for units in (pair.one, pair.two))
+    if not np.isin([first, second], (0.0, 1.0)).all():
+        problem = "mcnemar has no meaning where ties make a share of a hit; take another kind"
+        raise InputValueError("method", problem)
+    if pair.one.number == len(first):
+        apart, _ = pair.unit_differences("mcnemar")
+        return mcnemar(int((apart > 0).sum()), int((apart < 0).sum())), 0.0, ()
+    p, floor = test.p_value(), test.floor
+    notes = (f"McNemar's test swaps whole units, of which each is a {pair.one.by}",)
+    ways = format_count(len(test.lows), "resample")
+    return p, floor, notes + cautions.floor_reached(p, floor, ways)
 
 
-def _is_mean(key: Key) -> bool:
-    """Whether the metric is a mean of f(r) over tasks."""
-    return METRICS[key.metric].mean is arithmetic
+def bounds_of(pair: PairedUnits, test: Any, level: float) -> tuple[float, float, cautions.Notes]:
+    """The interval of a test, within what the metric can reach, and never of width 0 unnoticed."""
+    units, difference = pair.units, pair.difference
+    if units < 2:
+        return math.nan, math.nan, ()
+    low, high = test.interval(level)
+    reach = pair.reach()
+    if not high - low <= 2 * pair.slack:
+        return max(low, -reach), min(high, reach), ()
+    if pair.same_ranks():
+        return low, high, cautions.zero_width("both models have the same rank in every task")
+    share = 1 - ((1 - level) / 2) ** (1 / units)
+    # a share of other units, of which the sample has none, could be as far away as the metric goes
+    reach = max(reach, abs(difference))
+    bounds = difference - share * (difference + reach), difference + share * (reach - difference)
+    counted = format_count(units, pair.one.by, plural(pair.one.by))
+    reason = f"all {counted} have the same difference; the bounds are those of a share of 0"
+    return *bounds, cautions.zero_width_avoided(reason)
 
 
-def _metric_of_tasks(key: Key) -> tuple[Metric, float]:
-    """The metric whose f(r) compares tasks: the mean rank where the key's metric is not a mean."""
-    return (METRICS[key.metric], key.parameter) if _is_mean(key) else (METRICS["mr"], 0.0)
-
-
-def _count_wins(one: Units, two: Units) -> tuple[int, int, int]:
-    """Count the tasks in which a is better, as good and worse by f(r), which is best at rank 1."""
-    metric, parameter = _metric_of_tasks(one.key)
-    ends, most = np.array([1.0, 2.0**63]), np.full(2, 2**63 - 1)
-    top, far = metric.transform.of_ranks(ends, most, parameter).tolist()
-    first, second = _task_values(one), _task_values(two)
-    gained = first - second if top > far else second - first
-    wins, losses = int((gained > 0).sum()), int((gained < 0).sum())
-    return wins, len(gained) - wins - losses, losses
+def notes_on_units(pair: PairedUnits, test: Any, alpha: float) -> cautions.Notes:
+    """What the number and the sizes of the units say about p-value and interval."""
+    units, by = pair.units, pair.one.by
+    consequence = "p and interval are approximate"
+    if test.basis == SWAPS:
+        least = min(1.0, 2.0 ** (1 - units))
+        consequence = f"p cannot be below {least:.3g}"
+        if least > alpha:
+            consequence += ", and the interval is the range of the metric"
+    notes = cautions.few_units(units, by, consequence)
+    tasks = len(pair.one.unit)
+    notes += cautions.clusters(units, by, pair.one.largest, tasks)
+    carriers = pair.carriers()
+    if units >= cautions.FEW_UNITS and carriers < cautions.FEW_CARRIERS:
+        notes += cautions.heavy_tail(carriers, units, by)
+    if test.basis == PERCENTILES:
+        notes += cautions.percentiles(pair.one.key.metric)
+    return notes

@@ -313,6 +313,21 @@ def cell(value: object, digits: int) -> str:
     return "" if value is None else str(value)
 
 
+def format_p(p: float, floor: float = 0.0) -> str:
+    """Write a p-value; "<=" before one that has reached the smallest that resamples can give.
+
+    Examples
+    --------
+    >>> format_p(0.03125), format_p(1 / 10_001, 1 / 10_001), format_p(0.01, 0.01)
+    ('0.0312', '<= 1e-04', '<= 0.01')
+    """
+    if math.isnan(p) or p > floor:
+        return f"{p:.3g}"
+    digits, exponent = f"{p:.2e}".split("e")
+    small = f"{digits.rstrip('0').rstrip('.')}e{exponent}"
+    return f"<= {small if p < 0.001 else format(p, '.3g')}"
+
+
 def format_count(n: int, thing: str, things: str = "") -> str:
     """Write a number of things.
 

@@ -173,7 +173,7 @@ def _differences(
 
 
 def _difference_row(found: Comparison) -> _Row:
-    cell = f"{found.difference:+.4g}, p {found.p_holm:.2g}"
+    cell = f"{found.difference:+.4g}, p {found.format_holm()}"
     return _Row(found.name_a, found.difference, Bounds(found.low, found.high), cell)
 
 
