@@ -14,7 +14,7 @@ from harness.synthetic import Sizes
 from harness.table import Results, make_rows
 from truerank import Ranks
 from truerank.comparison.functionals import Functional
-from truerank.comparison.resampling import interval
+from truerank.comparison.intervals import interval
 from truerank.comparison.units import units_of
 
 # Resamples that scipy holds at once: the fastest number for it, and what our chunks hold.

@@ -93,7 +93,10 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     found = report.interval("mrr")
     summary, _, table = run("evaluate", *line, "--interval").out.partition("\n\n")
     units = "3 queries, the largest of 2 tasks"
-    assert f"Intervals of mrr, hits@3: 95 %, bca, 10,000 resamples of {units}, seed 0." in summary
+    how = f"95 %, bounded, 10,000 resamples of {units}, seed 0"
+    assert f"Intervals of mrr, hits@3: {how}." in summary
+    note = "few units: 3 queries; the interval is conservative"
+    assert note in run("evaluate", *line, "--interval").out
     table = table.splitlines()
     assert table[0].split() == ["key", "value", "low", "high"]
     values = [f"{value:.6g}" for value in (found.value, found.low, found.high)]
@@ -101,6 +104,7 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     stored = json.loads(run("evaluate", *line, "--interval", "--format", "json").out)
     assert stored["intervals"]["mrr"]["low"] == found.low
     assert stored["intervals"]["mrr"]["units"] == 3
+    assert stored["intervals"]["mrr"]["notes"] == [note]
 
 
 def test_missing_bounds_are_explained(run: Run, files: Files, folder: Path) -> None:

@@ -37,7 +37,7 @@ from .endings import write_line
 
 if TYPE_CHECKING:
     from ..comparison.comparisons import Comparison
-    from ..comparison.resampling import Interval
+    from ..comparison.intervals import Interval
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
 

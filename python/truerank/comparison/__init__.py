@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .comparisons import Comparison, Comparisons
 from .full_ranking import EstimatedMetric, FullRankingEstimate, estimate_full_ranking
+from .intervals import Interval, interval
 from .multiplicity import (
     CorrectedPValues,
     Friedman,
@@ -15,7 +16,6 @@ from .multiplicity import (
 )
 from .paired import compare
 from .power import Detectable, EffectSize, EffectSizes, detectable, effect_sizes
-from .resampling import Interval, interval
 from .significance import PValue, pvalue
 
 __all__ = [

@@ -251,5 +251,56 @@ def normal_approximation(what: str) -> Notes:
     return (f"normal approximation: {what}",)
 
 
+def alike(units: int, by: str, low: float, high: float) -> Notes:
+    """Say that all units are alike, so that the sample does not show how much they vary.
+
+    Examples
+    --------
+    >>> alike(30, "task", 0.0, 0.1)
+    ('zero width avoided: the 30 tasks are alike; the bounds allow for others',)
+    >>> alike(30, "task", 7.0, 7.0)
+    ('zero width: the 30 tasks are alike, and do not show how much others differ',)
+    """
+    those = f"the {format_count(units, by, plural(by))} are alike"
+    if low == high:
+        return zero_width(f"{those}, and do not show how much others differ")
+    return zero_width_avoided(f"{those}; the bounds allow for others")
+
+
+def not_calibrated(metric: str) -> Notes:
+    """Say that no interval of a metric is known to cover as often as its level says.
+
+    Examples
+    --------
+    >>> not_calibrated("mad")
+    ('approximate: no interval of mad is known to cover as often as it says',)
+    """
+    return (f"approximate: no interval of {metric} is known to cover as often as it says",)
+
+
+def few_hits(hits: int, tasks: int, consequence: str = "") -> Notes:
+    """Say that there are few hits or few misses, whichever are fewer.
+
+    Examples
+    --------
+    >>> few_hits(3, 1000), few_hits(999, 1000)
+    (('few hits: 3 of 1,000 tasks',), ('few misses: 1 of 1,000 tasks',))
+    """
+    what, number = ("hits", hits) if 2 * hits <= tasks else ("misses", tasks - hits)
+    return (_joined(f"few {what}: {number:,} of {format_count(tasks, TASK)}", consequence),)
+
+
+def whole_ranks(share: float, coverage: float) -> Notes:
+    """Say that bounds of a median are ranks that many tasks share.
+
+    Examples
+    --------
+    >>> whole_ranks(0.12, 0.994)
+    ('whole ranks: 12 % of the tasks have the median; the interval covers about 99.4 %',)
+    """
+    tasks = f"{percent(share)} of the tasks have the median"
+    return (f"whole ranks: {tasks}; the interval covers about {percent(coverage)}",)
+
+
 def _joined(note: str, consequence: str) -> str:
     return f"{note}; {consequence}" if consequence else note

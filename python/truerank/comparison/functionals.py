@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..metrics.averages import MAD_SCALE
 from .distributions import normal_quantile
 
 if TYPE_CHECKING:
@@ -27,7 +26,8 @@ if TYPE_CHECKING:
 # The step of derivatives along the imaginary axis. Nothing cancels there, however small it is.
 COMPLEX_STEP = 1e-30
 ROUNDING = 1e-12  # a sum of squares that is less, relative to its terms, is 0
-EXACT_INTEGERS = 2.0**52  # sums of float64 are exact for integers up to here
+# A variance that is smaller than this share of its terms is rounding.
+ROUNDING_SHARE = 1e-12
 
 
 class Functional(Protocol):
@@ -43,6 +43,39 @@ class Functional(Protocol):
 
     def normal_bounds(self, level: float) -> tuple[float, float] | None:
         """The bounds by the delta method; None where it does not apply."""
+
+
+class BoundedFunctional(Protocol):
+    """A metric that is monotone in the ranks, which have ends: rank 1, and the last rank.
+
+    Its bounds are computed on a scale of its own, before an outer function of one number.
+    """
+
+    units: int
+
+    def middle(self) -> float:
+        """The value of all units on the inner scale."""
+
+    def span(self) -> tuple[float, float] | None:
+        """The least and the greatest value on the inner scale; None where they are not known."""
+
+    def at_ends(self, weights: FloatArray, extra: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The values, on the inner scale, of units with weights and one more unit at either end.
+
+        Parameters
+        ----------
+        weights : ndarray of float64, shape (m, units)
+        extra : ndarray of float64, shape (m,)
+            The weight of one more unit, of mean size, whose ranks are all at an end.
+
+        Returns
+        -------
+        (low, high)
+            Where this unit has the least value, and where it has the greatest; each of shape (m,).
+        """
+
+    def outwards(self, low: float, high: float) -> tuple[float, float]:
+        """Apply the outer function to bounds on the inner scale, within the span."""
 
 
 class SumFunctional:
@@ -61,6 +94,10 @@ class SumFunctional:
     inner : callable
         Takes one array for each column; its arithmetic works on complex numbers, too.
     outer : callable, optional
+    ends : pair of sequences of ndarray, optional
+        The columns if all ranks were 1, and if all were the last; for a metric that is monotone.
+    limits : (float, float), optional
+        The least and the greatest value before `outer`, where there are no ends.
     """
 
     def __init__(
@@ -70,9 +107,14 @@ class SumFunctional:
         units: int,
         inner: Callable[..., Numbers],
         outer: Outer | None = None,
+        ends: tuple[Sequence[FloatArray], Sequence[FloatArray]] | None = None,
+        limits: tuple[float, float] = (-math.inf, math.inf),
     ) -> None:
         self.units = units
+        self._limits = limits
         self._inner, self._outer = inner, outer
+        self._ends = None if ends is None else np.array([[x.sum() for x in end] for end in ends])
+        self._products: FloatArray | None = None
         self._halves: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._columns: FloatArray = np.stack(
             [np.bincount(unit, weights=column, minlength=units) for column in columns], axis=1
@@ -92,12 +134,78 @@ class SumFunctional:
 
     def influence(self) -> FloatArray:
         """The derivative of the value by each unit's multiplicity, shape (units,)."""
+        slope = self.inner_influence()
+        return slope * _derivative(self._outer, self.middle()) if slope.any() else slope
+
+    def inner_influence(self) -> FloatArray:
+        """The derivative of the value before `outer` by each unit's multiplicity."""
         total = self._columns.sum(axis=0)
         with np.errstate(all="ignore"):
-            middle = float(self._inner(*total))
             moved = self._inner(*(total + 1j * COMPLEX_STEP * self._columns).T)
             slope: FloatArray = np.broadcast_to(np.imag(moved) / COMPLEX_STEP, self.units)
-        return slope * _derivative(self._outer, middle) if slope.any() else slope
+        return slope
+
+    def middle(self) -> float:
+        """The value of all units before `outer`."""
+        with np.errstate(all="ignore"):
+            return float(np.real(self._inner(*self._columns.sum(axis=0))))
+
+    def span(self) -> tuple[float, float] | None:
+        """The least and the greatest value before `outer`; None where they are not known."""
+        if self._ends is None:
+            return None
+        with np.errstate(all="ignore"):
+            low, high = sorted(float(x) for x in self._inner(*self._ends.T))
+        return low, high
+
+    def at_ends(self, weights: FloatArray, extra: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """See `BoundedFunctional`."""
+        sums = weights @ self._columns
+        assert self._ends is not None
+        with np.errstate(all="ignore"):
+            reached = self._inner(*self._ends.T)
+            first, last = (
+                np.asarray(self._inner(*(sums + np.outer(extra, end / self.units)).T))
+                for end in self._ends
+            )
+        return (first, last) if reached[0] < reached[1] else (last, first)
+
+    def outwards(self, low: float, high: float) -> tuple[float, float]:
+        """See `BoundedFunctional`."""
+        least, greatest = self.span() or self._limits
+        ends = np.array([max(low, least), min(high, greatest)])
+        low, high = sorted(apply_outer(self._outer, ends).tolist())
+        return low, high
+
+    def pivots(self, counts: Numbers) -> FloatArray:
+        """The distance of each resample from the value before `outer`, in its own standard errors.
+
+        The error is that of the influence of the units of the resample, with u / (u - 1). A
+        resample that does not vary has a pivot of 0 where it has the value, else -inf or inf.
+        """
+        columns, units = self._columns, self.units
+        n = columns.shape[1]
+        rows, others = np.triu_indices(n)
+        if self._products is None:
+            away = columns - columns.mean(axis=0)  # so that little cancels
+            twice = np.where(rows == others, 1.0, 2.0)
+            self._products = np.hstack([columns, away[:, rows] * away[:, others] * twice])
+        found = counts.astype(np.float64) @ self._products
+        sums, products = found[:, :n], found[:, n:]
+        with np.errstate(all="ignore"):
+            moved = (self._inner(*(sums + 1j * COMPLEX_STEP * row).T) for row in np.eye(n))
+            slopes: FloatArray = np.stack([np.imag(x) for x in moved], axis=1) / COMPLEX_STEP
+            terms = slopes[:, rows] * slopes[:, others] * products
+            linear = (slopes * (sums - columns.sum(axis=0))).sum(axis=1)
+            variance = terms.sum(axis=1) - linear * linear / units
+            scale = np.abs(terms).sum(axis=1)
+            variance[variance <= ROUNDING_SHARE * scale] = 0.0
+            values = np.real(self._inner(*sums.T))
+            away = values - self.middle()
+            away[np.abs(away) <= ROUNDING_SHARE * np.abs(values)] = 0.0
+            pivots: FloatArray = away / np.sqrt(variance * units / (units - 1))
+        pivots[(away == 0) & (variance == 0)] = 0.0
+        return pivots
 
     def values_and_slopes(self, counts: Numbers) -> tuple[FloatArray, FloatArray]:
         """The value for each row of counts, and its derivatives by the sums of the columns."""
@@ -162,133 +270,6 @@ class SumFunctional:
     def _of_sums(self, sums: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
             return apply_outer(self._outer, np.asarray(self._inner(*sums.T), dtype=np.float64))
-
-
-class MedianFunctional:
-    """Medians of weighted values, or of their distances from the median.
-
-    The median is the smallest value at which the cumulative weight reaches half of the total; where
-    that weight is exactly half, it is the mean of this value and the next.
-
-    Parameters
-    ----------
-    values : ndarray of float64, shape (a,)
-    weights : ndarray of float64, shape (a,)
-        Above 0. Integers are added exactly; with other weights, the rows of counts in which
-        rounding could decide are computed by `exact_median`.
-    unit : ndarray of int64, shape (a,)
-    units : int
-    exact_median : callable
-        Returns the value before `outer` for one row of counts.
-    outer : callable, optional
-    deviation : bool
-        Whether to compute the median absolute deviation (times 1.4826) instead of the median.
-    """
-
-    def __init__(
-        self,
-        values: FloatArray,
-        weights: FloatArray,
-        unit: IntArray,
-        units: int,
-        exact_median: Callable[[Numbers], float],
-        outer: Outer | None = None,
-        deviation: bool = False,
-    ) -> None:
-        self.units = units
-        order = np.argsort(values, kind="stable")
-        self._values, starts = np.unique(values[order], return_index=True)
-        self._starts, self._unit, self._weights = starts, unit[order], weights[order]
-        self._unit_weights = bool((weights == 1).all())
-        self._one_each = len(unit) == units and bool((self._unit == np.arange(units)).all())
-        self._integer_weights = (
-            bool((weights == np.floor(weights)).all()) and weights.sum() < EXACT_INTEGERS / 1024
-        )
-        self._exact_median, self._outer, self._deviation = exact_median, outer, deviation
-        self._orders: dict[float, tuple[IntArray, FloatArray]] = {}
-
-    def of_counts(self, counts: Numbers) -> FloatArray:
-        """The value for each row of counts."""
-        mass = counts if self._one_each else counts.take(self._unit, axis=1)
-        kind = np.int64 if self._unit_weights else np.float64
-        mass = mass if self._unit_weights else mass * self._weights
-        mass = np.add.reduceat(mass, self._starts, axis=1, dtype=kind).astype(np.float64)
-        found, doubtful = self._medians(self._values, mass)
-        if self._deviation:
-            middles, found = found, np.full(len(found), math.nan)
-            for middle in np.unique(middles[~np.isnan(middles)]).tolist():
-                (rows,) = np.nonzero(middles == middle)
-                order, distances = self._distances_from(middle)
-                found[rows], unsure = self._medians(distances, mass[np.ix_(rows, order)])
-                doubtful[rows] |= unsure
-            found *= MAD_SCALE
-        for row in np.flatnonzero(doubtful).tolist():
-            found[row] = self._exact_median(counts[row])
-        return apply_outer(self._outer, found)
-
-    def leave_one_out(self) -> FloatArray:
-        """The values without each unit in turn."""
-        code = np.repeat(
-            np.arange(len(self._values)), np.diff(self._starts, append=len(self._unit))
-        )
-        found = _without_each(self._values, code, self._weights, self._unit, self.units)
-        if self._deviation:
-            middles, found = found, np.full(self.units, math.nan)
-            for middle in np.unique(middles[~np.isnan(middles)]).tolist():
-                distances, again = np.unique(np.abs(self._values - middle), return_inverse=True)
-                without = _without_each(
-                    distances, again[code], self._weights, self._unit, self.units
-                )
-                found[middles == middle] = without[middles == middle]
-            found *= MAD_SCALE
-        return apply_outer(self._outer, found)
-
-    def normal_bounds(self, level: float) -> tuple[float, float] | None:
-        """The quantiles at 1/2 -+ the error of the share of weight up to the median (Woodruff).
-
-        R. S. Woodruff: Confidence Intervals for Medians and Other Position Measures. Journal of
-        the American Statistical Association 47 (1952).
-        """
-        if self._deviation:
-            return None
-        mass = np.add.reduceat(self._weights, self._starts)
-        middle = float(self._medians(self._values, mass[None])[0][0])
-        if math.isnan(middle):
-            return math.nan, math.nan
-        cumulative = np.cumsum(mass) / mass.sum()
-        below = np.repeat(self._values, np.diff(self._starts, append=len(self._unit))) <= middle
-        share = (below - np.average(below, weights=self._weights)) * self._weights / mass.sum()
-        moved: FloatArray = np.bincount(self._unit, weights=share, minlength=self.units)  # type: ignore[assignment]
-        error = standard_error(moved)
-        reach = normal_quantile((1 + level) / 2) * error
-        places = np.searchsorted(cumulative, [0.5 - reach, 0.5 + reach])
-        ends = self._values[np.minimum(places, len(self._values) - 1)]
-        low, high = sorted(apply_outer(self._outer, ends).tolist())
-        return low, high
-
-    def _distances_from(self, middle: float) -> tuple[IntArray, FloatArray]:
-        """The order of the values by their distance from a median, and the distances."""
-        if middle not in self._orders:
-            distances = np.abs(self._values - middle)
-            order = np.argsort(distances, kind="stable")
-            self._orders[middle] = order, distances[order]
-        return self._orders[middle]
-
-    def _medians(
-        self, values: FloatArray, mass: FloatArray
-    ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-        """The median of ascending values for each row of weights, and which rows are doubtful."""
-        cumulative = np.cumsum(mass, axis=1)
-        half = cumulative[:, -1:] / 2
-        first = (cumulative < half).sum(axis=1)
-        after = np.minimum((cumulative <= half).sum(axis=1), len(values) - 1)
-        found = (values[first] + values[after]) / 2
-        found[half[:, 0] == 0] = math.nan
-        if self._integer_weights:
-            return found, np.zeros(len(mass), dtype=np.bool_)
-        slack = 8 * len(self._unit) * np.finfo(np.float64).eps * half
-        doubtful: npt.NDArray[np.bool_] = np.any(np.abs(cumulative - half) <= slack, axis=1)
-        return found, doubtful
 
 
 class ResampledFunctional:
@@ -367,6 +348,24 @@ def standard_error(influence: FloatArray) -> float:
     return math.sqrt(float((centred * centred).sum()) * units / (units - 1))
 
 
+def carriers(influence: FloatArray) -> float:
+    """How many units carry the variance: (sum d^2)^2 / sum d^4 of their influences d; 0 for none.
+
+    It is the number of units divided by their kurtosis: for few hits about the number of hits, for
+    a heavy tail the number of units in the tail.
+
+    Examples
+    --------
+    >>> carriers(np.array([1.0, -1.0, 0.0]))
+    2.0
+    """
+    largest = float(np.abs(influence).max(initial=0.0))
+    if not largest:
+        return 0.0
+    squares = np.square(influence / largest)
+    return float(squares.sum() ** 2 / np.square(squares).sum())
+
+
 def apply_outer(outer: Outer | None, values: FloatArray) -> FloatArray:
     """Apply a function of one number to all finite values; undefined results become nan."""
     finite = np.isfinite(values)
@@ -392,43 +391,3 @@ def _derivative(outer: Outer | None, x: float) -> float:
     step = 1e-5 * (abs(x) or 1.0)
     ends = [_apply_or_nan(outer, x + i * step) for i in (-2, -1, 1, 2)]
     return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)
-
-
-def _without_each(
-    values: FloatArray, code: IntArray, weights: FloatArray, unit: IntArray, units: int
-) -> FloatArray:
-    """The weighted medians of `values[code]` without each unit in turn.
-
-    The values are bisected for all units at once. The weight up to a value without a unit is that
-    of all units minus the unit's own, which is looked up among its sorted values. Whether a weight
-    is exactly half of the total is decided within rounding.
-    """
-    d = len(values)
-    cumulative = np.cumsum(np.bincount(code, weights=weights, minlength=d))
-    keys = unit * d + code
-    order = np.argsort(keys, kind="stable")
-    keys, own = keys[order], np.concatenate([[0.0], np.cumsum(weights[order])])
-    begin = np.searchsorted(keys, np.arange(units) * d)
-    every = np.arange(units)
-
-    def up_to(x: IntArray, who: IntArray) -> FloatArray:
-        """The weight up to value x without the unit `who`."""
-        mine = own[np.searchsorted(keys, who * d + x, side="right")] - own[begin[who]]
-        left: FloatArray = cumulative[x] - mine
-        return left
-
-    total = up_to(np.full(units, d - 1), every)
-    slack = 8 * len(weights) * np.finfo(np.float64).eps * cumulative[-1]
-
-    def first(threshold: FloatArray) -> IntArray:
-        """The first value at which the cumulative weight reaches the threshold."""
-        low, high = np.zeros(units, dtype=np.int64), np.full(units, d - 1)
-        while (low < high).any():
-            x = (low + high) // 2
-            reached = up_to(x, every) >= threshold
-            high = np.where(reached & (low < high), x, high)
-            low = np.where(~reached & (low < high), x + 1, low)
-        return low
-
-    found: FloatArray = (values[first(total / 2 - slack)] + values[first(total / 2 + slack)]) / 2
-    return np.where(total > slack, found, math.nan)

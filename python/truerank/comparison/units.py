@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,13 +24,14 @@ from ..metrics.averages import (
 )
 from ..metrics.keys import NO_ADJUSTMENT, Key, parse
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
-from ..metrics.metric_table import METRICS, metric_value
+from ..metrics.metric_table import METRICS, Metric, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_log, mean_power
 from ..metrics.within_groups import key_values_within, moments_per_task
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
-from .functionals import Functional, MedianFunctional, ResampledFunctional, SumFunctional
+from .functionals import Functional, ResampledFunctional, SumFunctional
+from .median_functionals import MedianFunctional
 from .table_writer import format_count
 
 if TYPE_CHECKING:
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
+    Values = Callable[[Sample], FloatArray]
+    Memo = dict[Key, tuple[FloatArray, FloatArray]]
 
 # Adjustments that are functions of sums over tasks, which are computed for each resample. Any other
 # adjustment uses the expectation and the variance of all tasks.
@@ -94,7 +97,11 @@ class Units(NamedTuple):
     def functional(self) -> Functional:
         """The metric as a function of how often each unit occurs."""
         if self.key.macro:
-            return mean_functional(self.values_within())
+            memo: Memo = {}
+            ends = None
+            if METRICS[self.key.metric].increasing is not None:
+                ends = [self.values_within(end, memo) for end in ends_of(self.sample)]
+            return mean_functional(self.values_within(memo=memo), ends)
         return make_functional(self.key, self.sample, self.unit, self.number)
 
     def joint_functional(self, other: Units) -> Functional:
@@ -107,12 +114,12 @@ class Units(NamedTuple):
         unit = np.r_[self.unit, self.number + other.unit]
         return make_functional(self.key, both, unit, 2 * self.number, about=self.sample)
 
-    def values_within(self) -> FloatArray:
-        """The metric within each unit; nan where it is undefined."""
+    def values_within(self, sample: Sample | None = None, memo: Memo | None = None) -> FloatArray:
+        """The metric within each unit, of other ranks if given; nan where it is undefined."""
         order = np.argsort(self.unit, kind="stable")
-        sample = take(self.sample, order)
+        ordered = take(self.sample if sample is None else sample, order)
         starts = np.flatnonzero(np.diff(self.unit[order], prepend=-1))
-        return key_values_within(self.key, sample, starts)
+        return key_values_within(self.key, ordered, starts, memo)
 
 
 def units_of(
@@ -306,9 +313,9 @@ def make_functional(
         mean, spread = moments(key.alone, about.candidates, about.weights)
         outer = partial(adjusted, key, mean=mean, variance=spread)
     if metric.mean is arithmetic:
-        values = values_per_task(metric.transform, sample, key.parameter)
         # where the metric is the mean itself, no inverse is applied
         after = outer if metric.single is not None else _compose(metric.inverse, outer)
+        values = partial(_transformed, metric, key.parameter)
         return _weighted_mean(values, sample, unit, units, after)
     build = _BUILDERS.get(
         metric.mean, _count_functional if metric.name == "count" else _resampled_functional
@@ -316,24 +323,50 @@ def make_functional(
     return build(key, sample, unit, units, outer)
 
 
-def mean_functional(values: FloatArray) -> Functional:
+def ends_of(sample: Sample) -> tuple[Sample, Sample]:
+    """The same tasks with every rank 1, and with every rank the last.
+
+    Examples
+    --------
+    >>> [end.ranks for end in ends_of(Sample(np.array([3.0, 4.0]), np.array([9, 7])))]
+    [array([1., 1.]), array([9., 7.])]
+    """
+    first, last = np.ones(len(sample.ranks)), sample.candidates.astype(np.float64)
+    return sample._replace(ranks=first, tied=None), sample._replace(ranks=last, tied=None)
+
+
+def mean_functional(values: FloatArray, ends: Sequence[FloatArray] | None = None) -> Functional:
     """The mean of numbers, one for each unit; nan is left out and is no unit.
+
+    `ends` are the numbers if all ranks were 1, and if all were the last.
 
     Examples
     --------
     >>> mean_functional(np.array([1.0, np.nan, 4.0])).of_counts(np.array([[1, 1], [0, 2]]))
     array([2.5, 4. ])
     """
-    known = values[~np.isnan(values)]
-    n = len(known)
-    return SumFunctional([known, np.ones(n)], np.arange(n), n, np.divide)
+    known = ~np.isnan(values)
+    n = int(known.sum())
+    one: FloatArray = np.ones(n)
+    bounds = None
+    if ends is not None and all(np.isfinite(end[known]).all() for end in ends):
+        bounds = [ends[0][known], one], [ends[1][known], one]
+    return SumFunctional([values[known], one], np.arange(n), n, np.divide, ends=bounds)
+
+
+def _transformed(metric: Metric, parameter: float, sample: Sample) -> FloatArray:
+    return values_per_task(metric.transform, sample, parameter)
 
 
 def _weighted_mean(
-    values: FloatArray, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
+    values: Values, sample: Sample, unit: IntArray, units: int, outer: Adjust | None
 ) -> Functional:
-    weights = _safe_weights(sample)
-    return SumFunctional([weights * values, weights], unit, units, np.divide, outer)
+    weights = safe_weights(sample)
+    with np.errstate(over="ignore"):
+        first, last = ([weights * values(end), weights] for end in ends_of(sample))
+    ends = (first, last) if np.isfinite(first[0] + last[0]).all() else None
+    columns = [weights * values(sample), weights]
+    return SumFunctional(columns, unit, units, np.divide, outer, ends)
 
 
 def _adjusted_functional(
@@ -345,17 +378,21 @@ def _adjusted_functional(
     tasks: int,
 ) -> Functional:
     """An adjusted mean over tasks; its moments under chance are sums over the same tasks."""
-    metric, weights, (mean, spread) = METRICS[key.metric], _safe_weights(sample), each
-    f = values_per_task(metric.transform, sample, key.parameter)
-    if key.adjustment == "ratio":
-        return SumFunctional([weights * f, weights * mean], unit, units, np.divide)
-    gained = weights * (f - mean)
-    if key.adjustment == "index":
-        possible = weights * (metric.optimum - mean)
-        return SumFunctional([gained, possible], unit, units, np.divide)
-    # z of a resample, scaled to the number of all tasks
-    shares = np.full(len(f), 1 / tasks)
-    return SumFunctional([gained, weights * weights * spread, shares], unit, units, _z)
+    metric, weights, (mean, spread) = METRICS[key.metric], safe_weights(sample), each
+
+    def columns(of: Sample) -> list[FloatArray]:
+        f = values_per_task(metric.transform, of, key.parameter)
+        if key.adjustment == "ratio":
+            return [weights * f, weights * mean]
+        gained = weights * (f - mean)
+        if key.adjustment == "index":
+            return [gained, weights * (metric.optimum - mean)]
+        # z of a resample, scaled to the number of all tasks
+        return [gained, weights * weights * spread, np.full(len(f), 1 / tasks)]
+
+    first, last = map(columns, ends_of(sample))
+    inner = _z if key.adjustment == "z" else np.divide
+    return SumFunctional(columns(sample), unit, units, inner, ends=(first, last))
 
 
 def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
@@ -366,13 +403,14 @@ def _z(gained: Numbers, spread: Numbers, share: Numbers) -> Numbers:
 def _variance_functional(
     key: Key, sample: Sample, unit: IntArray, units: int, outer: None
 ) -> Functional:
-    weights, (centres, inner) = _safe_weights(sample), tie_centres(sample)
+    weights, (centres, inner) = safe_weights(sample), tie_centres(sample)
     # relative to the mean of all tasks, so that little cancels
     away = centres - np.average(centres, weights=weights) if len(centres) else centres
     columns = [weights * (np.square(away) + inner), weights * away, weights]
-    return SumFunctional(
-        columns, unit, units, _second_moment, _compose(METRICS[key.metric].inverse, outer)
-    )
+    after = _compose(METRICS[key.metric].inverse, outer)
+    widest = float(sample.candidates.max(initial=1)) - 1
+    limits = 0.0, widest * widest / 4
+    return SumFunctional(columns, unit, units, _second_moment, after, limits=limits)
 
 
 def _second_moment(squares: Numbers, sums: Numbers, weights: Numbers) -> Numbers:
@@ -388,24 +426,31 @@ def _power_functional(
     if not len(ranks):
         return _resampled_functional(key, sample, unit, units, outer)
     if p == 0:
-        logs = np.log(ranks) if tied is None else mean_log(ranks, tied)
-        return _weighted_mean(logs, sample, unit, units, _compose(math.exp, outer))
+        return _weighted_mean(_logs, sample, unit, units, _compose(math.exp, outer))
     last = ranks if tied is None else ranks + (tied - 1)
     low, high = float(ranks.min()), float(last.max())
     if math.isinf(p) or abs(p) * math.log(high / low) > MAX_LOG_RATIO:
         return _resampled_functional(key, sample, unit, units, outer)
     extreme = high if p > 0 else low
-    if tied is not None:
-        values = mean_power(ranks, tied, p, extreme)
-    else:
-        values = np.power(ranks / extreme, p)
+
+    def powers(of: Sample) -> FloatArray:
+        if of.tied is not None:
+            return mean_power(of.ranks, of.tied, p, extreme)
+        return np.power(of.ranks / extreme, p)
+
+    def excess(of: Sample) -> FloatArray:
+        """Powers near 1 keep their digits as differences from it."""
+        return powers(of) - 1 if of.tied is not None else np.expm1(p * np.log(of.ranks / extreme))
+
     if abs(p) >= 1:
         back = _compose(lambda mean: extreme * mean ** (1 / p), outer)
-        return _weighted_mean(values, sample, unit, units, back)
-    # powers near 1 keep their digits as differences from it
-    excess = values - 1 if tied is not None else np.expm1(p * np.log(ranks / extreme))
+        return _weighted_mean(powers, sample, unit, units, back)
     back = _compose(lambda excess: extreme * math.exp(math.log1p(excess) / p), outer)
     return _weighted_mean(excess, sample, unit, units, back)
+
+
+def _logs(sample: Sample) -> FloatArray:
+    return np.log(sample.ranks) if sample.tied is None else mean_log(sample.ranks, sample.tied)
 
 
 def _count_functional(
@@ -424,7 +469,7 @@ def _median_functional(
     exact_median = partial(
         _metric_of_counts, metric._replace(inverse=float), key.parameter, sample, unit
     )
-    values, weights, atom_unit = sample.ranks, _safe_weights(sample), unit
+    values, weights, atom_unit = sample.ranks, safe_weights(sample), unit
     if sample.tied is not None:
         tied = sample.tied
         begin = np.repeat(np.cumsum(tied) - tied, tied)
@@ -434,8 +479,10 @@ def _median_functional(
         weights, atom_unit = np.repeat(weights * each, tied), np.repeat(unit, tied)
     inverse = None if metric.inverse is METRICS["median"].inverse else metric.inverse
     after = outer if inverse is None else _compose(inverse, outer)
+    is_deviation = metric.mean is deviation
+    ends = 1.0, float(sample.candidates.max())
     return MedianFunctional(
-        values, weights, atom_unit, units, exact_median, after, metric.mean is deviation
+        values, weights, atom_unit, units, exact_median, after, is_deviation, ends
     )
 
 
@@ -469,8 +516,14 @@ def _has_weight(key: Key, sample: Sample) -> npt.NDArray[np.bool_] | None:
     return None if sample.weights is None or key.metric == "count" else sample.weights > 0
 
 
-def _safe_weights(sample: Sample) -> FloatArray:
-    """Weights whose sums are safe; 1 where all are equal."""
+def safe_weights(sample: Sample) -> FloatArray:
+    """Return weights whose sums are safe; 1 where all are equal.
+
+    Examples
+    --------
+    >>> safe_weights(Sample(np.ones(2), np.array([9, 9]), np.array([1e308, 1e308])))
+    array([1., 1.])
+    """
     if sample.weights is None or (sample.weights == sample.weights[:1]).all():
         return np.ones(len(sample.ranks))
     return rescale_weights(sample.weights)

@@ -10,7 +10,7 @@ from ..comparison.table_writer import format_count
 from ..metrics.keys import ALL_SIDES
 
 if TYPE_CHECKING:
-    from ..comparison.resampling import Interval
+    from ..comparison.intervals import Interval
     from ..ranks.protocol import Protocol
     from ..reporting.reports import Report
 

@@ -36,7 +36,7 @@ from .group_section import MOST_GROUPS, groups_section
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.resampling import Interval
+    from ..comparison.intervals import Interval
     from ..reporting.any_report import AnyReport
     from ..reporting.reports import Report
 

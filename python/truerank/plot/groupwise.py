@@ -64,8 +64,8 @@ def groups(
         so no intervals.
     level : float
         The level of the intervals.
-    method : {"bootstrap", "bca", "percentile", "normal"}, optional
-        As in `Report.interval`. Default: "bootstrap" for up to 10,000 tasks, "normal" for more,
+    method : str, optional
+        As in `Report.interval`. Default: "auto" for up to 10,000 tasks, "normal" for more,
         where both agree and resampling takes long.
     resamples, seed : int
         Number of resamples and seed of the bootstrap.

@@ -14,7 +14,7 @@ from .report_content import json_text
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.resampling import Interval
+    from ..comparison.intervals import Interval
     from ..comparison.table_writer import Layout
 
 

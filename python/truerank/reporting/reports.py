@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from ..comparison.resampling import Interval, interval
+from ..comparison.intervals import Interval, interval
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
@@ -327,7 +327,7 @@ class Report(AnyReport):
         key: str,
         *,
         level: float = 0.95,
-        method: str = "bootstrap",
+        method: str = "auto",
         by: LabelsLike | None = "auto",
         seed: int = 0,
         resamples: int = 10_000,
@@ -339,14 +339,15 @@ class Report(AnyReport):
         key : str
         level : float
             How often such intervals cover the true value.
-        method : {"bootstrap", "bca", "percentile", "normal"}
-            See `truerank.comparison.interval`.
+        method : str
+            "auto": the method that covers best for this metric and these units; see
+            `truerank.comparison.interval` for the others.
         by : str, labels or None
             The units that are drawn as a whole. "auto": pairs or queries where they repeat, since
             their ranks are not independent, else single tasks; for "macro.X" the report's own
             groups. "task" or None: single tasks. Or the name of a label, or labels.
         seed, resamples : int
-            Seed and number of resamples of the bootstrap.
+            Seed and number of resamples.
 
         Returns
         -------
@@ -358,8 +359,8 @@ class Report(AnyReport):
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), an unknown method, labels that do not fit the tasks, and
-            a macro average in which groups have unequal weights.
+            For a level outside of (0, 1), an unknown method or one that does not apply, labels that
+            do not fit the tasks, and a macro average in which groups have unequal weights.
 
         Examples
         --------
