@@ -179,8 +179,8 @@ def test_saddle_points_err_as_stated(sizes: list[int], monkeypatch: pytest.Monke
     for slack in range(0, len(law) // 2, max(1, len(law) // 60)):
         tail = sum_at_most(tasks, slack + len(sizes))
         assert tail.method == "saddlepoint"
-        assert tail.error < 0.2
-        assert abs(tail.log - log(Fraction(below[slack], total))) <= 2 * tail.error + 1e-9
+        assert tail.error < 0.5
+        assert abs(tail.log - log(Fraction(below[slack], total))) <= tail.error + 1e-9
 
 
 def test_sums_of_few_huge_sizes() -> None:
@@ -473,13 +473,11 @@ def shares_of_halves(
     return float(at_least.sum()) / size**4, float(at_most.sum()) / size**4
 
 
-@pytest.mark.parametrize(
-    "ranks", [[700, 3, 9, 1], [5, 2, 700, 700], [20, 30, 25, 9], [1, 1, 690, 7]]
-)
+@pytest.mark.parametrize("ranks", [[17, 20, 20, 15], [5, 2, 700, 700], [28, 21, 6, 16]])
 @pytest.mark.parametrize("key", ["gmr", "mrr", "power_mean:2.5", "power_mean:-0.5"])
 def test_four_tasks_err_by_no_more_than_stated(key: str, ranks: list[int]) -> None:
-    """A saddle point was said to be right to 1.2 % where it was wrong by 7.6 %."""
-    size = 720
+    """Saddle points were wrong by up to a fifth more than stated."""
+    size = 1000
     f: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         "gmr": lambda r: -np.log(r),
         "mrr": lambda r: 1 / r,
@@ -491,6 +489,20 @@ def test_four_tasks_err_by_no_more_than_stated(key: str, ranks: list[int]) -> No
         found = pvalue(ranks_of(ranks, size), key, alternative=alternative)
         assert abs(found.p - p) <= (found.error + 1e-12) * found.p
         assert found.error < 0.01
+
+
+@pytest.mark.parametrize("tasks", [12, 60, 200])
+def test_two_irrational_weights_err_by_no_more_than_stated(tasks: int) -> None:
+    """Many outcomes are equal; an inversion, which counts half of them, claimed 9 digits."""
+    half, size = tasks // 2, 10
+    weights = [1.0] * half + [math.pi] * half
+    ranks = np.array([1 + 7 * i % (size - 2) for i in range(tasks)])
+    law = np.array(ways([size] * half), float) / float(size) ** half  # of sums of ranks - 1
+    sums = np.arange(len(law))[:, None] + math.pi * np.arange(len(law))
+    observed = (ranks[:half] - 1).sum() + math.pi * (ranks[half:] - 1).sum()
+    exact = float((np.outer(law, law) * (sums <= observed + 1e-9)).sum())
+    found = pvalue(ranks_of(ranks, size, weights=weights), "mr")
+    assert abs(found.p - exact) <= found.error * found.p
 
 
 @pytest.mark.parametrize("key", ["mr", "hits@3", "median", "gmr", "mrr", *EXTREMES])

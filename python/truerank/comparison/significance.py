@@ -171,13 +171,16 @@ def pvalue(
     law of up to 64 tasks is summed on a grid, which bounds p from both sides. Where the bounds are
     more than 2 % apart, and for more tasks, p comes from the saddle point approximation of
     Lugannani and Rice (1980) to the law of the mean of f(r), which holds far out in the tail, too.
-    Its error is an estimate. Where that is above 1e-4 and the characteristic function falls off
-    fast enough, the function is inverted to about 1e-8. Where it does not, and the error is above
-    1e-2, up to 2,048 tasks have bounds. If none of these is finite, p is the normal approximation
-    of z.
+    Its error is an estimate: 2.5 times the next term, and at least what ties may cost. Where the
+    characteristic function falls off fast enough, it is inverted if that error is above 1e-4. Where
+    it does not, and the error is above 1e-2, up to 2,048 tasks have bounds. If none of these is
+    finite, p is the normal approximation of z.
 
     Saddle points and inversions take the law for continuous: where many outcomes have the observed
-    value, half of their probability is missing. The worse ones of the median of an even number of
+    value, half of their probability is missing. Their errors are at least a bound of that for sums
+    of ranks or hits with up to 4 distinct pairs of N and weight, and 1e-3 where no task has more
+    than 64 candidates. In bench/studies/pvalue_errors.md no p-value is further from the exact one
+    than stated. The worse ones of the median of an even number of
     tasks with unlike N have bounds, too, where p is below 1e-9.
 
     The model has no ties, and p is that of the observed value, however it came about. A scorer that

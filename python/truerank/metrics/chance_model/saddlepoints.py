@@ -28,6 +28,7 @@ _SIZES = 1000  # the most sizes of an inversion
 _WORK = 1 << 24  # the most frequencies times nodes of an inversion
 _STEEP = 15.0  # the mass is near N if it grows by more e-folds over the upper half of the ranks
 _EQUAL = 1e-13  # a sum that differs less from the best possible one, relatively, equals it
+_SAFETY = 2.5  # the error that is stated, in terms of the next one
 _CENTRE = 1e-3  # within so many standard deviations the formula is replaced by its limit
 
 
@@ -91,7 +92,8 @@ def lugannani_rice(
     -------
     log : float
     error : float
-        The size of the formula's next term, relative to the probability.
+        2.5 times the size of the formula's next term, relative to the probability. True errors of
+        65 to 1,000 tasks are up to 1.9 times the next term.
 
     Notes
     -----
@@ -110,7 +112,7 @@ def lugannani_rice(
         value = scaled_normal_tail(r) + (1 / u - 1 / r) / _ROOT
         following = abs(bend / u - skew / (2 * u**2) - u**-3 + r**-3) / _ROOT if r > 1 else 0.0
     value = min(max(value, 1e-3 / (1 + r)), 1.0)
-    error = max(following / value, 0.1 * (abs(excess) / 8 + 5 * skew**2 / 24))
+    error = _SAFETY * max(following / value, 0.1 * (abs(excess) / 8 + 5 * skew**2 / 24))
     return min(exponent + math.log(value), 0.0), error
 
 

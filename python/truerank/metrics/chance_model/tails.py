@@ -26,6 +26,8 @@ _BOUND_ABOVE = 1e-2  # bounds are tried where the inversion fails and the error 
 _FEW_TASKS = 64
 _NARROW = 1e-2  # bounds with a smaller error need no other method
 _LEAST_ERROR = 1e-5
+_FEW_WEIGHTS = 4
+_FEW_VALUES = (64, 1e-3)  # the least error where no task has more candidates
 _SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 # Up to so many candidates every 1 / r is a multiple of a number that is not tiny.
 _MAX_RECIPROCAL_SIZE = 16
@@ -199,14 +201,41 @@ def _tail(tasks: Tasks, law: Law, observed: float, worse: bool) -> Tail:
         if bounds is not None and bounds.error < _NARROW:
             return bounds
     log, error = smooth.log_tail(observed)
-    found = [Tail(log, "saddlepoint" if error else "exact", error)]
+    least = max(_error_of_ties(tasks, law, observed, log), _LEAST_ERROR if few else 0.0)
+    found = [Tail(log, "saddlepoint", max(error, least)) if error else Tail(log, "exact", 0.0)]
     if error > _INVERT_ABOVE and (inverted := smooth.invert_tail(observed)):
-        least = _LEAST_ERROR if few else 0.0
         found.append(Tail(inverted[0], "inversion", max(inverted[1], least)))
     if not few and min(tail.error for tail in found) > _BOUND_ABOVE:
         bounds = bracketed_tail(tasks, law.f, below)
     found += [bounds] if bounds is not None else []
     return min(found, key=lambda tail: tail.error if math.isfinite(tail.error) else math.inf)
+
+
+def _error_of_ties(tasks: Tasks, law: Law, observed: float, log: float) -> float:
+    """The share of p that methods for continuous laws may lose where many outcomes are equal.
+
+    They count half of the outcomes that equal the observed one. Sums of ranks or hits with few
+    distinct weights have the more of them the fewer sums there are of each weight, and the further
+    out the observed value, whose p has the log `log`, is.
+    """
+    most = int(tasks.sizes[-1])
+    whole = law.whole is not None and (
+        law.cutoff is not None or abs(law.f(np.array([2.0]))[0]) == 2
+    )
+    if not whole or len(tasks.sizes) > _FEW_WEIGHTS:
+        return _FEW_VALUES[1] if most <= _FEW_VALUES[0] and law.cutoff is None else 0.0
+    n = tasks.sizes.astype(np.float64)
+    if law.cutoff is None:
+        away = min(
+            abs(observed) - 1, float((tasks.weights * tasks.multiplicities) @ n) - abs(observed)
+        )
+        spread = np.minimum((n * n - 1) / 12, away * (away + 1))
+    else:
+        hit = np.minimum(law.cutoff / n, 1.0)
+        spread = np.minimum(hit * (1 - hit), abs(observed) * (1 - abs(observed)))
+    sums = 2 * math.pi * spread * tasks.multiplicities
+    share = float(np.prod(1 / np.sqrt(np.maximum(sums, 1.0))))  # of one sum in the middle
+    return min(1.0, 5 * share * (1 + math.sqrt(-2 * log))) if log < 0 else min(1.0, 5 * share)
 
 
 def mean_of(metric: str, value: float, tasks: Tasks, power: float) -> float:
