@@ -19,16 +19,7 @@ from .comparisons import Comparison, Comparisons
 from .multiplicity.corrections import holm
 from .paired_tests import PERCENTILES, SWAPS, error_rate, mcnemar, signed_rank
 from .paired_units import PairedUnits, count_wins, is_mean, task_values
-from .pairing import (
-    BY_POSITION,
-    BY_POSITION_ONLY,
-    HasRanks,
-    check_same_tasks,
-    describe_pairing,
-    has_protocol,
-    notes_on_test_splits,
-    weighted_ranks,
-)
+from .pairing import HasRanks, has_protocol, pair_ranks
 from .resampling import is_exhaustible
 from .table_writer import format_count
 from .units import AUTO, TASK, plural, units_of
@@ -283,13 +274,7 @@ def gather_pair(
     names : (str, str)
         What messages call the models.
     """
-    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
-    a, notes = check_same_tasks(a, b, options.allow_unlike)
-    pairing = describe_pairing(a, b)
-    if pairing == BY_POSITION:
-        notes = (*notes, BY_POSITION_ONLY)
-    notes = (*notes, *notes_on_test_splits(a, b))
-    b = b.with_labels(side=a.side).with_weights(a.weights)
+    a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     one = units_of(a, options.key, by=options.by, draw_seed=options.draw_seed)
     codes = None
     if one.by != TASK:

@@ -34,6 +34,8 @@ class PairedUnits:
         The metric of each model, and of the units of the first followed by those of the second. For
         a macro average the units are the groups in which both models have a value.
     units : int
+    kept : ndarray of int64, shape (units,)
+        The units that have a value, among those of `one`.
     slack : float
         Differences that differ by less are equal but for rounding.
     """
@@ -45,8 +47,10 @@ class PairedUnits:
         self.slack = rounding_slack(self.difference) + rounding_slack(self.value_a)
         if one.key.macro:
             within = np.stack([one.values_within(), two.values_within()])
-            self._within = within[:, ~np.isnan(within).any(axis=0)]
-        elif not one.number:
+            (self.kept,) = np.nonzero(~np.isnan(within).any(axis=0))
+            self._within = within[:, self.kept]
+        else:
+            self.kept = np.arange(one.number)
             self._within = np.empty((2, 0))
 
     @cached_property

@@ -144,6 +144,33 @@ def _format_difference(name: str, one: Any, two: Any) -> str:
     )
 
 
+def pair_ranks(
+    a: Any, b: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
+) -> tuple[Ranks, Ranks, str, tuple[str, ...]]:
+    """Pair the ranks of two models: with the same sides and weights; how, and notes on this.
+
+    Parameters
+    ----------
+    a, b : Ranks or Report
+    names : (str, str)
+        What messages call the models.
+    allow_unlike : bool
+
+    Examples
+    --------
+    >>> ranks = Ranks([0], [1], 10)
+    >>> pair_ranks(ranks, ranks)[2:]
+    ('position', ('paired by position only',))
+    """
+    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    a, notes = check_same_tasks(a, b, allow_unlike)
+    pairing = describe_pairing(a, b)
+    if pairing == BY_POSITION:
+        notes = (*notes, BY_POSITION_ONLY)
+    notes = (*notes, *notes_on_test_splits(a, b))
+    return a, b.with_labels(side=a.side).with_weights(a.weights), pairing, notes
+
+
 def is_test_split(split: str | None) -> bool:
     """Whether a split is a test split, by its name.
 

@@ -218,6 +218,8 @@ def test_notes() -> None:
     better = Ranks(a.above // 4, a.tied, 1000, queries=a.queries, targets=a.targets)
     found = max_t(better, b, metrics=["mrr", "mr"], resamples=99)
     assert found.notes == ("floor reached: p cannot be below 0.01 with 99 resamples",)
+    assert found.p_floor == found.to_dict()["p_floor"] == 0.01
+    assert str(found).splitlines()[1].split()[-4:] == ["<=", "0.01"] * 2
     bare = better.with_labels(queries=None, targets=None)
     assert "paired by position only" in max_t(bare, b, resamples=9).notes
     tests = [x.with_protocol(split="test") for x in (a, b)]
@@ -228,6 +230,16 @@ def test_notes() -> None:
     part = max_t(a[:20], b[:20], by=[0] * 4 + list(range(1, 17)), groups=[0] * 4 + [1] * 16)
     said = "few units: 1 of 2 comparisons have at most 5 units; their p cannot be below 0.0625"
     assert said in part.notes
+
+
+def test_heavy_tails_are_noted() -> None:
+    """A difference that two tasks decide is noted, in how many comparisons where there are many."""
+    above = np.r_[5000, 9000, np.arange(38) % 7]
+    a, b = (Ranks(x, [1] * 40, 10_000, targets=range(40)) for x in (above, np.arange(40) % 5))
+    (note,) = max_t(a, b, metrics=["mr"], resamples=199).notes
+    assert note == "heavy tail: 2 of 40 tasks carry the variance"
+    several = max_t(a, b, metrics=["mr", "mrr"], resamples=199).notes
+    assert several == ("heavy tail in 1 of 2 comparisons",)
 
 
 def test_renderings() -> None:

@@ -22,24 +22,15 @@ from ...metrics.kinds import take
 from ...ranks.grouping import group_codes
 from .. import cautions
 from ..functionals import of_swaps
-from ..pairing import (
-    BY_POSITION,
-    BY_POSITION_ONLY,
-    HasRanks,
-    check_same_tasks,
-    describe_pairing,
-    has_protocol,
-    notes_on_test_splits,
-    weighted_ranks,
-)
-from ..resampling import draw_swaps, is_exhaustible, rounding_slack
-from ..table_writer import PlainTable, Records, TextTables, format_count
+from ..paired_units import PairedUnits
+from ..pairing import HasRanks, has_protocol, pair_ranks, weighted_ranks
+from ..resampling import draw_swaps, is_exhaustible
+from ..table_writer import PlainTable, Records, TextTables, format_count, format_p
 from ..units import (
     AUTO,
     TASK,
     Units,
     describe_units,
-    mean_functional,
     unit_codes,
     units_of,
 )
@@ -50,7 +41,6 @@ if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
     from ...ranks.container import Ranks
     from ...ranks.labels import LabelsLike
-    from ..functionals import Functional
 
 CELLS = 1 << 22  # swaps in memory at once, one byte each
 STATISTICS = 1 << 20  # statistics of resamples that are sorted at once
@@ -107,6 +97,11 @@ class _About(NamedTuple):
     resamples: int
     seed: int
 
+    @property
+    def floor(self) -> float:
+        """The smallest p-value that so many resamples can give; 0 where all swaps are tried."""
+        return 0.0 if is_exhaustible(self.units, self.resamples) else 1 / (1 + self.resamples)
+
 
 @public("truerank.comparison")
 class JointComparisons(Sequence[JointComparison], PlainTable):
@@ -119,6 +114,9 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
     by : str
         The name of a unit, as in `Interval`.
     resamples, seed : int
+    p_floor : float
+        The smallest p-value that so many resamples can give; 0 where p is exact. A p-value that has
+        reached it is written "<= ...".
     notes : tuple of str
         What limits the p-values.
     """
@@ -133,7 +131,7 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
     ) -> None:
         self._rows, self.notes = tuple(rows), tuple(notes)
         self.units, self.largest, self.by = about.units, about.largest, about.by
-        self.resamples, self.seed = about.resamples, about.seed
+        self.resamples, self.seed, self.p_floor = about.resamples, about.seed, about.floor
         self._grouped = any(row.group is not None for row in self._rows)
         self._several = len({(row.name_a, row.name_b) for row in self._rows}) > 1
         self._NAMES = 1 + self._grouped + 2 * self._several
@@ -157,7 +155,8 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
         """Return the comparisons as dicts in a list, how they were resampled, and the notes."""
         rows = [row.to_dict() for row in self._rows]
         how = {
-            name: getattr(self, name) for name in ("by", "units", "largest", "resamples", "seed")
+            name: getattr(self, name)
+            for name in ("by", "units", "largest", "resamples", "seed", "p_floor")
         }
         return {"comparisons": rows, **how, "notes": list(self.notes)}
 
@@ -166,7 +165,10 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
         made = super().text_tables(digits)
         swapped = describe_units(self.units, self.by, self.largest)
         how = f"max-T, {format_count(self.resamples, 'resample')} of {swapped}"
-        return made._replace(after=[how])
+        (grid,) = made.grids
+        ps = ([format_p(p, self.p_floor) for p in (x.p_value, x.p_max_t)] for x in self._rows)
+        rows = [[*cells[:-2], *p] for cells, p in zip(grid.rows, ps, strict=True)]
+        return made._replace(grids=[grid._replace(rows=rows)], after=[how])
 
     def records(self) -> Records:
         """Return the heading and a row for each comparison."""
@@ -253,7 +255,8 @@ def max_t(
     of the i-th, and at least that of the comparison before it.
 
     For two models the correction is exact for any number of units, if the null hypothesis of a
-    comparison is that the pairs of ranks behind it are exchangeable in each unit. For several
+    comparison is that the pairs of ranks behind it are exchangeable in each unit. Where it is only
+    that the metrics are equal, few units must not carry the variance; a note says so. For several
     models each p-value alone is exact, and the correction is an approximation: a swap exchanges the
     ranks of each pair, and no order of three models is the swap of all their pairs. In simulations
     with 6 to 400 tasks (log-uniform ranks, groups of Zipf's sizes, one winner in each task; also
@@ -284,7 +287,8 @@ def max_t(
     questions: list[_Question] = []
     said: dict[str, tuple[str, ...]] = {}
     for name_a, name_b in itertools.combinations(models, 2):
-        one, two, notes = _check_pair(models[name_a], models[name_b], allow_unlike)
+        pair = models[name_a], models[name_b]
+        one, two, _, notes = pair_ranks(*pair, (name_a, name_b), allow_unlike=allow_unlike)
         said[f"{name_a} - {name_b}"] = notes
         for key in keys:
             first, second = (
@@ -294,7 +298,7 @@ def max_t(
                 for x in (one, two)
             )
             questions += _questions(first, second, (name_a, name_b), codes, parts)
-    questions.sort(key=lambda question: (keys.index(question.one.key), question.place))
+    questions.sort(key=lambda question: (keys.index(question.key), question.place))
     sizes = np.bincount(codes)
     largest = int(sizes.max(initial=0))
     about = _About(len(sizes), unit, largest, resamples, seed)
@@ -306,29 +310,32 @@ def max_t(
 
 
 class _Question(NamedTuple):
-    """The tasks of one comparison, and its units among those of all tasks."""
+    """One comparison: its tasks, and its units among those of all tasks."""
 
-    one: Units
-    two: Units
+    pair: PairedUnits
     names: tuple[str, str]
     group: str | None
     place: int  # of the group among the groups
     columns: IntArray
-    values: tuple[float, float]
-    both: Functional | None  # None where the difference is nan
+
+    @property
+    def key(self) -> Key:
+        return self.pair.one.key
+
+    @property
+    def lost(self) -> bool:
+        """Whether there is no difference to test."""
+        return not len(self.columns) or math.isnan(self.pair.difference)
 
     def row(self, statistic: float, p: float, p_max_t: float) -> JointComparison:
-        a, b = self.values
-        key, units = str(self.one.key), len(self.columns)
-        return JointComparison(
-            key, self.group, *self.names, a, b, a - b, statistic, p, p_max_t, units
-        )
+        a, b, apart = self.pair.value_a, self.pair.value_b, self.pair.difference
+        about = str(self.key), self.group, *self.names
+        return JointComparison(*about, a, b, apart, statistic, p, p_max_t, len(self.columns))
 
     def differences(self, swaps: npt.NDArray[np.int8]) -> FloatArray:
         """The difference between both models after each swap of the units of all tasks."""
-        assert self.both is not None
         whole = len(self.columns) == swaps.shape[1]
-        first, second = of_swaps(self.both, swaps if whole else swaps[:, self.columns])
+        first, second = of_swaps(self.pair.both, swaps if whole else swaps[:, self.columns])
         return first - second
 
 
@@ -363,14 +370,6 @@ def _check_size(resamples: int, questions: int) -> None:
         most = MOST_STATISTICS // questions
         expected = f"at most {most:,} for {format_count(questions, 'comparison')}"
         raise InputValueError("resamples", expected=expected, got=f"{resamples:,}")
-
-
-def _check_pair(a: Ranks, b: Ranks, allow_unlike: bool) -> tuple[Ranks, Ranks, tuple[str, ...]]:
-    a, notes = check_same_tasks(a, b, allow_unlike)
-    if describe_pairing(a, b) == BY_POSITION:
-        notes = (*notes, BY_POSITION_ONLY)
-    b = b.with_labels(side=a.side).with_weights(a.weights)
-    return a, b, (*notes, *notes_on_test_splits(a, b))
 
 
 def _questions(
@@ -413,33 +412,20 @@ def _question(
     place: int,
     codes: IntArray,
 ) -> _Question:
-    columns = np.unique(codes[one.tasks])
-    values = one.value(), two.value()
-    both = None
-    if one.key.macro:
-        within = np.stack([one.values_within(), two.values_within()])
-        known = ~np.isnan(within).any(axis=0)
-        columns = columns[known]
-        if known.any():
-            both = mean_functional(within[:, known].ravel())
-    elif len(columns):
-        both = one.joint_functional(two)
-    if math.isnan(values[0] - values[1]):
-        both = None
-    return _Question(one, two, names, group, place, columns, values, both)
+    pair = PairedUnits(one, two)
+    return _Question(pair, names, group, place, np.unique(codes[one.tasks])[pair.kept])
 
 
 def _test(questions: Sequence[_Question], about: _About) -> list[tuple[float, float, float]]:
     """The statistic, the p-value and the corrected p-value of each question."""
     found = [(math.nan, math.nan, math.nan)] * len(questions)
-    known = [i for i, question in enumerate(questions) if question.both is not None]
+    known = [i for i, question in enumerate(questions) if not question.lost]
     if not known:
         return found
     asked = [questions[i] for i in known]
     unswapped = np.zeros((1, about.units), dtype=np.int8)
     observed = np.array([question.differences(unswapped)[0] for question in asked])
-    slack = np.array([rounding_slack(x) for x in observed])
-    slack += [rounding_slack(question.values[0]) for question in asked]
+    slack = np.array([question.pair.slack for question in asked])
     exact = is_exhaustible(about.units, about.resamples)  # the unswapped models are among these
     resampled = np.empty((2**about.units if exact else 1 + about.resamples, len(asked)))
     resampled[0] = observed
@@ -518,9 +504,19 @@ def _notes(
         least = 2.0 ** (1 - units) if units else 1.0
         said = f"p cannot be below {least:.3g}"
         notes = cautions.few_units(units, about.by, said, fewer_than=FEW_UNITS + 1)
-    if not is_exhaustible(units, resamples):
-        smallest = min((p for _, _, p in tested if not math.isnan(p)), default=1.0)
-        ways = format_count(resamples, "resample")
-        notes += cautions.floor_reached(smallest, 1 / (1 + resamples), ways)
-    lost = sum(question.both is None for question in questions)
+    heavy = [_heavy_tail(question, about.by) for question in questions]
+    notes += heavy[0] if len(heavy) == 1 else tuple(cautions.count_kinds(heavy, "comparison"))
+    smallest = min((p for _, _, p in tested if not math.isnan(p)), default=1.0)
+    notes += cautions.floor_reached(smallest, about.floor, format_count(resamples, "resample"))
+    lost = sum(question.lost for question in questions)
     return notes + cautions.not_counted(lost, len(questions), "differences are nan")
+
+
+def _heavy_tail(question: _Question, by: str) -> cautions.Notes:
+    """Say that few units carry the variance of a difference, where there are not few at all."""
+    units = len(question.columns)
+    if question.lost or units < cautions.FEW_UNITS:
+        return ()
+    carriers = question.pair.carriers()
+    few = carriers < cautions.FEW_CARRIERS
+    return cautions.heavy_tail(carriers, units, by) if few else ()
