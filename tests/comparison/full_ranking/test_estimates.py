@@ -67,19 +67,45 @@ def test_the_mean_rank_has_the_standard_error_of_a_mean_over_units() -> None:
     each = 1 + above * 10.0
     away = np.bincount(queries, weights=each - each.mean())
     error = math.sqrt((away**2).sum() * 5 / 4) / 8
-    reach = scipy.stats.t.ppf(0.975, 4) * error
     metric = found["mr"]
     assert metric.value == each.mean()
     assert metric.error == pytest.approx(error)
     assert (metric.units, metric.by, metric.largest) == (5, "query", 3)
-    assert (metric.low, metric.high) == pytest.approx((1.0, each.mean() + reach))
+    assert 1 <= metric.low < metric.value < metric.high <= 101
     assert metric.notes[0] == "few units: 5 queries"
     chance = (101 + 1) / 2
     index = (each.mean() - chance) / (1 - chance)
     assert found["index.mr"].value == pytest.approx(index)
-    assert found["index.mr"].high == 1.0  # the mean rank is at least 1
+    assert found["index.mr"].high == pytest.approx((metric.low - chance) / (1 - chance))
     assert found["index.mr"].error == pytest.approx(error / (chance - 1))
     assert found["imr"].value == pytest.approx(1 / each.mean())
+
+
+def test_bounds_of_the_mean_rank_are_normal_for_many_tasks() -> None:
+    metric = estimate_full_ranking(draw(zipf(20_000, 300), 300, 100, 0), 300, "mr")["mr"]
+    assert metric.high - metric.value == pytest.approx(1.96 * metric.error, rel=0.04)
+    assert metric.value - metric.low == pytest.approx(1.96 * metric.error, rel=0.04)
+
+
+def test_no_bounds_have_width_zero() -> None:
+    queries = np.repeat(np.arange(40), 5)
+    zeros = np.zeros(200, int)
+    ranks = sampled(zeros, np.ones(200, int), 10, queries=queries)
+    found = estimate_full_ranking(ranks, 101, ["mr", "mrr"])
+    assert (found["mr"].value, found["mr"].low) == (1, 1)
+    assert found["mr"].notes == (
+        "zero width avoided: no task differs from the others in its sample",
+    )
+    # a law with the share p at rank 101: 40 independent queries see none of it
+    threshold = scipy.stats.t.ppf(0.975, 39) ** 2 / 2
+    assert found["mr"].high == pytest.approx(101 - 100 * math.exp(-threshold / 40), rel=0.03)
+    assert found["mrr"].high == 1
+    assert found["mrr"].low < math.exp(-threshold / 40)
+    one = np.where(np.arange(200) == 7, 9, 0)
+    ranks = sampled(one, np.ones(200, int), 10, queries=queries)
+    found = estimate_full_ranking(ranks, 101, "mr")["mr"]
+    assert found.notes == ("heavy tail: 1 of 40 queries carry the variance",)
+    assert found.high > found.value + 5 * found.error
 
 
 def test_weights_and_unequal_numbers_count_in_the_mean_rank() -> None:

@@ -33,8 +33,8 @@ class EstimatedMetric(NamedTuple):
     value : float
         nan where the sample does not tell it: then the bounds are all that is known.
     error : float
-        Half the distance of the bounds, divided by their quantile: for the mean rank its standard
-        error.
+        Of the mean rank, its inverse and its adjustments: the cluster-robust standard error. Of
+        others half the distance of the bounds, divided by the quantile of Student's t.
     low, high : float
         The confidence bounds over other tasks of the same population, and other negatives.
     level : float
@@ -101,7 +101,7 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
     >>> ranks = Ranks([0, 2, 0, 1], [1] * 4, 11, protocol=Protocol(sampled=True))
     >>> print(estimate_full_ranking(ranks, 101, ["mr"]))
     estimated from 10 sampled negatives of 101 candidates: 4 tasks, 95 % bounds
-    mr 8.5 [1, 23.7348]
+    mr 8.5 [1.30068, 73.6633]
     few units: 4 tasks
     """
 

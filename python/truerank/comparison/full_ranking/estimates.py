@@ -95,23 +95,26 @@ def estimate_full_ranking(
     Notes
     -----
     *The mean rank* is 1 + a (N - 1) / m for a negatives above the target, averaged over tasks. Its
-    expectation over samples is exactly the mean rank of the full ranking, for every kind of rank;
-    its bounds are those of Student's t with a cluster-robust standard error.
+    expectation over samples is exactly the mean rank of the full ranking, for every kind of rank.
 
     *All other metrics* come from the law of full ranks. Given the rank R, a is hypergeometric (or
     binomial), so the counts a of all tasks have a mixture of known laws, whose shares are fitted by
-    maximum likelihood. The bounds are the least and the largest value of the metric among all laws
-    whose log-likelihood is below its maximum by at most t^2 / 2, with the quantile t of Student's
-    law, times the inflation of the score's variance by clusters. They hold whatever the law: where
-    the sample cannot tell ranks apart, as ranks 1 and 5 by 100 of 40,942 negatives, the bounds are
-    far apart however many tasks there are. The value is that of 300 steps of the EM algorithm from
-    the law proportional to 1 / R.
+    maximum likelihood. The value is that of 300 steps of the EM algorithm from the law proportional
+    to 1 / R.
 
-    In simulations with the ranks of models of WN18RR and Kinships and with log-normal ones the
-    bounds covered the true value in 95 to 100 % of the cases; for mrr and hits@k they are within
-    0.05 from k (m / N) of about 2 on. They describe other tasks and other negatives together, and
-    are thus conservative for the metric of these very tasks. If tasks share their negatives, they
-    are too narrow.
+    *Bounds* are the least and the largest value of the metric among all laws whose log-likelihood
+    is below its maximum by at most t^2 / 2, with the quantile t of Student's law, times the
+    inflation of the score's variance by clusters. (Where fewer than ten units carry that variance,
+    the tasks of a unit are taken as equal.) They hold whatever the law: where the sample cannot
+    tell ranks apart, as ranks 1 and 5 by 100 of 40,942 negatives, they are far apart however many
+    tasks there are. Percentiles of a bootstrap of the fitted values would not say so: with 100
+    negatives they never held the true MRR.
+
+    In simulations with the ranks of models of WN18RR and Kinships, with log-normal and log-uniform
+    ranks, near 0 and near 1, of 10 to 40,876 units, even and Pareto-sized, the bounds held the true
+    value in 93 to 100 % of the cases; mostly in more than 95 %. They describe other tasks and other
+    negatives together, and are conservative for the metric of these very tasks. If tasks share
+    their negatives, they are too narrow.
 
     W. Krichene, S. Rendle: On Sampled Metrics for Item Recommendation. KDD 2020. R. Jin, D. Li and
     others: On Estimating Recommendation Evaluation Metrics under Sampling. AAAI 2021.

@@ -11,10 +11,10 @@ from ...inputs.errors import InputValueError
 from ...metrics.adjustments import adjusted, moments
 from ...metrics.averages import median
 from ...metrics.keys import NO_ADJUSTMENT, Key
-from ...metrics.kinds import EXPECTED_KIND
+from ...metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
 from ...metrics.metric_table import METRICS
 from ...metrics.ties import IDENTITY
-from ..cautions import clusters, few_units
+from ..cautions import clusters, few_units, heavy_tail, zero_width_avoided
 from ..distributions import normal_quantile, t_quantile
 from ..functionals import apply_outer, standard_error
 from ..units import units_of
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     Bounded = tuple[float, float, float]  # a value and its bounds
 
+FEW_CARRIERS = 10  # units that carry a variance; with fewer it is not well known
 SHARES = ("mrr", "hits")  # metrics whose tolerance is absolute; that of others is relative
 RISING = "the sample contradicts a decreasing law: rank 2 is more likely than rank 1"
 
@@ -67,10 +68,10 @@ class SampledCounts:
         self._options = options
         self._sizes = sizes[self._chosen.tasks]
         self._negatives = ranks.candidates[self._chosen.tasks] - 1
+        self._above, self._tied = (x[self._chosen.tasks] for x in (ranks.above, ranks.tied))
         n, weights = len(self._sizes), self._chosen.sample.weights
         self._weights = np.ones(n) if weights is None else weights * (n / weights.sum())
-        tail, units = (1 + options.level) / 2, self._chosen.number
-        self._quantile = t_quantile(tail, units - 1) if units > 1 else normal_quantile(tail)
+        self._quantile = bound_quantile((1 + options.level) / 2, self._chosen.number)
         self._law: FittedLaw | None = None
 
     def estimate(self, key: Key) -> EstimatedMetric:
@@ -81,12 +82,17 @@ class SampledCounts:
         value = low = high = error = math.nan
         told = True
         if chosen.number and metric.transform is IDENTITY and metric.mean is not median:
-            mean, *ends = self._mean_rank()
-            value, low, high = self._finished(key, mean, *ends)
-            error = (high - low) / (2 * self._quantile)
-            clipped = np.clip(ends, 1.0, float(self._sizes.max())).tolist()
-            value, low, high = self._finished(key, mean, *clipped)
+            mean, deviation, carriers = self._mean_rank()
+            if not deviation:
+                notes += zero_width_avoided("no task differs from the others in its sample")
+            elif carriers < FEW_CARRIERS < chosen.number:
+                notes += heavy_tail(carriers, chosen.number, chosen.by)
+            law = self._fitted_law()
+            value, low, high = self._finished(key, mean, mean - deviation, mean + deviation)
+            error = (high - low) / 2
+            value, low, high = self._finished(key, mean, *law.bounds_about(key, mean))
         elif chosen.number:
+            self._refuse_realistic_ties()
             law = self._fitted_law()
             if metric.mean is median:
                 found, full = law.median(), law.full_median()
@@ -113,7 +119,7 @@ class SampledCounts:
         )
 
     def _mean_rank(self) -> Bounded:
-        """The unbiased mean rank, and its bounds by Student's t."""
+        """The unbiased mean rank, its cluster-robust standard error and who carries it."""
         sample, units = self._chosen.sample, self._chosen.number
         above = sample.ranks - 1
         if sample.tied is not None:
@@ -123,8 +129,7 @@ class SampledCounts:
         mean = float(shares @ each)
         moved: FloatArray = np.zeros(units)
         np.add.at(moved, self._chosen.unit, shares * (each - mean))
-        reach = self._quantile * standard_error(moved)
-        return mean, mean - reach, mean + reach
+        return mean, standard_error(moved), carriers_of(moved)
 
     def _finished(self, key: Key, mean: float, low: float, high: float) -> Bounded:
         """Apply a metric's inverse and adjustment to a mean and its bounds, and sort the bounds."""
@@ -154,27 +159,28 @@ class SampledCounts:
                 self._options.replacement,
             )
             unit, units = self._chosen.unit[task], self._chosen.number
-            self._law = FittedLaw(cells, bins, unit, units, self._quantile, self._options.shape)
+            self._law = FittedLaw(cells, bins, unit, units, self._options)
         return self._law
+
+    def _refuse_realistic_ties(self) -> None:
+        """Raise an error for realistic ranks of tied tasks, which lie between positions."""
+        if self._chosen.key.kind == DEFAULT_KIND and (self._tied > 1).any():
+            key = self._chosen.key._replace(kind=EXPECTED_KIND)
+            problem = (
+                "a sample tells only the mean (mr) of realistic ranks of tied tasks; take "
+                f"'{key}', or optimistic and pessimistic ranks"
+            )
+            raise InputValueError("keys", problem)
 
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """The counts that each task may have: its task, the count and its weight."""
         sample, every = self._chosen.sample, np.arange(len(self._sizes))
-        above = sample.ranks - 1
-        if (above != np.floor(above)).any():
-            key = self._chosen.key
-            problem = (
-                f"a sample tells only the mean (mr) of realistic ranks of tied tasks; take "
-                f"'{key._replace(kind=EXPECTED_KIND)}', or optimistic and pessimistic ranks"
-            )
-            raise InputValueError("keys", problem)
-        count = above.astype(np.int64)
-        if sample.tied is None:
-            return every, count, self._weights
-        tied = sample.tied
-        task = np.repeat(every, tied)
-        place = np.arange(len(task)) - np.repeat(np.cumsum(tied) - tied, tied)
-        return task, count[task] + place, (self._weights / tied)[task]
+        spread = self._chosen.key.kind in (DEFAULT_KIND, EXPECTED_KIND)
+        if not spread or (self._tied == 1).all():
+            return every, sample.ranks.astype(np.int64) - 1, self._weights
+        task = np.repeat(every, self._tied)
+        place = np.arange(len(task)) - np.repeat(np.cumsum(self._tied) - self._tied, self._tied)
+        return task, self._above[task] + place, (self._weights / self._tied)[task]
 
 
 class FittedLaw:
@@ -188,9 +194,7 @@ class FittedLaw:
     unit : ndarray of int64, shape (entries,)
         The unit of each entry.
     units : int
-    quantile : float
-        That of the bounds.
-    shape : {"any", "decreasing"}
+    options : Options
     """
 
     def __init__(
@@ -199,21 +203,21 @@ class FittedLaw:
         bins: CountBins,
         unit: IntArray,
         units: int,
-        quantile: float,
-        shape: str,
+        options: Options,
     ) -> None:
         self._cells, self._bins, self._unit, self._units = cells, bins, unit, units
         self._tasks = float(bins.entries.sum())
-        self._quantile = quantile
+        self._tail = (1 + options.level) / 2
+        self._quantile = bound_quantile(self._tail, units)
         self._laws, start = np.eye(len(cells.sizes)), cells.reciprocal_law()
         self._likelihood = bins.likelihood
-        if shape == DECREASING:
+        if options.shape == DECREASING:
             self._laws, start = cells.decreasing()
             self._likelihood = bins.likelihood @ self._laws
         self._shares = self._laws @ smoothed_fit(self._likelihood, bins.shares, start)
         self._profile: Profile | None = None
         self.notes: tuple[str, ...] = ()
-        if shape == DECREASING and units > 1 and len(cells.sizes) > 1:
+        if options.shape == DECREASING and units > 1 and len(cells.sizes) > 1:
             rise: FloatArray = np.zeros(len(cells.sizes))
             rise[:2] = -1 / cells.sizes[0], 1 / cells.sizes[1]
             if self._profile_of(bins.likelihood).bound(rise, -1) > 0:
@@ -224,6 +228,16 @@ class FittedLaw:
         values = self._values(key)
         low, high = (self._bound(values, sign) for sign in (-1, 1))
         return float(values @ self._shares), low, high
+
+    def bounds_about(self, key: Key, mean: float) -> tuple[float, float]:
+        """The bounds of a mean whose estimate is known: those of the law, moved to it."""
+        values = self._values(key)
+        low, high = (self._bound(values, sign) for sign in (-1, 1))
+        if self._profile is None:
+            return low, high
+        moved = mean - float(values @ (self._laws @ self._profile.best))
+        extremes = float(values[0]), float(self._cells.edges[-1])
+        return max(low + moved, extremes[0]), min(high + moved, extremes[1])
 
     def full_mean(self, key: Key) -> Bounded:
         """The mean of f(r) under the fitted law, and the bounds of so many full ranks."""
@@ -285,12 +299,55 @@ class FittedLaw:
         return Profile(likelihood, shares, self._tasks, self._quantile**2 / 2, self._inflation)
 
     def _inflation(self, score: FloatArray) -> float:
-        """The variance of a score over units, relative to that of independent tasks."""
+        """How much larger clusters make the threshold: by the variance and the quantile.
+
+        The variance of a score over units is divided by that of independent tasks. Where few units
+        carry it, the tasks of a unit are taken as equal. The quantile of Student's t has the
+        degrees of freedom of unequal variances (Satterthwaite), for the correlation within units
+        that the variance implies.
+        """
         each = self._bins.entries * score[self._bins.row]
-        sums: FloatArray = np.zeros(self._units)
+        sums, sizes = np.zeros((2, self._units))
         np.add.at(sums, self._unit, each)
+        np.add.at(sizes, self._unit, self._bins.entries)
         alone = float(each @ score[self._bins.row])
-        return standard_error(sums) ** 2 / alone if alone > 0 else 1.0
+        equal = float(sizes @ sizes) / self._tasks  # the inflation where tasks of a unit are equal
+        if equal < 1 + 1e-9:
+            return 1.0
+        inflation = standard_error(sums) ** 2 / alone if alone > 0 else equal
+        away = sums - sums.mean()
+        away[np.abs(away) < 1e-9 * np.abs(sums).max()] = 0.0  # rounding
+        if carriers_of(away) < FEW_CARRIERS:
+            inflation = max(inflation, equal)
+        correlation = min(max((inflation - 1) / (equal - 1), 0.0), 1.0)
+        variances = sizes * (1 + (sizes - 1) * correlation)
+        degrees = max(variances.sum() ** 2 / float(variances @ variances) - 1, 1.0)
+        wider = t_quantile(self._tail, degrees) / self._quantile
+        return max(inflation, 1.0) * max(wider, 1.0) ** 2
+
+
+def carriers_of(influence: FloatArray) -> float:
+    """The number of units that carry a variance, (sum d^2)^2 / sum d^4; 0 without a variance.
+
+    Examples
+    --------
+    >>> carriers_of(np.array([1.0, -1.0, 0.0, 0.0]))
+    2.0
+    """
+    squares = np.square(influence)
+    fourth = float(squares @ squares)
+    return float(squares.sum() ** 2 / fourth) if fourth > 0 else 0.0
+
+
+def bound_quantile(tail: float, units: int) -> float:
+    """The quantile of bounds: that of Student's t for more than one unit.
+
+    Examples
+    --------
+    >>> round(bound_quantile(0.975, 10), 6)
+    2.262157
+    """
+    return t_quantile(tail, units - 1) if units > 1 else normal_quantile(tail)
 
 
 def _width(key: Key, low: float, high: float) -> float:
