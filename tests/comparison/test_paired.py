@@ -593,3 +593,17 @@ def test_mcnemar_has_no_shares_of_hits() -> None:
     a = Ranks([0, 2], [1, 4], 9)
     with pytest.raises(ValueError, match="mcnemar has no meaning where ties make a share of a hit"):
         compare(a, a, metric="expected.hits@4", method="mcnemar")
+
+
+def test_comparisons_in_every_format() -> None:
+    a, b = Ranks([0, 3, 1], [1] * 3, 10), Ranks([4, 1, 2], [1] * 3, 10)
+    found = compare({"a": a, "b": b})
+    (note,) = (note for note in found.notes if note.startswith("few units"))
+    assert f"- {note}" in found.to_markdown()
+    assert rf"\par{{\footnotesize {note}\par}}" in found.to_latex()
+    assert f"<p>{note}</p>" in found._repr_html_()
+    heading, row = found.to_csv().splitlines()
+    assert dict(zip(heading.split(","), row.split(","), strict=True))["p_value"] == str(
+        found[0].p_value
+    )
+    assert found[0].to_dict()["notes"] == list(found[0].notes)

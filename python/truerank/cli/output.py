@@ -271,7 +271,7 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     ]
     stored = json.loads(measured.to_json(keys))
     if intervals:
-        stored["intervals"] = {key: found._asdict() for key, found in intervals.items()}
+        stored["intervals"] = {key: found.to_dict() for key, found in intervals.items()}
     lines = [*summary_lines(measured), *interval_lines(intervals)]
     notes = gather({key: found.notes for key, found in intervals.items()})
     return Sheet(lines, grids, columns, records, stored, notes)

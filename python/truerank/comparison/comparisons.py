@@ -8,14 +8,7 @@ from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
 from .cautions import gather
-from .table_writer import (
-    TextGrid,
-    check_digits,
-    format_count,
-    format_p,
-    markdown_cell,
-    markdown_table,
-)
+from .table_writer import Records, Tabular, TextGrid, TextTables, format_count, format_p
 from .units import describe_units
 
 
@@ -121,8 +114,10 @@ class Comparison(NamedTuple):
 
 
 @public("truerank.comparison")
-class Comparisons(Sequence[Comparison]):
+class Comparisons(Sequence[Comparison], Tabular):
     """The comparisons of all pairs of several models, with p-values corrected by Holm's rule.
+
+    `str` is the table in Markdown; `to_latex`, `to_csv` and `to_pandas` give it in other formats.
 
     Examples
     --------
@@ -157,37 +152,37 @@ class Comparisons(Sequence[Comparison]):
         """Return the comparisons by names such as "a against b"."""
         return {f"{pair.name_a} against {pair.name_b}": pair.to_dict() for pair in self._pairs}
 
-    def to_markdown(self, *, digits: int = 4) -> str:
-        """Return a Markdown table with a row for each pair, and the notes below it.
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The notes of all pairs, each once."""
+        return tuple(format_notes(self._pairs))
 
-        Parameters
-        ----------
-        digits : int
-            The number of significant digits.
-        """
-        check_digits(digits)
+    def records(self) -> Records:
+        """Return a row for each pair, with all fields but the notes."""
+        rows = [pair._asdict() for pair in self._pairs]
+        columns = [name for name in Comparison._fields if name != "notes"]
+        return Records(columns, [[row[name] for name in columns] for row in rows])
+
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """Return a table with a row for each pair, how the pairs were compared, and the notes."""
         first = self._pairs[0]
         bounds = f"{100 * first.level:g} % interval"
         header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]
         header += ["p", "p (Holm)", "wins / ties / losses"]
-        rows = []
-        for pair in self._pairs:
-            values = (pair.value_a, pair.value_b, pair.difference)
-            rows.append(
-                [
-                    *(pair.name_a, pair.name_b),
-                    *(f"{value:.{digits}g}" for value in values),
-                    f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
-                    *(format_p(pair.p_value, pair.p_floor), pair.format_holm()),
-                    f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
-                ]
-            )
-        lines = [markdown_table(TextGrid(header, rows, names=2))]
+        rows = [
+            [
+                *(pair.name_a, pair.name_b),
+                *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.difference)),
+                f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
+                *(format_p(pair.p_value, pair.p_floor), pair.format_holm()),
+                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+            ]
+            for pair in self._pairs
+        ]
         resamples = format_count(first.resamples, "resample")
         units = describe_units(first.units, first.by, first.largest)
-        lines += ["", f"{first.method}, {units}; {resamples}."]
-        lines += [f"- {markdown_cell(note)}" for note in format_notes(self._pairs)]
-        return "\n".join(lines) + "\n"
+        how = f"{first.method}, {units}; {resamples}."
+        return TextTables([TextGrid(header, rows, names=2)], after=[how], notes=self.notes)
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -134,6 +134,16 @@ class Interval(NamedTuple):
         how = f"{100 * self.level:g} %, {self.method}, {resamples}{self.describe_units()}"
         lines = [f"{self.key} {bounds} ({how})".lstrip(), *self.notes]
         return "\n".join(map(printable, lines))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields by name.
+
+        Examples
+        --------
+        >>> Interval(0.25, 0.3, 0.35, 0.95, "bca", 99, 40, 0, "mrr").to_dict()["notes"]
+        []
+        """
+        return {**self._asdict(), "notes": list(self.notes)}
 
     def describe_units(self) -> str:
         """Write the number of units, and the size of the largest where it has several tasks.
