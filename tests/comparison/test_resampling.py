@@ -56,7 +56,7 @@ def test_pivots_are_distances_in_standard_errors(seed: int, key: str) -> None:
     inner = SumFunctional.__new__(SumFunctional)
     inner.__dict__ = {**functional.__dict__, "_outer": None}
     values = inner.of_counts(counts)
-    for row, value, pivot in zip(counts, values, functional.pivots(counts), strict=True):
+    for row, value, pivot in zip(counts, values, functional.pivots([counts]), strict=True):
         influence = np.array(influence_by_loop(functional, row))
         away = influence - influence.mean()
         error = math.sqrt((away**2).sum() * units / (units - 1))
@@ -66,11 +66,11 @@ def test_pivots_are_distances_in_standard_errors(seed: int, key: str) -> None:
 def test_resamples_that_do_not_vary_have_infinite_pivots() -> None:
     functional = units_of(Ranks([0, 0, 3], [1, 1, 1], 9), "mrr", by=None).functional()
     assert isinstance(functional, SumFunctional)
-    first, second = functional.pivots(np.array([[3, 0, 0], [0, 0, 3]]))
+    first, second = functional.pivots(np.array([[[3, 0, 0]], [[0, 0, 3]]]))
     assert (first, second) == (math.inf, -math.inf)
     alike = units_of(Ranks([2, 2, 2], [1, 1, 1], 9), "mrr", by=None).functional()
     assert isinstance(alike, SumFunctional)
-    assert alike.pivots(np.array([[3, 0, 0]])).tolist() == [0.0]
+    assert alike.pivots(np.array([[[3, 0, 0]]])).tolist() == [0.0]
     assert studentised_bounds(np.array([0.0, math.inf]), 1.0, 2.0, 0.9) == (-math.inf, 1.0)
     assert math.isnan(studentised_bounds(np.array([0.0, math.nan]), 1.0, 2.0, 0.9)[0])
 

@@ -8,7 +8,7 @@ statistics of the distinct ranks, and all other metrics one resample after anoth
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -114,7 +114,6 @@ class SumFunctional:
         self._limits = limits
         self._inner, self._outer = inner, outer
         self._ends = None if ends is None else np.array([[x.sum() for x in end] for end in ends])
-        self._products: FloatArray | None = None
         self._halves: tuple[FloatArray, FloatArray, FloatArray] | None = None
         self._columns: FloatArray = np.stack(
             [np.bincount(unit, weights=column, minlength=units) for column in columns], axis=1
@@ -177,7 +176,7 @@ class SumFunctional:
         low, high = sorted(apply_outer(self._outer, ends).tolist())
         return low, high
 
-    def pivots(self, counts: Numbers) -> FloatArray:
+    def pivots(self, chunks: Iterable[Numbers]) -> FloatArray:
         """The distance of each resample from the value before `outer`, in its own standard errors.
 
         The error is that of the influence of the units of the resample, with u / (u - 1). A
@@ -186,11 +185,14 @@ class SumFunctional:
         columns, units = self._columns, self.units
         n = columns.shape[1]
         rows, others = np.triu_indices(n)
-        if self._products is None:
-            away = columns - columns.mean(axis=0)  # so that little cancels
-            twice = np.where(rows == others, 1.0, 2.0)
-            self._products = np.hstack([columns, away[:, rows] * away[:, others] * twice])
-        found = counts.astype(np.float64) @ self._products
+        away = columns - columns.mean(axis=0)  # so that little cancels
+        twice = np.where(rows == others, 1.0, 2.0)
+        moments = np.hstack([columns, away[:, rows] * away[:, others] * twice])
+        some = moments.any(axis=0)  # with equal weights most products are 0
+        moments = moments[:, some]
+        drawn = [counts.astype(np.float64) @ moments for counts in chunks]
+        found: FloatArray = np.zeros((sum(map(len, drawn)), len(some)))
+        found[:, some] = np.concatenate(drawn)
         sums, products = found[:, :n], found[:, n:]
         with np.errstate(all="ignore"):
             moved = (self._inner(*(sums + 1j * COMPLEX_STEP * row).T) for row in np.eye(n))

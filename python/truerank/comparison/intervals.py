@@ -386,8 +386,7 @@ class _Case:
             return None
         error = standard_error(moving.inner_influence())
         chunks = draw_resamples(moving.units, self.resamples, self.seed)
-        pivots = np.concatenate([moving.pivots(counts) for counts in chunks])
-        bounds = studentised_bounds(pivots, moving.middle(), error, self.level)
+        bounds = studentised_bounds(moving.pivots(chunks), moving.middle(), error, self.level)
         return _Bounds(STUDENTISED, *moving.outwards(*bounds), self.resamples)
 
     def _bounded(self) -> _Bounds | None:
