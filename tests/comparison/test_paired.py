@@ -468,9 +468,8 @@ def test_reports_without_ranks() -> None:
     for models_of, name in (((back, a), "a"), ((kept, back), "b"), (({"x": a, "y": back},), "y")):
         with pytest.raises(ValueError, match=rf"^{name}: this report was read from JSON, which"):
             compare(*models_of)
-    repeats = report([kept, kept])
-    with pytest.raises(TypeError, match=r"^a: expected Ranks or a Report, got Repeats"):
-        compare(repeats, repeats)
+    with pytest.raises(ValueError, match=r"^a\[1\]: this report was read from JSON, which"):
+        compare([kept, back], [kept, kept])
 
 
 def test_wilcoxon_has_no_weights() -> None:

@@ -14,6 +14,7 @@ from .units import TASK, plural
 
 FEW_UNITS = 20  # below this number of units, asymptotic methods are not to be trusted
 FEW_CARRIERS = 10  # fewer units that carry the variance are noted
+FEW_RUNS = 5  # of a model; fewer are noted
 LARGE_SHARE = 0.05  # of the tasks in one unit
 
 Notes = tuple[str, ...]
@@ -62,6 +63,33 @@ def zero_width_avoided(reason: str) -> Notes:
     ('zero width avoided: all 30 tasks have the same rank; the bounds are those of a share of 0',)
     """
     return (f"zero width avoided: {reason}",)
+
+
+def few_runs(runs: Mapping[str, int]) -> Notes:
+    """Say that there are few runs of a model.
+
+    Examples
+    --------
+    >>> few_runs({"a": 3, "b": 10}), few_runs({"a": 5, "b": 5})
+    (('few runs: 3 of a, 10 of b; p and interval are approximate',), ())
+    """
+    if min(runs.values()) >= FEW_RUNS:
+        return ()
+    counted = ", ".join(f"{number} of {name}" for name, number in runs.items())
+    return (f"few runs: {counted}; p and interval are approximate",)
+
+
+def folds(number: int) -> Notes:
+    """Say that folds are not independent of each other.
+
+    Examples
+    --------
+    >>> folds(5)
+    ('folds: what 5 folds share, such as training data, makes the interval too narrow',)
+    """
+    return (
+        f"folds: what {number} folds share, such as training data, makes the interval too narrow",
+    )
 
 
 def zero_width(reason: str) -> Notes:

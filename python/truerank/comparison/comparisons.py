@@ -51,6 +51,8 @@ class Comparison(NamedTuple):
     notes : tuple of str
         What limits the comparison.
     name_a, name_b : str
+    runs_a, runs_b : int
+        The number of runs of each model; values are the means over them.
     p_holm : float or None
         The p-value corrected for several comparisons by Holm's step-down rule.
     """
@@ -78,6 +80,8 @@ class Comparison(NamedTuple):
     notes: tuple[str, ...] = ()
     name_a: str = "a"
     name_b: str = "b"
+    runs_a: int = 1
+    runs_b: int = 1
     p_holm: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -97,15 +101,21 @@ class Comparison(NamedTuple):
         p = f"p {format_p(self.p_value, self.p_floor)}"
         if self.p_holm is not None:
             p += f" (Holm {self.format_holm()})"
-        units = describe_units(self.units, self.by, self.largest)
+        how = f"{self.method}, {self.describe_units()}"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
-            f"difference {shown} ({100 * self.level:g} %), {p} ({self.method}, {units}); "
+            f"difference {shown} ({100 * self.level:g} %), {p} ({how}); "
             f"{format_count(self.wins, 'win')}, "
             f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
         return "\n".join(map(printable, lines))
+
+    def describe_units(self) -> str:
+        """Write the runs, where there are several, the number of units, and the largest unit."""
+        runs = f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, "
+        several = runs if self.runs_a > 1 or self.runs_b > 1 else ""
+        return several + describe_units(self.units, self.by, self.largest)
 
     def format_holm(self) -> str:
         """Write the corrected p-value, "<=" before it where the p-value has reached its floor."""
@@ -180,8 +190,7 @@ class Comparisons(Sequence[Comparison], Tabular):
             for pair in self._pairs
         ]
         resamples = format_count(first.resamples, "resample")
-        units = describe_units(first.units, first.by, first.largest)
-        how = f"{first.method}, {units}; {resamples}."
+        how = f"{first.method}, {first.describe_units()}; {resamples}."
         return TextTables([TextGrid(header, rows, names=2)], after=[how], notes=self.notes)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .distributions import beta_cdf, normal_cdf
 from .functionals import SumFunctional, of_swaps, studentised_difference
-from .resampling import draw_resamples, draw_swaps, is_exhaustible, rounding_slack
+from .resampling import MAX_LOST_SHARE, draw_resamples, draw_swaps, is_exhaustible, rounding_slack
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 SWAPS, STUDENTISED, PERCENTILES = "swaps", "studentised bootstrap", "percentile bootstrap"
 EXACT_SIGNED_RANKS = 300  # up to so many differences that are not 0, all their signs are counted
 EXACT_COINS = 1000  # tails of up to so many fair coins are added as integers
-MAX_LOST_SHARE = 0.01  # up to this share of the resamples may have no value and be left out
 
 
 def error_rate(level: float) -> float:

@@ -116,20 +116,18 @@ class PairedUnits:
 
     def reach(self) -> float:
         """The largest difference that the metric can have over these tasks; inf if not bounded."""
-        if METRICS[self.one.key.metric].increasing is None:
-            return math.inf
-        sample = self.one.sample
-        ends = [
-            self.one._replace(sample=sample._replace(ranks=ranks, tied=None)).value()
-            for ranks in (np.ones(len(sample.ranks)), sample.candidates.astype(np.float64))
-        ]
-        return abs(ends[1] - ends[0])
+        least, most = extreme_values(self.one)
+        return most - least
 
     def same_ranks(self) -> bool:
         """Whether both models have the same rank in every task."""
         one, two = self.one.sample, self.two.sample
         tied = [np.ones(1) if x.tied is None else x.tied for x in (one, two)]
         return bool((one.ranks == two.ranks).all() and (tied[0] == tied[1]).all())
+
+    def task_values(self) -> tuple[FloatArray, FloatArray]:
+        """f(r) of each task, for both models."""
+        return task_values(self.one), task_values(self.two)
 
     def unit_differences(self, method: str) -> tuple[FloatArray, float]:
         """The difference of f(r) in each unit, and how much equal ones may differ by rounding.
@@ -164,6 +162,21 @@ class PairedUnits:
     @property
     def _of_groups(self) -> bool:
         return self.one.key.macro or not self.one.number
+
+
+def extreme_values(units: Units) -> tuple[float, float]:
+    """The least and the largest value that a metric can have over these tasks; infinite if unknown.
+
+    The best value is that of ranks of 1, the worst that of ranks as large as the candidates.
+    """
+    if METRICS[units.key.metric].increasing is None:
+        return -math.inf, math.inf
+    sample = units.sample
+    ends = [
+        units._replace(sample=sample._replace(ranks=ranks, tied=None)).value()
+        for ranks in (np.ones(len(sample.ranks)), sample.candidates.astype(np.float64))
+    ]
+    return min(ends), max(ends)
 
 
 def task_values(units: Units) -> FloatArray:

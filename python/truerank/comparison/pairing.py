@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -29,6 +30,13 @@ class HasRanks(Protocol):
     def weights(self) -> FloatArray | None: ...
 
 
+class HasReports(Protocol):
+    """An object that has the reports of several runs, such as Repeats."""
+
+    @property
+    def reports(self) -> Sequence[HasRanks]: ...
+
+
 class RanksMissingError(AttributeError):
     """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
 
@@ -42,6 +50,37 @@ def has_protocol(model: object) -> bool:
     (True, False)
     """
     return hasattr(type(model), "protocol")
+
+
+def runs_of(name: str, model: object) -> list[Any] | None:
+    """The runs of a model, of which there are at least two; None for a single one.
+
+    Examples
+    --------
+    >>> runs_of("a", [Ranks([0], [1], 10), Ranks([2], [1], 10)])
+    [Ranks(1 tasks, 0 tied, 10 candidates; ...), Ranks(1 tasks, ...)]
+    >>> runs_of("a", Ranks([0], [1], 10))
+    """
+    if isinstance(model, (list, tuple)):
+        runs = list(model)
+    elif hasattr(type(model), "runs"):
+        runs = list(model.reports)  # type: ignore[attr-defined]
+    else:
+        return None
+    if len(runs) < 2:
+        raise InputValueError(name, expected="at least two runs", got=len(runs))
+    return runs
+
+
+def have_same_tasks(a: Ranks, b: Ranks) -> bool:
+    """Whether nothing is known by which the tasks of two Ranks differ.
+
+    Examples
+    --------
+    >>> have_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9))
+    False
+    """
+    return len(a) == len(b) and not _task_differences(a, b)
 
 
 def weighted_ranks(name: str, model: Any) -> Ranks:

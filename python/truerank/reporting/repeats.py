@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
+from ..comparison.pairing import weighted_ranks
+from ..comparison.repeated_runs import interval_over_runs
 from ..comparison.table_writer import (
     Records,
     TextGrid,
@@ -23,6 +25,7 @@ from .report_content import json_value, write_json
 from .reports import Report
 
 if TYPE_CHECKING:
+    from ..comparison.intervals import Interval
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from .macro import MacroWeights
@@ -105,6 +108,67 @@ class Repeats(Mapping[str, float]):
         if self.runs < 2:
             return math.nan
         return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
+
+    def interval(
+        self,
+        key: str = "mrr",
+        *,
+        level: float = 0.95,
+        by: LabelsLike | None = "auto",
+        design: str = "auto",
+        resamples: int = 2_000,
+        seed: int = 0,
+    ) -> Interval:
+        """Return the interval of the mean over runs: what other runs over other tasks would give.
+
+        Parameters
+        ----------
+        key : str
+            Any key of a report.
+        level : float
+        by : str, labels or None
+            The units, as in `Report.interval`.
+        design : {"auto", "crossed", "nested"}
+            "crossed": all runs have the same tasks, as with training seeds; what makes a task hard
+            for one run makes it hard for all. "nested": each run has tasks of its own, as with
+            folds. "auto": nested if the numbers, candidates, sides or ids of the tasks differ.
+        resamples, seed : int
+            For the variance over tasks of medians, mad and power_mean:inf and -inf.
+
+        Returns
+        -------
+        Interval
+            The mean and the bounds of a t interval, whose squared error is that of runs and of
+            units; they stay within what the metric can reach. Its notes say that there are few runs
+            (fewer than 5), and that folds share what the interval does not know of.
+
+        Raises
+        ------
+        ValueError
+            For a single run, for crossed runs of unlike tasks, and for Reports without ranks.
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> rows = ([0, 3, 1], [0, 2, 2], [0, 5, 2], [1, 3, 1], [0, 4, 2])
+        >>> runs = Repeats([tr.report(tr.Ranks(above, [1] * 3, 10)) for above in rows])
+        >>> low, mean, high = runs.interval("mrr", level=0.5)[:3]
+        >>> round(low, 3), round(mean, 3), round(high, 3)
+        (0.351, 0.513, 0.676)
+        """
+        ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
+        return interval_over_runs(
+            ranks,
+            key,
+            level=level,
+            by=by,
+            design=design,
+            resamples=resamples,
+            seed=seed,
+            draw_seeds=[run.seed for run in self.reports],
+        )
 
     @overload
     def values(self) -> ValuesView[float]: ...
