@@ -188,10 +188,10 @@ class SumFunctional:
         away = columns - columns.mean(axis=0)  # so that little cancels
         twice = np.where(rows == others, 1.0, 2.0)
         moments = np.hstack([columns, away[:, rows] * away[:, others] * twice])
-        some = moments.any(axis=0)  # with equal weights most products are 0
+        (some,) = np.nonzero(moments.any(axis=0))  # with equal weights most products are 0
         moments = moments[:, some]
         drawn = [counts.astype(np.float64) @ moments for counts in chunks]
-        found: FloatArray = np.zeros((sum(map(len, drawn)), len(some)))
+        found: FloatArray = np.zeros((sum(map(len, drawn)), n + len(rows)))
         found[:, some] = np.concatenate(drawn)
         sums, products = found[:, :n], found[:, n:]
         with np.errstate(all="ignore"):
