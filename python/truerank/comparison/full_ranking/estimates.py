@@ -104,7 +104,7 @@ def estimate_full_ranking(
 
     *Bounds* are the least and the largest value of the metric among all laws whose log-likelihood
     is below its maximum by at most t^2 / 2, with the quantile t of Student's law, times the
-    inflation of the score's variance by clusters. (Where fewer than ten units carry that variance,
+    inflation of the score's variance by clusters. (Where fewer than five units carry that variance,
     the tasks of a unit are taken as equal.) They hold whatever the law: where the sample cannot
     tell ranks apart, as ranks 1 and 5 by 100 of 40,942 negatives, they are far apart however many
     tasks there are. Percentiles of a bootstrap of the fitted values would not say so: with 100

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     Bounded = tuple[float, float, float]  # a value and its bounds
 
-FEW_CARRIERS = 10  # units that carry a variance; with fewer it is not well known
+FEW_CARRIERS = 5  # units that carry a variance; with fewer it is not well known
 SHARES = ("mrr", "hits")  # metrics whose tolerance is absolute; that of others is relative
 RISING = "the sample contradicts a decreasing law: rank 2 is more likely than rank 1"
 
