@@ -54,6 +54,31 @@ def clusters(units: int, by: str, largest: int, tasks: int, consequence: str = "
     return (_joined(f"clusters: {largest_of} {held}", consequence),)
 
 
+def two_way(first: tuple[int, str], second: tuple[int, str]) -> Notes:
+    """Say that tasks lie in units of two kinds at once.
+
+    Examples
+    --------
+    >>> two_way((400, "query"), (120, "target"))
+    ('two-way clusters: 400 queries and 120 targets; the error counts both',)
+    """
+    counts = " and ".join(format_count(n, by, plural(by)) for n, by in (first, second))
+    return (f"two-way clusters: {counts}; the error counts both",)
+
+
+def fixed_strata(strata: int, name: str, alone: int) -> Notes:
+    """Say that units come from strata, and that some of these have a single unit.
+
+    Examples
+    --------
+    >>> fixed_strata(11, "relation", 2)
+    ('strata: 11 relations, each with its number of units; 2 with a single unit are pooled',)
+    """
+    counted = format_count(strata, name, plural(name))
+    pooled = f"; {alone:,} with a single unit are pooled" if alone else ""
+    return (f"strata: {counted}, each with its number of units{pooled}",)
+
+
 def zero_width_avoided(reason: str) -> Notes:
     """Say that the sample does not vary, and how bounds were found nevertheless.
 

@@ -12,6 +12,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..metrics.adjustments import adjusted, moments
 from ..metrics.keys import NO_ADJUSTMENT
+from ..ranks.container import Ranks
 from . import cautions
 from .distributions import beta_cdf, normal_quantile, t_quantile
 from .functionals import SumFunctional, carriers, standard_error
@@ -25,6 +26,7 @@ from .resampling import (
     rounding_slack,
     studentised_bounds,
 )
+from .sampling_design import crossed_names, design_of, notes_on
 from .units import AUTO, TASK, Units, describe_units, safe_weights, units_of
 
 if TYPE_CHECKING:
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import FloatArray
     from ..metrics import Key
-    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from .functionals import Functional
+    from .sampling_design import Design
 
 STUDENTISED, BOUNDED, WILSON, CLOPPER_PEARSON = (
     "studentised",
@@ -42,6 +44,7 @@ STUDENTISED, BOUNDED, WILSON, CLOPPER_PEARSON = (
     "wilson",
     "clopper-pearson",
 )
+T = "t"
 ORDER, WOODRUFF, BCA, PERCENTILE, NORMAL = "order", "woodruff", "bca", "percentile", "normal"
 METHODS = (
     AUTO,
@@ -168,6 +171,7 @@ def interval(
     resamples: int = 10_000,
     weights: str | npt.ArrayLike | None = None,
     draw_seed: int = 0,
+    strata: LabelsLike | None = None,
 ) -> Interval:
     """Compute the confidence interval of a metric over other tasks of the same population.
 
@@ -203,7 +207,9 @@ def interval(
         (both directions of an alignment rank one pair), else queries where they repeat, else single
         tasks: the ranks of one query are not independent, so that an interval over tasks is too
         narrow. "task" or None: single tasks. "query", "relation" ("group"), "target", "side", any
-        name that `ranks.labels` has, or labels of the tasks.
+        name that `ranks.labels` has, or labels of the tasks. A tuple of two names, ("query",
+        "target"), takes units of two kinds at once, such as queries and the answers that many of
+        them share, and the two-way cluster-robust error.
     seed : int
         The seed of the resampling. The resamples are the same on every machine with one version of
         NumPy; bounds may differ in the last digit, as sums do.
@@ -212,6 +218,12 @@ def interval(
         Used instead of the weights of the ranks; "query", "relation", ... as in a report.
     draw_seed : int
         The seed of the kind "random".
+    strata : str or labels, optional
+        The number of units of each stratum is fixed, such as that of each "relation", so that only
+        the variance within strata counts. All tasks of a unit must lie in one stratum. With strata
+        or units of two kinds, "auto" takes "t" (the value plus and minus the quantile of t times
+        the standard error), "wilson" or "woodruff"; for metrics without a standard error, or where
+        it is asked for, "percentile" resamples units within strata, or units of both kinds.
 
     Returns
     -------
@@ -270,7 +282,9 @@ def interval(
     level, resamples = confidence(level), resample_count(resamples)
     seed, draw_seed = integer_at_least("seed", seed), integer_at_least("draw_seed", draw_seed)
     method = choice("method", method, METHODS)
-    chosen = units_of(ranks, key, by=by, weights=weights, draw_seed=draw_seed)
+    unit = by if crossed_names(by, ranks) is None else TASK
+    chosen = units_of(ranks, key, by=unit, weights=weights, draw_seed=draw_seed)
+    design = design_of(ranks, chosen, by, strata)
     value = chosen.value()
     moving = chosen.functional() if chosen.number else None
     units = 0 if moving is None else moving.units
@@ -278,11 +292,14 @@ def interval(
     notes: tuple[str, ...] = ()
     if moving is not None and units > 1 and not math.isnan(value):
         case = _Case(chosen, moving, level, resamples, seed)
-        found = case.bounds(case.best_method() if method == AUTO else method)
+        if design is None:
+            found = case.bounds(case.best_method() if method == AUTO else method)
+        else:
+            found, units = case.designed(design, method), design.units
         if math.isnan(found.low) or math.isnan(found.high):
             found = found._replace(low=math.nan, high=math.nan)
         else:
-            notes = case.notes(found)
+            notes = case.notes(found) if design is None else notes_on(design, moving)
     low, high = (value if abs(x - value) <= rounding_slack(value) else x for x in found[1:3])
     return Interval(
         low,
@@ -294,8 +311,8 @@ def interval(
         units,
         seed,
         str(chosen.key),
-        chosen.by,
-        chosen.largest,
+        chosen.by if design is None else design.by,
+        chosen.largest if design is None else design.largest,
         notes,
     )
 
@@ -379,6 +396,44 @@ class _Case:
             problem = f"{method!r} does not apply to {key!r} here, but to {_NEEDS[method]}"
             raise InputValueError("method", f"{problem}; take {AUTO!r}")
         return found
+
+    def designed(self, design: Design, method: str) -> _Bounds:
+        """The bounds of units of two kinds, or of units within strata.
+
+        Raises
+        ------
+        ValueError
+            For another method than "auto" and "percentile".
+        """
+        if method not in (AUTO, PERCENTILE):
+            expected = "'auto' or 'percentile' with strata or units of two kinds"
+            raise InputValueError("method", expected=expected, got=repr(method))
+        moving = self.moving
+        if self.cannot_vary():
+            return _Bounds(T, self.value, self.value)
+        smooth = isinstance(moving, SumFunctional) or self.median is not None
+        if method == PERCENTILE or not smooth:
+            drawn = [moving.of_counts(x) for x in design.draw(self.resamples, self.seed)]
+            bounds = percentile_bounds(np.concatenate(drawn), self.level)
+            return _Bounds(PERCENTILE, *bounds, self.resamples)
+        assert isinstance(moving, SumFunctional | MedianFunctional)
+        influence = moving.inner_influence()
+        error, degrees = design.error(influence)
+        if math.isnan(error):
+            return _Bounds(T, math.nan, math.nan)
+        quantile = t_quantile((1 + self.level) / 2, degrees)
+        if self.median is not None:
+            scale = error / standard_error(influence)
+            return _Bounds(WOODRUFF, *moving.outwards(*self.median.woodruff(quantile * scale)))
+        if self.share is not None:
+            share = float(np.average(self.share, weights=safe_weights(self.chosen.sample)))
+            trials = share * (1 - share) / error**2 if error else float(design.units)
+            return self._adjusted(WILSON, wilson(share, trials, quantile))
+        if self.alike and self.span is not None:
+            return self._bounded() or _Bounds(T, math.nan, math.nan)
+        middle = moving.middle()
+        bounds = moving.outwards(middle - quantile * error, middle + quantile * error)
+        return _Bounds(T, *bounds)
 
     def _studentised(self) -> _Bounds | None:
         moving = self.moving

@@ -30,6 +30,7 @@ from .pairing import (
 )
 from .repeated_runs import TWO_LEVEL, PairedFolds, PairedRuns
 from .resampling import is_exhaustible
+from .sampling_design import DesignedPair, crossed_names, design_of
 from .table_writer import format_count
 from .units import AUTO, TASK, plural, units_of
 
@@ -61,6 +62,7 @@ class _Keywords(TypedDict, total=False):
     seed: int
     draw_seed: int
     allow_unlike: bool
+    strata: LabelsLike | None
 
 
 @overload
@@ -88,6 +90,7 @@ def compare(
     seed: int = 0,
     draw_seed: int = 0,
     allow_unlike: bool = False,
+    strata: LabelsLike | None = None,
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, pair by pair.
 
@@ -129,7 +132,9 @@ def compare(
         The units, which are swapped or resampled as a whole, as in `interval`. "auto": pairs where
         two tasks have one label "pair", else queries where two tasks have one query, else tasks.
         None and "task": single tasks. Else "query", "relation", another name of labels that a has,
-        or labels.
+        or labels. A tuple of two names, ("query", "target"), asks for units of two kinds at once,
+        such as queries and the answers that many of them share: a t test with the two-way
+        cluster-robust error takes the place of the permutation test.
     level : float
         The level of the interval of the difference. Where the difference is a sum over units (mr,
         mrr, hits@k, their index, ratio and z, and macro averages), it holds the shifts of the
@@ -143,6 +148,10 @@ def compare(
     allow_unlike : bool
         Compare ranks whose protocols, candidates or ids differ, too, by position; a note says what
         differs. The numbers of tasks and the weights must agree in any case.
+    strata : str or labels, optional
+        The number of units of each stratum is fixed, such as that of each "relation": only the
+        variance within strata counts, by a t test; with "bootstrap", units are resampled within
+        their stratum. All tasks of a unit must lie in one stratum.
 
     Returns
     -------
@@ -214,6 +223,7 @@ def compare(
         integer_at_least("seed", seed),
         integer_at_least("draw_seed", draw_seed),
         allow_unlike,
+        strata,
     )
     if has_protocol(a) or not isinstance(a, Mapping):
         return _compare_pair(a, b, options, ("a", "b"))
@@ -238,6 +248,7 @@ class _CompareOptions(NamedTuple):
     seed: int
     draw_seed: int
     allow_unlike: bool
+    strata: LabelsLike | None
 
 
 def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, str]) -> Comparison:
@@ -257,6 +268,8 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
         test: DifferenceTest | TwoLevelTest
         if isinstance(pair, PairedUnits):
             test = pair.test(options.resamples, options.seed, bootstrap=method == "bootstrap")
+            if isinstance(pair, DesignedPair):
+                method = pair.method_of(test, options.method)
             p, floor, found = _p_value(pair, test, method, options)
         else:
             test = pair.test(options.resamples, options.seed)
@@ -284,8 +297,8 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
         method=method,
         basis=basis,
         units=pair.units,
-        by=pair.one.by,
-        largest=pair.one.largest,
+        by=pair.by,
+        largest=pair.largest,
         resamples=options.resamples,
         seed=options.seed,
         pairing=pairing,
@@ -334,6 +347,9 @@ def gather_models(
         found = [gather_pair(x, y, options, (one, two)) for x, y, one, two in pairs]
         made = PairedFolds([pair for pair, _, _ in found])
         notes = cautions.folds(len(first)) + cautions.few_runs({"each": len(first)})
+    if any(isinstance(pair, DesignedPair) for pair, _, _ in found):
+        name = "strata" if getattr(options, "strata", None) is not None else "by"
+        raise InputValueError(name, "several runs are compared over units of one kind alone")
     told = dict.fromkeys(note for _, _, some in found for note in some)
     return made, found[-1][1], (*told, *notes)
 
@@ -352,12 +368,16 @@ def gather_pair(
         What messages call the models.
     """
     a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
-    one = units_of(a, options.key, by=options.by, draw_seed=options.draw_seed)
+    by = options.by if crossed_names(options.by, a) is None else TASK
+    one = units_of(a, options.key, by=by, draw_seed=options.draw_seed)
     codes = None
     if one.by != TASK:
         codes = np.full(len(a), -1)
         codes[one.tasks] = one.unit
     two = units_of(b, options.key, by=codes, draw_seed=options.draw_seed)
+    design = design_of(a, one, options.by, getattr(options, "strata", None))
+    if design is not None:
+        return DesignedPair(one, two, design), pairing, notes
     return PairedUnits(one, two), pairing, notes
 
 
@@ -366,6 +386,8 @@ def _p_value(
 ) -> tuple[float, float, cautions.Notes]:
     """The p-value, the smallest one that the resamples can give, and notes."""
     units = pair.units
+    if isinstance(pair, DesignedPair):
+        return test.p_value() if units > 1 else math.nan, test.floor, ()
     if method == "wilcoxon":
         return signed_rank(*pair.unit_differences(method)), 0.0, ()
     if method == "mcnemar":
@@ -393,7 +415,7 @@ def _mcnemar(pair: PairedUnits, test: DifferenceTest) -> tuple[float, float, cau
         apart, _ = pair.unit_differences("mcnemar")
         return mcnemar(int((apart > 0).sum()), int((apart < 0).sum())), 0.0, ()
     p, floor = test.p_value(), test.floor
-    notes = (f"McNemar's test swaps whole units, of which each is a {pair.one.by}",)
+    notes = (f"McNemar's test swaps whole units, of which each is a {pair.by}",)
     ways = format_count(len(test.lows), "resample")
     return p, floor, notes + cautions.floor_reached(p, floor, ways)
 
@@ -415,7 +437,7 @@ def bounds_of(
     # a share of other units, of which the sample has none, could be as far away as the metric goes
     reach = max(reach, abs(difference))
     bounds = difference - share * (difference + reach), difference + share * (reach - difference)
-    counted = format_count(units, pair.one.by, plural(pair.one.by))
+    counted = format_count(units, pair.by, plural(pair.by))
     reason = f"all {counted} have the same difference; the bounds are those of a share of 0"
     return *bounds, cautions.zero_width_avoided(reason)
 
@@ -424,7 +446,9 @@ def notes_on_units(
     pair: PairedUnits | PairedRuns | PairedFolds, test: Any, alpha: float
 ) -> cautions.Notes:
     """What the number and the sizes of the units say about p-value and interval."""
-    units, by = pair.units, pair.one.by
+    if isinstance(pair, DesignedPair):
+        return pair.notes()
+    units, by = pair.units, pair.by
     consequence = "p and interval are approximate"
     if test.basis == SWAPS:
         least = min(1.0, 2.0 ** (1 - units))
@@ -433,7 +457,7 @@ def notes_on_units(
             consequence += ", and the interval is the range of the metric"
     notes = cautions.few_units(units, by, consequence)
     tasks = len(pair.one.unit)
-    notes += cautions.clusters(units, by, pair.one.largest, tasks)
+    notes += cautions.clusters(units, by, pair.largest, tasks)
     carriers = pair.carriers()
     if units >= cautions.FEW_UNITS and carriers < cautions.FEW_CARRIERS:
         notes += cautions.heavy_tail(carriers, units, by)

@@ -75,6 +75,16 @@ class PairedUnits:
         """The number of units that have a value."""
         return self.first.units
 
+    @property
+    def by(self) -> str:
+        """What a unit is, in the singular."""
+        return self.one.by
+
+    @property
+    def largest(self) -> int:
+        """The number of tasks in the largest unit."""
+        return self.one.largest
+
     @cached_property
     def linear(self) -> tuple[FloatArray, FloatArray] | None:
         """What each unit adds to the difference, and its share; see `linear_difference`."""

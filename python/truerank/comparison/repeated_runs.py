@@ -258,6 +258,7 @@ class PairedRuns:
     def __init__(self, first: Sequence[Units], second: Sequence[Units]) -> None:
         self.first, self.second = first, second
         self.one, self.two = first[0], second[0]
+        self.by, self.largest = self.one.by, self.one.largest
         self.value_a, self.value_b = (_mean([x.value() for x in runs]) for runs in (first, second))
         self.difference = self.value_a - self.value_b
         self.slack = rounding_slack(self.difference) + rounding_slack(self.value_a)
@@ -300,6 +301,7 @@ class PairedFolds:
     def __init__(self, pairs: Sequence[PairedUnits]) -> None:
         self.pairs = pairs
         self.one = pairs[0].one
+        self.by, self.largest = self.one.by, self.one.largest
         self.value_a, self.value_b = (
             _mean([getattr(x, name) for x in pairs]) for name in ("value_a", "value_b")
         )

@@ -272,6 +272,8 @@ def plural(unit: str) -> str:
     >>> plural("task"), plural("query"), plural("class")
     ('tasks', 'queries', 'classes')
     """
+    if " x " in unit:  # units of two kinds
+        return " x ".join(map(plural, unit.split(" x ")))
     if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
         return unit[:-1] + "ies"
     return unit + ("es" if unit.endswith(("s", "x", "ch", "sh")) else "s")

@@ -331,6 +331,7 @@ class Report(AnyReport):
         by: LabelsLike | None = "auto",
         seed: int = 0,
         resamples: int = 10_000,
+        strata: LabelsLike | None = None,
     ) -> Interval:
         """Compute the confidence interval of the value of a key.
 
@@ -345,9 +346,12 @@ class Report(AnyReport):
         by : str, labels or None
             The units that are drawn as a whole. "auto": pairs or queries where they repeat, since
             their ranks are not independent, else single tasks; for "macro.X" the report's own
-            groups. "task" or None: single tasks. Or the name of a label, or labels.
+            groups. "task" or None: single tasks. Or the name of a label, or labels; or a tuple of
+            two names, ("query", "target"), for units of two kinds at once.
         seed, resamples : int
             Seed and number of resamples.
+        strata : str or labels, optional
+            Labels, such as "relation", whose numbers of units are fixed.
 
         Returns
         -------
@@ -389,6 +393,7 @@ class Report(AnyReport):
             seed=seed,
             resamples=resamples,
             draw_seed=self.seed,
+            strata=strata,
         )
 
     def audit(self) -> list[Finding]:

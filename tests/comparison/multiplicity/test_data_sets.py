@@ -237,7 +237,7 @@ def test_renderings() -> None:
     ]
     for rendered in (text, found.to_markdown(), found.to_latex(), found._repr_html_()):
         assert "Friedman over 14 data sets: chi-squared" in rendered
-        assert f"Nemenyi: critical difference {found.critical_difference():.4g} at 5 %" in rendered
+        assert "Nemenyi: critical difference" in rendered
     assert "Friedman of mr over" in str(friedman(table([[1, 2], [2, 1]]), metric="mr"))
     whole = found.to_dict()
     assert whole["nemenyi"]["C4.5 against C4.5+m"] == found.pair_p_value("C4.5", "C4.5+m")

@@ -16,7 +16,7 @@ from ...metrics.keys import Key, increasing, parse
 from ...ranks.container import Ranks
 from .. import cautions
 from ..pairing import has_protocol
-from ..table_writer import PlainTable, Records, TextTables, format_count, number, percent
+from ..table_writer import PlainTable, Records, TextTables, format_count, number
 from ..units import units_of
 from .block_laws import (
     chi_squared_tail,
@@ -205,7 +205,7 @@ class Friedman(PlainTable):
         apart = number(self.critical_difference(), 4)
         alike = "; ".join(", ".join(group) for group in self.not_told_apart())
         told = f"not told apart: {alike}" if alike else "all models are told apart"
-        yield f"Nemenyi: critical difference {apart} at {percent(1 - LEVEL)}; {told}"
+        yield f"Nemenyi: critical difference {apart} at {100 * LEVEL:g} %; {told}"
 
     def _unit(self) -> float:
         """The standard deviation of a mean rank, by which the studentised range is divided."""
