@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
-from calibration_cells import FEW_UNITS, Cell
+from calibration_cells import FEW_UNITS, NOTED_SHARE, Cell
 from calibration_laws import CLUSTERS, LAWS
 from pages import bullet_list, format_page, markdown_table
 
@@ -179,6 +179,7 @@ def summary_rows(cells: Iterable[Cell]) -> list[list[str]]:
                     f"below {FEW_UNITS}" if few else f"{FEW_UNITS} and more",
                     str(len(chosen)),
                     *(str(counts[verdict]) for verdict in VERDICTS),
+                    str(sum(c.verdict() == "ok" and c.noted_p >= NOTED_SHARE for c in chosen)),
                     percent(min(covered, default=math.nan)),
                     percent(max(rejected, default=math.nan)),
                     percent(sum(off) / len(off)) if off else "-",
@@ -188,7 +189,8 @@ def summary_rows(cells: Iterable[Cell]) -> list[list[str]]:
 
 
 SUMMARY_HEADING = (
-    "of | method | units | cells | ok | wide | noted | silent | lowest silent coverage | "
+    "of | method | units | cells | ok | wide | noted | silent | ok with notes | "
+    "lowest silent coverage | "
     "highest silent rejection | contradictions"
 )
 
