@@ -54,7 +54,7 @@ from truerank.comparison.significance import pvalue
 
 HERE = Path(__file__).parent
 RESAMPLES = 599  # so that p-values have steps of 1 / 600, and 0.05 is one of them
-BATCH, FEWEST = 100, 200
+BATCH, FEWEST, ENOUGH = 100, 200, 300
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median")
 DIFFERENCES = ("mrr", "hits@10", "mr", "gmr", "median")
 DEFAULT = "default"
@@ -198,7 +198,9 @@ def run_line(part: str, line: Line, limit: int | None) -> Iterator[Cell]:
                 for tally in active:
                     add_result(tally, models, seed)
             done = start + number
-            active = [x for x in active if not x.refused and (done < FEWEST or not x.is_decided())]
+            active = [
+                x for x in active if not x.refused and (done < FEWEST or not x.is_decided(ENOUGH))
+            ]
             if not active:
                 break
         yield from (tally.finish() for tally in tallies if not tally.refused)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 GOOD = (0.93, 0.97)  # coverage of intervals of 95 %
 GOOD_REJECTION = (0.035, 0.065)  # at 5 %
+DOUBTFUL = (0.94, 0.06)  # a lower coverage, or a higher rejection, gets more samples
 FEW_UNITS = 20  # below, a conservative result is good
 NOTED_SHARE = 0.5
 # Notes on what is compared, which do not say how far to trust the result.
@@ -162,16 +163,21 @@ class Tally:
         cell.notes, cell.methods = (join_counts(x) for x in (self.notes, self.methods))
         return cell
 
-    def is_decided(self) -> bool:
-        """Whether more repeats would hardly change the verdict."""
+    def is_decided(self, enough: int) -> bool:
+        """Whether the verdict is clear, or there are enough samples and no doubt.
+
+        Cells near the edge where a result misleads, and without notes, are in doubt.
+        """
         cell = self.finish()
-        noted = cell.noted >= NOTED_SHARE
-        decided = noted or cell.constant or math.isnan(cell.covered)
-        decided |= is_clear(cell.covered, GOOD, cell.repeats)
+        noted, noted_p = cell.noted >= NOTED_SHARE, cell.noted_p >= NOTED_SHARE
+        low = not math.isnan(cell.covered) and cell.covered < DOUBTFUL[0]
+        clear = noted or cell.constant or math.isnan(cell.covered)
+        clear |= is_clear(cell.covered, GOOD, cell.repeats)
+        doubtful = low and not noted
         if cell.null:
-            clear = is_clear(cell.rejected, GOOD_REJECTION, cell.repeats)
-            decided &= clear or cell.noted_p >= NOTED_SHARE
-        return decided
+            clear &= noted_p or is_clear(cell.rejected, GOOD_REJECTION, cell.repeats)
+            doubtful |= cell.rejected > DOUBTFUL[1] and not noted_p
+        return clear or (cell.repeats >= enough and not doubtful)
 
 
 def distance_from_uniform(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
