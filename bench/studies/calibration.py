@@ -58,7 +58,7 @@ BATCH, FEWEST, ENOUGH = 100, 200, 300
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median")
 DIFFERENCES = ("mrr", "hits@10", "mr", "gmr", "median")
 DEFAULT = "default"
-CHANCE, CHANCE_REPEATS = "ranks by chance, N of 50, 1,000, 15,000", 400
+CHANCE, CHANCE_REPEATS = "ranks by chance, N of 50, 1,000, 15,000", 300
 
 
 class Line(NamedTuple):

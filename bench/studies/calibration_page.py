@@ -103,7 +103,7 @@ After the bar comes the percentage of p-values of at most 0.05, where the models
 
 ## p-values of random ranks
 
-400 samples; the distance is that of Kolmogorov and Smirnov.
+300 samples; the distance is that of Kolmogorov and Smirnov.
 
 <PVALUE>
 """
