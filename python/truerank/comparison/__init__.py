@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .comparisons import Comparison, Comparisons
+from .equivalence import MarginTest, equivalence, noninferiority
 from .full_ranking import EstimatedMetric, FullRankingEstimate, estimate_full_ranking
 from .intervals import Interval, interval
 from .multiplicity import (
@@ -31,14 +32,17 @@ __all__ = [
     "Interval",
     "JointComparison",
     "JointComparisons",
+    "MarginTest",
     "PValue",
     "compare",
     "correct_pvalues",
     "detectable",
     "effect_sizes",
+    "equivalence",
     "estimate_full_ranking",
     "friedman",
     "interval",
     "max_t",
+    "noninferiority",
     "pvalue",
 ]

@@ -421,9 +421,16 @@ def _mcnemar(pair: PairedUnits, test: DifferenceTest) -> tuple[float, float, cau
 
 
 def bounds_of(
-    pair: PairedUnits | PairedRuns | PairedFolds, test: Any, level: float
+    pair: PairedUnits | PairedRuns | PairedFolds,
+    test: DifferenceTest | TwoLevelTest,
+    level: float,
+    *,
+    same_is_zero: bool = True,
 ) -> tuple[float, float, cautions.Notes]:
-    """The interval of a test, within what the metric can reach, and never of width 0 unnoticed."""
+    """The interval of a test, within what the metric can reach, and never of width 0 unnoticed.
+
+    `same_is_zero` leaves the width 0 to models whose ranks are the same in every task.
+    """
     units, difference = pair.units, pair.difference
     if units < 2:
         return math.nan, math.nan, ()
@@ -431,7 +438,7 @@ def bounds_of(
     reach = pair.reach()
     if not high - low <= 2 * pair.slack:
         return max(low, -reach), min(high, reach), ()
-    if pair.same_ranks():
+    if same_is_zero and pair.same_ranks():
         return low, high, cautions.zero_width("both models have the same rank in every task")
     share = 1 - ((1 - level) / 2) ** (1 / units)
     # a share of other units, of which the sample has none, could be as far away as the metric goes
@@ -443,7 +450,7 @@ def bounds_of(
 
 
 def notes_on_units(
-    pair: PairedUnits | PairedRuns | PairedFolds, test: Any, alpha: float
+    pair: PairedUnits | PairedRuns | PairedFolds, test: Any, alpha: float, *, sides: int = 2
 ) -> cautions.Notes:
     """What the number and the sizes of the units say about p-value and interval."""
     if isinstance(pair, DesignedPair):
@@ -452,7 +459,7 @@ def notes_on_units(
     consequence = "p and interval are approximate"
     if test.basis == SWAPS:
         least = min(1.0, 2.0 ** (1 - units))
-        consequence = f"p cannot be below {least:.3g}"
+        consequence = f"p cannot be below {least * sides / 2:.3g}"
         if least > alpha:
             consequence += ", and the interval is the range of the metric"
     notes = cautions.few_units(units, by, consequence)

@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..metrics.averages import arithmetic, values_per_task
 from ..metrics.metric_table import METRICS, Metric
-from .functionals import SumFunctional
+from .functionals import SumFunctional, carriers
 from .paired_tests import bootstrap_test, swap_p_value, swap_test
 from .resampling import rounding_slack
 from .units import Units, mean_functional
@@ -39,6 +39,8 @@ class PairedUnits:
     slack : float
         Differences that differ by less are equal but for rounding.
     """
+
+    runs = (1, 1)
 
     def __init__(self, one: Units, two: Units) -> None:
         self.one, self.two = one, two
@@ -121,8 +123,7 @@ class PairedUnits:
         largest = float(np.abs(moved).max(initial=0.0))
         if not largest > self.slack:
             return math.nan
-        squares = np.square(moved / largest)
-        return float(squares.sum() ** 2 / np.square(squares).sum())
+        return carriers(moved)
 
     def reach(self) -> float:
         """The largest difference that the metric can have over these tasks; inf if not bounded."""

@@ -17,7 +17,7 @@ from ..inputs.errors import InputValueError
 from ..metrics.keys import Key, parse
 from . import cautions
 from .distributions import t_cdf, t_quantile
-from .functionals import SumFunctional
+from .functionals import SumFunctional, carriers
 from .intervals import Interval
 from .paired_tests import error_rate
 from .paired_units import PairedUnits, extreme_values, task_values
@@ -45,12 +45,15 @@ class TwoLevelTest(NamedTuple):
     degrees : float
         The degrees of freedom.
     basis : str
+    floor : float
+        0: no p-value is too small.
     """
 
     estimate: float
     error: float
     degrees: float
     basis: str = TWO_LEVEL
+    floor: float = 0.0
 
     def p_value(self, shift: float = 0.0) -> float:
         """The two-sided p-value of the difference `shift`; nan where nothing varies."""
@@ -283,8 +286,7 @@ class PairedRuns:
                 if not isinstance(run, SumFunctional):
                     return math.nan
                 moved += sign * run.influence() / len(runs)
-        squares = np.square(moved / (np.abs(moved).max(initial=0.0) or math.nan))
-        return float(squares.sum() ** 2 / np.square(squares).sum())
+        return carriers(moved) if np.abs(moved).max(initial=0.0) > self.slack else math.nan
 
     def same_ranks(self) -> bool:
         """Whether all runs have the same rank in every task."""
