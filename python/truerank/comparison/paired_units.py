@@ -192,7 +192,7 @@ def extreme_values(units: Units) -> tuple[float, float]:
 
 def task_values(units: Units) -> FloatArray:
     """f(r) of each task where the metric is a mean of it, else the (mean) rank of each task."""
-    metric, parameter = _metric_of_tasks(units.key)
+    metric, parameter = metric_of_tasks(units.key)
     return values_per_task(metric.transform, units.sample, parameter)
 
 
@@ -201,14 +201,14 @@ def is_mean(key: Key) -> bool:
     return METRICS[key.metric].mean is arithmetic
 
 
-def _metric_of_tasks(key: Key) -> tuple[Metric, float]:
+def metric_of_tasks(key: Key) -> tuple[Metric, float]:
     """The metric whose f(r) compares tasks: the mean rank where the key's metric is not a mean."""
     return (METRICS[key.metric], key.parameter) if is_mean(key) else (METRICS["mr"], 0.0)
 
 
 def count_wins(key: Key, first: FloatArray, second: FloatArray) -> tuple[int, int, int]:
     """Count the tasks in which a is better, as good and worse by f(r), which is best at rank 1."""
-    metric, parameter = _metric_of_tasks(key)
+    metric, parameter = metric_of_tasks(key)
     ends, most = np.array([1.0, 2.0**63]), np.full(2, 2**63 - 1)
     top, far = metric.transform.of_ranks(ends, most, parameter).tolist()
     gained = first - second if top > far else second - first

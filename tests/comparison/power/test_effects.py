@@ -21,6 +21,7 @@ pytestmark = pytest.mark.python_only
 def models(n: int = 60, seed: int = 0, **labels: object) -> tuple[Ranks, Ranks]:
     rng = np.random.default_rng(seed)
     logs = rng.normal(1, 1, n) + rng.normal(0, 0.7, (2, n)) + np.array([[0.0], [0.3]])
+    labels = {"targets": np.arange(n), **labels}
     a, b = (Ranks(np.exp(x).astype(int), np.ones(n, int), 1000, **labels) for x in logs)
     return a, b
 
@@ -228,8 +229,10 @@ def test_notes() -> None:
     assert "clusters: the largest of 201 queries holds 33.3 % of the tasks" in skewed.notes
     above = np.ones(300, int)
     above[:3] = 10**6
-    far = Ranks(above, np.ones(300, int), 10**7)
-    near = Ranks(np.arange(300) % 3, np.ones(300, int), 10**7)
+    far, near = (
+        Ranks(x, np.ones(300, int), 10**7, targets=np.arange(300))
+        for x in (above, np.arange(300) % 3)
+    )
     assert any("heavy tail" in note for note in effect_sizes(far, near, metric="mr").notes)
 
 

@@ -20,6 +20,7 @@ def models(n: int = 300, seed: int = 0, **labels: object) -> tuple[Ranks, Ranks]
     """Two models whose ranks share a part."""
     rng = np.random.default_rng(seed)
     logs = rng.normal(1, 1, n) + rng.normal(0, 0.7, (2, n))
+    labels = {"targets": np.arange(n), **labels}
     a, b = (Ranks(np.exp(x).astype(int), np.ones(n, int), 1000, **labels) for x in logs)
     return a, b
 
@@ -115,7 +116,10 @@ def test_errors_are_those_of_resamples(metric: str) -> None:
 
 def test_medians_take_resamples() -> None:
     rng = np.random.default_rng(0)
-    a, b = (Ranks(rng.integers(0, 900, 400), np.ones(400, int), 1000) for _ in range(2))
+    a, b = (
+        Ranks(rng.integers(0, 900, 400), np.ones(400, int), 1000, targets=range(400))
+        for _ in range(2)
+    )
     found = detectable(a, b, metric="median")
     tasks = rng.integers(0, 400, (2000, 400))
     medians = [np.median(x.realistic[tasks], axis=1) for x in (a, b)]
@@ -204,8 +208,10 @@ def test_clusters_and_heavy_tails_are_noted() -> None:
     assert "clusters: the largest of 201 queries holds 33.3 % of the tasks" in notes
     above = np.ones(300, int)
     above[:3] = 10**6
-    far = Ranks(above, np.ones(300, int), 10**7)
-    near = Ranks(np.arange(300) % 3, np.ones(300, int), 10**7)
+    far, near = (
+        Ranks(x, np.ones(300, int), 10**7, targets=np.arange(300))
+        for x in (above, np.arange(300) % 3)
+    )
     (note,) = detectable(far, near, metric="mr").notes
     assert note == "heavy tail: 3 of 300 tasks carry the variance; the power is uncertain"
     a, b = models()
@@ -259,7 +265,7 @@ def test_models_must_have_the_same_tasks() -> None:
         detectable(a, b, correlation=0.4)
     with pytest.raises(ValueError, match="tasks: 30 against 29"):
         detectable(a, b[1:])
-    other = Ranks(b.above, b.tied, 2000)
+    other = Ranks(b.above, b.tied, 2000, targets=range(30))
     with pytest.raises(ValueError, match="candidates"):
         detectable(a, other)
     assert detectable(a, other, allow_unlike=True).notes[0].startswith("unlike candidates")

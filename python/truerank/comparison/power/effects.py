@@ -10,16 +10,17 @@ import numpy as np
 from ...inputs.checks import confidence, integer_at_least
 from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
-from ...metrics.averages import arithmetic, values_per_task
 from ...metrics.keys import Key, parse
-from ...metrics.metric_table import METRICS, Metric
+from ...metrics.metric_table import METRICS
 from ..cautions import clusters, few_units, heavy_tail
 from ..distributions import t_quantile
-from ..functionals import standard_error
+from ..functionals import carriers, standard_error
 from ..paired import COUNT, COUNT_MESSAGE
+from ..paired_units import is_mean, metric_of_tasks, task_values
 from ..pairing import weighted_ranks
+from ..proportions import wilson
 from ..units import AUTO, describe_units
-from .unit_pairs import carriers_of, gather_pair
+from .unit_pairs import gather_pair
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
@@ -214,16 +215,16 @@ def effect_sizes(
         a, weighted_ranks("b", b), key, by=by, draw_seed=draw_seed, allow_unlike=allow_unlike
     )
     assert two is not None  # b is checked
-    if not key.macro and METRICS[key.metric].mean is not arithmetic:
+    if not key.macro and not is_mean(key):
         notes += (f"the effect sizes are those of the ranks, not of {key.metric}",)
     first, second, tasks = _oriented(one, two)
     units = tasks.units
-    d, corrected, carriers = paired_d(first - second, tasks, level)
+    d, corrected, carried = paired_d(first - second, tasks, level)
     codes = _codes(first, second)
     notes += few_units(units, one.by, "the intervals of effect sizes are rough")
     notes += clusters(units, one.by, one.largest, len(one.tasks))
-    if carriers < FEW_CARRIERS:
-        notes += heavy_tail(carriers, units, one.by, "the interval of d is rough")
+    if carried < FEW_CARRIERS:
+        notes += heavy_tail(carried, units, one.by, "the interval of d is rough")
     return EffectSizes(
         metric=str(key),
         difference=one.value() - two.value(),
@@ -265,9 +266,9 @@ def paired_d(
     half = (tasks.units - 1) / 2
     correction = math.exp(math.lgamma(half) - math.lgamma(half - 0.5)) / math.sqrt(half)
     reach = correction * tasks.quantile(level) * tasks.error(moved)
-    carriers = carriers_of(tasks.by_unit(moved))
+    carried = carriers(tasks.by_unit(moved))
     g = correction * d
-    return d, EffectSize(g, g - reach, g + reach), carriers
+    return d, EffectSize(g, g - reach, g + reach), carried
 
 
 def cliffs_delta(first: IntArray, second: IntArray, tasks: Shares, level: float) -> EffectSize:
@@ -325,10 +326,7 @@ def _share_bounds(share: float, error: float, tasks: Shares, level: float) -> tu
     variance = share * (1 - share)
     known = error > SLACK and variance > SLACK
     trials = variance / error**2 if known else float(tasks.units)
-    square = tasks.quantile(level) ** 2 / trials
-    reach = math.sqrt(max(0.0, variance) * square + square * square / 4) / (1 + square)
-    centre = (share + square / 2) / (1 + square)
-    return max(0.0, centre - reach), min(1.0, centre + reach)
+    return wilson(min(1.0, max(0.0, share)), trials, tasks.quantile(level))
 
 
 def _oriented(one: Units, two: Units) -> tuple[FloatArray, FloatArray, Shares]:
@@ -338,10 +336,7 @@ def _oriented(one: Units, two: Units) -> tuple[FloatArray, FloatArray, Shares]:
         within = sign * np.stack([one.values_within(), two.values_within()])
         first, second = within[:, ~np.isnan(within).any(axis=0)]
         return first, second, Shares(_shares(None, len(first)), np.arange(len(first)), len(first))
-    metric, parameter = _compared(one.key)
-    first, second = (
-        sign * values_per_task(metric.transform, units.sample, parameter) for units in (one, two)
-    )
+    first, second = (sign * task_values(units) for units in (one, two))
     return first, second, Shares(_shares(one.sample.weights, len(first)), one.unit, one.number)
 
 
@@ -353,17 +348,11 @@ def _shares(weights: FloatArray | None, tasks: int) -> FloatArray:
     return scaled
 
 
-def _compared(key: Key) -> tuple[Metric, float]:
-    """The metric whose f(r) compares tasks: the mean rank where the key's is not a mean."""
-    mean = METRICS[key.metric].mean is arithmetic
-    return (METRICS[key.metric], key.parameter) if mean else (METRICS["mr"], 0.0)
-
-
 def _direction(key: Key) -> int:
     """1 where more of f(r), or of a group's value, is better (1 / r), else -1 (ranks)."""
     if key.macro:
         return 1 if key.adjustment == "index" or METRICS[key.metric].increasing else -1
-    metric, parameter = _compared(key)
+    metric, parameter = metric_of_tasks(key)
     ends, most = np.array([1.0, 2.0**63]), np.full(2, 2**63 - 1)
     best, worst = metric.transform.of_ranks(ends, most, parameter).tolist()
     return 1 if best > worst else -1

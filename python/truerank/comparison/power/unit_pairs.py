@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..functionals import SumFunctional, standard_error
-from ..pairing import check_same_tasks, weighted_ranks
+from ..functionals import SumFunctional, carriers, standard_error
+from ..pairing import pair_ranks, weighted_ranks
 from ..resampling import draw_resamples
 from ..units import Units, mean_functional, units_of
 
@@ -59,11 +59,9 @@ def gather_pair(
     ValueError
         As `compare` does, for models with other tasks.
     """
-    a = weighted_ranks("a", a)
     if b is None:
-        return units_of(a, key, by=by, draw_seed=draw_seed), None, ()
-    a, notes = check_same_tasks(a, weighted_ranks("b", b), allow_unlike)
-    b = weighted_ranks("b", b).with_labels(side=a.side).with_weights(a.weights)
+        return units_of(weighted_ranks("a", a), key, by=by, draw_seed=draw_seed), None, ()
+    a, b, _, notes = pair_ranks(a, b, allow_unlike=allow_unlike)
     one = units_of(a, key, by=by, draw_seed=draw_seed)
     codes = np.full(len(a), -1)
     codes[one.tasks] = one.unit
@@ -86,7 +84,7 @@ def errors_of(one: Units, two: Units | None) -> Errors:
         moved = [functional.influence() for functional in functionals]
         errors = [standard_error(each) for each in moved]
         apart: FloatArray = moved[0] if two is None else moved[0] - moved[1]
-        difference, carriers = standard_error(apart), carriers_of(apart)
+        difference, carried = standard_error(apart), carriers(apart - apart.mean()) or math.nan
     else:
         chunks = [
             np.stack([functional.of_counts(counts) for functional in functionals])
@@ -96,26 +94,10 @@ def errors_of(one: Units, two: Units | None) -> Errors:
         drawn = drawn[:, ~np.isnan(drawn).any(axis=0)]
         errors = [float(each.std(ddof=1)) for each in drawn]
         difference = math.nan if two is None else float((drawn[0] - drawn[1]).std(ddof=1))
-        carriers = math.nan
+        carried = math.nan
     if two is None:
-        return Errors(units, errors[0], math.nan, math.nan, carriers)
+        return Errors(units, errors[0], math.nan, math.nan, carried)
     product = 2 * errors[0] * errors[1]
     shared = errors[0] ** 2 + errors[1] ** 2 - difference**2
     correlation = min(1.0, max(-1.0, shared / product)) if product else math.nan
-    return Errors(units, errors[0], difference, correlation, carriers)
-
-
-def carriers_of(moved: FloatArray) -> float:
-    """How many units carry the variance: (sum d^2)^2 / sum d^4, nan where nothing varies.
-
-    Examples
-    --------
-    >>> carriers_of(np.array([1.0, -1.0, 1.0, -1.0]))
-    4.0
-    """
-    squares = np.square(moved - moved.mean())
-    largest = float(squares.max(initial=0.0))
-    if not largest:
-        return math.nan
-    squares /= largest
-    return float(squares.sum() ** 2 / np.square(squares).sum())
+    return Errors(units, errors[0], difference, correlation, carried)
