@@ -138,14 +138,22 @@ def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tup
         return mean, sum(squares[1:], squares[0]) / len(values)  # type: ignore[operator]
 
 
-def share_as_good(
-    name: str, observed: Number, sizes: Sequence[int], weights: Sequence[Fraction]
+def tail_share(
+    name: str,
+    observed: Number,
+    sizes: Sequence[int],
+    weights: Sequence[Fraction],
+    alternative: str,
 ) -> Fraction:
-    """Return the share of all outcomes whose value is at least as good."""
-    sign = -1 if name.partition("@")[0].partition(":")[0] in FALLING else 1
+    """Return the share of all outcomes as good, as bad, or twice the smaller, at most 1."""
+    falling = name.partition("@")[0].partition(":")[0] in FALLING
     slack = Fraction(0) if isinstance(observed, Fraction) else abs(observed) / 10**45
-    good = [sign * (value - observed) >= -slack for value in outcomes(name, sizes, weights)]
-    return Fraction(sum(good), len(good))
+    values = [value - observed for value in outcomes(name, sizes, weights)]
+    high = Fraction(sum(value >= -slack for value in values), len(values))
+    low = Fraction(sum(value <= slack for value in values), len(values))
+    if alternative == "two-sided":
+        return min(Fraction(1), 2 * min(low, high))
+    return low if falling == (alternative == "better") else high
 
 
 def single_moments(name: str, size: int) -> tuple[Fraction, Fraction]:
