@@ -233,3 +233,14 @@ def test_mcnemar_is_that_of_statsmodels(wins: int, losses: int) -> None:
     tables = pytest.importorskip("statsmodels.stats.contingency_tables", reason="an oracle")
     table = [[5, wins], [losses, 8]]
     assert mcnemar(wins, losses) == pytest.approx(tables.mcnemar(table, exact=True).pvalue)
+
+
+def test_products_of_units_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of many units have few rows: the columns are not multiplied anew for each of them."""
+    calls = []
+    stack = np.hstack
+    monkeypatch.setattr(np, "hstack", lambda x: calls.append(1) or stack(x))
+    a, b = two_models(4000, 0)
+    first, second = (units_of(x, "gmr", by=None).functional() for x in (a, b))
+    bootstrap_test(first, second, 600, seed=0)  # 38 chunks
+    assert len(calls) < 10

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # The step of derivatives along the imaginary axis. Nothing cancels there, however small it is.
 COMPLEX_STEP = 1e-30
-ROUNDING = 1e-12  # a sum of squares that is less, relative to its terms, is 0
 # A variance that is smaller than this share of its terms is rounding.
 ROUNDING_SHARE = 1e-12
 
@@ -209,9 +208,8 @@ class SumFunctional:
         pivots[(away == 0) & (variance == 0)] = 0.0
         return pivots
 
-    def values_and_slopes(self, counts: Numbers) -> tuple[FloatArray, FloatArray]:
-        """The value for each row of counts, and its derivatives by the sums of the columns."""
-        sums = counts.astype(np.float64) @ self._columns
+    def values_and_slopes(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The value for each row of sums of the columns, and its derivatives by these sums."""
         slopes = np.empty(sums.shape)
         with np.errstate(all="ignore"):
             middle = np.asarray(self._inner(*sums.T), dtype=np.float64)
@@ -311,28 +309,34 @@ def of_swaps(both: Functional, swaps: Numbers) -> tuple[FloatArray, FloatArray]:
 
 
 def studentised_difference(
-    first: SumFunctional, second: SumFunctional, counts: Numbers
+    first: SumFunctional, second: SumFunctional, chunks: Iterable[Numbers]
 ) -> tuple[FloatArray, FloatArray]:
     """The difference of two metrics for each row of counts, and its standard error.
 
     The error is that of the linearised difference, as `standard_error` computes it: a quadratic
     form of the sums of products of columns, so that it costs a product of matrices, too.
     """
-    pairs = [metric.values_and_slopes(counts) for metric in (first, second)]
-    slopes = np.hstack([pairs[0][1], -pairs[1][1]])
-    columns = np.hstack([first._columns, second._columns])
-    one, two = np.triu_indices(columns.shape[1])
-    products = counts.astype(np.float64) @ np.hstack([columns, columns[:, one] * columns[:, two]])
-    width, units = columns.shape[1], first.units
-    factors = slopes[:, one] * slopes[:, two] * np.where(one == two, 1.0, 2.0)
+    columns, units = np.hstack([first._columns, second._columns]), first.units
+    n, split = columns.shape[1], first._columns.shape[1]
+    rows, others = np.triu_indices(n)
+    away = columns - columns.mean(axis=0)  # so that little cancels
+    twice = np.where(rows == others, 1.0, 2.0)
+    moments = np.hstack([columns, away[:, rows] * away[:, others] * twice])
+    (some,) = np.nonzero(moments.any(axis=0))  # with equal weights most products are 0
+    moments = np.ascontiguousarray(moments[:, some])
+    drawn = np.concatenate([counts.astype(np.float64) @ moments for counts in chunks])
+    found: FloatArray = np.zeros((len(drawn), n + len(rows)))
+    found[:, some] = drawn
+    sums, products = found[:, :n], found[:, n:]
+    one, two = first.values_and_slopes(sums[:, :split]), second.values_and_slopes(sums[:, split:])
+    slopes = np.hstack([one[1], -two[1]])
     with np.errstate(all="ignore"):
-        terms = products[:, width:] * factors
-        squares = terms.sum(axis=1) - (slopes * products[:, :width]).sum(axis=1) ** 2 / units
-        squares[squares <= ROUNDING * np.abs(terms).sum(axis=1)] = 0.0
-        error = (
-            np.sqrt(squares * units / (units - 1)) if units > 1 else np.full(len(counts), np.nan)
-        )
-    return pairs[0][0] - pairs[1][0], error
+        terms = slopes[:, rows] * slopes[:, others] * products
+        linear = (slopes * (sums - columns.sum(axis=0))).sum(axis=1)
+        squares = terms.sum(axis=1) - linear * linear / units
+        squares[squares <= ROUNDING_SHARE * np.abs(terms).sum(axis=1)] = 0.0
+        error = np.sqrt(squares * units / (units - 1)) if units > 1 else np.full(len(sums), np.nan)
+    return one[0] - two[0], error
 
 
 def standard_error(influence: FloatArray) -> float:

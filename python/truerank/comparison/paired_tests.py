@@ -6,6 +6,7 @@ p-value is that of the shift 0, and the interval holds the shifts whose p-value 
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -206,9 +207,8 @@ def bootstrap_test(
     chunks = draw_resamples(first.units, resamples, seed)
     once = np.ones((1, first.units), dtype=np.int64)
     if isinstance(first, SumFunctional) and isinstance(second, SumFunctional):
-        estimate, error = (float(x[0]) for x in studentised_difference(first, second, once))
-        pairs = [studentised_difference(first, second, counts) for counts in chunks]
-        values, errors = (np.concatenate(x) for x in zip(*pairs, strict=True))
+        drawn = studentised_difference(first, second, itertools.chain([once], chunks))
+        (estimate, error), (values, errors) = [float(x[0]) for x in drawn], [x[1:] for x in drawn]
         away = np.abs(values - estimate)
         with np.errstate(all="ignore"):
             roots = np.where(away <= slack, 0.0, away / errors)  # infinite where the error is 0
