@@ -125,7 +125,7 @@ def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> 
         f"truerank, {method}": lambda method=method: interval(
             ranks, key, method=method, resamples=resamples
         )
-        for method in ("studentised", "bca", "percentile", "normal")
+        for method in ("auto", "bca", "percentile", "normal")
     }
     contestants["truerank, before it draws"] = lambda: prepare_functional(ranks, key)
     for method in ("BCa", "percentile"):
@@ -133,6 +133,7 @@ def test_bootstrap(key: str, benchmark: Any, results: Results, sizes: Sizes) -> 
             ranks, key, resamples, method
         )
     pairs = [
+        Pair("truerank, auto", "scipy, BCa"),  # scipy has no method like the default
         Pair("truerank, bca", "scipy, BCa"),
         Pair("truerank, percentile", "scipy, percentile"),
     ]
@@ -169,14 +170,14 @@ def test_bootstrap_of_queries(compare: Compare, sizes: Sizes) -> None:
         f"truerank, {method}": lambda method=method: interval(
             ranks, "mrr", method=method, by="query", resamples=resamples
         )
-        for method in ("studentised", "bca", "percentile", "normal")
+        for method in ("auto", "bca", "percentile", "normal")
     }
     for method in ("BCa", "percentile"):
         contestants[f"scipy, {method}"] = lambda method=method: scipy_bootstrap_of_queries(
             ranks, resamples, method
         )
     pairs = [
-        Pair("truerank, studentised", "scipy, BCa"),  # the default; scipy has none like it
+        Pair("truerank, auto", "scipy, BCa"),  # scipy has no method like the default
         Pair("truerank, bca", "scipy, BCa"),
         Pair("truerank, percentile", "scipy, percentile"),
     ]

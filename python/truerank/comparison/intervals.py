@@ -395,7 +395,10 @@ class _Case:
             key = str(self.chosen.key)
             problem = f"{method!r} does not apply to {key!r} here, but to {_NEEDS[method]}"
             raise InputValueError("method", f"{problem}; take {AUTO!r}")
-        return found
+        if compute is None:
+            return found
+        # of few or tied units, even the quantiles at the ends may lie on one side of the value
+        return found._replace(low=min(found.low, self.value), high=max(found.high, self.value))
 
     def designed(self, design: Design, method: str) -> _Bounds:
         """The bounds of units of two kinds, or of units within strata.
@@ -527,6 +530,8 @@ class _Case:
             notes += self._whole_ranks(self.median, method)
         elif method == CLOPPER_PEARSON and self.share is not None:
             notes += cautions.few_hits(int(self.share.sum()), len(self.share), EXACT)
+        elif method == WILSON and self.alone:
+            pass  # it holds for few hits as well
         elif self.carriers < min(SHOWN_CARRIERS, units / 3):
             notes += cautions.heavy_tail(self.carriers, units, by, consequence)
         if self.span is None and not isinstance(self.moving, SumFunctional):
