@@ -61,8 +61,8 @@ def estimate_full_ranking(
     shape : {"any", "decreasing"}
         What is taken for granted of the law of full ranks: nothing, or that no rank is more likely
         than a better one. The latter brings the bounds nearer together, and is wrong for models
-        that put another candidate first, as the query's own entity; a note says so where the sample
-        contradicts it.
+        that put another candidate first, as the query's own entity. A note says so where the sample
+        contradicts it; few negatives cannot.
     by : str, labels or None
         The units that are independent, as in `interval`.
     level : float
