@@ -17,7 +17,7 @@ from ..ranks.container import Ranks
 from . import cautions
 from .comparisons import Comparison, Comparisons
 from .multiplicity.corrections import holm
-from .paired_tests import PERCENTILES, SWAPS, error_rate, mcnemar, signed_rank
+from .paired_tests import SWAPS, error_rate, mcnemar, signed_rank
 from .paired_units import PairedUnits, count_wins, is_mean
 from .pairing import (
     HasRanks,
@@ -140,7 +140,8 @@ def compare(
         mrr, hits@k, their index, ratio and z, and macro averages), it holds the shifts of the
         difference that the permutation test does not reject: 0 is in the interval if and only if
         that p-value exceeds 1 - level. For other metrics, and the method "bootstrap", it comes from
-        the resampled differences; `basis` says how.
+        the resampled differences, studentised; for medians, mad and power_mean:inf and -inf these
+        are their percentiles, which are wide where ranks are whole numbers. `basis` says how.
     resamples, seed : int
         As in `interval`.
     draw_seed : int
@@ -468,6 +469,4 @@ def notes_on_units(
     carriers = pair.carriers()
     if units >= cautions.FEW_UNITS and carriers < cautions.FEW_CARRIERS:
         notes += cautions.heavy_tail(carriers, units, by)
-    if test.basis == PERCENTILES:
-        notes += cautions.percentiles(pair.one.key.metric)
     return notes
