@@ -234,7 +234,7 @@ def test_groups_of_a_side() -> None:
 
 
 def test_many_tasks_take_the_delta_method() -> None:
-    n = 10_001
+    n = 50_001
     ranks = tr.Ranks(np.arange(n) % 90, np.ones(n, dtype=int), 100)
     report = tr.report(ranks, by=["all"] * n)
     (ends,) = whiskers(plot.groups(report))

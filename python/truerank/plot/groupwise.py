@@ -65,8 +65,8 @@ def groups(
     level : float
         The level of the intervals.
     method : str, optional
-        As in `Report.interval`. Default: "auto" for up to 10,000 tasks, "normal" for more,
-        where both agree and resampling takes long.
+        As in `Report.interval`. Default: "auto" for up to 50,000 tasks, "normal" for more,
+        where resampling takes long, and both agree but near the ends of a metric's range.
     resamples, seed : int
         Number of resamples and seed of the bootstrap.
     ax : matplotlib.axes.Axes, optional

@@ -63,8 +63,8 @@ def comparison(
     level : float
         The level of the intervals.
     method : str, optional
-        As in `Report.interval`; by default "auto" for up to 10,000 tasks, "normal" for more,
-        where both agree. With `against` as in `truerank.compare`, by default "permutation".
+        As in `Report.interval`; by default "auto" for up to 50,000 tasks, "normal" for more,
+        where both agree but near the ends of a metric's range. With `against` as in `truerank.compare`, by default "permutation".
     by : str or labels, optional
         The groups that are resampled or swapped as a whole: "query", "relation", ...
     resamples, seed : int

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
     from .drawing import Axes
 
-_BOOTSTRAP_TO = 10_000  # up to so many tasks, resampling takes no noticeable time
+_RESAMPLED_TO = 50_000  # up to so many tasks, resampling takes a few seconds at most
 
 
 def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
@@ -60,7 +60,7 @@ class IntervalOptions(NamedTuple):
     ----------
     level : float
     method : str or None
-        None: "auto" for up to 10,000 tasks, "normal" for more.
+        None: "auto" for up to 50,000 tasks, "normal" for more.
     resamples, seed : int
     by : str, labels or None
     """
@@ -100,7 +100,7 @@ def interval_bounds(report: Report, key: str, options: IntervalOptions) -> Bound
     tasks = len(getattr(report, "ranks", ()))
     if not tasks:
         return Bounds()
-    method = options.method or ("auto" if tasks <= _BOOTSTRAP_TO else "normal")
+    method = options.method or ("auto" if tasks <= _RESAMPLED_TO else "normal")
     found = report.interval(key, **options._replace(method=method)._asdict())
     return Bounds(found.low, found.high, found.notes)
 
