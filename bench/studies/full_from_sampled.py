@@ -595,7 +595,8 @@ known. {repeats} times, whole queries are drawn anew with replacement, and negat
 their tasks: given the full rank R, the number of m negatives above the target is hypergeometric, so
 that no scores are needed. The true value is that of all tasks.
 
-The estimators, as far as their papers give them:
+The estimators; those that were published are written anew after their descriptions, without the
+authors' code, and may differ from it in details:
 
 - *naive*: the metric of the sample.
 - *K-R*: Krichene and Rendle (2020). *Scaled rank*: the metric at the unbiased rank

@@ -64,7 +64,8 @@ def comparison(
         The level of the intervals.
     method : str, optional
         As in `Report.interval`; by default "auto" for up to 50,000 tasks, "normal" for more,
-        where both agree but near the ends of a metric's range. With `against` as in `truerank.compare`, by default "permutation".
+        where both agree but near the ends of a metric's range. With `against` as in
+        `truerank.compare`, by default "permutation".
     by : str or labels, optional
         The groups that are resampled or swapped as a whole: "query", "relation", ...
     resamples, seed : int

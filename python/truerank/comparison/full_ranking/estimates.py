@@ -112,7 +112,7 @@ def estimate_full_ranking(
 
     In simulations with the ranks of models of WN18RR and Kinships, with log-normal and log-uniform
     ranks, near 0 and near 1, of 10 to 40,876 units, even and Pareto-sized, the bounds held the true
-    value in 93 to 100 % of the cases; mostly in more than 95 %. They describe other tasks and other
+    value in 87 to 100 % of the cases, mostly in more than 95 %. They describe other tasks and other
     negatives together, and are conservative for the metric of these very tasks. If tasks share
     their negatives, they are too narrow.
 
