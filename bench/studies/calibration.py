@@ -58,7 +58,7 @@ BATCH, FEWEST, ENOUGH = 100, 200, 300
 METRICS = ("mrr", "hits@1", "hits@10", "mr", "gmr", "median")
 DIFFERENCES = ("mrr", "hits@10", "mr", "gmr", "median")
 DEFAULT = "default"
-CHANCE, CHANCE_REPEATS = "ranks by chance, N of 50, 1,000, 15,000", 300
+CHANCE, CHANCE_REPEATS = "ranks by chance, N of 50, 1,000, 15,000", 200
 
 
 class Line(NamedTuple):
@@ -72,8 +72,7 @@ class Line(NamedTuple):
 
 def most_repeats(units: int) -> int:
     """The most repeats of a cell that has so many units."""
-    limits = ((50, 1000), (200, 600), (1000, 400), (20_000, 200))
-    return next(most for largest, most in limits if units <= largest)
+    return 1000 if units < 20_000 else 200
 
 
 def methods_of(function: Any) -> tuple[str, ...]:
@@ -246,7 +245,7 @@ def run_cells(
 def pvalue_cells(limit: int | None) -> Iterator[Cell]:
     """Draw p-values of `pvalue` for random ranks."""
     rng = np.random.default_rng(11)
-    for tasks in (50, 1000):
+    for tasks in (100, 1000):
         tallies = [
             Tally(Cell("pvalue", CHANCE, "none", tasks, metric, DEFAULT, True))
             for metric in DIFFERENCES

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from calibration_cells import FEW_UNITS, NOTED_SHARE, Cell
+from calibration_cells import FEW_UNITS, GOOD, GOOD_REJECTION, NOTED_SHARE, Cell
 from calibration_laws import CLUSTERS, LAWS
 from pages import bullet_list, format_page, markdown_table
 
@@ -21,15 +22,40 @@ calibration_before.tsv.
 
 ## Results
 
-RESULTS
+- **Silent cells of the defaults**, of all of theirs: <SILENT_COUNTS>.
+- **Those that are left:** <SILENT_NOW>.
+- **Not silent, but near it**, from 20 units on and without notes in half of the samples: outside
+  the goal, within two standard errors: <NEAR>.
+- **Clusters.** Units are queries, or aligned pairs, where these repeat. Before, they were single
+  tasks: mrr in 200 clusters of Pareto sizes {interval; log-uniform; Pareto; mrr; 200}, in 200
+  clusters of 4 tasks {interval; log-uniform; even; mrr; 200}, and in 200 queries of WN18RR
+  {interval; WN18RR, 15 epochs; queries; mrr; 200}. Two equal models of 200 Pareto clusters were
+  told apart by mrr in {compare; queries that suit one model; Pareto; mrr; 200; p}.
+- **Clusters of very unlike sizes** are still covered too seldom: hits@10 in 1,000 Pareto clusters
+  {interval; log-uniform; Pareto; hits@10; 1000}. All of these carry notes: one of the clusters may
+  hold a tenth of the tasks, and the next sample may have a larger one.
+- **hits@k near 0 or 1** has Wilson's or exact bounds: a share of 2 % in 50 tasks
+  {interval; near 0; none; hits@10; 50}, one of 98 % {interval; near 1; none; hits@10; 50}.
+- **Few units.** mrr of log-uniform ranks: 5 tasks {interval; log-uniform; none; mrr; 5}; 10 tasks
+  {interval; log-uniform; none; mrr; 10}; 20 tasks {interval; log-uniform; none; mrr; 20}. The
+  intervals below 20 units are conservative and noted.
+- **Rare ranks that carry a metric**, and that a sample may lack. The mean rank near 1, of 50 tasks
+  {interval; near 1; none; mr; 50}, has wide bounds, up to the last rank. mrr near 0, of 200 tasks
+  {interval; near 0; none; mrr; 200}, is noted. For differences no bounds are known: that of mr near
+  1, of 50 tasks {compare; shifted: near 1; none; mr; 50}, is noted.
+- **Interval and p-value** of a comparison agree about 0 in all samples for mrr, mr and hits@10; for
+  gmr and medians they may not, and a note says so in each case.
+- **Notes are frequent**: <NOTED_COUNTS>. A note says that an interval is conservative or
+  approximate, not only that it fails.
+- **p-values of random ranks** are uniform, or conservative for counts.
 
 ## Verdicts
 
 A cell is one metric and one method in samples of so many units of one population. Each has 200
 samples where its verdict is clear then, else 300, or, where intervals contain the true value in
-less than 94 %, or a test rejects in more than 6 %, without notes, up to 1,000 (600 with 200 units,
-400 with 1,000; not for the version before). With 20,000 units it has 200. Intervals have a level of
-95 %, and tests one of 5 %; both with their defaults, but 599 resamples instead of 10,000.
+less than 94 %, or a test rejects in more than 6 %, without notes, up to 1,000 (not for the version
+before). With 20,000 units it has 200. Intervals have a level of 95 %, and tests one of 5 %; both
+with their defaults, but 599 resamples instead of 10,000.
 
 - **ok**: intervals contain the true value in 93 to 97 % of the samples, and, where the models do
   not differ, the test rejects in 3.5 to 6.5 %, both within two standard errors (of 300 samples:
@@ -103,7 +129,7 @@ After the bar comes the percentage of p-values of at most 0.05, where the models
 
 ## p-values of random ranks
 
-300 samples; the distance is that of Kolmogorov and Smirnov.
+200 samples; the distance is that of Kolmogorov and Smirnov.
 
 <PVALUE>
 """
@@ -243,6 +269,73 @@ def change_rows(before: Sequence[Cell], after: Sequence[Cell]) -> list[list[str]
     return [[*names, f"{old} of {m}", f"{new} of {n}"] for names, (old, new, m, n) in rows]
 
 
+def key_of(cell: Cell) -> tuple[str, ...]:
+    return cell.part, cell.population, cell.clusters, cell.metric, str(cell.units)
+
+
+def compared(
+    words: str, before: Mapping[tuple[str, ...], Cell], after: Mapping[tuple[str, ...], Cell]
+) -> str:
+    """The coverage of one cell before and after, or with a last word "p" its rejections."""
+    part, population, clusters, metric, units, *last = " ".join(words.split()).split("; ")
+    cells = [cells[part, population, clusters, metric, units] for cells in (before, after)]
+    if last:
+        old, new = (percent(cell.rejected) for cell in cells)
+        return f"{old} % of the samples before, and in {new} % now"
+    old, new = (percent(cell.covered) for cell in cells)
+    noted = round(100 * cells[1].noted)
+    return f"({old} % before, {new} % now{f', noted in {noted} %' if noted else ''})"
+
+
+def silent_counts(before: Sequence[Cell], after: Sequence[Cell]) -> str:
+    """How many cells of the defaults are silent, by part and units."""
+    told = []
+    for part, what in (("interval", "intervals"), ("compare", "comparisons")):
+        for few in (False, True):
+            chosen = [
+                [x for x in cells if (x.part, x.method, x.few) == (part, "default", few)]
+                for cells in (before, after)
+            ]
+            old, new = (sum(x.verdict() == "silent" for x in cells) for cells in chosen)
+            units = f"below {FEW_UNITS}" if few else f"from {FEW_UNITS}"
+            told.append(f"{what} {units} units {old} of {len(chosen[0]):,} before, {new} now")
+    return "; ".join(told)
+
+
+def noted_counts(cells: Sequence[Cell]) -> str:
+    """How many good cells carry notes."""
+    told = []
+    for part, what in (("interval", "intervals"), ("compare", "comparisons")):
+        good = [
+            x
+            for x in cells
+            if (x.part, x.method, x.few, x.verdict()) == (part, "default", False, "ok")
+        ]
+        noted = sum(x.noted_p >= NOTED_SHARE for x in good)
+        told.append(f"{noted} of the {len(good)} good cells of {what}")
+    return (
+        f"from {FEW_UNITS} units on {' and '.join(told)} carry one in at least half of the samples"
+    )
+
+
+def is_near(cell: Cell) -> bool:
+    """Whether a good cell without notes is outside the goal, within the error of its samples."""
+    low = cell.covered < GOOD[0] and cell.noted < NOTED_SHARE
+    high = cell.null and cell.rejected > GOOD_REJECTION[1] and cell.noted_p < NOTED_SHARE
+    return cell.verdict() == "ok" and not cell.few and (low or high)
+
+
+def describe(cell: Cell) -> str:
+    """The coverage and the rejections of a cell, in words."""
+    clusters = "" if cell.clusters == "none" else f", clusters: {cell.clusters}"
+    rejected = f", rejects in {percent(cell.rejected)} %" if cell.null else ""
+    covered = "" if math.isnan(cell.covered) else f" {percent(cell.covered)} %"
+    return (
+        f"{cell.metric} of {cell.population}{clusters}, {cell.units:,} units:{covered}{rejected} "
+        f"({cell.repeats} samples)"
+    )
+
+
 def make_page(before: Sequence[Cell], after: Sequence[Cell]) -> str:
     """The page: what was found, before and after, and all cells."""
     tables = {
@@ -261,7 +354,14 @@ def make_page(before: Sequence[Cell], after: Sequence[Cell]) -> str:
         for name, is_default in (("DEFAULTS", True), ("NAMED", False)):
             chosen = [x for x in after if x.part == part and (x.method == "default") == is_default]
             tables[f"{part.upper()}_{name}"] = cell_table(chosen)
-    text = TEXT
+    named = {key_of(x): x for x in before if x.method == "default"}
+    renamed = {key_of(x): x for x in after if x.method == "default"}
+    tables["SILENT_COUNTS"] = silent_counts(before, after)
+    tables["NOTED_COUNTS"] = noted_counts(after)
+    silent = [x for x in renamed.values() if x.verdict() == "silent"]
+    tables["SILENT_NOW"] = "; ".join(map(describe, silent)) or "none"
+    tables["NEAR"] = "; ".join(describe(x) for x in renamed.values() if is_near(x)) or "none"
+    text = re.sub(r"\{([^}]*)\}", lambda found: compared(found[1], named, renamed), TEXT)
     for name, table in tables.items():
         text = text.replace(f"<{name}>", table)
     return format_page(text)
