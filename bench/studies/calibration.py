@@ -10,7 +10,7 @@ them, the populations of real ranks are left out.
 
 --save writes the cells to a file, and --page makes calibration.md from two such files: that of a
 version before, and that of this version. --only takes the populations whose names contain a text.
-A full run takes about twenty minutes of one core; --quick takes some seconds.
+A full run takes about a quarter of an hour of one core; --quick takes some seconds.
 """
 
 from __future__ import annotations
