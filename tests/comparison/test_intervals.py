@@ -478,3 +478,9 @@ def test_macro_averages_of_a_report_take_its_groups() -> None:
     weighted = report(ranks, by=["a", "b", "b", "b", "b", "b"], macro_weights="count")
     with pytest.raises(ValueError, match="each group counts by its tasks"):
         weighted.interval("macro.mrr")
+
+
+@pytest.mark.parametrize(("key", "ends"), [("mr", (1, 9)), ("mrr", (1 / 9, 1))])
+def test_normal_bounds_stay_within_the_range(key: str, ends: tuple[float, float]) -> None:
+    found = interval(Ranks([8, 0, 0], [1] * 3, 9), key, method="normal", level=0.99)
+    assert (found.low, found.high) == pytest.approx(ends)

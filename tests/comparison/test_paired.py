@@ -606,3 +606,15 @@ def test_comparisons_in_every_format() -> None:
         found[0].p_value
     )
     assert found[0].to_dict()["notes"] == list(found[0].notes)
+
+
+@pytest.mark.parametrize(("metric", "ranks"), [("mr", 1), ("hits@9", 9)])
+@pytest.mark.parametrize("tasks", [2, 30])
+def test_tasks_whose_ranks_all_have_one_value_have_a_note(
+    metric: str, ranks: int, tasks: int
+) -> None:
+    a = Ranks([0] * tasks, [1] * tasks, ranks)
+    b = Ranks([ranks - 1] * tasks, [1] * tasks, ranks)
+    found = compare(a, b, metric=metric)
+    assert (found.low, found.high) == (0, 0)
+    assert "zero width: every rank gives these tasks the same value" in found.notes

@@ -249,7 +249,13 @@ class IntervalCase:
 
     def _normal(self) -> MethodBounds | None:
         found = self.moving.normal_bounds(self.level)
-        return None if found is None else MethodBounds(NORMAL, *found)
+        if found is None:
+            return None
+        low, high = found
+        if self.span is not None and isinstance(self.moving, SumFunctional):
+            least, most = self.moving.outwards(-math.inf, math.inf)
+            low, high = max(low, least), min(high, most)
+        return MethodBounds(NORMAL, low, high)
 
     def _resampled(self, method: str) -> MethodBounds:
         """BCa, and percentiles where it is undefined."""

@@ -275,6 +275,14 @@ def test_a_single_task_and_none() -> None:
     assert none["mr"].units == 0
 
 
+@pytest.mark.parametrize("above", [0, 1])
+def test_a_single_task_does_not_tell_the_median(above: int) -> None:
+    metric = estimate_full_ranking(sampled([above], [1], 1), 2, "median", tolerance=9)["median"]
+    assert not metric.told
+    assert math.isnan(metric.low)
+    assert math.isnan(metric.high)
+
+
 def test_what_is_printed_says_that_it_is_estimated() -> None:
     ranks = draw(zipf(300, 1000), 1000, 100, 0)
     found = estimate_full_ranking(ranks, 1000, ["hits@1", "mr", "hits@500"])

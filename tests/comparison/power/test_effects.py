@@ -245,6 +245,15 @@ def test_nothing_to_tell() -> None:
     assert found.superiority.value == 0.5
 
 
+def test_two_units_have_no_corrected_d() -> None:
+    a, b = Ranks([0, 1], [1, 1], 9), Ranks([2, 4], [1, 1], 9)
+    found = effect_sizes(a, b, metric="mr")
+    assert found.uncorrected_d == pytest.approx(2.5 * math.sqrt(2))
+    assert math.isnan(found.paired_d.value)
+    assert found.superiority.low < 1 == found.superiority.high
+    assert found.notes[-1].startswith("few units: 2 tasks")
+
+
 def test_errors() -> None:
     a, b = models(30)
     with pytest.raises(ValueError, match="metric: count is the number of tasks"):

@@ -249,6 +249,8 @@ class FittedLaw:
 
     def median(self) -> Bounded:
         """The rank at which the law reaches one half, and the ranks at which it may."""
+        if self._units < 2:
+            return self._rank_at(0.5), math.nan, math.nan
         edges = self._cells.edges
         low = self._first_cell(lambda cell: self._share_up_to(cell, 1))
         high = self._first_cell(lambda cell: self._share_up_to(cell, -1))
@@ -261,9 +263,11 @@ class FittedLaw:
 
     def _rank_at(self, share: float) -> float:
         """The rank at which the fitted law reaches a share."""
-        below = np.concatenate([[0.0], np.cumsum(self._shares)])
-        cell = min(int(np.searchsorted(below[1:], share)), len(self._shares) - 1)
-        inside = (share - below[cell]) / self._shares[cell]
+        share = min(max(share, 0.0), 1.0)
+        up_to = np.cumsum(self._shares)
+        first, last = np.flatnonzero(self._shares)[[0, -1]].tolist()
+        cell = min(max(int(np.searchsorted(up_to, share)), first), last)
+        inside = 1 - (float(up_to[cell]) - share) / float(self._shares[cell])
         size = int(self._cells.sizes[cell])
         return float(self._cells.edges[cell] + min(max(math.ceil(inside * size), 1), size))
 

@@ -170,8 +170,8 @@ def effect_sizes(
     Returns
     -------
     EffectSizes
-        nan where the effect is undefined: d where all tasks have the same difference, bounds for
-        fewer than 2 units.
+        nan where the effect is undefined: d where all tasks have the same difference, its
+        correction for fewer than 3 units, bounds for fewer than 2.
 
     Raises
     ------
@@ -262,6 +262,8 @@ def paired_d(
     if spread <= SLACK * float(np.abs(differences).max()):
         return math.nan, nothing, math.nan
     d, scaled = mean / spread, away / spread
+    if tasks.units < 3:  # d has no expectation that could be corrected
+        return d, nothing, math.nan
     moved = shares * (scaled - d / 2 * (np.square(scaled) - 1))
     half = (tasks.units - 1) / 2
     correction = math.exp(math.lgamma(half) - math.lgamma(half - 0.5)) / math.sqrt(half)
