@@ -426,7 +426,7 @@ FAULTS = [
     ),
     Fault(
         "a wrong tie rule",
-        "python/truerank/comparison/paired_tests.py",
+        "python/truerank/comparison/paired_models/paired_tests.py",
         "np.count_nonzero(~(np.abs(first - second) < apart))",
         "np.count_nonzero(np.abs(first - second) > apart + 2 * slack)",
     ),

@@ -11,7 +11,7 @@ import scipy.stats
 from truerank import Ranks, report
 from truerank.comparison.intervals import interval
 from truerank.comparison.proportions import clopper_pearson, wilson
-from truerank.comparison.units import default_unit, plural, units_of
+from truerank.comparison.samples.units import default_unit, plural, units_of
 from truerank.metrics import METRICS
 
 pytestmark = pytest.mark.python_only

@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from support.metric_keys import keys_where
 from truerank import Ranks, report
-from truerank.comparison.functionals import (
+from truerank.comparison.intervals import Interval, interval
+from truerank.comparison.samples.functionals import (
     ResampledFunctional,
     SumFunctional,
     standard_error,
 )
-from truerank.comparison.intervals import Interval, interval
-from truerank.comparison.median_functionals import MedianFunctional
-from truerank.comparison.resampling import (
+from truerank.comparison.samples.median_functionals import MedianFunctional
+from truerank.comparison.samples.resampling import (
     bca_bounds,
     draw_resamples,
     draw_swaps,
     is_exhaustible,
     percentile_bounds,
 )
-from truerank.comparison.units import units_of
+from truerank.comparison.samples.units import units_of
 from truerank.metrics import METRICS, UnknownKeyError, adjusted, chance, parse
 
 pytestmark = pytest.mark.python_only

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison import Comparison, Comparisons, compare
 from truerank.comparison.multiplicity.corrections import holm
-from truerank.comparison.paired_tests import signed_rank
+from truerank.comparison.paired_models.paired_tests import signed_rank
 
 pytestmark = pytest.mark.python_only
 

@@ -11,7 +11,7 @@ import scipy.stats
 from truerank import Ranks, Report, report
 from truerank.comparison import compare
 from truerank.comparison.repeated_runs import TwoLevelTest, crossed_test, interval_over_runs
-from truerank.comparison.units import mean_functional
+from truerank.comparison.samples.units import mean_functional
 
 pytestmark = pytest.mark.python_only
 

@@ -146,7 +146,13 @@ def test_architecture_names_what_is_there() -> None:
     quoted = [path for code in re.findall(r"`([^`\n]+)`", text) for path in PATH.findall(code)]
     assert len(quoted) > 30
     assert [path for path in quoted if not any((top / path).exists() for top in tops)] == []
-    tops = (*tops, ROOT / "cpp", ROOT / "bench", ROOT / "fuzz", PACKAGE / "metrics")
+    tops = (
+        *tops,
+        ROOT / "cpp",
+        ROOT / "bench",
+        ROOT / "fuzz",
+        *(PACKAGE / x for x in ("metrics", "comparison")),
+    )
     drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
     assert len(drawn) > 25
     assert [path for path in drawn if not any((top / path).is_dir() for top in tops)] == []

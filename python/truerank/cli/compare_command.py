@@ -10,8 +10,8 @@ import click
 from .. import load, report
 from ..comparison.multiplicity.corrections import holm
 from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
+from ..comparison.samples.units import AUTO, TASK
 from ..comparison.table_writer import number
-from ..comparison.units import AUTO, TASK
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES

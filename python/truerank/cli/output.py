@@ -13,9 +13,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..comparison.cautions import gather
-from ..comparison.comparisons import format_notes
-from ..comparison.pairing import BY_POSITION_ONLY
+from ..comparison.paired_models.comparisons import format_notes
+from ..comparison.paired_models.pairing import BY_POSITION_ONLY
+from ..comparison.samples.cautions import gather
+from ..comparison.samples.units import TASK, describe_units
 from ..comparison.table_writer import (
     Records,
     TextGrid,
@@ -27,7 +28,6 @@ from ..comparison.table_writer import (
     markdown_list,
     number,
 )
-from ..comparison.units import TASK, describe_units
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
@@ -36,8 +36,8 @@ from ..reporting.report_content import json_value
 from .endings import write_line
 
 if TYPE_CHECKING:
-    from ..comparison.comparisons import Comparison
     from ..comparison.intervals import Interval
+    from ..comparison.paired_models.comparisons import Comparison
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
 

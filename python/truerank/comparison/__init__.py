@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from .comparisons import Comparison, Comparisons
-from .equivalence import MarginTest, equivalence, noninferiority
 from .full_ranking import EstimatedMetric, FullRankingEstimate, estimate_full_ranking
 from .intervals import Interval, interval
+from .margins import MarginTest, equivalence, noninferiority
 from .multiplicity import (
     CorrectedPValues,
     Friedman,
@@ -16,6 +15,7 @@ from .multiplicity import (
     max_t,
 )
 from .paired import compare
+from .paired_models.comparisons import Comparison, Comparisons
 from .power import Detectable, EffectSize, EffectSizes, detectable, effect_sizes
 from .significance import PValue, pvalue
 

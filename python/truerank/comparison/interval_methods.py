@@ -10,12 +10,12 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..metrics.adjustments import adjusted, moments
 from ..metrics.keys import NO_ADJUSTMENT
-from . import cautions
 from .distributions import beta_cdf, normal_quantile, t_quantile
-from .functionals import SumFunctional, carriers, standard_error
-from .median_functionals import MedianFunctional
 from .proportions import clopper_pearson, order_of_bounds, wilson
-from .resampling import (
+from .samples import cautions
+from .samples.functionals import SumFunctional, carriers, standard_error
+from .samples.median_functionals import MedianFunctional
+from .samples.resampling import (
     bca_bounds,
     bounded_bounds,
     draw_resamples,
@@ -23,13 +23,13 @@ from .resampling import (
     rounding_slack,
     studentised_bounds,
 )
-from .units import AUTO, Units, safe_weights
+from .samples.units import AUTO, Units, safe_weights
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray
-    from .functionals import Functional
+    from .samples.functionals import Functional
     from .sampling_design import Design
 
 STUDENTISED, BOUNDED, WILSON, CLOPPER_PEARSON = (

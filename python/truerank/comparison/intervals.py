@@ -9,11 +9,9 @@ from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
 from ..ranks.container import Ranks
 from .interval_methods import METHODS, IntervalCase, MethodBounds
-from .resampling import (
-    rounding_slack,
-)
+from .samples.resampling import rounding_slack
+from .samples.units import AUTO, TASK, describe_units, units_of
 from .sampling_design import crossed_names, design_of, notes_on
-from .units import AUTO, TASK, describe_units, units_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -208,7 +206,8 @@ def interval(
     often.
 
     B. Efron: Better Bootstrap Confidence Intervals. Journal of the American Statistical Association
-    82 (1987). The other methods are cited in `truerank.comparison.resampling` and `.proportions`.
+    82 (1987). The other methods are cited in `truerank.comparison.samples.resampling` and
+    `truerank.comparison.proportions`.
 
     Examples
     --------

@@ -14,12 +14,11 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics.keys import Key, parse
 from ..ranks.container import Ranks
-from . import cautions
-from .comparisons import Comparison, Comparisons
 from .multiplicity.corrections import holm
-from .paired_tests import SWAPS, error_rate, mcnemar, signed_rank
-from .paired_units import PairedUnits, count_wins, is_mean
-from .pairing import (
+from .paired_models.comparisons import Comparison, Comparisons
+from .paired_models.paired_tests import SWAPS, error_rate, mcnemar, signed_rank
+from .paired_models.paired_units import PairedUnits, count_wins, is_mean
+from .paired_models.pairing import (
     HasRanks,
     HasReports,
     has_protocol,
@@ -29,16 +28,17 @@ from .pairing import (
     weighted_ranks,
 )
 from .repeated_runs import TWO_LEVEL, PairedFolds, PairedRuns
-from .resampling import is_exhaustible
+from .samples import cautions
+from .samples.resampling import is_exhaustible
+from .samples.units import AUTO, TASK, plural, units_of
 from .sampling_design import DesignedPair, crossed_names, design_of
 from .table_writer import format_count
-from .units import AUTO, TASK, plural, units_of
 
 if TYPE_CHECKING:
     from typing import Unpack
 
     from ..ranks.labels import LabelsLike
-    from .paired_tests import DifferenceTest
+    from .paired_models.paired_tests import DifferenceTest
     from .repeated_runs import TwoLevelTest
 
 METHODS = ("permutation", "bootstrap", "wilcoxon", "mcnemar")

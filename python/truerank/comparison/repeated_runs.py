@@ -15,21 +15,21 @@ import numpy as np
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.errors import InputValueError
 from ..metrics.keys import Key, parse
-from . import cautions
 from .distributions import t_cdf, t_quantile
-from .functionals import SumFunctional, carriers
 from .intervals import Interval
-from .paired_tests import error_rate
-from .paired_units import PairedUnits, extreme_values, task_values
-from .pairing import BY_POSITION, BY_POSITION_ONLY, describe_pairing, have_same_tasks
-from .resampling import draw_resamples, rounding_slack
-from .units import AUTO, Units, mean_functional, units_of
+from .paired_models.paired_tests import error_rate
+from .paired_models.paired_units import PairedUnits, extreme_values, task_values
+from .paired_models.pairing import BY_POSITION, BY_POSITION_ONLY, describe_pairing, have_same_tasks
+from .samples import cautions
+from .samples.functionals import SumFunctional, carriers
+from .samples.resampling import draw_resamples, rounding_slack
+from .samples.units import AUTO, Units, mean_functional, units_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
-    from .functionals import Functional
+    from .samples.functionals import Functional
 
 TWO_LEVEL = "two-level t"
 CROSSED, NESTED = "crossed", "nested"

@@ -16,19 +16,19 @@ import numpy as np
 from ..inputs.errors import InputValueError, renamed, spelled
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES
-from . import cautions
 from .distributions import t_cdf, t_quantile
-from .functionals import SumFunctional, carriers, standard_error
-from .paired_tests import PERCENTILES, DifferenceTest, error_rate
-from .paired_units import PairedUnits
-from .resampling import CHUNK, MAX_LOST_SHARE
+from .paired_models.paired_tests import PERCENTILES, DifferenceTest, error_rate
+from .paired_models.paired_units import PairedUnits
+from .samples import cautions
+from .samples.functionals import SumFunctional, carriers, standard_error
+from .samples.resampling import CHUNK, MAX_LOST_SHARE
+from .samples.units import Units, plural, unit_codes, unit_name
 from .table_writer import format_count
-from .units import Units, plural, unit_codes, unit_name
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from .functionals import Functional
+    from .samples.functionals import Functional
 
 T_TEST = "t test"
 SHOWN_CARRIERS = 20  # of the variance of an interval; fewer are noted

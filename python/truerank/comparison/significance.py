@@ -28,8 +28,8 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
-from .cautions import Notes, dependent_tasks, few_outcomes, normal_approximation
-from .units import AUTO, TASK, unit_codes
+from .samples.cautions import Notes, dependent_tasks, few_outcomes, normal_approximation
+from .samples.units import AUTO, TASK, unit_codes
 
 if TYPE_CHECKING:
     import numpy.typing as npt

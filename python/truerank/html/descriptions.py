@@ -84,7 +84,7 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     -------
     list of str
         A sentence for all intervals that were computed in the same way. Their notes, which say how
-        far to trust them, are in `gather` of `truerank.comparison.cautions`.
+        far to trust them, are in `gather` of `truerank.comparison.samples.cautions`.
 
     Examples
     --------

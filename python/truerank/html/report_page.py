@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..comparison.cautions import gather
+from ..comparison.samples.cautions import gather
 from ..comparison.table_writer import TextGrid, cell, format_count, number
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.cautions import count_kinds
+from ..comparison.samples.cautions import count_kinds
 from ..comparison.table_writer import format_count, number
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError

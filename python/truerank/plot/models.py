@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..comparison import Comparison, compare
-from ..comparison.cautions import gather
-from ..comparison.comparisons import format_notes
 from ..comparison.multiplicity.corrections import holm
+from ..comparison.paired_models.comparisons import format_notes
+from ..comparison.samples.cautions import gather
 from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled

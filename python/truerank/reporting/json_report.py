@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..comparison.pairing import RanksMissingError
+from ..comparison.paired_models.pairing import RanksMissingError
 from ..comparison.table_writer import format_count
 from ..inputs.naming import printable
 from ..metrics import KINDS, Key, UnknownKeyError, parse

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..comparison.pairing import is_test_split
+from ..comparison.paired_models.pairing import is_test_split
 from ..comparison.table_writer import format_count, number
 from ..metrics import parse
 from ..metrics.averages import rescale_weights

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from ..comparison.pairing import weighted_ranks
+from ..comparison.paired_models.pairing import weighted_ranks
 from ..comparison.repeated_runs import interval_over_runs
 from ..comparison.table_writer import (
     Records,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.pairing import check_same_tasks
+from ...comparison.paired_models.pairing import check_same_tasks
 from ...comparison.table_writer import PlainTable, Records
 from ...inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ...inputs.checks import choice, positive_integer

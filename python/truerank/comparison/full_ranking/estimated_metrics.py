@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from ...inputs.naming import printable, public
 from ...metrics.keys import parse
 from ...metrics.kinds import UnknownKeyError
-from ..pairing import RanksMissingError
+from ..paired_models.pairing import RanksMissingError
 from ..table_writer import TextGrid, check_digits, format_count, markdown_cell, markdown_table
 
 if TYPE_CHECKING:

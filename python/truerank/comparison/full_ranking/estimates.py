@@ -17,7 +17,7 @@ from ...metrics.keys import Key, parse
 from ...metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ...metrics.metric_table import METRICS
 from ...ranks.container import Ranks
-from ..units import AUTO
+from ..samples.units import AUTO
 from .estimated_metrics import ANY, DECREASING, FullRankingEstimate
 from .sampled_counts import Options, SampledCounts
 

@@ -14,10 +14,10 @@ from ...metrics.keys import NO_ADJUSTMENT, Key
 from ...metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
 from ...metrics.metric_table import METRICS
 from ...metrics.ties import IDENTITY
-from ..cautions import clusters, few_units, heavy_tail, zero_width_avoided
 from ..distributions import normal_quantile, t_quantile
-from ..functionals import apply_outer, standard_error
-from ..units import units_of
+from ..samples.cautions import clusters, few_units, heavy_tail, zero_width_avoided
+from ..samples.functionals import apply_outer, standard_error
+from ..samples.units import units_of
 from .estimated_metrics import DECREASING, EstimatedMetric
 from .law_fitting import Profile, smoothed_fit
 from .rank_laws import bin_counts, rank_cells

@@ -14,10 +14,10 @@ from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
 from ...metrics.keys import Key, increasing, parse
 from ...ranks.container import Ranks
-from .. import cautions
-from ..pairing import has_protocol
+from ..paired_models.pairing import has_protocol
+from ..samples import cautions
+from ..samples.units import units_of
 from ..table_writer import PlainTable, Records, TextTables, format_count, number
-from ..units import units_of
 from .block_laws import (
     chi_squared_tail,
     f_tail,

@@ -20,20 +20,13 @@ from ...inputs.naming import public
 from ...metrics.keys import Key, parse
 from ...metrics.kinds import take
 from ...ranks.grouping import group_codes
-from .. import cautions
-from ..functionals import of_swaps
-from ..paired_units import PairedUnits
-from ..pairing import HasRanks, has_protocol, pair_ranks, weighted_ranks
-from ..resampling import draw_swaps, is_exhaustible
+from ..paired_models.paired_units import PairedUnits
+from ..paired_models.pairing import HasRanks, has_protocol, pair_ranks, weighted_ranks
+from ..samples import cautions
+from ..samples.functionals import of_swaps
+from ..samples.resampling import draw_swaps, is_exhaustible
+from ..samples.units import AUTO, TASK, Units, describe_units, unit_codes, units_of
 from ..table_writer import PlainTable, Records, TextTables, format_count, format_p
-from ..units import (
-    AUTO,
-    TASK,
-    Units,
-    describe_units,
-    unit_codes,
-    units_of,
-)
 
 if TYPE_CHECKING:
     import numpy.typing as npt

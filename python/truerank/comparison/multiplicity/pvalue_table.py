@@ -9,8 +9,8 @@ from typing import Any
 from ...inputs.checks import is_number, several
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ..cautions import gather, not_counted
-from ..comparisons import Comparisons
+from ..paired_models.comparisons import Comparisons
+from ..samples.cautions import gather, not_counted
 from ..significance import PValue
 from ..table_writer import PlainTable, Records, format_count
 from .corrections import CORRECTIONS, check_corrections

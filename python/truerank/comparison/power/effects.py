@@ -12,22 +12,22 @@ from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
 from ...metrics.keys import Key, parse
 from ...metrics.metric_table import METRICS
-from ..cautions import clusters, few_units, heavy_tail
 from ..distributions import t_quantile
-from ..functionals import carriers, standard_error
 from ..paired import COUNT, COUNT_MESSAGE
-from ..paired_units import is_mean, metric_of_tasks, task_values
-from ..pairing import weighted_ranks
+from ..paired_models.paired_units import is_mean, metric_of_tasks, task_values
+from ..paired_models.pairing import weighted_ranks
 from ..proportions import wilson
-from ..units import AUTO, describe_units
+from ..samples.cautions import clusters, few_units, heavy_tail
+from ..samples.functionals import carriers, standard_error
+from ..samples.units import AUTO, describe_units
 from .unit_pairs import gather_pair
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
     from ...ranks.container import Ranks
     from ...ranks.labels import LabelsLike
-    from ..pairing import HasRanks
-    from ..units import Units
+    from ..paired_models.pairing import HasRanks
+    from ..samples.units import Units
 
 FEW_CARRIERS = 20  # units that carry the error of d
 SLACK = 2e-15  # relative, for equal numbers that differ by rounding

@@ -9,17 +9,17 @@ from ...inputs.checks import integer_at_least, number
 from ...inputs.errors import InputValueError
 from ...inputs.naming import printable, public
 from ...metrics.keys import Key, parse
-from ..cautions import clusters, few_units, floor_reached, heavy_tail
 from ..paired import COUNT, COUNT_MESSAGE
+from ..samples.cautions import clusters, few_units, floor_reached, heavy_tail
+from ..samples.units import AUTO, describe_units, plural
 from ..table_writer import format_count, percent
-from ..units import AUTO, describe_units, plural
 from .t_test_power import power_at, shift_for, units_for
 from .unit_pairs import RESAMPLES, errors_of, gather_pair
 
 if TYPE_CHECKING:
     from ...ranks.container import Ranks
     from ...ranks.labels import LabelsLike
-    from ..pairing import HasRanks
+    from ..paired_models.pairing import HasRanks
 
 CORRELATION = 0.5
 FEW_CARRIERS = 10  # units that carry the variance

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..functionals import SumFunctional, carriers, standard_error
-from ..pairing import pair_ranks, weighted_ranks
-from ..resampling import draw_resamples
-from ..units import Units, mean_functional, units_of
+from ..paired_models.pairing import pair_ranks, weighted_ranks
+from ..samples.functionals import SumFunctional, carriers, standard_error
+from ..samples.resampling import draw_resamples
+from ..samples.units import Units, mean_functional, units_of
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray

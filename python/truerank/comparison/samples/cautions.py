@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from .table_writer import format_count, percent
+from ..table_writer import format_count, percent
 from .units import TASK, plural
 
 FEW_UNITS = 20  # below this number of units, asymptotic methods are not to be trusted

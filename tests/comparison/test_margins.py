@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from truerank import Ranks, report
-from truerank.comparison import MarginTest, compare, equivalence, noninferiority
+from truerank.comparison import MarginTest, compare, noninferiority
+from truerank.comparison import margins as equivalence
 
 pytestmark = pytest.mark.python_only
 

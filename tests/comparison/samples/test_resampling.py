@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from truerank import Ranks
-from truerank.comparison.functionals import SumFunctional
 from truerank.comparison.intervals import interval
 from truerank.comparison.proportions import clopper_pearson
-from truerank.comparison.resampling import draw_resamples, draw_weights, studentised_bounds
-from truerank.comparison.units import units_of
+from truerank.comparison.samples.functionals import SumFunctional
+from truerank.comparison.samples.resampling import draw_resamples, draw_weights, studentised_bounds
+from truerank.comparison.samples.units import units_of
 
 pytestmark = pytest.mark.python_only
 

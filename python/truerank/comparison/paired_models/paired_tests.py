@@ -12,13 +12,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from .distributions import beta_cdf, normal_cdf
-from .functionals import SumFunctional, of_swaps, studentised_difference
-from .resampling import MAX_LOST_SHARE, draw_resamples, draw_swaps, is_exhaustible, rounding_slack
+from ..distributions import beta_cdf, normal_cdf
+from ..samples.functionals import SumFunctional, of_swaps, studentised_difference
+from ..samples.resampling import (
+    MAX_LOST_SHARE,
+    draw_resamples,
+    draw_swaps,
+    is_exhaustible,
+    rounding_slack,
+)
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
-    from .functionals import Functional
+    from ...inputs.arrays import FloatArray, IntArray
+    from ..samples.functionals import Functional
 
 SWAPS, STUDENTISED, PERCENTILES = "swaps", "studentised bootstrap", "percentile bootstrap"
 EXACT_SIGNED_RANKS = 300  # up to so many differences that are not 0, all their signs are counted

@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
-from ..inputs.naming import printable, public
-from .cautions import gather
-from .table_writer import Records, Tabular, TextGrid, TextTables, format_count, format_p
-from .units import describe_units
+from ...inputs.naming import printable, public
+from ..samples.cautions import gather
+from ..samples.units import describe_units
+from ..table_writer import Records, Tabular, TextGrid, TextTables, format_count, format_p
 
 
 @public("truerank.comparison")

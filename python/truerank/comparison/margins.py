@@ -9,15 +9,15 @@ from ..inputs.checks import integer_at_least, resample_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from ..metrics.keys import Key, increasing, parse
-from . import cautions
 from .paired import COUNT, COUNT_MESSAGE, Model, bounds_of, gather_models, notes_on_units
+from .samples import cautions
+from .samples.units import AUTO, describe_units
 from .table_writer import format_count, format_p
-from .units import AUTO, describe_units
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from .paired_tests import DifferenceTest
-    from .paired_units import PairedUnits
+    from .paired_models.paired_tests import DifferenceTest
+    from .paired_models.paired_units import PairedUnits
     from .repeated_runs import PairedFolds, PairedRuns, TwoLevelTest
 
     Pair = PairedUnits | PairedRuns | PairedFolds

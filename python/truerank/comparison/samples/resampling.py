@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .distributions import normal_cdf, normal_quantile
-from .proportions import tail_of
+from ..distributions import normal_cdf, normal_quantile
+from ..proportions import tail_of
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
     from .functionals import BoundedFunctional
 
 CHUNK = 1 << 16  # counts in memory at once: 0.5 MB stay in a cache, and are not mapped each time

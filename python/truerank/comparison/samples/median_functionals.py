@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..metrics.averages import MAD_SCALE
-from .distributions import normal_quantile
+from ...metrics.averages import MAD_SCALE
+from ..distributions import normal_quantile
 from .functionals import apply_outer, standard_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
     from .functionals import Outer
 
     Numbers = npt.NDArray[Any]

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .distributions import normal_quantile
+from ..distributions import normal_quantile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ...inputs.arrays import FloatArray, IntArray
 
     Numbers = npt.NDArray[Any]
     Outer = Callable[[float], float]

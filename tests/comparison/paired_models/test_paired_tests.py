@@ -12,9 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank import Ranks
-from truerank.comparison.paired_tests import bootstrap_test, mcnemar, signed_rank, swap_test
-from truerank.comparison.resampling import draw_resamples, draw_swaps
-from truerank.comparison.units import units_of
+from truerank.comparison.paired_models.paired_tests import (
+    bootstrap_test,
+    mcnemar,
+    signed_rank,
+    swap_test,
+)
+from truerank.comparison.samples.resampling import draw_resamples, draw_swaps
+from truerank.comparison.samples.units import units_of
 
 pytestmark = pytest.mark.python_only
 

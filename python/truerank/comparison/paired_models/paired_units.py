@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..metrics.averages import arithmetic, values_per_task
-from ..metrics.metric_table import METRICS, Metric
-from .functionals import SumFunctional, carriers
+from ...inputs.errors import InputValueError
+from ...metrics.averages import arithmetic, values_per_task
+from ...metrics.metric_table import METRICS, Metric
+from ..samples.functionals import SumFunctional, carriers
+from ..samples.resampling import rounding_slack
+from ..samples.units import Units, mean_functional
 from .paired_tests import bootstrap_test, swap_p_value, swap_test
-from .resampling import rounding_slack
-from .units import Units, mean_functional
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray
-    from ..metrics.keys import Key
-    from .functionals import Functional
+    from ...inputs.arrays import FloatArray
+    from ...metrics.keys import Key
+    from ..samples.functionals import Functional
     from .paired_tests import DifferenceTest
 
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights
-from ..inputs.errors import InputTypeError, spelled
-from ..metrics.adjustments import adjusted, compute, moments
-from ..metrics.averages import (
+from ...inputs.arrays import checked_weights
+from ...inputs.errors import InputTypeError, spelled
+from ...metrics.adjustments import adjusted, compute, moments
+from ...metrics.averages import (
     arithmetic,
     deviation,
     median,
@@ -22,23 +22,23 @@ from ..metrics.averages import (
     values_per_task,
     variance,
 )
-from ..metrics.keys import NO_ADJUSTMENT, Key, parse
-from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
-from ..metrics.metric_table import METRICS, Metric, metric_value
-from ..metrics.sides import sides_of
-from ..metrics.ties import mean_log, mean_power
-from ..metrics.within_groups import key_values_within, moments_per_task
-from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, task_weights_by
+from ...metrics.keys import NO_ADJUSTMENT, Key, parse
+from ...metrics.kinds import Sample, UnknownKeyError, sample_of, take
+from ...metrics.metric_table import METRICS, Metric, metric_value
+from ...metrics.sides import sides_of
+from ...metrics.ties import mean_log, mean_power
+from ...metrics.within_groups import key_values_within, moments_per_task
+from ...ranks.container import Ranks
+from ...ranks.grouping import group_codes, task_weights_by
+from ..table_writer import format_count
 from .functionals import Functional, ResampledFunctional, SumFunctional
 from .median_functionals import MedianFunctional
-from .table_writer import format_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
-    from ..ranks.labels import LabelsLike
+    from ...inputs.arrays import FloatArray, IntArray
+    from ...ranks.labels import LabelsLike
 
     Numbers = npt.NDArray[Any]
     Adjust = Callable[[float], float]
