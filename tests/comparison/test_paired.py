@@ -618,3 +618,15 @@ def test_tasks_whose_ranks_all_have_one_value_have_a_note(
     found = compare(a, b, metric=metric)
     assert (found.low, found.high) == (0, 0)
     assert "zero width: every rank gives these tasks the same value" in found.notes
+
+
+def test_a_metric_that_is_known_roughly_is_noted() -> None:
+    """The difference of two geometric means is curved where their standard errors are large."""
+    rng = np.random.default_rng(3)
+    noted = []
+    for n in (50, 1000):
+        above = [np.floor(np.exp(rng.random(n) * math.log(10_000))).astype(int) for _ in range(2)]
+        a, b = (Ranks(x - 1, np.ones(n, dtype=int), 10_000) for x in above)
+        found = [compare(a, b, metric=key, resamples=199) for key in ("gmr", "mrr")]
+        noted.append([any(x.startswith("large error") for x in one.notes) for one in found])
+    assert noted == [[True, False], [False, False]]

@@ -471,4 +471,6 @@ def notes_on_units(
     carriers = pair.carriers()
     if units >= cautions.FEW_UNITS and carriers < cautions.FEW_CARRIERS:
         notes += cautions.heavy_tail(carriers, units, by)
+    if isinstance(pair, PairedUnits):
+        notes += cautions.large_error(pair.relative_error(), pair.one.key.metric)
     return notes

@@ -11,7 +11,7 @@ import numpy as np
 from ...inputs.errors import InputValueError
 from ...metrics.averages import arithmetic, values_per_task
 from ...metrics.metric_table import METRICS, Metric
-from ..samples.functionals import SumFunctional, carriers
+from ..samples.functionals import SumFunctional, carriers, standard_error
 from ..samples.resampling import rounding_slack
 from ..samples.units import Units, mean_functional
 from .paired_tests import bootstrap_test, swap_p_value, swap_test
@@ -124,6 +124,21 @@ class PairedUnits:
         if not largest > self.slack:
             return math.nan
         return carriers(moved)
+
+    def relative_error(self) -> float:
+        """The standard error of either metric relative to its value, the larger of both.
+
+        It is 0 where the difference is a sum over units, which no large error curves.
+        """
+        models = [(self.first, self.value_a), (self.second, self.value_b)]
+        if self.linear is not None:
+            return 0.0
+        return max(
+            standard_error(model.influence()) / abs(value)
+            if isinstance(model, SumFunctional) and value
+            else 0.0
+            for model, value in models
+        )
 
     def reach(self) -> float:
         """The largest difference that the metric can have over these tasks; inf if not bounded."""

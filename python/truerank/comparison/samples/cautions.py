@@ -15,6 +15,7 @@ from .units import TASK, plural
 FEW_UNITS = 20  # below this number of units, asymptotic methods are not to be trusted
 FEW_CARRIERS = 10  # fewer units that carry the variance are noted
 FEW_RUNS = 5  # of a model; fewer are noted
+LARGE_ERROR = 0.25  # of a value: beyond, differences of gmr and the like are far from normal
 LARGE_SHARE = 0.05  # of the tasks in one unit
 
 Notes = tuple[str, ...]
@@ -223,6 +224,28 @@ def heavy_tail(carriers: float, units: int, by: str, consequence: str = "") -> N
     """
     of_all = f"{carriers:,.0f} of {format_count(units, by, plural(by))}"
     return (_joined(f"heavy tail: {of_all} carry the variance", consequence),)
+
+
+def large_error(share: float, metric: str) -> Notes:
+    """Say that a metric is known too roughly for its differences to be straight in its units.
+
+    Parameters
+    ----------
+    share : float
+        Its standard error relative to its value.
+    metric : str
+
+    Examples
+    --------
+    >>> large_error(0.37, "gmr")
+    ('large error: the standard error of gmr is 37 % of it; p and interval are approximate',)
+    >>> large_error(0.1, "gmr")
+    ()
+    """
+    if not share > LARGE_ERROR:
+        return ()
+    note = f"large error: the standard error of {metric} is {percent(share)} of it"
+    return (_joined(note, "p and interval are approximate"),)
 
 
 def gather(notes_of: Mapping[str, Notes]) -> list[str]:
