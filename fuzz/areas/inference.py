@@ -741,13 +741,13 @@ FAULTS = [
     ),
     Fault(
         "an interval of one swap too few",
-        "python/truerank/comparison/paired_tests.py",
+        "python/truerank/comparison/paired_models/paired_tests.py",
         "return float(self.lows[needed - 1]), float(self.highs[draws - needed])",
         "return float(self.lows[needed]), float(self.highs[draws - needed])",
     ),
     Fault(
         "ties that count as a difference",
-        "python/truerank/comparison/paired_tests.py",
+        "python/truerank/comparison/paired_models/paired_tests.py",
         "doubled = np.repeat(2 * starts + sizes + 1, sizes)",
         "doubled = np.repeat(2 * starts + sizes, sizes)",
     ),
