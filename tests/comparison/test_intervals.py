@@ -484,3 +484,17 @@ def test_macro_averages_of_a_report_take_its_groups() -> None:
 def test_normal_bounds_stay_within_the_range(key: str, ends: tuple[float, float]) -> None:
     found = interval(Ranks([8, 0, 0], [1] * 3, 9), key, method="normal", level=0.99)
     assert (found.low, found.high) == pytest.approx(ends)
+
+
+def test_bounds_that_are_nan_have_a_note() -> None:
+    ranks = Ranks([0] * 4, [1] * 4, 9, queries=[0, 1, 1, 1])
+    found = interval(ranks, "count")
+    assert math.isnan(found.low)
+    assert found.notes == ("no bounds: studentised gives none for these 2 queries",)
+
+
+def test_a_median_of_equal_ranks_has_bounds_within_strata() -> None:
+    ranks = Ranks([0] * 6, [1] * 6, 2, group=[0, 0, 0, 0, 1, 1])
+    found = interval(ranks, "median", by="task", strata="relation")
+    assert found.low == found.value == 1
+    assert found.notes[0].startswith("strata: 2 relations")

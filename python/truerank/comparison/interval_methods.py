@@ -187,7 +187,8 @@ class IntervalCase:
             return MethodBounds(T, math.nan, math.nan)
         quantile = t_quantile((1 + self.level) / 2, degrees)
         if self.median is not None:
-            scale = error / standard_error(influence)
+            alone = standard_error(influence)  # of units that are drawn from all alike
+            scale = error / alone if alone else 1.0
             return MethodBounds(WOODRUFF, *moving.outwards(*self.median.woodruff(quantile * scale)))
         if self.share is not None:
             share = float(np.average(self.share, weights=safe_weights(self.chosen.sample)))

@@ -9,6 +9,7 @@ from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
 from ..ranks.container import Ranks
 from .interval_methods import METHODS, IntervalCase, MethodBounds
+from .samples import cautions
 from .samples.resampling import rounding_slack
 from .samples.units import AUTO, TASK, describe_units, units_of
 from .sampling_design import crossed_names, design_of, notes_on
@@ -237,6 +238,7 @@ def interval(
             found, units = case.designed(design, method), design.units
         if math.isnan(found.low) or math.isnan(found.high):
             found = found._replace(low=math.nan, high=math.nan)
+            notes = cautions.no_bounds(found.method, units, chosen.by)
         else:
             notes = case.notes(found) if design is None else notes_on(design, moving)
     low, high = (value if abs(x - value) <= rounding_slack(value) else x for x in found[1:3])

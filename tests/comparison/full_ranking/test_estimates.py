@@ -283,6 +283,13 @@ def test_a_single_task_does_not_tell_the_median(above: int) -> None:
     assert math.isnan(metric.high)
 
 
+def test_no_weights_and_numbers_beyond_an_integer() -> None:
+    none = sampled([], [], np.zeros(0, int)).with_weights([])
+    assert estimate_full_ranking(none, 101, "mr")["mr"].units == 0
+    with pytest.raises(ValueError, match="candidates: "):
+        estimate_full_ranking(none, 2**63, "mr")
+
+
 def test_what_is_printed_says_that_it_is_estimated() -> None:
     ranks = draw(zipf(300, 1000), 1000, 100, 0)
     found = estimate_full_ranking(ranks, 1000, ["hits@1", "mr", "hits@500"])

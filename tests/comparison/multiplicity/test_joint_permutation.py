@@ -310,3 +310,9 @@ def test_bad_models() -> None:
     assert "unlike protocol" in max_t(a, unlike, allow_unlike=True, resamples=9).notes[0]
     assert list(max_t(report(a), report(b), resamples=9)) == list(max_t(a, b, resamples=9))
     assert Protocol() != unlike.protocol
+
+
+def test_no_tasks_have_no_groups() -> None:
+    none = Ranks([], [], [])
+    with pytest.raises(ValueError, match="groups: expected tasks to group, got none"):
+        max_t(none, none, groups=[])

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...inputs.arrays import integers
-from ...inputs.checks import choice, confidence, flag, integer_at_least, is_integer, number, several
+from ...inputs.checks import (
+    choice,
+    confidence,
+    flag,
+    integer,
+    integer_at_least,
+    is_integer,
+    number,
+    several,
+)
 from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
 from ...metrics.averages import arithmetic, median
@@ -184,7 +193,8 @@ def _parsed_keys(ranks: Ranks, keys: str | Key | Iterable[str | Key] | None) -> 
 def _checked_sizes(ranks: Ranks, candidates: object, replacement: bool) -> IntArray:
     """The number of candidates of the full ranking, for each task."""
     if is_integer(candidates):
-        sizes = np.full(len(ranks), integer_at_least("candidates", candidates, 1), dtype=np.int64)
+        size = integer("candidates", candidates, least=1, most=2**63 - 1)
+        sizes = np.full(len(ranks), size, dtype=np.int64)
     else:
         sizes = integers("candidates", candidates, length=len(ranks))
     if (ranks.candidates < 2).any():

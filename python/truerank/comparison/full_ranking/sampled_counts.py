@@ -70,7 +70,7 @@ class SampledCounts:
         self._negatives = ranks.candidates[self._chosen.tasks] - 1
         self._above, self._tied = (x[self._chosen.tasks] for x in (ranks.above, ranks.tied))
         n, weights = len(self._sizes), self._chosen.sample.weights
-        self._weights = np.ones(n) if weights is None else weights * (n / weights.sum())
+        self._weights = np.ones(n) if weights is None or not n else weights * (n / weights.sum())
         self._quantile = bound_quantile((1 + options.level) / 2, self._chosen.number)
         self._law: FittedLaw | None = None
 

@@ -277,6 +277,8 @@ def max_t(
     shared = None if unit == TASK else codes
     with renamed(by="groups"):
         parts = None if groups is None else group_codes(labelled, groups)
+    if parts is not None and not len(labelled):
+        raise InputValueError("groups", expected="tasks to group", got="none")
     questions: list[_Question] = []
     said: dict[str, tuple[str, ...]] = {}
     for name_a, name_b in itertools.combinations(models, 2):

@@ -343,6 +343,17 @@ def alike(units: int, by: str, low: float, high: float) -> Notes:
     return zero_width_avoided(f"{those}; the bounds allow for others")
 
 
+def no_bounds(method: str, units: int, by: str) -> Notes:
+    """Say that a method gives no bounds, as where few units make resamples without a value.
+
+    Examples
+    --------
+    >>> no_bounds("studentised", 2, "query")
+    ('no bounds: studentised gives none for these 2 queries',)
+    """
+    return (f"no bounds: {method} gives none for these {format_count(units, by, plural(by))}",)
+
+
 def not_calibrated(metric: str) -> Notes:
     """Say that no interval of a metric is known to cover as often as its level says.
 
