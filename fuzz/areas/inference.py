@@ -64,7 +64,7 @@ def columns(draw: st.DrawFn, most: int = 40, least: int = 0) -> dict[str, Any]:
     n = draw(st.integers(least, min(6, most)) | st.integers(least, most))
     seed = draw(st.integers(0, 2**32 - 1))
     rng = np.random.default_rng(seed)
-    size = draw(st.sampled_from([1, 2, 10, 1000, 2**40]))
+    size = draw(st.sampled_from([1, 2, 10, 1000, 2**24]))
     law = draw(st.sampled_from(["uniform", "log-uniform", "first", "last", "one bad"]))
     sizes = np.full(n, size) if draw(st.booleans()) else rng.integers(1, size, n, endpoint=True)
     ranks = np.ones(n, np.int64)
@@ -177,7 +177,10 @@ def bounds(
         slack = 1e-9 * (1 + abs(value))
         assert found.low - slack <= value <= found.high + slack, found
     if found.low == found.high and not found.notes and name != "count":
-        assert (of["candidates"][ranks_that_count(of)] == 1).all() or method != "auto", found
+        last = made({**of, "above": of["candidates"] - 1, "tied": np.ones_like(of["tied"])})
+        first = made({**of, "above": np.zeros_like(of["above"]), "tied": np.ones_like(of["tied"])})
+        alike = agree(tr.report(first)[key], tr.report(last)[key])
+        assert alike or method != "auto", found
 
 
 def ranks_that_count(of: dict[str, Any]) -> Any:
@@ -281,8 +284,8 @@ def swaps(models: tuple[dict[str, Any], dict[str, Any]], name: str, level: float
             assert rejected == (not found.low <= 0 <= found.high), found
     elif found.units > 1:
         assert found.notes, found
-    if found.basis != "swaps":
-        return
+    if found.basis != "swaps" or models[0]["candidates"].max() > 1000:
+        return  # what counts as rounding beyond
     values = [swap_differences(models, name, found.by, way) for way in ways_of(found.units)]
     slack = 1e-9 * (abs(values[0]) + abs(found.value_a) * 1e-3)
     beyond = sum(abs(value) >= abs(values[0]) - slack for value in values)
@@ -483,7 +486,8 @@ def joint(
             continue
         assert 0 <= row.p_value <= row.p_max_t <= 1, row
         assert row.p_max_t <= min(1.0, row.p_value * count) + 1e-12 or row.p_value == 0, row
-        if groups is None:
+        # a difference of 1 / r and 1 / (r + 1) may be rounding to one and not to the other
+        if groups is None and models[0]["candidates"].max() <= 1000:
             alone = tr.compare(a, b, metric=row.metric, by=by, resamples=256)
             assert agree(row.p_value, alone.p_value, 1e-12), (row, alone)
 
