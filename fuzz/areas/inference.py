@@ -19,6 +19,7 @@ from truerank.comparison import (
     CorrectedPValues,
     correct_pvalues,
     effect_sizes,
+    equivalence,
     estimate_full_ranking,
     friedman,
     interval,
@@ -681,6 +682,7 @@ HOSTILE: dict[str, list[Any]] = {
     "power": [0, 1, -1, math.nan, 1e-300, 0.05, 1 - 1e-16, 1 - 2**-53, "x", None],
     "difference": [0, -1, math.nan, math.inf, 1e-300, 1e300, 5e-324, "x"],
     "correlation": [-1, 1, 2, math.nan, 1 - 1e-16, "x"],
+    "margin": [0, -1, 1e-300, 0.1, 1e300, math.nan, math.inf, "x", None],
     "tolerance": [0, -1, math.nan, math.inf, 1e-300, 1e300, "x", None],
     "shape": ["", None, "increasing"],
     "alternative": ["", None, "less"],
@@ -706,6 +708,7 @@ CALLS: dict[str, tuple[Callable[..., Any], int, tuple[str, ...]]] = {
         ("alpha", "power", "difference", "correlation", "by", "metric", "draw_seed"),
     ),
     "effect_sizes": (effect_sizes, 2, ("level", "by", "metric", "draw_seed", "allow_unlike")),
+    "equivalence": (equivalence, 2, ("margin", "alpha", "metric", "by", "resamples", "seed")),
     "max_t": (max_t, 2, ("resamples", "seed", "by", "groups", "metrics", "draw_seed")),
     "pvalue": (pvalue, 1, ("metric", "alternative", "seed")),
     "estimate_full_ranking": (
@@ -725,6 +728,8 @@ def hostile(models: tuple[dict[str, Any], dict[str, Any]], name: str, data: Any)
     if "resamples" in options:
         given.setdefault("resamples", 99)
     ranks = [made(model) for model in models]
+    if name == "equivalence":
+        given.setdefault("margin", 0.1)
     if name == "estimate_full_ranking":
         ranks[0] = ranks[0].with_protocol(sampled=True)
         given.setdefault("candidates", 2**41)
