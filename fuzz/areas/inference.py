@@ -731,8 +731,10 @@ def hostile(models: tuple[dict[str, Any], dict[str, Any]], name: str, data: Any)
     if name == "equivalence":
         given.setdefault("margin", 0.1)
     if name == "estimate_full_ranking":
+        if len(ranks[0]) and ranks[0].candidates.max() > 10:
+            return  # it takes minutes for very many candidates
         ranks[0] = ranks[0].with_protocol(sampled=True)
-        given.setdefault("candidates", 2**41)
+        given.setdefault("candidates", 100)
     if data.draw(st.integers(0, 9)) == 0:
         ranks[1] = ranks[1][1:]
     found = outcome(function, *ranks[:many], **given)
