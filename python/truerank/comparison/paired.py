@@ -280,7 +280,7 @@ def _compare_pair(a: Any, b: Any, options: _CompareOptions, names: tuple[str, st
         notes += found + avoided
         notes += notes_on_units(pair, test, error_rate(options.level))
         if not math.isnan(p + low) and (p <= error_rate(options.level)) == (low <= 0 <= high):
-            notes += cautions.no_agreement(method, basis)
+            notes += cautions.no_agreement(method, "a share of 0" if avoided else basis)
     wins, ties, losses = count_wins(options.key, *pair.task_values())
     return Comparison(
         metric=str(options.key),

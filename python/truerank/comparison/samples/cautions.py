@@ -135,9 +135,11 @@ def no_agreement(method: str, basis: str) -> Notes:
     Examples
     --------
     >>> no_agreement("wilcoxon", "swaps")
-    ('p and interval do not agree about 0: p is of wilcoxon, the interval of swaps',)
+    ('p and interval do not agree about 0: p comes from wilcoxon, the interval from swaps',)
     """
-    return (f"p and interval do not agree about 0: p is of {method}, the interval of {basis}",)
+    return (
+        f"p and interval do not agree about 0: p comes from {method}, the interval from {basis}",
+    )
 
 
 def percentiles(metric: str) -> Notes:
