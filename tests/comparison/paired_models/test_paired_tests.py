@@ -249,3 +249,12 @@ def test_products_of_units_are_made_once(monkeypatch: pytest.MonkeyPatch) -> Non
     first, second = (units_of(x, "gmr", by=None).functional() for x in (a, b))
     bootstrap_test(first, second, 600, seed=0)  # 38 chunks
     assert len(calls) < 10
+
+
+@pytest.mark.parametrize("level", [1e-300, 1e-17, 1 - 1e-16])
+def test_levels_next_to_0_and_1(level: float) -> None:
+    """1 - level rounds to 1 or 0: the interval is the narrowest or the widest that there is."""
+    found = swap_test(np.arange(1.0, 31) / 465, np.ones(30) / 30, 99, 0)
+    low, high = found.interval(level)
+    assert low <= found.estimate <= high
+    assert np.isinf([low, high]).all() == (level > 0.5)

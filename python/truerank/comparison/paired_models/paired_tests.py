@@ -94,7 +94,7 @@ class DifferenceTest(NamedTuple):
             return math.nan, math.nan
         allowed = alpha * (self.always + draws) / self.sides - self.always
         needed = max(0, math.floor(allowed) - 1)
-        while self._share(needed) <= alpha:
+        while needed < draws and self._share(needed) <= alpha:  # no share exceeds an alpha of 1
             needed += 1
         if not needed:
             return -math.inf, math.inf
