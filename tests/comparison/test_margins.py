@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from truerank import Ranks, report
-from truerank.comparison import MarginTest, compare, noninferiority
-from truerank.comparison import margins as equivalence
+from truerank.comparison import MarginTest, compare, equivalence, noninferiority
 
 pytestmark = pytest.mark.python_only
 
