@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from truerank import Ranks, compare
 from truerank.comparison import interval
-from truerank.comparison.sampling_design import Crossed, Strata, TTest, crossed_names
+from truerank.comparison.sampling_design import Crossed, Strata, StudentTest, crossed_names
 
 pytestmark = pytest.mark.python_only
 
@@ -322,12 +322,12 @@ def test_nothing_to_tell() -> None:
 
 
 def test_t_tests() -> None:
-    test = TTest(1.5, 0.5, 8)
+    test = StudentTest(1.5, 0.5, 8)
     assert test.p_value() == pytest.approx(2 * scipy.stats.t.sf(3, 8))
     low, high = test.interval(0.95)
     assert test.p_value(low) == pytest.approx(0.05)
     assert test.p_value(high) == pytest.approx(0.05)
     assert test.one_sided(0.0, above=True) == pytest.approx(scipy.stats.t.sf(3, 8))
     assert test.one_sided(0.0, above=False) == pytest.approx(scipy.stats.t.cdf(3, 8))
-    exact = TTest(1.0, 0.0, 8)
+    exact = StudentTest(1.0, 0.0, 8)
     assert (exact.p_value(), exact.p_value(1.0)) == (0, 1)

@@ -222,7 +222,7 @@ class Strata(NamedTuple):
 Design = Crossed | Strata
 
 
-class TTest(NamedTuple):
+class StudentTest(NamedTuple):
     """A t test of every shift of a difference, and its interval."""
 
     estimate: float
@@ -240,7 +240,7 @@ class TTest(NamedTuple):
 
         Examples
         --------
-        >>> round(TTest(2.0, 1.0, 9).p_value(), 4), TTest(0.0, 0.0, 9).p_value()
+        >>> round(StudentTest(2.0, 1.0, 9).p_value(), 4), StudentTest(0.0, 0.0, 9).p_value()
         (0.0766, 1.0)
         """
         return min(1.0, 2 * self._tail(-abs(self.estimate - shift)))
@@ -298,7 +298,7 @@ class DesignedPair(PairedUnits):
         """Test every shift by a t test, or, where there is no standard error, by resampling."""
         if self.moved is not None and not bootstrap:
             error, degrees = self.design.error(self.moved)
-            return TTest(self.difference, 0.0 if error <= self.slack else error, degrees)
+            return StudentTest(self.difference, 0.0 if error <= self.slack else error, degrees)
         draws = self.design.draw(resamples, seed)
         drawn = np.concatenate([self.first.of_counts(x) - self.second.of_counts(x) for x in draws])
         drawn[np.abs(drawn) <= self.slack] = 0.0
