@@ -66,14 +66,8 @@ def hits_at_least(tasks: Tasks, k: float, number: int) -> Tail:
     >>> round(math.exp(hits_at_least(compress([3, 4, 5]), 2, 3).log), 12)  # 2/3 2/4 2/5
     0.133333333333
     """
-    size = tasks.sizes.astype(np.float64)
-    cutoff = float(k)
-    return at_least(
-        np.minimum(cutoff / size, 1.0),
-        np.maximum(size - cutoff, 0.0) / size,
-        tasks.multiplicities.astype(np.float64),
-        number,
-    )
+    hit, miss, counts = _hit_shares(tasks, k)
+    return at_least(hit, miss, counts, number)
 
 
 def hits_at_most(tasks: Tasks, k: float, number: int) -> Tail:
@@ -85,14 +79,15 @@ def hits_at_most(tasks: Tasks, k: float, number: int) -> Tail:
     >>> round(math.exp(hits_at_most(compress([3, 4, 5]), 2, 0).log), 12)  # 1/3 2/4 3/5
     0.1
     """
-    size = tasks.sizes.astype(np.float64)
-    cutoff = float(k)
-    return at_least(
-        np.maximum(size - cutoff, 0.0) / size,
-        np.minimum(cutoff / size, 1.0),
-        tasks.multiplicities.astype(np.float64),
-        tasks.count - number,
-    )
+    hit, miss, counts = _hit_shares(tasks, k)
+    return at_least(miss, hit, counts, tasks.count - number)
+
+
+def _hit_shares(tasks: Tasks, k: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The probabilities of a rank <= k and of one beyond, and how many tasks have these."""
+    size, cutoff = tasks.sizes.astype(np.float64), float(k)
+    hit, miss = np.minimum(cutoff / size, 1.0), np.maximum(size - cutoff, 0.0) / size
+    return hit, miss, tasks.multiplicities.astype(np.float64)
 
 
 def median_at_least(tasks: Tasks, twice: int) -> Tail:
