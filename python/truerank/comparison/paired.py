@@ -17,7 +17,7 @@ from ..ranks.container import Ranks
 from .multiplicity.corrections import holm
 from .paired_models.comparisons import Comparison, Comparisons
 from .paired_models.paired_tests import SWAPS, error_rate, mcnemar, signed_rank
-from .paired_models.paired_units import PairedUnits, count_wins, is_mean
+from .paired_models.paired_units import PairedUnits, count_wins, is_mean, units_of_pair
 from .paired_models.pairing import (
     HasRanks,
     HasReports,
@@ -30,7 +30,7 @@ from .paired_models.pairing import (
 from .repeated_runs import TWO_LEVEL, PairedFolds, PairedRuns
 from .samples import cautions
 from .samples.resampling import is_exhaustible
-from .samples.units import AUTO, TASK, plural, units_of
+from .samples.units import AUTO, TASK, plural
 from .sampling_design import DesignedPair, crossed_names, design_of
 from .table_writer import format_count
 
@@ -370,12 +370,7 @@ def gather_pair(
     """
     a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     by = options.by if crossed_names(options.by, a) is None else TASK
-    one = units_of(a, options.key, by=by, draw_seed=options.draw_seed)
-    codes = None
-    if one.by != TASK:
-        codes = np.full(len(a), -1)
-        codes[one.tasks] = one.unit
-    two = units_of(b, options.key, by=codes, draw_seed=options.draw_seed)
+    one, two = units_of_pair(a, b, options.key, by=by, draw_seed=options.draw_seed)
     design = design_of(a, one, options.by, getattr(options, "strata", None))
     if design is not None:
         return DesignedPair(one, two, design), pairing, notes

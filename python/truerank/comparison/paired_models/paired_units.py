@@ -13,12 +13,14 @@ from ...metrics.averages import arithmetic, values_per_task
 from ...metrics.metric_table import METRICS, Metric
 from ..samples.functionals import SumFunctional, carriers, standard_error
 from ..samples.resampling import rounding_slack
-from ..samples.units import Units, mean_functional
+from ..samples.units import TASK, Units, mean_functional, units_of
 from .paired_tests import bootstrap_test, swap_p_value, swap_test
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
     from ...metrics.keys import Key
+    from ...ranks.container import Ranks
+    from ...ranks.labels import LabelsLike
     from ..samples.functionals import Functional
     from .paired_tests import DifferenceTest
 
@@ -188,6 +190,18 @@ class PairedUnits:
     @property
     def _of_groups(self) -> bool:
         return self.one.key.macro or not self.one.number
+
+
+def units_of_pair(
+    a: Ranks, b: Ranks, key: Key, *, by: LabelsLike | None, draw_seed: int
+) -> tuple[Units, Units]:
+    """Gather the tasks of two models, which are the same, in the units of the first."""
+    one = units_of(a, key, by=by, draw_seed=draw_seed)
+    codes = None
+    if one.by != TASK:
+        codes = np.full(len(a), -1)
+        codes[one.tasks] = one.unit
+    return one, units_of(b, key, by=codes, draw_seed=draw_seed)
 
 
 def extreme_values(units: Units) -> tuple[float, float]:

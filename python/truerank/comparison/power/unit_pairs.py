@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..paired_models.paired_units import units_of_pair
 from ..paired_models.pairing import pair_ranks, weighted_ranks
 from ..samples.functionals import SumFunctional, carriers, standard_error
 from ..samples.resampling import draw_resamples
@@ -62,10 +63,7 @@ def gather_pair(
     if b is None:
         return units_of(weighted_ranks("a", a), key, by=by, draw_seed=draw_seed), None, ()
     a, b, _, notes = pair_ranks(a, b, allow_unlike=allow_unlike)
-    one = units_of(a, key, by=by, draw_seed=draw_seed)
-    codes = np.full(len(a), -1)
-    codes[one.tasks] = one.unit
-    return one, units_of(b, key, by=codes, draw_seed=draw_seed), notes
+    return *units_of_pair(a, b, key, by=by, draw_seed=draw_seed), notes
 
 
 def errors_of(one: Units, two: Units | None) -> Errors:
