@@ -181,35 +181,26 @@ class SumFunctional:
         The error is that of the influence of the units of the resample, with u / (u - 1). A
         resample that does not vary has a pivot of 0 where it has the value, else -inf or inf.
         """
-        columns, units = self._columns, self.units
-        n = columns.shape[1]
-        rows, others = np.triu_indices(n)
-        away = columns - columns.mean(axis=0)  # so that little cancels
-        twice = np.where(rows == others, 1.0, 2.0)
-        moments = np.hstack([columns, away[:, rows] * away[:, others] * twice])
-        (some,) = np.nonzero(moments.any(axis=0))  # with equal weights most products are 0
-        moments = moments[:, some]
-        drawn = [counts.astype(np.float64) @ moments for counts in chunks]
-        found: FloatArray = np.zeros((sum(map(len, drawn)), n + len(rows)))
-        found[:, some] = np.concatenate(drawn)
-        sums, products = found[:, :n], found[:, n:]
+        sums, products = _resampled_sums(self._columns, chunks)
+        values, slopes = self._inner_and_slopes(sums)
+        errors = _linear_errors(self._columns, sums, products, slopes)
         with np.errstate(all="ignore"):
-            moved = (self._inner(*(sums + 1j * COMPLEX_STEP * row).T) for row in np.eye(n))
-            slopes: FloatArray = np.stack([np.imag(x) for x in moved], axis=1) / COMPLEX_STEP
-            terms = slopes[:, rows] * slopes[:, others] * products
-            linear = (slopes * (sums - columns.sum(axis=0))).sum(axis=1)
-            variance = terms.sum(axis=1) - linear * linear / units
-            scale = np.abs(terms).sum(axis=1)
-            variance[variance <= ROUNDING_SHARE * scale] = 0.0
-            values = np.real(self._inner(*sums.T))
             away = values - self.middle()
             away[np.abs(away) <= ROUNDING_SHARE * np.abs(values)] = 0.0
-            pivots: FloatArray = away / np.sqrt(variance * units / (units - 1))
-        pivots[(away == 0) & (variance == 0)] = 0.0
+            pivots: FloatArray = away / errors
+        pivots[(away == 0) & (errors == 0)] = 0.0
         return pivots
 
     def values_and_slopes(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The value for each row of sums of the columns, and its derivatives by these sums."""
+        middle, slopes = self._inner_and_slopes(sums)
+        if self._outer is not None:
+            with np.errstate(all="ignore"):
+                slopes *= np.array([_derivative(self._outer, x) for x in middle.tolist()])[:, None]
+        return apply_outer(self._outer, middle), slopes
+
+    def _inner_and_slopes(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same before `outer`."""
         slopes = np.empty(sums.shape)
         with np.errstate(all="ignore"):
             middle = np.asarray(self._inner(*sums.T), dtype=np.float64)
@@ -217,9 +208,7 @@ class SumFunctional:
                 moved = sums.astype(np.complex128)
                 moved[:, k] += 1j * COMPLEX_STEP
                 slopes[:, k] = np.imag(self._inner(*moved.T)) / COMPLEX_STEP
-            if self._outer is not None:
-                slopes *= np.array([_derivative(self._outer, x) for x in middle.tolist()])[:, None]
-        return apply_outer(self._outer, middle), slopes
+        return middle, slopes
 
     def normal_bounds(self, level: float) -> tuple[float, float]:
         """The value -+ the normal quantile times the standard error of the influence."""
@@ -316,10 +305,24 @@ def studentised_difference(
     The error is that of the linearised difference, as `standard_error` computes it: a quadratic
     form of the sums of products of columns, so that it costs a product of matrices, too.
     """
-    columns, units = np.hstack([first._columns, second._columns]), first.units
-    n, split = columns.shape[1], first._columns.shape[1]
+    columns, split = np.hstack([first._columns, second._columns]), first._columns.shape[1]
+    sums, products = _resampled_sums(columns, chunks)
+    one, two = first.values_and_slopes(sums[:, :split]), second.values_and_slopes(sums[:, split:])
+    errors = _linear_errors(columns, sums, products, np.hstack([one[1], -two[1]]))
+    return one[0] - two[0], errors
+
+
+def _resampled_sums(
+    columns: FloatArray, chunks: Iterable[Numbers]
+) -> tuple[FloatArray, FloatArray]:
+    """For each row of counts the sums of the columns, and those of their products.
+
+    The products are of the differences from the columns' means, so that little cancels; a product
+    of two unlike columns counts twice. They stand in the order of `numpy.triu_indices`.
+    """
+    n = columns.shape[1]
     rows, others = np.triu_indices(n)
-    away = columns - columns.mean(axis=0)  # so that little cancels
+    away = columns - columns.mean(axis=0)
     twice = np.where(rows == others, 1.0, 2.0)
     moments = np.hstack([columns, away[:, rows] * away[:, others] * twice])
     (some,) = np.nonzero(moments.any(axis=0))  # with equal weights most products are 0
@@ -327,16 +330,26 @@ def studentised_difference(
     drawn = np.concatenate([counts.astype(np.float64) @ moments for counts in chunks])
     found: FloatArray = np.zeros((len(drawn), n + len(rows)))
     found[:, some] = drawn
-    sums, products = found[:, :n], found[:, n:]
-    one, two = first.values_and_slopes(sums[:, :split]), second.values_and_slopes(sums[:, split:])
-    slopes = np.hstack([one[1], -two[1]])
+    return found[:, :n], found[:, n:]
+
+
+def _linear_errors(
+    columns: FloatArray, sums: FloatArray, products: FloatArray, slopes: FloatArray
+) -> FloatArray:
+    """The standard error of each row of counts, of a function with these slopes.
+
+    It is 0 where it is no more than rounding, and nan for fewer than 2 units.
+    """
+    units, (rows, others) = len(columns), np.triu_indices(columns.shape[1])
+    if units < 2:
+        return np.full(len(sums), math.nan)
     with np.errstate(all="ignore"):
         terms = slopes[:, rows] * slopes[:, others] * products
         linear = (slopes * (sums - columns.sum(axis=0))).sum(axis=1)
         squares = terms.sum(axis=1) - linear * linear / units
         squares[squares <= ROUNDING_SHARE * np.abs(terms).sum(axis=1)] = 0.0
-        error = np.sqrt(squares * units / (units - 1)) if units > 1 else np.full(len(sums), np.nan)
-    return one[0] - two[0], error
+        errors: FloatArray = np.sqrt(squares * units / (units - 1))
+    return errors
 
 
 def standard_error(influence: FloatArray) -> float:
