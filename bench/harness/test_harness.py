@@ -16,9 +16,11 @@ from baselines.compiled import PeakFMA
 from baselines.files import ColdFile, pread_loop
 from harness import Pair, time_in_turn
 from harness.growth import fit_exponent, geometric_sizes
+from harness.interpreters import Interpreter
 from harness.memory import PeakMemory
 from harness.synthetic import draw_embeddings, draw_targets, draw_triples
 from harness.table import Results, exponent_row, make_rows
+from harness.vectors import HOSTILE, draw_clustered
 from peers import CHECKS, Peer, Problem, numpy_scipy, prepare_peers
 from peers.embeddings import (
     EXACT,
@@ -190,3 +192,28 @@ def test_the_table_is_written_as_it_is_printed(tmp_path: Path) -> None:
     assert fields["rows"][0]["met"] is True
     assert fields["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
     assert markdown.read_text(encoding="utf-8").count("\n| case | ") == 1 + 2
+
+
+def test_an_interpreter_has_variables_of_its_own() -> None:
+    """It is another process; this one's environment is as before."""
+    python = Interpreter(TRUERANK_BENCH="one")
+    assert python.call(os.getenv, "TRUERANK_BENCH") == "one"
+    assert python.call(os.getpid) != os.getpid()
+    assert "TRUERANK_BENCH" not in os.environ
+    python.close()
+
+
+@pytest.mark.parametrize("similarity", ["l1", "dot", "complex_l1"])
+def test_targets_of_clustered_vectors_are_among_the_most_similar(similarity: str) -> None:
+    given = draw_clustered((50, 2_000), 64, similarity)
+    ranks = tr.rank_embeddings(given.queries, given.entities, given.targets, similarity=similarity)
+    assert ranks.above.mean() < 100
+    assert given.work == 50 * 2_000 * 64
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_vectors_are_finite_and_can_be_ranked(name: str) -> None:
+    given = HOSTILE[name]((20, 300), "dot")
+    assert np.isfinite(given.queries).all()
+    assert np.isfinite(given.entities).all()
+    tr.rank_embeddings(given.queries, given.entities, given.targets, similarity="dot")

@@ -255,7 +255,65 @@ def _torch_topk(k: int) -> Callable[[EmbeddingProblem], Callable[[], NDArray[np.
     return prepare
 
 
-_BLAS, _TORCH, _SCIPY = ("threadpoolctl",), ("torch",), ("scipy",)
+def _torch_product_counts(problem: EmbeddingProblem) -> Callable[[], Counts]:
+    """Product and counts in torch, one batch of queries after the other."""
+    import torch
+
+    queries, entities = _tensors(problem)
+    targets = torch.from_numpy(problem.targets)
+
+    def counts() -> Counts:
+        above, tied = np.empty((2, len(queries)), np.int64)
+        for start in range(0, len(queries), BATCH):
+            rows = slice(start, start + BATCH)
+            scores = torch.mm(queries[rows], entities.T)
+            true = scores.gather(1, targets[rows, None])
+            above[rows] = (scores > true).sum(1).numpy()
+            tied[rows] = (scores == true).sum(1).numpy()
+        return above, tied
+
+    return counts
+
+
+# -- faiss -----------------------------------------------------------------------------------------
+
+
+def _faiss_flat(k: int, similarity: str) -> Callable[[EmbeddingProblem], Callable[[], Any]]:
+    """The flat index, which is exact; its vectors are added before the clock starts."""
+
+    def prepare(problem: EmbeddingProblem) -> Callable[[], NDArray[np.int64]]:
+        import faiss
+
+        metrics = {"l1": faiss.METRIC_L1, "sql2": faiss.METRIC_L2}
+        pair = problem.queries, problem.entities
+        queries, entities = map(_normalise, pair) if similarity == "cosine" else pair
+        metric = metrics.get(similarity, faiss.METRIC_INNER_PRODUCT)
+        index = faiss.IndexFlat(entities.shape[1], metric)
+        index.add(np.ascontiguousarray(entities))
+
+        def top_k() -> NDArray[np.int64]:
+            faiss.omp_set_num_threads(problem.threads)
+            return np.asarray(index.search(queries, k)[1])
+
+        return top_k
+
+    return prepare
+
+
+def _faiss_distances(problem: EmbeddingProblem) -> Callable[[], Array]:
+    """All distances of L1."""
+    import faiss
+
+    def distances() -> Array:
+        faiss.omp_set_num_threads(problem.threads)
+        return np.asarray(
+            faiss.pairwise_distances(problem.queries, problem.entities, faiss.METRIC_L1)
+        )
+
+    return distances
+
+
+_BLAS, _TORCH, _SCIPY, _FAISS = ("threadpoolctl",), ("torch",), ("scipy",), ("faiss",)
 
 # Peers that score all queries, by similarity.
 SCORING: dict[str, Peers] = {
@@ -263,6 +321,7 @@ SCORING: dict[str, Peers] = {
         "numpy, matrix product": Peer(_BLAS, _product, "scores"),
         "numpy, product, > and ==": Peer(_BLAS, _product_counts, "counts of other scores"),
         "torch, matrix product": Peer(_TORCH, _torch_product, "scores"),
+        "torch, product, > and ==": Peer(_TORCH, _torch_product_counts, "counts of other scores"),
     },
     "cosine": {"numpy, normalised product": Peer(_BLAS, _cosines, "scores")},
     "l2": {
@@ -276,6 +335,7 @@ SLOW: dict[str, Peers] = {
     "l1": {
         "torch.cdist, p=1": Peer(_TORCH, _in_torch(_distances(p=1.0)), "distances"),
         "scipy, cityblock": Peer(_SCIPY, _cdist("cityblock"), "distances"),
+        "faiss, L1": Peer(_FAISS, _faiss_distances, "distances"),
     },
     "l2": {
         "torch.cdist, by differences": Peer(
@@ -290,9 +350,11 @@ SLOW: dict[str, Peers] = {
 }
 
 
-def top_k_peers(k: int) -> Peers:
-    """Return the peers that find the top k by dot."""
-    return {
+def top_k_peers(k: int, similarity: str = "dot") -> Peers:
+    """Return the peers that find the top k, by dot or another similarity."""
+    products: Peers = {
         "numpy, product, argpartition": Peer(_BLAS, _argpartition(k), "top k"),
         "torch, product, topk": Peer(_TORCH, _torch_topk(k), "top k"),
     }
+    faiss: Peers = {"faiss, flat index": Peer(_FAISS, _faiss_flat(k, similarity), "top k")}
+    return {**(products if similarity == "dot" else {}), **faiss}

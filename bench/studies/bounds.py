@@ -1,0 +1,414 @@
+"""Counts of vectors with bounds and without: rates, and the share of pairs that bounds leave open.
+
+    python bench/studies/bounds.py DATA_FOLDER VECTORS_FOLDER [--parts ...] [--only REGEX]
+        [--threads 1 2] [--rounds 7] [--output FOLDER]
+
+DATA_FOLDER holds wn18rr and dbp15k_zh_en, VECTORS_FOLDER what `wn18rr_vectors.py` wrote. Truerank
+with bounds and without runs in two processes, in turn with each other and with the peak of
+multiply-adds; their results must be equal. `--parts` and `--only` choose what is measured; the
+figures are merged into bounds.tsv, from which bounds.md is written. Needs scipy; torch, faiss and
+pykeen for the peers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import logging
+import platform
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
+from bounds_page import BOUNDS, OFF, PEAK, Figure, make_page, read_figures, write_figures
+
+import truerank as tr
+from baselines.compiled import PeakFMA
+from harness import Results
+from harness.interpreters import Interpreter
+from harness.vectors import HOSTILE, VectorProblem
+from truerank import _core
+
+Array = NDArray[Any]
+
+HERE = Path(__file__).parent
+HOSTILE_SHAPE = 2_048, 20_000
+HOSTILE_SIMILARITIES = ("l1", "dot", "complex_l1")
+KS = (10, 100, 1_000)
+CSLS = 10
+PEAK_ROUNDS = 1_500
+PEER_QUERIES, SLOW_WORK = 1_024, 10**9  # peers get this many queries; slow ones this work
+PYKEEN_LIMIT = 40.0  # seconds
+
+MODELS = {"transe": "TransE", "distmult": "DistMult", "rotate": "RotatE", "complex": "ComplEx"}
+DIMS = (64, 256)
+RANDOM_TARGETS = ", random targets"
+
+
+class Source(NamedTuple):
+    """Where data and vectors lie."""
+
+    data: Path
+    vectors: Path
+
+
+class Run(NamedTuple):
+    """One call: its seconds, a digest of what it counted, and the share of pairs left open."""
+
+    seconds: float
+    digest: str
+    share: float | None
+    work: int
+
+
+# -- problems, and what the two processes run ------------------------------------------------------
+
+
+@lru_cache(maxsize=2)
+def problem(source: Source, name: str) -> VectorProblem:
+    """Return the problem of a name of `count_cases`."""
+    if ": " in name:
+        similarity, kind = name.split(": ")
+        return HOSTILE[kind](HOSTILE_SHAPE, similarity)
+    if name.startswith("alignment"):
+        left, right, _, test = alignment(source)
+        return VectorProblem("cosine", left[test[:, 0]], right, test[:, 1])
+    found = trained(source, name.removesuffix(RANDOM_TARGETS))
+    if name.endswith(RANDOM_TARGETS):
+        targets = np.random.default_rng(0).integers(0, len(found.entities), len(found.targets))
+        return found._replace(targets=targets, filter=None)
+    return found
+
+
+def trained(source: Source, name: str) -> VectorProblem:
+    """Return both sides of WN18RR's test: distinct queries, their targets and their filter."""
+    from graphs import wordnet
+    from wn18rr_vectors import RECIPES, queries
+
+    model, dim = name.split(", d = ")
+    model = next(key for key, title in MODELS.items() if title == model)
+    stored = np.load(source.vectors / f"{model}-{dim}.npz")
+    graph = wordnet(source.data / "wn18rr")
+    known = {split: graph.triples[split] for split in ("train", "valid")}
+    task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
+    vectors, targets, rows, indptr, indices = [], [], [], [np.zeros(1, np.int64)], []
+    for side in ("tail", "head"):
+        tasks = task.sides[side]
+        ids = tasks.queries if side == "tail" else tasks.queries[:, ::-1]
+        vectors.append(
+            queries(model, stored["entities"], stored["relations"], ids, heads=side == "head")
+        )
+        rows.append(tasks.rows + (len(vectors[0]) if side == "head" else 0))
+        targets.append(tasks.targets)
+        indptr.append(tasks.filter[0][1:] + indptr[-1][-1])
+        indices.append(tasks.filter[1])
+    joined = [np.concatenate(arrays) for arrays in (vectors, targets, rows, indptr, indices)]
+    selection = joined[3], joined[4], joined[2]
+    return VectorProblem(
+        RECIPES[model].similarity,
+        joined[0],
+        stored["entities"],
+        joined[1],
+        joined[2],
+        selection,
+    )
+
+
+@lru_cache(maxsize=1)
+def alignment(source: Source) -> tuple[Array, Array, Array, Array]:
+    """Return the embeddings of DBP15k zh-en, and the pairs for training and for testing."""
+    from alignment_vectors import make_embeddings, split
+
+    parts = split(tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en"))
+    path = source.vectors / "alignment.npz"
+    if not path.exists():
+        made = make_embeddings(
+            tr.alignment.read_dbp15k(source.data / "dbp15k_zh_en"), parts["train"]
+        )
+        np.savez(path, left=made.left, right=made.right)
+    stored = np.load(path)
+    return stored["left"], stored["right"], parts["train"], parts["test"]
+
+
+def digest(*arrays: Array) -> str:
+    """Return a digest of the bytes of arrays."""
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
+
+
+def share_open() -> float | None:
+    """Return the share of pairs that the bounds of the last call left to the defined scores."""
+    return None
+
+
+def run_counts(source: Source, name: str, threads: int) -> Run:
+    """Count the ranks of a problem."""
+    given = problem(source, name)
+    start = time.perf_counter()
+    ranks = tr.rank_embeddings(
+        *(given.queries, given.entities, given.targets),
+        rows=given.rows,
+        filter=given.filter,
+        similarity=given.similarity,
+        threads=threads,
+    )
+    seconds = time.perf_counter() - start
+    return Run(seconds, digest(ranks.above, ranks.tied), share_open(), given.work)
+
+
+def run_top(source: Source, name: str, threads: int) -> Run:
+    """Find the k most similar of each query."""
+    name, k = name.split(", k = ")
+    given = problem(source, name)
+    start = time.perf_counter()
+    top = tr.topk_embeddings(
+        *(given.queries, given.entities, int(k)), similarity=given.similarity, threads=threads
+    )
+    seconds = time.perf_counter() - start
+    return Run(seconds, digest(top.ids, top.scores), share_open(), given.work)
+
+
+def run_alignment(source: Source, name: str, threads: int) -> Run:
+    """Evaluate both directions of the alignment among all entities of the other side."""
+    left, right, train, test = alignment(source)
+    csls = CSLS if "CSLS" in name else None
+    start = time.perf_counter()
+    report = tr.alignment.evaluate(
+        left, right, test, known={"train": train}, candidates="all", csls=csls, threads=threads
+    )
+    seconds = time.perf_counter() - start
+    work = len(left) * right.size
+    return Run(seconds, digest(report.ranks.above, report.ranks.tied), share_open(), work)
+
+
+RUNS: dict[str, Callable[[Source, str, int], Run]] = {
+    "counts": run_counts,
+    "hostile": run_counts,
+    "top k": run_top,
+    "alignment": run_alignment,
+}
+
+
+def cases_of(part: str) -> Iterator[str]:
+    """Yield the names of the cases of a part."""
+    trained_models = [f"{title}, d = {dim}" for title in MODELS.values() for dim in DIMS]
+    if part in ("counts", "peers"):
+        yield from trained_models
+        yield "alignment vectors, d = 300"
+    elif part == "hostile":
+        yield from (name + RANDOM_TARGETS for name in trained_models)
+        yield from (f"{s}: {kind}" for s in HOSTILE_SIMILARITIES for kind in HOSTILE)
+    elif part == "top k":
+        for name in ("DistMult, d = 256", "TransE, d = 64", "alignment vectors, d = 300"):
+            yield from (f"{name}, k = {k}" for k in KS)
+    elif part == "alignment":
+        yield from ("both directions", f"both directions, CSLS {CSLS}")
+    else:
+        yield from MODELS.values()
+
+
+# -- measuring -------------------------------------------------------------------------------------
+
+
+def best(calls: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """Call the contestants in turn; return the seconds of the best run of each."""
+    seconds = dict.fromkeys(calls, np.inf)
+    for _ in range(rounds):
+        for name, call in calls.items():
+            seconds[name] = min(seconds[name], call())
+    return seconds
+
+
+def timed(call: Callable[[], Any]) -> Callable[[], float]:
+    """Return a function that calls, and returns the seconds."""
+
+    def run() -> float:
+        start = time.perf_counter()
+        call()
+        return time.perf_counter() - start
+
+    return run
+
+
+class Bench:
+    """The two processes, the peak, and where the data lie."""
+
+    def __init__(self, source: Source, rounds: int) -> None:
+        self.source, self.rounds = source, rounds
+        self.pythons = {
+            BOUNDS: Interpreter(),
+            OFF: Interpreter(TRUERANK_BOUNDS="off"),
+        }
+        with tempfile.TemporaryDirectory() as directory:
+            self.peak = PeakFMA(Path(directory), _core.isa())
+
+    def measure(
+        self,
+        part: str,
+        case: str,
+        threads: int,
+        *,
+        runs: str = "",
+        extra: dict[str, tuple[Callable[[], Any], int]] | None = None,
+        contestants: tuple[str, ...] = (BOUNDS, OFF),
+    ) -> list[Figure]:
+        """Run truerank both ways, the peak and further contestants in turn."""
+        last: dict[str, Run] = {}
+
+        def ours(name: str) -> float:
+            last[name] = self.pythons[name].call(RUNS[runs or part], self.source, case, threads)
+            return last[name].seconds
+
+        others = dict(extra or {})
+        others[PEAK] = self.peak.contestant("float32", threads, PEAK_ROUNDS)
+        calls = {name: partial(ours, name) for name in contestants}
+        calls |= {name: timed(call) for name, (call, _) in others.items()}
+        for name in contestants:
+            ours(name)  # what is read and drawn once
+        seconds = best(calls, self.rounds)
+        assert len({run.digest for run in last.values()}) == 1, f"{case}: counts differ"
+        works = {name: run.work for name, run in last.items()}
+        works |= {name: work for name, (_, work) in others.items()}
+        return [
+            Figure(
+                *(part, case, threads, name, seconds[name], works[name]),
+                last[name].share if name in last else None,
+            )
+            for name in calls
+        ]
+
+
+def peer_calls(
+    bench: Bench, part: str, case: str, threads: int
+) -> dict[str, tuple[Callable[[], Any], int]]:
+    """Return what others offer: calls, and the work of each."""
+    from peers import prepare_peers
+    from peers.embeddings import SCORING, SLOW, EmbeddingProblem, top_k_peers
+
+    name, *k = case.split(", k = ")
+    given = problem(bench.source, name)
+    size = PEER_QUERIES
+    whole = EmbeddingProblem(given.queries, given.entities, given.targets, threads)
+    if k:
+        tables = [(top_k_peers(int(k[0]), given.similarity), size)]
+    else:
+        slow = max(8, SLOW_WORK // given.entities.size)
+        similarity = given.similarity
+        tables = [(SCORING.get(similarity, {}), size), (SLOW.get(similarity, {}), slow)]
+    found = {}
+    for table, queries in tables:
+        first = whole.first(queries)
+        calls = prepare_peers(table, first, Results())
+        found |= {peer: (call, first.work) for peer, call in calls.items()}
+    return found
+
+
+def measure_pykeen(source: Source, name: str) -> list[Figure]:
+    """Evaluate a trained model by PyKEEN's evaluator, and by truerank's in its place."""
+    import torch
+    from graphs import wordnet
+    from pykeen.evaluation import RankBasedEvaluator
+    from pykeen_adapter import Case, make_case, time_evaluation
+
+    from truerank.adapters.pykeen import RankEvaluator
+
+    torch.set_num_threads(int(_core.default_threads()))
+    graph = wordnet(source.data / "wn18rr")
+    figures = []
+    for dim in DIMS:
+        key = next(key for key, title in MODELS.items() if title == name)
+        stored = np.load(source.vectors / f"{key}-{dim}.npz")
+        case: Case = make_case(graph, name, dim // (2 if key in ("rotate", "complex") else 1))
+        for side in ("entity", "relation"):
+            (representation,) = getattr(case.model, f"{side}_representations")
+            weight = representation._embeddings.weight.data
+            plural = "entities" if side == "entity" else "relations"
+            weight.copy_(torch.from_numpy(stored[plural]).reshape(weight.shape))
+        total = len(graph.triples["test"])
+        runs = [time_evaluation(RankEvaluator(fused=True), case, total, 32) for _ in range(5)]
+        pilot = min(time_evaluation(RankBasedEvaluator(), case, 64, batch)[0] for batch in (32,))
+        tests = min(total, max(64, round(PYKEEN_LIMIT / pilot * 64)))
+        theirs, _ = time_evaluation(RankBasedEvaluator(), case, tests, 32)
+        title, threads = f"{name}, d = {dim}", int(_core.default_threads())
+        figures += [
+            Figure("PyKEEN", title, threads, BOUNDS, min(s for s, _ in runs), total),
+            Figure("PyKEEN", title, threads, "PyKEEN", theirs, tests),
+        ]
+    return figures
+
+
+def main(
+    data: Path,
+    vectors: Path,
+    parts: list[str],
+    only: str,
+    threads: list[int],
+    rounds: int,
+    output: Path,
+) -> None:
+    """Measure, merge the figures and write the page."""
+    warnings.simplefilter("ignore")
+    logging.disable(logging.WARNING)
+    path = output / "bounds.tsv"
+    source = Source(data.resolve(), vectors.resolve())
+    bench = Bench(source, rounds) if parts else None
+    for part in parts:
+        for case in (case for case in cases_of(part) if re.search(only, case)):
+            for count in threads if part != "PyKEEN" else [0]:
+                if part == "PyKEEN":
+                    new = measure_pykeen(source, case)
+                elif part in ("peers", "top k"):
+                    runs = "counts" if part == "peers" else part
+                    extra = peer_calls(bench, part, case, count)
+                    new = bench.measure(part, case, count, runs=runs, extra=extra)
+                else:
+                    new = bench.measure(part, case, count)
+                for figure in new:
+                    print(*figure[:4], f"{figure.seconds:.4f} s", f"{figure.rate / 1e9:.1f} G/s",
+                          figure.share, sep=", ", flush=True)  # fmt: skip
+                replaced = {figure[:3] for figure in new}
+                kept = [f for f in read_figures(path) if f[:3] not in replaced]
+                write_figures(path, kept + new)
+    page = make_page(read_figures(path), facts(source), models(source), PEER_QUERIES)
+    (output / "bounds.md").write_text(page, encoding="utf-8")
+
+
+def facts(source: Source) -> list[str]:
+    """Return what the page says of the machine and the versions."""
+    return [
+        f"Python {platform.python_version()}, numpy {np.__version__}, truerank's instruction set "
+        f"{_core.isa()}, {_core.default_threads()} cores",
+    ]
+
+
+def models(source: Source) -> str:
+    """Return the models and their MRR."""
+    found = []
+    for key, title in MODELS.items():
+        for dim in DIMS:
+            mrr = float(np.load(source.vectors / f"{key}-{dim}.npz")["mrr"])
+            found.append(f"{title} d = {dim}: MRR {mrr:.3f}")
+    return ", ".join(found)
+
+
+PARTS = (*RUNS, "peers", "PyKEEN")
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("vectors", type=Path)
+    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--only", default="", help="a regular expression of the cases")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--output", type=Path, default=HERE)
+    main(**vars(parser.parse_args()))

@@ -1,0 +1,252 @@
+"""Train TransE, DistMult, RotatE and ComplEx on WN18RR, and keep their embeddings.
+
+    python bench/studies/wn18rr_vectors.py DATA_FOLDER VECTORS_FOLDER [--models ...] [--dims 64 256]
+
+DATA_FOLDER holds train.txt, valid.txt and test.txt. VECTORS_FOLDER gets a file for each model, such
+as transe-64.npz: `entities` and `relations` (float32; the numbers of a complex model are real and
+imaginary parts in turn, so that d = 64 are 32 complex numbers), and `mrr`, filtered, of the test.
+`bounds.py` measures with them; `queries` gives the vectors of their queries.
+
+The models are plain numpy with one thread, without inverse relations: the same numpy on the same
+processor gives the same embeddings, bit for bit. Each takes a few minutes. They are simple and not
+tuned; what matters is that real training arranged their vectors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+os.environ["OMP_NUM_THREADS"] = "1"  # before numpy reads it: a sum of float32 depends on its order
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import numpy as np
+from graphs import SPLITS, Graph, wordnet
+from numpy.typing import NDArray
+
+import truerank as tr
+
+Array = NDArray[Any]
+# of a batch's queries and candidates: scores, and a function that takes the gradients of the loss
+# by the scores to those by the queries and the candidates
+Scoring = tuple[Array, Callable[[Array], tuple[Array, Array]]]
+
+DIMS = (64, 256)
+ROWS = 16  # queries whose differences from all candidates fit into the second cache
+TINY = np.float32(1e-12)
+
+
+class Recipe(NamedTuple):
+    """A model and how it is trained."""
+
+    similarity: str
+    dtype: Any
+    start: float  # standard deviation of the first vectors
+    rate: float
+    decay: float  # weight of the nuclear 3-norm
+    batch: int
+    negatives: int
+    epochs: dict[int, int]  # by dimension
+
+
+RECIPES = {
+    "transe": Recipe("l1", np.float32, 0.1, 0.05, 0.0, 128, 128, {64: 20, 256: 12}),
+    "rotate": Recipe("complex_l1", np.complex64, 0.1, 0.05, 0.0, 128, 128, {64: 30, 256: 12}),
+    "distmult": Recipe("dot", np.float32, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
+    "complex": Recipe("dot", np.complex64, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
+}
+
+
+class Vectors:
+    """Vectors and Adagrad's sums of their squared gradients."""
+
+    def __init__(self, vectors: Array) -> None:
+        self.vectors = vectors
+        self.squares = np.zeros(vectors.shape, np.float32)
+
+    def step(self, ids: Array, gradients: Array, rate: float) -> None:
+        """Take one step; the gradients of a repeated id are added."""
+        order = np.argsort(ids, kind="stable")
+        ids = ids[order]
+        starts = np.flatnonzero(np.diff(ids, prepend=-1))
+        sums = np.add.reduceat(gradients[order], starts, axis=0)
+        ids = ids[starts]
+        self.squares[ids] += sums.real**2 + sums.imag**2
+        self.vectors[ids] -= np.float32(rate) * sums / np.sqrt(self.squares[ids] + TINY)
+
+
+# -- scores of all pairs, and their gradients ------------------------------------------------------
+
+
+def products(queries: Array, candidates: Array) -> Scoring:
+    """Dot products; of complex numbers, the real part with the conjugate."""
+    left, right = queries.view(np.float32), candidates.view(np.float32)
+
+    def gradients(share: Array) -> tuple[Array, Array]:
+        pair = share @ right, share.T @ left
+        return pair[0].view(queries.dtype), pair[1].view(queries.dtype)
+
+    return left @ right.T, gradients
+
+
+def distances(queries: Array, candidates: Array) -> Scoring:
+    """Negated sums of the moduli of the differences."""
+    parts = [(queries, candidates)]
+    if np.iscomplexobj(queries):
+        parts = [(queries.real.copy(), candidates.real.copy())]
+        parts += [(queries.imag.copy(), candidates.imag.copy())]
+    scores = np.empty((len(queries), len(candidates)), np.float32)
+
+    def moduli(rows: slice) -> tuple[list[Array], Array]:
+        differences = [q[rows, None] - c for q, c in parts]
+        if len(differences) == 1:
+            return differences, np.abs(differences[0])
+        return differences, np.sqrt(differences[0] ** 2 + differences[1] ** 2)
+
+    blocks = [slice(start, start + ROWS) for start in range(0, len(queries), ROWS)]
+    for rows in blocks:
+        scores[rows] = -moduli(rows)[1].sum(axis=2)
+
+    def gradients(share: Array) -> tuple[Array, Array]:
+        by_queries, by_candidates = np.zeros_like(queries), np.zeros_like(candidates)
+        for rows in blocks:
+            differences, lengths = moduli(rows)
+            weights = share[rows, :, None] / np.maximum(lengths, TINY)
+            pulls = [weights * difference for difference in differences]
+            for place, pull in zip(("real", "imag"), pulls, strict=False):
+                getattr(by_queries, place)[rows] = -pull.sum(axis=1)
+                view = getattr(by_candidates, place)
+                view += pull.sum(axis=0)
+        return by_queries, by_candidates
+
+    return scores, gradients
+
+
+class Model:
+    """Embeddings of entities and relations; the queries of TransE are sums, of others products."""
+
+    def __init__(self, name: str, graph: Graph, dim: int, seed: int) -> None:
+        self.name, self.recipe = name, RECIPES[name]
+        self.rng = np.random.default_rng(seed)
+        entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
+        if name == "rotate":
+            relations /= np.maximum(np.abs(relations), TINY)
+        self.entities, self.relations = Vectors(entities), Vectors(relations)
+
+    def _draw(self, size: int, dim: int) -> Array:
+        numbers = self.rng.standard_normal((size, dim), dtype=np.float32)
+        return (numbers * np.float32(self.recipe.start)).view(self.recipe.dtype)
+
+    def epoch(self, triples: Array) -> float:
+        """Train on both sides of all triples; return the mean loss."""
+        sides = np.repeat([False, True], len(triples))
+        order, size, loss = self.rng.permutation(2 * len(triples)), self.recipe.batch, 0.0
+        for start in range(0, len(order), size):
+            ids = order[start : start + size]
+            loss += self.batch(triples[ids % len(triples)], sides[ids])
+        return loss / len(order)
+
+    def batch(self, triples: Array, heads: Array) -> float:
+        """Train with a softmax over the batch's targets and sampled entities; return the loss."""
+        recipe, (head, relation, tail) = self.recipe, triples.T
+        known, targets = np.where(heads, tail, head), np.where(heads, head, tail)
+        negatives = self.rng.integers(0, len(self.entities.vectors), recipe.negatives)
+        candidates, columns = np.unique(np.concatenate([targets, negatives]), return_inverse=True)
+        true = np.arange(len(known)), columns[: len(known)]
+        left, middle = self.entities.vectors[known], self.relations.vectors[relation]
+        right = self.entities.vectors[candidates]
+        score = products if recipe.similarity == "dot" else distances
+        share, gradients = score(transform(self.name, left, middle, heads), right)
+        share -= share.max(axis=1, keepdims=True)
+        np.exp(share, out=share)
+        share /= share.sum(axis=1, keepdims=True)
+        loss = -float(np.log(share[true] + TINY).sum())
+        share[true] -= 1  # now the gradient by the scores
+        by_query, by_right = gradients(share)
+        side = heads[:, None]
+        if self.name == "transe":
+            by_left, by_relation = by_query, np.where(side, -by_query, by_query)
+        else:
+            by_left = by_query * np.where(side, middle, middle.conj())
+            by_relation = np.where(side, by_query.conj() * left, by_query * left.conj())
+        if recipe.decay:
+            weight = np.float32(recipe.decay)
+            by_left = by_left + weight * np.abs(left) * left
+            by_relation = by_relation + weight * np.abs(middle) * middle
+            true_vectors = right[true[1]]
+            by_true = weight * np.abs(true_vectors) * true_vectors
+            candidates = np.concatenate([candidates, targets])
+            by_right = np.concatenate([by_right, by_true])
+        self.entities.step(
+            np.concatenate([candidates, known]), np.concatenate([by_right, by_left]), recipe.rate
+        )
+        self.relations.step(relation, by_relation, recipe.rate)
+        if self.name == "rotate":
+            vectors = self.relations.vectors
+            vectors /= np.maximum(np.abs(vectors), TINY)
+        return loss
+
+
+def transform(name: str, known: Array, relation: Array, heads: Array) -> Array:
+    """Return the queries: h + r and t - r, or h r and t conj(r)."""
+    side = np.asarray(heads).reshape(-1, 1)
+    if name == "transe":
+        return np.where(side, known - relation, known + relation)
+    return known * np.where(side, relation.conj(), relation)
+
+
+def queries(name: str, entities: Array, relations: Array, ids: Array, *, heads: bool) -> Array:
+    """Return float32 vectors of the queries whose (known entity, relation) are given."""
+    dtype = RECIPES[name].dtype
+    vectors = entities.view(dtype)[ids[:, 0]], relations.view(dtype)[ids[:, 1]]
+    made = transform(name, *vectors, np.full(len(ids), heads))
+    return np.ascontiguousarray(made).view(np.float32)
+
+
+def evaluate(name: str, graph: Graph, entities: Array, relations: Array) -> tr.Report:
+    """Return the filtered report of the test triples."""
+    known = {split: graph.triples[split] for split in SPLITS[:2]}
+    task = tr.link_prediction.Task(graph.triples["test"], known=known, entities=graph.entities)
+    head, relation, tail = graph.triples["test"].T
+    pairs = np.stack([head, relation], 1), np.stack([tail, relation], 1)
+    vectors = [
+        queries(name, entities, relations, ids, heads=heads)
+        for ids, heads in zip(pairs, (False, True), strict=True)
+    ]
+    return task.evaluate_embeddings(*vectors, entities, similarity=RECIPES[name].similarity)
+
+
+def main(data: Path, folder: Path, models: list[str], dims: list[int], seed: int) -> None:
+    """Train the models and write their files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    graph = wordnet(data)
+    for name in models:
+        for dim in dims:
+            model, start = Model(name, graph, dim, seed), time.process_time()
+            for epoch in range(model.recipe.epochs.get(dim, 10)):
+                loss = model.epoch(graph.triples["train"])
+                print(f"{name}-{dim}, epoch {epoch + 1}: loss {loss:.3f}, "
+                      f"{time.process_time() - start:.0f} s", flush=True)  # fmt: skip
+            vectors = [v.vectors.view(np.float32) for v in (model.entities, model.relations)]
+            report = evaluate(name, graph, *vectors)
+            print(f"{name}-{dim}: mrr {report['mrr']:.4f}, hits@10 {report['hits@10']:.4f}")
+            np.savez(
+                folder / f"{name}-{dim}.npz",
+                entities=vectors[0],
+                relations=vectors[1],
+                mrr=report["mrr"],
+            )
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--models", nargs="+", choices=RECIPES, default=list(RECIPES))
+    parser.add_argument("--dims", type=int, nargs="+", default=list(DIMS))
+    parser.add_argument("--seed", type=int, default=0)
+    main(**vars(parser.parse_args()))
