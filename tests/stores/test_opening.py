@@ -14,7 +14,9 @@ import pytest
 
 import truerank as tr
 from support.store_files import assembled, assert_bytes, assert_same, scores, write_npy
+from truerank.stores import mapped as mapped_files
 from truerank.stores import open_scores
+from truerank.stores.descriptors import is_cached
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -152,6 +154,63 @@ def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
     assert opened() == before
     open_scores(path)  # nobody closes it
     assert opened() == before
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", ["<f4", ">f8"])
+def test_single_scores_are_mapped_only_where_the_file_is_in_the_page_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, dtype: str
+) -> None:
+    array = scores(90, 70, dtype)
+    np.save(tmp_path / "a.npy", np.asarray(array, order=order))
+    rng = np.random.default_rng(3)
+    rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
+    expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
+    maps, places = [], []
+    map_file, read_at = mapped_files._map_file, mapped_files.read_at
+    monkeypatch.setattr(mapped_files, "_MAPPED_BYTES", 3000)
+    monkeypatch.setattr(
+        mapped_files, "_map_file", lambda *args: (maps.append(args), map_file(*args))[1]
+    )
+    monkeypatch.setattr(
+        mapped_files, "read_at", lambda *args: (places.append(args), read_at(*args))[1]
+    )
+    with open_scores(tmp_path / "a.npy") as store:
+        assert_bytes(store.take(rows, columns), expected)
+        assert places
+        assert not maps
+        places.clear()
+        monkeypatch.setattr(mapped_files, "is_cached", lambda descriptor, offsets: True)
+        assert_bytes(store.take(rows, columns, "map"), expected)
+        assert len(maps) > 5
+        assert not places
+        monkeypatch.setattr(mapped_files, "is_cached", lambda descriptor, offsets: False)
+        maps.clear()
+        assert_bytes(store.take(rows, columns, "map"), expected)
+        assert places
+        assert not maps
+
+
+@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="nothing says what is in the page cache")
+def test_a_file_of_which_a_part_is_not_cached_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.bin"
+    path.write_bytes(bytes(5000))
+    asked: list[int] = []
+
+    def preadv(descriptor: int, buffers: Any, offset: int, flags: int) -> int:
+        asked.append(offset)
+        if offset >= 4000:
+            raise BlockingIOError
+        return 1
+
+    monkeypatch.setattr(os, "preadv", preadv)
+    with open(path, "rb") as file:
+        assert is_cached(file.fileno(), np.arange(4000))
+        assert 30 < len(asked) <= 64
+        assert not is_cached(file.fileno(), np.arange(5000))
+        assert is_cached(file.fileno(), np.arange(0))
 
 
 @on_linux

@@ -43,7 +43,7 @@ def assert_same(store: Store, array: Array, most: int = 100, io: str = "map") ->
     rng = np.random.default_rng(1)
     pairs = 20 if array.size else 0
     rows, columns = (rng.integers(0, max(1, n), pairs) for n in array.shape)
-    taken = store.take(rows, columns)
+    taken = store.take(rows, columns, io)
     assert taken.dtype == array.dtype.newbyteorder("=")
     assert_bytes(taken, array[rows, columns].astype(taken.dtype))
 

@@ -264,8 +264,8 @@ class TransposedStore(StoreView):
         with self.source.block(transpose_tile(tile), io) as block:
             yield transpose_block(block)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        return self.source.take(columns, rows)
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+        return self.source.take(columns, rows, io)
 
 
 def transpose_tile(tile: Tile) -> Tile:

@@ -349,8 +349,8 @@ class ScaledStore(StoreView):
         rows, columns = self._rows[top : top + height], self._columns[left : left + width]
         yield subtract_means(read_floats(self.source, tile, io), rows[:, None], columns)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        scores = _widened(self.source.take(rows, columns), self.source.dtype, self.carrier)
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+        scores = _widened(self.source.take(rows, columns, io), self.source.dtype, self.carrier)
         return subtract_means(scores, self._rows[rows], self._columns[columns])
 
 

@@ -170,7 +170,9 @@ def _is_read_by_rows(store: Store, tile: Tile, io: str) -> bool:
 
 def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
     """Make the count of a store's tiles: final for each if they are whole rows, else partial."""
-    return (_WholeRowCount if _are_whole_rows(store, tiles, io) else _PartialRowCount)(store, job)
+    if _are_whole_rows(store, tiles, io):
+        return _WholeRowCount(store, job)
+    return _PartialRowCount(store, job, io)
 
 
 @contextmanager
@@ -377,11 +379,11 @@ class _PartialRowCount(TileCount):
 
     method = "by parts of rows"
 
-    def __init__(self, store: Store, job: Job) -> None:
+    def __init__(self, store: Store, job: Job, io: str) -> None:
         super().__init__(store, job)
         tasks = len(job.targets)
         rows = np.arange(tasks) if job.rows is None else job.rows
-        scores = np.ascontiguousarray(store.take(rows, job.targets))
+        scores = np.ascontiguousarray(store.take(rows, job.targets, io))
         self._true_scores = TrueScores(scores, store.dtype)
         task = self._true_scores.first_nan(job.rules.nan)
         if task >= 0:

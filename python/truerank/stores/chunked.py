@@ -85,7 +85,7 @@ class ChunkStore(Store):
         self.check()
         yield self._read(tile)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         self.check()
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         chunk_height, chunk_width = self._chunk

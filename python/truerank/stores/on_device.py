@@ -121,7 +121,7 @@ class TorchStore(DeviceStore):
         with self._to_host(lambda: block) as on_host:
             yield tensor_array(on_host, "scores")[0]
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         tensor = partial(
             sys.modules["torch"].tensor, device="cpu"
         )  # also if the default device is another
@@ -256,7 +256,7 @@ class JaxStore(DeviceStore):
             out[top : top + height, left : left + width] = data
         yield out
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier)
         for top, left, height, width, data in self._shards:
             down, across = rows - top, columns - left

@@ -80,12 +80,12 @@ class ShardStore(Store):
         shard, inside = self._locate(tile)
         return shard.decodes(inside)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         for number, pairs in self._by_shard(columns if self._axis else rows):
             inside = [rows[pairs], columns[pairs]]
             inside[self._axis] = inside[self._axis] - self._starts[number]
-            out[pairs] = self._stores[number].take(*inside)
+            out[pairs] = self._stores[number].take(inside[0], inside[1], io)
         return out
 
     def check(self) -> None:

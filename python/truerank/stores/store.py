@@ -169,8 +169,10 @@ class Store(ABC):
         return not self.in_place
 
     @abstractmethod
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         """Return the scores of pairs of a row and a column, in native byte order.
+
+        If `io` is "map", a file that is in the page cache may be mapped for it.
 
         Raises
         ------
