@@ -7,6 +7,7 @@
 
 #include "bind/calls.hpp"
 #include "engine/bandwidth.hpp"
+#include "engine/bounds.hpp"
 #include "engine/threads.hpp"
 #include "kernels/simd.hpp"
 
@@ -43,10 +44,29 @@ void register_machine(py::module_& m) {
         throw py::import_error("TRUERANK_ISA: expected an instruction set this machine can run (" +
                                join(usable_isas()) + "), got '" + name + "'");
     }
+    const char* levels = std::getenv("TRUERANK_BOUNDS");
+    if (!choose_levels(levels)) {
+        throw py::import_error("TRUERANK_BOUNDS: expected one that this machine can use (" + join(usable_levels()) +
+                               "), got '" + levels + "'");
+    }
     guard_forks();
     m.attr("compiler") = kCompiler;
     m.def("isa", &isa_name, "The instruction set in use.");
     m.def("isas", &usable_isas, "The instruction sets that this machine can run.");
+    m.def("bounds", &levels_name, "The levels that certified bounds use, or 'off'.");
+    m.def("bounds_choices", &usable_levels, "The levels that this machine can use.");
+    m.def(
+        "choose_bounds", [](const std::string& name) { return choose_levels(name.c_str()); }, py::arg("name"),
+        "Change the levels, for tests and benchmarks; returns whether this machine can use them.");
+    m.def(
+        "bounds_tally",
+        [] {
+            const BoundsTally tally = bounds_tally();
+            return std::tuple(tally.pairs, tally.bounded, tally.open, tally.scored);
+        },
+        "Of all pairs so far of a task and a candidate: how many there were; those that went by bounds; of these, "
+        "those "
+        "that levels left open; of these, those that had to be scored.");
     m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
     m.def("default_threads", &default_threads, "The number of threads that a call takes by default.");
     m.def("use_default_arithmetic", &use_default_arithmetic,

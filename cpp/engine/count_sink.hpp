@@ -42,6 +42,7 @@ class CountSink {
         const auto n = static_cast<std::size_t>(cell.last_task - cell.first_task);
         above_.assign(n * kernels_.counters_per_task, 0);
         tied_.assign(n * kernels_.counters_per_task, 0);
+        bounded_above_.clear();
         states_.assign(n, TaskState{});
         if (!shared_.filter) return;
         const std::int64_t low = cell.candidates.column(cell.begin), high = cell.candidates.column(cell.end - 1);
@@ -82,6 +83,44 @@ class CountSink {
         return work;
     }
 
+    // What bounds need, and what they tell (engine/bounds.hpp).
+    static constexpr bool kCounts = true;
+    const C* thresholds() const { return shared_.true_scores.data() + cell_->first_task; }
+
+    std::size_t take_sums(const std::int32_t* sums, std::int64_t first_query, std::int64_t queries,
+                          const std::int32_t* open_from, const std::int32_t* above_from, OpenPair* open) {
+        const std::int64_t* const first = first_task_ + first_query;
+        const BoundKernels<C>& bounds = bound_kernels<C>();
+        bounded_above_.resize(states_.size() * bounds.counters_per_task);
+        std::size_t found = bounds.decide(sums, static_cast<std::size_t>(queries), first, open_from, above_from,
+                                          bounded_above_.data(), open);
+        if (!shared_.filter) return found;
+        for (std::int64_t i = 0; i < queries; ++i) {
+            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
+                const auto task = static_cast<std::size_t>(t);
+                TaskState& state = states_[task];
+                if (state.next > panel_.columns[panel_.width - 1]) continue;
+                for_filtered(task, state, [&](std::int64_t lane) {
+                    ++state.removed;
+                    const std::int32_t sum = sums[i * static_cast<std::int64_t>(bounds.lanes) + lane];
+                    state.above += sum > above_from[t];
+                    if (sum > above_from[t] || sum < open_from[t]) return;
+                    const auto is_removed = [&](const OpenPair& pair) {
+                        return pair.task == task && pair.lane == static_cast<std::uint32_t>(lane);
+                    };
+                    found = static_cast<std::size_t>(std::remove_if(open, open + found, is_removed) - open);
+                });
+            }
+        }
+        return found;
+    }
+    void take_above(std::uint32_t task) { --states_[task].above; }
+    void take_score(std::uint32_t task, std::uint32_t, C score) {
+        const C true_score = thresholds()[task];
+        states_[task].above -= score > true_score;
+        states_[task].tied -= score == true_score;
+    }
+
     // Whether there was a NaN among the scores taken last, the padding included.
     bool saw_nan() const { return saw_nan_; }
 
@@ -91,7 +130,7 @@ class CountSink {
         for (std::size_t i = 0; i < states_.size(); ++i) {
             const std::int64_t task = this->task(i);
             const TaskState& state = states_[i];
-            counts.above[task] += sum(above_, i) - state.above;
+            counts.above[task] += sum(above_, i) + sum_bounded(i) - state.above;
             counts.tied[task] += sum(tied_, i) - state.tied;
             counts.candidates[task] -= state.removed;
             const auto t = static_cast<std::size_t>(task);
@@ -128,6 +167,12 @@ class CountSink {
     std::int64_t sum(const std::vector<Counter>& counters, std::size_t i) const {
         const Counter* first = counters.data() + i * kernels_.counters_per_task;
         return std::accumulate(first, first + kernels_.counters_per_task, std::int64_t{0});
+    }
+    std::int64_t sum_bounded(std::size_t i) const {
+        if (bounded_above_.empty()) return 0;
+        const std::size_t n = bound_kernels<C>().counters_per_task;
+        const std::uint32_t* first = bounded_above_.data() + i * n;
+        return std::accumulate(first, first + n, std::int64_t{0});
     }
     bool is_filtered(std::int64_t task, std::int64_t column) const {
         return column != shared_.tasks.targets[task] && shared_.filter &&
@@ -175,6 +220,12 @@ class CountSink {
 
     // Takes the filtered columns of the panel out of the counts of a task. Returns how many steps that took.
     std::int64_t remove_filtered(const C* scores, std::size_t i, TaskState& state) {
+        return for_filtered(i, state, [&](std::int64_t lane) { remove_score(scores[lane], i, state); });
+    }
+
+    // Calls `use` for each lane of the panel whose column is filtered for a task. Returns how many steps that took.
+    template <class Use>
+    std::int64_t for_filtered(std::size_t i, TaskState& state, const Use& use) {
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
         const std::int64_t target = shared_.tasks.targets[task(i)];
@@ -187,7 +238,7 @@ class CountSink {
                        : std::lower_bound(at, end, state.next);
             if (at == end) break;  // only if the list is out of order
             if (*at == state.next) {
-                if (state.next != target) remove_score(scores[at - columns], i, state);
+                if (state.next != target) use(at - columns);
                 ++state.position;
             } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
                 state.position = shared_.filter.seek(state.position + 1, state.end, *at);
@@ -216,6 +267,7 @@ class CountSink {
     const std::int64_t* first_task_ = nullptr;
     Panel panel_{};
     std::vector<Counter> above_, tied_;
+    std::vector<std::uint32_t> bounded_above_;  // those that bounds found, empty until there are any
     std::vector<TaskState> states_;
     bool saw_nan_ = false;
     Fault fault_{};

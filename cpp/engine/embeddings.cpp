@@ -37,7 +37,9 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
             counts.candidates[sorted.order[static_cast<std::size_t>(i)]] = group.candidates.size;
         }
     }
-    sweep(scoring, sorted, execution, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
+    Execution sweeping = execution;
+    sweeping.bounded = !counts.audit();  // an audit needs the scores
+    sweep(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
           [&] { return Sink(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     for (std::size_t i = 0; i < sorted.order.size(); ++i) {

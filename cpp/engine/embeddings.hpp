@@ -29,6 +29,7 @@ struct Execution {
     std::int64_t block;
     int threads;
     bool (*interrupted)();
+    bool bounded = true;  // whether bounds may decide pairs, where they can
 };
 
 // As rank(), with scores that are computed on the way: rows are queries, columns are entities.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/bounds.hpp"
 #include "engine/embeddings.hpp"
 #include "engine/selection.hpp"
 #include "engine/threads.hpp"
@@ -26,13 +27,15 @@ struct Scoring {
           similarity(e.similarity),
           bias(static_cast<const C*>(e.bias)),
           query_means(static_cast<const C*>(e.query_means)),
-          candidate_means(static_cast<const C*>(e.entity_means)) {}
+          candidate_means(static_cast<const C*>(e.entity_means)),
+          embeddings(e) {}
     Vectors<C> queries;
     Vectors<C> candidates;
     Similarity similarity;
     const C* bias;
     const C* query_means;
     const C* candidate_means;
+    const Embeddings& embeddings;
     const SimilarityKernels<C>& kernels = similarity_kernels<C>();
 
     std::int64_t depth() const { return queries.depth(); }
@@ -109,11 +112,19 @@ struct CellSizing {
 };
 std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing);
 
+// A sink that can do without the scores of most pairs: it says what they are compared with, and takes what bounds tell.
+template <class Sink>
+concept TakesBounds = requires(Sink& sink) { sink.thresholds(); };
+
 // Scores cells for one thread, in buffers of its own.
 template <class C>
 class SweepWorker {
   public:
-    explicit SweepWorker(const Scoring<C>& scoring) : scoring_(scoring) {}
+    SweepWorker(const Scoring<C>& scoring, const Quantisation<C>* quantisation) : scoring_(scoring) {
+        if (quantisation == nullptr) return;
+        bounded_.emplace(*quantisation, scoring.embeddings, scoring.queries, scoring.candidates, scoring.kernels);
+    }
+    const BoundsTally& tally() const { return tally_; }
 
     // Hands all scores of a cell to a sink. It calls
     // - begin_cell(cell, first), where the tasks of query i are first[i] to first[i + 1], counted from the cell's
@@ -125,7 +136,7 @@ class SweepWorker {
     // - end_cell(), unless the sweep was stopped before.
     template <class Sink>
     void run(const Cell& cell, const SortedQuery* sorted_queries, Sink& sink, bool is_caller, Stop& stop) {
-        load_queries(cell, sorted_queries);
+        load_tasks(cell, sorted_queries);
         sink.begin_cell(cell, first_task_);
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const std::int64_t queries = static_cast<std::int64_t>(first_task_.size()) - 1;
@@ -139,8 +150,17 @@ class SweepWorker {
         std::int64_t work = kWorkBetweenPolls;
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
-            load_panel(panel, cell.candidates);
+            load_columns(panel, cell.candidates);
             sink.begin_panel(panel);
+            tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
+            if constexpr (TakesBounds<Sink>) {
+                if (bounded_ && bounded_->run(columns_.data(), panel.width, sink, tally_)) {
+                    if (stop.requested(is_caller, kWorkBetweenPolls)) return;
+                    continue;
+                }
+            }
+            load_queries();
+            load_panel(panel);
             for (std::int64_t pass = 0; pass < passes; ++pass) {
                 const std::int64_t k = pass * kDepthAtOnce, length = std::min(kDepthAtOnce, depth - k);
                 for (std::int64_t tile = 0; tile < tiles; ++tile) {
@@ -219,8 +239,8 @@ class SweepWorker {
         return tile;
     }
 
-    // Packs the queries of a cell, unless they are packed already.
-    void load_queries(const Cell& cell, const SortedQuery* queries) {
+    // Lists the queries of a cell and their tasks, unless they are those of the last one.
+    void load_tasks(const Cell& cell, const SortedQuery* queries) {
         if (cell.first_query == loaded_first_query_ && cell.last_query == loaded_last_query_ &&
             cell.first_task == loaded_first_task_) {
             return;
@@ -228,6 +248,7 @@ class SweepWorker {
         loaded_first_query_ = cell.first_query;
         loaded_last_query_ = cell.last_query;
         loaded_first_task_ = cell.first_task;
+        packed_ = false;
         first_task_.clear();
         query_rows_.clear();
         for (std::int64_t i = cell.first_query; i < cell.last_query; ++i) {
@@ -235,6 +256,13 @@ class SweepWorker {
             first_task_.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
         }
         first_task_.push_back(cell.last_task - cell.first_task);
+        if (bounded_) bounded_->load_queries(query_rows_, first_task_);
+    }
+
+    // Packs the queries, unless they are packed already.
+    void load_queries() {
+        if (packed_) return;
+        packed_ = true;
         const auto n = static_cast<std::int64_t>(query_rows_.size());
         const std::int64_t depth = scoring_.depth(), tiles = divide_up(n, kTileRows);
         queries_.resize(static_cast<std::size_t>(tiles * kTileRows * std::max<std::int64_t>(1, depth)));
@@ -248,10 +276,13 @@ class SweepWorker {
         }
     }
 
-    void load_panel(const Panel& panel, const CandidateView& view) {
+    void load_columns(const Panel& panel, const CandidateView& view) {
         for (std::int64_t i = 0; i < panel.width; ++i) {
             columns_[static_cast<std::size_t>(i)] = view.column(panel.begin + i);
         }
+    }
+
+    void load_panel(const Panel& panel) {
         scoring_.candidates.pack(panel.columns, panel.width, scoring_.lanes(), scoring_.packing(), panel_.data(),
                                  squares_.data(), scratch_);
         gather(scoring_.bias, panel.columns, panel.width, bias_);
@@ -263,6 +294,9 @@ class SweepWorker {
     std::vector<std::int64_t> query_rows_, first_task_, columns_;
     std::vector<C> queries_, panel_, bias_, means_, query_means_, sums_, scratch_;
     std::vector<double> query_squares_, squares_;
+    bool packed_ = false;
+    std::optional<BoundedPanels<C>> bounded_;
+    BoundsTally tally_;
 };
 
 // Scores all cells of the sorted tasks; each worker has a sink of its own.
@@ -282,13 +316,22 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
     const std::vector<Cell> cells = cut_cells(sorted, sizing);
     const auto chunks = static_cast<std::int64_t>(cells.size());
     const Team team(threads, chunks);
-    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring));
-    std::vector<decltype(make_sink())> sinks;
-    for (int i = 0; i < team.size(); ++i) sinks.push_back(make_sink());
+    using Sink = decltype(make_sink());
+    std::optional<Quantisation<C>> quantisation;
+    if (TakesBounds<Sink> && execution.bounded) {
+        quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
+    }
+    std::vector<SweepWorker<C>> workers;
+    std::vector<Sink> sinks;
+    for (int i = 0; i < team.size(); ++i) {
+        workers.emplace_back(scoring, quantisation ? &*quantisation : nullptr);
+        sinks.push_back(make_sink());
+    }
     parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
         const auto w = static_cast<std::size_t>(worker);
         workers[w].run(cells[static_cast<std::size_t>(chunk)], sorted.queries.data(), sinks[w], worker == 0, stop);
     });
+    for (const SweepWorker<C>& worker : workers) add_to_tally(worker.tally());
 }
 
 // The scores of pairs of a query and a candidate.
@@ -298,7 +341,7 @@ void score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std:
     // A chunk is enough work to be worth handing out.
     const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
     const Team team(execution.threads, divide_up(n, size));
-    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring));
+    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring, nullptr));
     parallel_for(team, divide_up(n, size), execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
         const std::int64_t at = chunk * size;
         workers[static_cast<std::size_t>(worker)].score_pairs(rows + at, columns + at, std::min(size, n - at), out + at,

@@ -128,6 +128,24 @@ class Vectors {
         }
     }
 
+    // The components of a vector, one after the other, as pack() has them: in place, or in `buffer`, which has room for
+    // them.
+    const C* row(std::int64_t id, bool normalise, C* buffer) const {
+        const auto* from = reinterpret_cast<const C*>(matrix_.data + id * matrix_.row_stride);
+        if (!in_place_) {
+            read_(matrix_, id, buffer);
+            from = buffer;
+        }
+        if (!normalise) return from;
+        double squares = 0;
+        add_squares(&from, 1, depth(), &squares);
+        const double root = squares == 0 ? 1 : std::sqrt(squares);
+        for (std::int64_t k = 0; k < depth(); ++k) buffer[k] = static_cast<C>(static_cast<double>(from[k]) / root);
+        return buffer;
+    }
+    // Whether row() gives vectors in place.
+    bool in_place(bool normalise) const { return in_place_ && !normalise; }
+
   private:
     // Vectors that are packed at once: a cache line of floats.
     static constexpr std::int64_t kVectorsAtOnce = 16;

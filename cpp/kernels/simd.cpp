@@ -14,14 +14,19 @@ namespace {
 // What the processor says of itself. The compilers' __builtin_cpu_supports needs a library of theirs, which is not
 // linked on every system.
 struct Processor {
-    std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0;
+    std::uint32_t leaf1_ecx = 0, leaf7_ebx = 0, leaf7_ecx = 0, leaf7_1_eax = 0;
     std::uint32_t saved = 0;  // the registers that the system saves when it switches threads
 
     Processor() {
         constexpr std::uint32_t xgetbv = std::uint32_t{1} << 27;
         std::uint32_t a = 0, b = 0, c = 0, d = 0;
         if (__get_cpuid(1, &a, &b, &c, &d)) leaf1_ecx = c;
-        if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) leaf7_ebx = b;
+        if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+            leaf7_ebx = b;
+            leaf7_ecx = c;
+            const std::uint32_t subleaves = a;
+            if (subleaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d)) leaf7_1_eax = a;
+        }
         if ((leaf1_ecx & xgetbv) == 0) return;
         __asm__ volatile("xgetbv" : "=a"(saved), "=d"(d) : "c"(0));
     }
@@ -51,8 +56,13 @@ constexpr Requirements kRequirements[] = {
     {kAvx2, kAvx2Leaf7 | kAvx512Leaf7, kYmm | kZmm},
 };
 
-bool supported(Isa set) {
+const Processor& processor_here() {
     static const Processor processor;
+    return processor;
+}
+
+bool supported(Isa set) {
+    const Processor& processor = processor_here();
     const Requirements& required = kRequirements[static_cast<int>(set)];
     return (required.leaf1_ecx & ~processor.leaf1_ecx) == 0 && (required.leaf7_ebx & ~processor.leaf7_ebx) == 0 &&
            (required.saved & ~processor.saved) == 0;
@@ -112,5 +122,13 @@ bool choose_isa(const char* name) {
 
 Isa isa() { return chosen_row->set; }
 const char* isa_name() { return chosen_row->name; }
+
+bool has_byte_products() {
+#if defined(TRUERANK_AVX2)  // the table of x86-64
+    if (isa() == Isa::avx512) return (processor_here().leaf7_ecx & bits(11)) != 0;
+    if (isa() == Isa::avx2) return (processor_here().leaf7_1_eax & bits(4)) != 0;
+#endif
+    return false;
+}
 
 }  // namespace truerank

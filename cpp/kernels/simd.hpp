@@ -51,6 +51,10 @@ bool choose_isa(const char* name);
 Isa isa();
 const char* isa_name();
 
+// Whether the chosen instruction set is accompanied by products of bytes that are added to sums of 32 bits
+// (AVX512-VNNI, or AVX-VNNI beside AVX2).
+bool has_byte_products();
+
 // A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
 template <class T, int Bytes>
 struct Simd {

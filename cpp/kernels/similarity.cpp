@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "kernels/arithmetic.hpp"
 
@@ -103,6 +104,76 @@ TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std
             sum = Step::template next<A>(sum, q, e);
         }
         A::store(sums + v, sum);
+    }
+}
+
+// Component k of each row.
+template <class Vector, class T, std::size_t... Lane>
+TRUERANK_INLINE Vector gathered(const T* const* rows, std::size_t k, std::index_sequence<Lane...>) {
+    return Vector{rows[Lane][k]...};
+}
+
+template <class A, std::size_t Vectors, class Step, class T>
+TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
+                                          std::size_t depth, T* sums) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
+    for (std::size_t first = 0; first < lanes; first += size) {
+        const T *query[size] = {}, *candidate[size] = {};
+        // The last pair stands in for those that are missing.
+        for (std::size_t i = 0; i < size && n > 0; ++i) {
+            query[i] = queries[first + i < n ? first + i : n - 1];
+            candidate[i] = candidates[first + i < n ? first + i : n - 1];
+        }
+        Vector sum{};
+        for (std::size_t k = 0; k < depth && first < n; k += width) {
+            Vector q[width], e[width];
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) {
+                q[c] = gathered<Vector>(query, k + c, std::make_index_sequence<size>());
+                e[c] = gathered<Vector>(candidate, k + c, std::make_index_sequence<size>());
+            }
+            sum = Step::template next<A>(sum, q, e);
+        }
+        A::store(sums + first, sum);
+    }
+}
+
+template <class A, std::size_t Vectors, class Step, class T>
+TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
+                                   std::size_t depth, T* sums) {
+    using Vector = typename A::Vector;
+    // Sums side by side, since each waits for its last addition.
+    constexpr std::size_t size = A::size, side = 4, step = side * size;
+    static_assert(Step::components == 1);
+    for (std::size_t i = 0; i < n; ++i) {
+        const T *q = queries[i], *e = candidates[i];
+        Vector sum[side] = {};
+        std::size_t k = 0;
+        for (; k + step <= depth; k += step) {
+            TRUERANK_UNROLL
+            for (std::size_t s = 0; s < side; ++s) {
+                const Vector x = A::load(q + k + s * size), y = A::load(e + k + s * size);
+                sum[s] = Step::template next<A>(sum[s], &x, &y);
+            }
+        }
+        for (; k + size <= depth; k += size) {
+            const Vector x = A::load(q + k), y = A::load(e + k);
+            sum[0] = Step::template next<A>(sum[0], &x, &y);
+        }
+        if (k < depth) {
+            T rest[2][size] = {};
+            for (std::size_t j = 0; j < depth - k; ++j) {
+                rest[0][j] = q[k + j];
+                rest[1][j] = e[k + j];
+            }
+            const Vector x = A::load(rest[0]), y = A::load(rest[1]);
+            sum[0] = Step::template next<A>(sum[0], &x, &y);
+        }
+        const Vector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+        T total = 0;
+        for (std::size_t j = 0; j < size; ++j) total += all[j];
+        sums[i] = total;
     }
 }
 
@@ -316,48 +387,78 @@ TRUERANK_INLINE void accumulate_pairs_for(Similarity similarity, const T* querie
     });
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                   \
-    namespace name {                                                                                            \
-    template <class T>                                                                                          \
-    using A = Arithmetic<T, width, fused>;                                                                      \
-    template <class T>                                                                                          \
-    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth,       \
-                              bool from_zero, T* sums) {                                                        \
-        accumulate_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, from_zero, sums);          \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute void accumulate_pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth, \
-                                    T* sums) {                                                                  \
-        accumulate_pairs_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, sums);               \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                 \
-        finish_body<A<T>, kTileVectors<width>>(similarity, tile);                                               \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first,                          \
-                         const TaskCounters<T>& counters) {                                                     \
-        return count_body<A<T>, kTileVectors<width>>(scores, rows, first, counters);                            \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers,                           \
-                               const TaskCounters<T>& counters) {                                               \
-        count_lanes_body<A<T>, kTileVectors<width>>(scores, rows, layers, counters);                            \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds,                \
-                                     const T* lane_thresholds) {                                                \
-        return rows_at_least_body<A<T>, kTileVectors<width>>(scores, rows, row_thresholds, lane_thresholds);    \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,                   \
-                                  typename TaskCounters<T>::Counter* lanes) {                                   \
-        lanes_at_least_body<A<T>, kTileVectors<width>>(scores, row_threshold, lane_thresholds, lanes);          \
-    }                                                                                                           \
-    template <class T>                                                                                          \
-    attribute bool any_at_least(const T* scores, T threshold) {                                                 \
-        return any_at_least_body<A<T>, kTileVectors<width>>(scores, threshold);                                 \
-    }                                                                                                           \
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void accumulate_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
+                                         std::size_t n, std::size_t depth, T* sums) {
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        accumulate_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+    });
+}
+
+template <class A, std::size_t Vectors, class T>
+TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries, const T* const* candidates,
+                                  std::size_t n, std::size_t depth, T* sums) {
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        if constexpr (decltype(step)::components == 1) {
+            sum_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+        } else {
+            accumulate_rows_body<A, Vectors, decltype(step)>(queries, candidates, n, depth, sums);
+        }
+    });
+}
+
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                          \
+    namespace name {                                                                                                   \
+    template <class T>                                                                                                 \
+    using A = Arithmetic<T, width, fused>;                                                                             \
+    template <class T>                                                                                                 \
+    attribute void accumulate(Similarity similarity, const T* queries, const T* panel, std::size_t depth,              \
+                              bool from_zero, T* sums) {                                                               \
+        accumulate_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, from_zero, sums);                 \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void accumulate_pairs(Similarity similarity, const T* queries, const T* panel, std::size_t depth,        \
+                                    T* sums) {                                                                         \
+        accumulate_pairs_for<A<T>, kTileVectors<width>>(similarity, queries, panel, depth, sums);                      \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void accumulate_rows(Similarity similarity, const T* const* queries, const T* const* candidates,         \
+                                   std::size_t n, std::size_t depth, T* sums) {                                        \
+        accumulate_rows_for<A<T>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);               \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void sum_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n, \
+                            std::size_t depth, T* sums) {                                                              \
+        sum_rows_for<A<T>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);                      \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                        \
+        finish_body<A<T>, kTileVectors<width>>(similarity, tile);                                                      \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute bool count(const T* scores, std::size_t rows, const std::int64_t* first,                                 \
+                         const TaskCounters<T>& counters) {                                                            \
+        return count_body<A<T>, kTileVectors<width>>(scores, rows, first, counters);                                   \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void count_lanes(const T* scores, std::size_t rows, std::size_t layers,                                  \
+                               const TaskCounters<T>& counters) {                                                      \
+        count_lanes_body<A<T>, kTileVectors<width>>(scores, rows, layers, counters);                                   \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute unsigned rows_at_least(const T* scores, std::size_t rows, const T* row_thresholds,                       \
+                                     const T* lane_thresholds) {                                                       \
+        return rows_at_least_body<A<T>, kTileVectors<width>>(scores, rows, row_thresholds, lane_thresholds);           \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void lanes_at_least(const T* scores, T row_threshold, const T* lane_thresholds,                          \
+                                  typename TaskCounters<T>::Counter* lanes) {                                          \
+        lanes_at_least_body<A<T>, kTileVectors<width>>(scores, row_threshold, lane_thresholds, lanes);                 \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute bool any_at_least(const T* scores, T threshold) {                                                        \
+        return any_at_least_body<A<T>, kTileVectors<width>>(scores, threshold);                                        \
+    }                                                                                                                  \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP
@@ -367,10 +468,18 @@ TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 template <class T>
 const SimilarityKernels<T>& similarity_kernels() {
     static constexpr SimilarityKernels<T> table[] = {
-#define TRUERANK_ROW(name, width, several, fused, attribute)                                       \
-    {name::accumulate<T>,    name::accumulate_pairs<T>, name::finish<T>,                           \
-     name::count<T>,         name::count_lanes<T>,      name::any_at_least<T>,                     \
-     name::rows_at_least<T>, name::lanes_at_least<T>,   kTileVectors<width> * (width / sizeof(T)), \
+#define TRUERANK_ROW(name, width, several, fused, attribute) \
+    {name::accumulate<T>,                                    \
+     name::accumulate_pairs<T>,                              \
+     name::accumulate_rows<T>,                               \
+     name::sum_rows<T>,                                      \
+     name::finish<T>,                                        \
+     name::count<T>,                                         \
+     name::count_lanes<T>,                                   \
+     name::any_at_least<T>,                                  \
+     name::rows_at_least<T>,                                 \
+     name::lanes_at_least<T>,                                \
+     kTileVectors<width> * (width / sizeof(T)),              \
      width / sizeof(T)},
         TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
 #undef TRUERANK_ROW

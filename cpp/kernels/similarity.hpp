@@ -69,6 +69,13 @@ struct SimilarityKernels {
                        T* sums);
     // The same for pairs: lane i of a panel of queries with lane i of a panel of candidates.
     void (*accumulate_pairs)(Similarity similarity, const T* queries, const T* panel, std::size_t depth, T* sums);
+    // The same for n pairs of rows, whose components lie one after the other; n is at most `lanes`. The other sums
+    // become 0.
+    void (*accumulate_rows)(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
+                            std::size_t depth, T* sums);
+    // The sums of such pairs with the components in another order, which is faster.
+    void (*sum_rows)(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
+                     std::size_t depth, T* sums);
     // Turns the sums of a tile into scores.
     void (*finish)(Similarity similarity, const RegisterTile<T>& tile);
     // Counts the scores of row i for its tasks, those from first[i] to first[i + 1]. A NaN is neither above nor tied.

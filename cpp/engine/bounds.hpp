@@ -1,0 +1,664 @@
+// Certified bounds: which pairs of queries and candidates are above or below a threshold, told from sums in small
+// integers. docs/bounds.md has the proofs, in the terms of this file.
+//
+// The value of a pair is the real number V that its sum stands for, higher for a higher score: q . e for products, -|q
+// - e|_1 for l1, and -|q - e|^2 / 2 for distances of the second order. A threshold on scores becomes two on values,
+// with all that the rounding of a score can do between them: a value above the one certainly has a score above the
+// threshold, and one below the other a score below it.
+//
+// 1. Vectors are quantised. The sum over their levels, an integer, differs from the value by no more than a bound of
+// the
+//    residues: with thresholds widened by it, integers decide nearly all pairs.
+// 2. For a pair that is open the value itself is computed, in any order, with a bound on its rounding.
+// 3. What is still open is scored as everywhere else.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "engine/embeddings.hpp"
+#include "engine/vectors.hpp"
+#include "kernels/bounds.hpp"
+#include "kernels/similarity.hpp"
+
+namespace truerank {
+
+// What became of the pairs of a call.
+struct BoundsTally {
+    std::int64_t pairs = 0;    // of a task and a candidate
+    std::int64_t bounded = 0;  // decided by their sums over levels, or open
+    std::int64_t open = 0;     // not decided by these
+    std::int64_t scored = 0;   // not decided by their values either
+    void add(const BoundsTally& other) {
+        pairs += other.pairs;
+        bounded += other.bounded;
+        open += other.open;
+        scored += other.scored;
+    }
+};
+
+// Adds to the tally of all calls of this process; and that tally.
+void add_to_tally(const BoundsTally& tally);
+BoundsTally bounds_tally();
+
+// The names of the levels that this machine can use, "off" first and the fastest last.
+std::vector<std::string> usable_levels();
+
+// Chooses levels for the life of the process: those of that name, or, if `name` is null or empty, the fastest. Returns
+// false, and changes nothing, if the name is unknown or the machine has no such levels. An instruction set has been
+// chosen before.
+bool choose_levels(const char* name);
+Levels chosen_levels();
+const char* levels_name();
+
+struct ValueThresholds {
+    double above;  // a value greater than this has a score above the threshold
+    double below;  // a value less than this has a score below it
+};
+
+// How the scores of a similarity follow from values: score = slope * value, then a function of it.
+template <class C>
+class ValueScale {
+  public:
+    static constexpr double unit = sizeof(C) == 4 ? 0x1p-24 : 0x1p-53;  // of rounding
+
+    ValueScale(Similarity similarity, std::int64_t depth, bool means, double largest_bias, double largest_mean)
+        : similarity_(similarity),
+          gamma_(static_cast<double>(depth + 20) * unit * 1.001),
+          tiny_(static_cast<double>(depth + 20) * 0x1p-140),
+          bias_(largest_bias),
+          mean_(largest_mean),
+          means_(means) {}
+
+    // The relative error of a sum, in any order: of the sum itself where all terms are positive, else of the product of
+    // the norms.
+    double gamma() const { return gamma_; }
+    // The relative error is one of the product of the norms.
+    bool is_product() const { return similarity_ == Similarity::dot || similarity_ == Similarity::cosine; }
+    // The score for which a bias is added: slope * value.
+    double slope() const { return (similarity_ == Similarity::sql2 ? 2.0 : 1.0) * (means_ ? 2.0 : 1.0); }
+    // The value of a sum that a kernel gives.
+    double value(double sum) const { return is_product() ? sum : is_l1() ? -sum : -sum / 2; }
+    bool is_l1() const { return similarity_ == Similarity::l1 || similarity_ == Similarity::inverse_l1; }
+
+    // The thresholds for scores of a query with this mean. What the rounding of a product can do is left to the caller,
+    // since it depends on the norms.
+    ValueThresholds thresholds(double score, double mean) const {
+        const double slack = 4 * unit, t = score;
+        switch (similarity_) {
+            case Similarity::dot:
+            case Similarity::cosine:
+            case Similarity::l1:
+            case Similarity::sql2: {
+                const double size = std::abs(t) + bias_ + std::abs(mean) + mean_;
+                const double error = (is_product() ? slack : slack + 2 * gamma_) * size + tiny_;
+                return {(t + mean + error) / slope(), (t + mean - error) / slope()};
+            }
+            case Similarity::l2:
+                return of_squares(-t, -t, slack);
+            case Similarity::inverse_l1: {
+                const double low = (1 - 2 * slack) / t - 1, high = (1 + 2 * slack) / t - 1;
+                return {-(low - 2 * gamma_ * std::abs(low)) + tiny_, -(high + 2 * gamma_ * std::abs(high)) - tiny_};
+            }
+            case Similarity::inverse_l2:
+                return of_squares((1 - 2 * slack) / t - 1, (1 + 2 * slack) / t - 1, slack);
+            default:
+                return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+        }
+    }
+
+  private:
+    // Thresholds of -distance^2 / 2.
+    ValueThresholds of_squares(double low, double high, double slack) const {
+        const double near = low > 0 ? low * low * (1 - 2 * gamma_ - 2 * slack) : -1;
+        const double far = high > 0 ? high * high * (1 + 2 * gamma_ + 2 * slack) : 0;
+        return {-near / 2 + tiny_, -far / 2 - tiny_};
+    }
+
+    Similarity similarity_;
+    double gamma_, tiny_, bias_, mean_;
+    bool means_;
+};
+
+// What the bounds of a call have in common: the grid on which vectors are quantised.
+template <class C>
+struct Quantisation {
+    bool distances = false;
+    LevelForm form;
+    LevelGrid query_grid{}, candidate_grid{};  // of products: the ranges of the levels alone
+    std::vector<C> shift;                      // of candidates; of queries, too, unless values are products
+    double shift_norm = 0;
+    bool centred_queries = false;
+    std::vector<C> zeros;
+
+    static constexpr float kLargest = 0x1p40F;         // components beyond this are not quantised
+    static constexpr float kLeastStep = 0x1p-40F;      // nor are steps finer than this
+    static constexpr std::int64_t kDeepest = 1 << 15;  // so that sums fit into 32 bits
+
+    // Nothing where bounds do not cover the similarity, or cannot gain.
+    static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates) {
+        const Similarity similarity = embeddings.similarity;
+        const Levels levels = chosen_levels();
+        const std::int64_t depth = candidates.depth();
+        const bool covered = similarity != Similarity::complex_l1 && similarity != Similarity::poincare;
+        const bool linear = similarity == Similarity::dot || similarity == Similarity::cosine ||
+                            similarity == Similarity::l1 || similarity == Similarity::sql2;
+        const bool shifted = embeddings.bias != nullptr || embeddings.query_means != nullptr;
+        if (levels == Levels::off || !covered || (shifted && !linear) ||
+            (embeddings.bias != nullptr && embeddings.query_means != nullptr) || depth < 8 || depth > kDeepest ||
+            candidates.count() == 0) {
+            return {};
+        }
+        Quantisation result;
+        result.distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1;
+        result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
+        const auto& kernels = bound_kernels<C>();
+        result.form = result.distances ? kernels.distances : kernels.products[static_cast<int>(levels)];
+        result.zeros.assign(static_cast<std::size_t>(depth), C{0});
+        result.sample(candidates, normalises(similarity));
+        if (!result.distances) {
+            // Words are as fine as sums of 30 bits allow.
+            const double most = levels == Levels::int8
+                                    ? 127.0
+                                    : std::min(16383.0, std::floor(std::sqrt(0x1p30 / static_cast<double>(depth))));
+            result.query_grid = result.candidate_grid = {0, 0, static_cast<float>(-most), static_cast<float>(most)};
+        }
+        return result;
+    }
+
+  private:
+    // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
+    void sample(const Vectors<C>& candidates, bool normalise) {
+        constexpr std::int64_t at_most = 2048;
+        const std::int64_t depth = candidates.depth(), n = std::min(at_most, candidates.count());
+        const auto size = static_cast<std::size_t>(depth);
+        std::vector<C> buffer(size);
+        std::vector<double> sum(size), least(size, std::numeric_limits<double>::infinity()), most(size, -least[0]);
+        std::int64_t taken = 0;
+        for (std::int64_t i = 0; i < n; ++i) {
+            const C* row = candidates.row(i * (candidates.count() / n), normalise, buffer.data());
+            const auto usable = [](C x) { return std::abs(x) <= C{kLargest}; };  // false for NaN
+            if (!std::all_of(row, row + depth, usable)) continue;
+            ++taken;
+            for (std::size_t k = 0; k < size; ++k) {
+                const auto x = static_cast<double>(row[k]);
+                sum[k] += x;
+                least[k] = std::min(least[k], x);
+                most[k] = std::max(most[k], x);
+            }
+        }
+        shift.assign(size, C{0});
+        if (taken == 0) return;
+        double widest = 0, squares = 0;
+        for (std::size_t k = 0; k < size; ++k) widest = std::max(widest, most[k] - least[k]);
+        for (std::size_t k = 0; k < size; ++k) {
+            const double corner = (least[k] + most[k] - widest) / 2;
+            shift[k] = static_cast<C>(distances ? corner : sum[k] / static_cast<double>(taken));
+            squares += static_cast<double>(shift[k]) * static_cast<double>(shift[k]);
+        }
+        shift_norm = std::sqrt(squares) * 1.001;
+        const float step = std::max(kLeastStep, static_cast<float>(widest / 255));
+        if (distances) query_grid = candidate_grid = {step, 1 / step, 0, 255};
+    }
+};
+
+// Levels, from the start of a cache line on: of a vector that lies across two, both are read.
+class LevelBuffer {
+  public:
+    void assign(std::size_t bytes) { lines_.assign(bytes / sizeof(Line) + 1, Line{}); }
+    unsigned char* data() { return lines_.front().bytes; }
+
+  private:
+    struct alignas(64) Line {
+        unsigned char bytes[64];
+    };
+    std::vector<Line> lines_;
+};
+
+// The bounds of one thread, for the queries of a cell and one panel after the other.
+template <class C>
+class BoundedPanels {
+  public:
+    BoundedPanels(const Quantisation<C>& quantisation, const Embeddings& embeddings, const Vectors<C>& queries,
+                  const Vectors<C>& candidates, const SimilarityKernels<C>& kernels)
+        : quantisation_(quantisation),
+          similarity_(embeddings.similarity),
+          bias_(static_cast<const C*>(embeddings.bias)),
+          query_means_(static_cast<const C*>(embeddings.query_means)),
+          candidate_means_(static_cast<const C*>(embeddings.entity_means)),
+          queries_(queries),
+          candidates_(candidates),
+          scoring_(kernels),
+          scale_(embeddings.similarity, queries.depth(), query_means_ != nullptr, largest(bias_, candidates.count()),
+                 largest(candidate_means_, candidates.count())) {}
+
+    // Quantises the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
+    void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
+        first_ = first.data();
+        count_ = static_cast<std::int64_t>(rows.size());
+        tile_bytes_ = quantisation_.form.size(size(), kTileQueries);
+        levels_.assign(static_cast<std::size_t>(tiles()) * tile_bytes_);
+        rows_.resize(rows.size());
+        owned_rows_.resize(queries_.in_place(normalises(similarity_)) ? 1 : rows.size() * size());
+        shifted_.resize(size());
+        facts_.assign(rows.size(), {});
+        tasks_.assign(static_cast<std::size_t>(first.back()), {});
+        open_from_.assign(tasks_.size(), kNever);
+        above_from_.assign(tasks_.size(), kNever);
+        gauge_ = {};
+        usable_ = !tasks_.empty() && count_ >= kFewQueries;
+        for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = load_query(rows[static_cast<std::size_t>(i)], i);
+    }
+
+    // Counts a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and returns false.
+    template <class Sink>
+    bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
+        if (!usable_ || gauge_.rests() || !load_candidates(columns, width)) return false;
+        set_thresholds(sink.thresholds());
+        if (gauge_.probes() && !promises(width)) {
+            gauge_.miss();
+            return false;
+        }
+        std::size_t total = 0;
+        for (std::int64_t tile = 0; tile < tiles(); ++tile) {
+            const std::int64_t n = sum_tile(tile, width);
+            const std::size_t found =
+                sink.take_sums(sums_.data(), tile * kTileRows, n, open_from_.data(), above_from_.data(), room(tile, n));
+            open_count_ += found;
+            total += found;
+            if (open_count_ >= kOpenAtOnce) resolve(sink, tally);
+        }
+        resolve(sink, tally);
+        const std::size_t pairs = tasks_.size() * static_cast<std::size_t>(width);
+        tally.bounded += static_cast<std::int64_t>(pairs);
+        tally.open += static_cast<std::int64_t>(total);
+        gauge_.record(total, pairs);
+        return true;
+    }
+
+  private:
+    static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
+    static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
+    static constexpr std::size_t kOpenAtOnce = 1 << 14;
+    // For fewer queries it takes longer to quantise a candidate than to score it.
+    static constexpr std::int64_t kFewQueries = 24;
+    // Norms in floats, rounded up; and what shifting and rounding to levels may add to a residue, of the norm.
+    static constexpr double kUp = 1.001, kShiftError = 0x1p-20, kLeastNorm = 0x1p-60;
+
+    // What is known of a query, or of the candidates of a panel together. Norms are upper bounds.
+    struct Facts {
+        double norm = 0;         // of the vector
+        double shifted = 0;      // of the shifted vector; for candidates, of its levels, too
+        double residue = 0;      // of what quantisation leaves over; for distances, the sum of its magnitudes
+        double offset = 0;       // what is added to the value of every pair; for candidates, the largest magnitude
+        double per_step = 1;     // 1 / step
+        double mean = 0;         // that CSLS subtracts
+        std::int32_t zeros = 0;  // what the zero of the candidates adds to sums
+    };
+
+    // The thresholds of a task: on values, and on sums in units of the query's step, with what the error grows by.
+    struct TaskThresholds {
+        C score = std::numeric_limits<C>::quiet_NaN();
+        ValueThresholds values{};
+        double high = 0, low = 0;
+        double by_residue = 0, by_shifted = 0, by_norm = 0, by_offset = 0;
+        std::int32_t zeros = 0;
+        std::int32_t query = 0;
+        bool all_open = false;
+    };
+
+    // Says whether bounds are worth their time: where too many pairs stay open, the next panels are scored, and then
+    // bounds are tried again, less and less often.
+    class Gauge {
+      public:
+        bool rests() {
+            if (pause_ == 0) return false;
+            --pause_;
+            return true;
+        }
+        bool probes() const { return probing_; }
+        void miss() {
+            probing_ = true;
+            last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, 2, 128);
+            pause_ = last_pause_;
+        }
+        void record(std::size_t open, std::size_t pairs) {
+            probing_ = false;
+            if (is_loss(open, pairs)) return miss();
+            last_pause_ = 0;
+        }
+        // With one open pair in twelve, bounds and scores took the same time.
+        static bool is_loss(std::size_t open, std::size_t pairs) { return 12 * open > pairs; }
+
+      private:
+        std::int64_t pause_ = 0, last_pause_ = 0;
+        bool probing_ = true;
+    };
+
+    std::size_t size() const { return static_cast<std::size_t>(queries_.depth()); }
+    std::int64_t tiles() const { return (count_ + kTileRows - 1) / kTileRows; }
+    static double largest(const C* numbers, std::int64_t n) {
+        double most = 0;
+        for (std::int64_t i = 0; numbers != nullptr && i < n; ++i) {
+            const double x = std::abs(static_cast<double>(numbers[i]));
+            most = x <= most ? most : x;  // keeps a NaN
+        }
+        return most;
+    }
+    static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
+    static double norm_of(const Extent& extent) {
+        return std::sqrt(static_cast<double>(extent.squares)) * kUp + kLeastNorm;
+    }
+    // The share by which a sum of squares may be wrong.
+    double squares_error() const { return static_cast<double>(size() / 4 + 64) * 0x1p-24; }
+    double residue_of(const Residues& residues, double shifted) const {
+        const auto depth = static_cast<double>(size());
+        if (quantisation_.distances) {
+            return static_cast<double>(residues.magnitudes) * kUp +
+                   std::sqrt(depth) * (kShiftError * shifted + kLeastNorm);
+        }
+        return std::sqrt(static_cast<double>(residues.squares)) * kUp + kShiftError * shifted + kLeastNorm;
+    }
+    // The steps of a vector of products: the finest that keep its largest component in the range.
+    static LevelGrid grid_of(float largest, const LevelGrid& range) {
+        const float step = std::max(largest / range.greatest, Quantisation<C>::kLeastStep);
+        return {step, 1 / step, range.least, range.greatest};
+    }
+
+    // Returns whether the query can be quantised.
+    bool load_query(std::int64_t id, std::int64_t i) {
+        const bool normalise = normalises(similarity_);
+        const std::size_t owned = queries_.in_place(normalise) ? 0 : static_cast<std::size_t>(i) * size();
+        const C* const row = rows_[static_cast<std::size_t>(i)] =
+            queries_.row(id, normalise, owned_rows_.data() + owned);
+        const Quantisation<C>& q = quantisation_;
+        Facts& facts = facts_[static_cast<std::size_t>(i)];
+        const Extent whole = kernels_.shift(row, q.zeros.data(), size(), shifted_.data());
+        const Extent extent = q.centred_queries ? kernels_.shift(row, q.shift.data(), size(), shifted_.data()) : whole;
+        if (query_means_ != nullptr) facts.mean = static_cast<double>(query_means_[id]);
+        if (!is_usable(whole) || !is_usable(extent) || !(std::abs(facts.mean) <= 0x1p60)) return false;
+        facts.norm = norm_of(whole);
+        facts.shifted = norm_of(extent);
+        LevelGrid grid = q.query_grid;
+        if (q.distances) {
+            // The query is clamped to the box: what is outside is as far from all candidates in the box.
+            const float edge = grid.step * grid.greatest;
+            for (float& x : shifted_) {
+                const float inside = std::clamp(x, 0.0F, edge);
+                facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
+                x = inside;
+            }
+        } else {
+            grid = grid_of(extent.largest, grid);
+            facts.per_step = 1 / static_cast<double>(grid.step);
+            if (q.centred_queries) facts.offset = -static_cast<double>(extent.squares) / 2;
+            for (std::size_t k = 0; k < size() && !q.centred_queries; ++k) {
+                facts.offset += static_cast<double>(row[k]) * static_cast<double>(q.shift[k]);
+            }
+        }
+        const auto tile = static_cast<std::size_t>(i / kTileRows), lane = static_cast<std::size_t>(i % kTileRows);
+        const Residues residues = kernels_.quantise(shifted_.data(), size(), grid, q.form, 0, lane, kTileQueries,
+                                                    levels_.data() + tile * tile_bytes_);
+        facts.residue = residue_of(residues, facts.shifted);
+        facts.zeros = residues.levels * q.form.zero;
+        for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
+            tasks_[static_cast<std::size_t>(t)].query = static_cast<std::int32_t>(i);
+        }
+        return true;
+    }
+
+    // Quantises the candidates of a panel. Returns whether all of them could be.
+    bool load_candidates(const std::int64_t* columns, std::int64_t width) {
+        const bool normalise = normalises(similarity_), in_place = candidates_.in_place(normalise);
+        const Quantisation<C>& q = quantisation_;
+        const auto n = static_cast<std::size_t>(width);
+        panel_levels_.assign(q.form.size(size(), kernels_.lanes));
+        panel_shifted_.resize(n * size());
+        panel_owned_.resize(in_place ? 1 : n * size());
+        for (auto* buffer : {&panel_norms_, &pair_offsets_}) buffer->resize(n);
+        panel_rows_.resize(n);
+        extents_.resize(n);
+        offsets_.assign(kernels_.lanes, 0);
+        panel_ = {};
+        float most = 0;
+        for (std::size_t j = 0; j < n; ++j) {
+            panel_rows_[j] = candidates_.row(columns[j], normalise, panel_owned_.data() + (in_place ? 0 : j * size()));
+            extents_[j] = kernels_.shift(panel_rows_[j], q.shift.data(), size(), panel_shifted_.data() + j * size());
+            if (!is_usable(extents_[j])) return false;
+            most = std::max(most, extents_[j].largest);
+        }
+        const LevelGrid grid = q.distances ? q.candidate_grid : grid_of(most, q.candidate_grid);
+        panel_.per_step = 1 / static_cast<double>(grid.step);
+        for (std::size_t j = 0; j < n; ++j) {
+            const Residues residues = kernels_.quantise(panel_shifted_.data() + j * size(), size(), grid, q.form,
+                                                        q.form.zero, j, kernels_.lanes, panel_levels_.data());
+            const double shifted = norm_of(extents_[j]), residue = residue_of(residues, shifted);
+            panel_norms_[j] = shifted + q.shift_norm;
+            panel_.norm = std::max(panel_.norm, panel_norms_[j]);
+            panel_.shifted = std::max(panel_.shifted, shifted + residue);
+            panel_.residue = std::max(panel_.residue, residue);
+            double offset = 0;
+            if (bias_ != nullptr) offset += static_cast<double>(bias_[columns[j]]);
+            if (candidate_means_ != nullptr) offset -= static_cast<double>(candidate_means_[columns[j]]);
+            pair_offsets_[j] = offset / scale_.slope();
+            offset = pair_offsets_[j];
+            if (q.centred_queries && !q.distances) offset -= static_cast<double>(extents_[j].squares) / 2;
+            if (!(std::abs(offset) <= 0x1p100)) return false;
+            offsets_[j] = static_cast<float>(offset);
+            panel_.offset = std::max(panel_.offset, std::abs(offset));
+        }
+        columns_ = columns;
+        return true;
+    }
+
+    // Computes the thresholds on the sums of this panel.
+    void set_thresholds(const C* scores) {
+        constexpr double most = 0x1p30;
+        const Facts& panel = panel_;
+        const double offset_error = panel.offset * (squares_error() + 0x1p-20);
+        for (std::size_t t = 0; t < tasks_.size(); ++t) {
+            TaskThresholds& task = tasks_[t];
+            if (task.score != scores[t]) set_task(task, scores[t]);
+            const double error = task.by_residue * panel.residue + task.by_shifted * panel.shifted +
+                                 task.by_norm * panel.norm + task.by_offset * offset_error;
+            const double high = (task.high + error) * panel.per_step, low = (task.low - error) * panel.per_step;
+            above_from_[t] = static_cast<std::int32_t>(std::clamp(high, -most, most)) + 4 + task.zeros;
+            open_from_[t] = static_cast<std::int32_t>(std::clamp(low, -most, most)) - 4 + task.zeros;
+            // Offsets of the candidates beyond this do not fit.
+            if (task.all_open || task.by_offset * panel.offset * panel.per_step > 0x1p28) {
+                above_from_[t] = kNever;
+                open_from_[t] = -kNever;
+            }
+            if (scores[t] != scores[t]) above_from_[t] = open_from_[t] = kNever;  // nothing is above a NaN
+        }
+    }
+
+    void set_task(TaskThresholds& task, C score) {
+        const Facts& query = facts_[static_cast<std::size_t>(task.query)];
+        task.score = score;
+        task.values = scale_.thresholds(static_cast<double>(score), query.mean);
+        const double per_step = query.per_step;
+        // What rounding does to offsets and to the sum of a product.
+        const double slack =
+            std::abs(query.offset) * (squares_error() + 0x1p-40) + query.norm * quantisation_.shift_norm * 0x1p-30;
+        task.high = (task.values.above - query.offset + slack) * per_step;
+        task.low = (task.values.below - query.offset - slack) * per_step;
+        task.all_open = !std::isfinite(task.high) || !std::isfinite(task.low);
+        task.by_offset = per_step;
+        task.zeros = query.zeros;
+        if (quantisation_.distances) {
+            task.by_residue = 1;
+            task.high += query.residue;
+            task.low -= query.residue;
+        } else {
+            const double norm = quantisation_.centred_queries ? query.shifted : query.norm;
+            task.by_residue = norm * per_step;
+            task.by_shifted = query.residue * per_step;
+        }
+        if (scale_.is_product()) task.by_norm = scale_.gamma() * query.norm * per_step;
+    }
+
+    // Sums up a tile of the panel, and returns its number of queries. Lanes without a candidate are below everything.
+    std::int64_t sum_tile(std::int64_t tile, std::int64_t width) {
+        const std::int64_t n = std::min(kTileRows, count_ - tile * kTileRows);
+        const std::size_t lanes = kernels_.lanes;
+        sums_.resize(kTileQueries * lanes);
+        quantisation_.form.sum(levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_, panel_levels_.data(),
+                               quantisation_.form.groups(size()), sums_.data());
+        if (panel_.offset > 0) {
+            float scales[kTileQueries];
+            for (std::int64_t i = 0; i < n; ++i) {
+                scales[i] = static_cast<float>(facts_[static_cast<std::size_t>(tile * kTileRows + i)].per_step *
+                                               panel_.per_step);
+            }
+            kernels_.add_offsets(sums_.data(), static_cast<std::size_t>(n), offsets_.data(), scales);
+        }
+        for (std::int64_t i = 0; i < n && static_cast<std::size_t>(width) < lanes; ++i) {
+            auto* const row = sums_.data() + static_cast<std::size_t>(i) * lanes;
+            std::fill(row + width, row + lanes, std::numeric_limits<std::int32_t>::min());
+        }
+        return n;
+    }
+
+    // Room for all pairs of a tile.
+    OpenPair* room(std::int64_t tile, std::int64_t n) {
+        const auto tasks = static_cast<std::size_t>(first_[tile * kTileRows + n] - first_[tile * kTileRows]);
+        const std::size_t most = open_count_ + tasks * kernels_.lanes;
+        if (open_.size() < most) open_.resize(most);
+        return open_.data() + open_count_;
+    }
+
+    // Whether few enough pairs of some tiles are open.
+    bool promises(std::int64_t width) {
+        constexpr std::int64_t tried = 8;
+        std::size_t found = 0, pairs = 0;
+        counters_.resize(tasks_.size() * kernels_.counters_per_task);
+        const std::int64_t step = std::max<std::int64_t>(1, tiles() / tried);
+        for (std::int64_t tile = 0; tile < tiles(); tile += step) {
+            const std::int64_t n = sum_tile(tile, width);
+            const std::int64_t* const first = first_ + tile * kTileRows;
+            found += kernels_.decide(sums_.data(), static_cast<std::size_t>(n), first, open_from_.data(),
+                                     above_from_.data(), counters_.data(), room(tile, n));
+            pairs += static_cast<std::size_t>((first[n] - first[0]) * width);
+        }
+        return !Gauge::is_loss(found, pairs);
+    }
+
+    // Decides the open pairs by their values or, where these do not tell either, by their scores.
+    template <class Sink>
+    void resolve(Sink& sink, BoundsTally& tally) {
+        const std::size_t lanes = kernels_.lanes;
+        values_.resize(lanes);
+        for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(lanes);
+        unsettled_.clear();
+        for (std::size_t at = 0; at < open_count_; at += lanes) {
+            const std::size_t n = std::min(lanes, open_count_ - at);
+            gather_rows(open_.data() + at, n);
+            scoring_.sum_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(), values_.data());
+            for (std::size_t i = 0; i < n; ++i) {
+                const OpenPair pair = open_[at + i];
+                const TaskThresholds& task = tasks_[pair.task];
+                const double value = scale_.value(static_cast<double>(values_[i]));
+                const double length = facts_[static_cast<std::size_t>(task.query)].norm * panel_norms_[pair.lane];
+                // The rounding of this sum, and for products that of the score.
+                const double error = scale_.gamma() * (scale_.is_product() ? 2 * length : 2 * std::abs(value));
+                const double sum = value + pair_offsets_[pair.lane];
+                const double slack = error + std::abs(sum) * 0x1p-50 + 0x1p-100;
+                if (sum + slack < task.values.below) continue;
+                if (Sink::kCounts && sum - slack > task.values.above) {
+                    sink.take_above(pair.task);
+                } else {
+                    unsettled_.push_back(pair);
+                }
+            }
+        }
+        open_count_ = 0;
+        tally.scored += static_cast<std::int64_t>(unsettled_.size());
+        for (std::size_t at = 0; at < unsettled_.size(); at += lanes) {
+            const std::size_t n = std::min(lanes, unsettled_.size() - at);
+            const OpenPair* const pairs = unsettled_.data() + at;
+            gather_rows(pairs, n);
+            scoring_.accumulate_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(),
+                                     values_.data());
+            scoring_.finish(similarity_, register_tile(pairs, n));
+            for (std::size_t i = 0; i < n; ++i) sink.take_score(pairs[i].task, pairs[i].lane, values_[i]);
+        }
+    }
+
+    void gather_rows(const OpenPair* pairs, std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) {
+            pair_queries_[i] = rows_[static_cast<std::size_t>(tasks_[pairs[i].task].query)];
+            pair_candidates_[i] = panel_rows_[pairs[i].lane];
+        }
+    }
+
+    RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n) {
+        RegisterTile<C> tile{values_.data(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, true};
+        const auto gather = [&](const C* from, std::vector<C>& to, const C*& field) {
+            if (from == nullptr) return;
+            to.assign(kernels_.lanes, C{0});
+            for (std::size_t i = 0; i < n; ++i) to[i] = from[columns_[pairs[i].lane]];
+            field = to.data();
+        };
+        gather(bias_, pair_bias_, tile.bias);
+        gather(candidate_means_, pair_means_, tile.candidate_means);
+        if (query_means_ != nullptr) {
+            pair_query_means_.assign(kernels_.lanes, C{0});
+            for (std::size_t i = 0; i < n; ++i) {
+                pair_query_means_[i] =
+                    static_cast<C>(facts_[static_cast<std::size_t>(tasks_[pairs[i].task].query)].mean);
+            }
+            tile.query_means = pair_query_means_.data();
+        }
+        return tile;
+    }
+
+    const Quantisation<C>& quantisation_;
+    Similarity similarity_;
+    const C *bias_, *query_means_, *candidate_means_;
+    const Vectors<C>& queries_;
+    const Vectors<C>& candidates_;
+    const SimilarityKernels<C>& scoring_;
+    const BoundKernels<C>& kernels_ = bound_kernels<C>();
+    ValueScale<C> scale_;
+    Gauge gauge_;
+
+    // The queries of the cell.
+    const std::int64_t* first_ = nullptr;
+    std::int64_t count_ = 0;
+    bool usable_ = false;
+    std::size_t tile_bytes_ = 0;
+    LevelBuffer levels_;
+    std::vector<const C*> rows_;
+    std::vector<C> owned_rows_;
+    std::vector<Facts> facts_;
+    std::vector<TaskThresholds> tasks_;
+    std::vector<std::int32_t> open_from_, above_from_;
+
+    // The candidates of the panel.
+    const std::int64_t* columns_ = nullptr;
+    Facts panel_;
+    LevelBuffer panel_levels_;
+    std::vector<const C*> panel_rows_;
+    std::vector<C> panel_owned_;
+    std::vector<Extent> extents_;
+    std::vector<double> panel_norms_, pair_offsets_;
+    std::vector<float> offsets_;
+
+    std::vector<float> shifted_, panel_shifted_;
+    std::vector<std::int32_t> sums_;
+    std::vector<std::uint32_t> counters_;
+    std::vector<OpenPair> open_, unsettled_;
+    std::size_t open_count_ = 0;
+    std::vector<C> values_, pair_bias_, pair_means_, pair_query_means_;
+    std::vector<const C*> pair_queries_, pair_candidates_;
+};
+
+}  // namespace truerank

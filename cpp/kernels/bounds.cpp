@@ -1,0 +1,363 @@
+#include "kernels/bounds.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "kernels/arithmetic.hpp"
+
+namespace truerank {
+namespace {
+
+#if defined(__aarch64__) || defined(_M_ARM64)
+template <int Bytes>
+constexpr std::size_t kTileVectors = 4;
+#else
+template <int Bytes>
+constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
+#endif
+
+// The candidates in a panel of vectors of T.
+template <class T, int Bytes>
+constexpr std::size_t kLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
+
+// Each of these is an instruction that adds the products, or the distances, of groups of levels to sums; a group is as
+// wide as a sum. The instructions have names in no common language, hence the assembly.
+template <int Bytes>
+struct ByteProducts {  // four unsigned bytes of candidates with four signed ones of a query
+    using Sum = typename Simd<std::int32_t, Bytes>::type;
+    static constexpr std::size_t group = 4, bytes = 1;
+    static constexpr int zero = 128;
+    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
+#if defined(TRUERANK_AVX2)
+        if constexpr (Bytes == 64) {
+            __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(candidates), "v"(queries));
+        } else {
+            __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(candidates), "x"(queries));
+        }
+#endif
+        return sum;
+    }
+};
+template <int Bytes>
+struct WordProducts {  // two words of 16 bits
+    using Sum = typename Simd<std::int32_t, Bytes>::type;
+    static constexpr std::size_t group = 2, bytes = 2;
+    static constexpr int zero = 0;
+    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
+#if defined(TRUERANK_AVX2)
+        if constexpr (Bytes == 16) {
+            __asm__("pmaddwd %1, %0" : "+x"(candidates) : "x"(queries));
+            return sum + candidates;
+        } else {
+            Sum products;
+            __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(candidates), "v"(queries));
+            return sum + products;
+        }
+#else
+        const Sum low = (candidates << 16 >> 16) * (queries << 16 >> 16);
+        return sum + low + (candidates >> 16) * (queries >> 16);
+#endif
+    }
+};
+template <int Bytes>
+struct ByteDistances {  // eight unsigned bytes
+    using Sum = typename Simd<std::int64_t, Bytes>::type;
+    static constexpr std::size_t group = 8, bytes = 1;
+    static constexpr int zero = 0;
+    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
+#if defined(TRUERANK_AVX2)
+        if constexpr (Bytes == 16) {
+            __asm__("psadbw %1, %0" : "+x"(candidates) : "x"(queries));
+            return sum - candidates;
+        } else {
+            Sum distances;
+            __asm__("vpsadbw %2, %1, %0" : "=v"(distances) : "v"(candidates), "v"(queries));
+            return sum - distances;
+        }
+#else
+        for (int shift = 0; shift < 64; shift += 8) {
+            const Sum difference = (candidates >> shift & 0xff) - (queries >> shift & 0xff);
+            sum -= difference < 0 ? -difference : difference;
+        }
+        return sum;
+#endif
+    }
+};
+
+// The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
+// are half of a panel of floats.
+template <class Step, int Bytes, class T>
+TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
+    using Sum = typename Step::Sum;
+    using Lane = std::remove_cvref_t<decltype(Sum{}[0])>;
+    constexpr std::size_t vectors = kTileVectors<Bytes>, size = Bytes / sizeof(Lane), lanes = kLanes<T, Bytes>;
+    constexpr std::size_t at_once = std::min(vectors, lanes / size);
+    const auto* const query_bytes = static_cast<const unsigned char*>(queries);
+    for (std::size_t first = 0; first < lanes; first += at_once * size) {
+        const auto* from = static_cast<const unsigned char*>(panel) + first * sizeof(Lane);
+        const unsigned char* query = query_bytes;
+        Sum sum[kTileQueries][at_once];
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < kTileQueries; ++i) {
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{};
+        }
+        for (std::size_t g = 0; g < groups; ++g) {
+            Sum e[at_once];
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < at_once; ++v) {
+                e[v] = *reinterpret_cast<const typename Simd<Lane, Bytes>::unaligned*>(from + v * Bytes);
+            }
+            TRUERANK_UNROLL
+            for (std::size_t i = 0; i < kTileQueries; ++i) {
+                Lane level;
+                std::memcpy(&level, query + i * sizeof(Lane), sizeof(Lane));
+                const Sum q = Sum{} + level;
+                TRUERANK_UNROLL
+                for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Step::next(sum[i][v], e[v], q);
+            }
+            from += lanes * sizeof(Lane);
+            query += kTileQueries * sizeof(Lane);
+        }
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < kTileQueries; ++i) {
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < at_once; ++v) {
+                typedef std::int32_t Narrow __attribute__((vector_size(size * 4)));
+                const Narrow narrow = __builtin_convertvector(sum[i][v], Narrow);
+                std::memcpy(sums + i * lanes + first + v * size, &narrow, sizeof narrow);
+            }
+        }
+    }
+}
+
+template <class V>
+TRUERANK_INLINE float sum_of(V vector) {
+    float sum = 0;
+    for (std::size_t i = 0; i < sizeof(V) / sizeof(float); ++i) sum += vector[i];
+    return sum;
+}
+
+template <int Bytes, class T>
+TRUERANK_INLINE Extent shift_body(const T* x, const T* by, std::size_t depth, float* out) {
+    using Floats = typename Simd<float, Bytes>::type;
+    using Words = typename Simd<std::int32_t, Bytes>::type;
+    using Unaligned = typename Simd<float, Bytes>::unaligned;
+    constexpr std::size_t size = Bytes / sizeof(float);
+    for (std::size_t k = 0; k < depth; ++k) out[k] = static_cast<float>(x[k] - by[k]);
+    Floats squares{};
+    Words largest{};  // as integers, magnitudes keep their order, and NaN come last
+    std::size_t k = 0;
+    for (; k + size <= depth; k += size) {
+        const Floats y = *reinterpret_cast<const Unaligned*>(out + k);
+        squares += y * y;
+        const Words magnitude = (Words)y & 0x7fffffff;
+        largest = magnitude > largest ? magnitude : largest;
+    }
+    float rest = 0;
+    std::int32_t most = 0;
+    for (; k < depth; ++k) {
+        rest += out[k] * out[k];
+        most = std::max(most, std::bit_cast<std::int32_t>(out[k]) & 0x7fffffff);
+    }
+    for (std::size_t i = 0; i < size; ++i) most = std::max(most, static_cast<std::int32_t>(largest[i]));
+    return {std::bit_cast<float>(most), sum_of(squares) + rest};
+}
+
+template <int Bytes>
+TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,
+                                       int zero, std::size_t lane, std::size_t lanes, void* out) {
+    using Floats = typename Simd<float, Bytes>::type;
+    using Words = typename Simd<std::int32_t, Bytes>::type;
+    constexpr std::size_t size = Bytes / sizeof(float), at_once = 64;
+    // Added to a number of small magnitude, this leaves the nearest integer in the last bits.
+    constexpr float rounder = 0x1.8p23F;
+    const Floats step = Floats{} + grid.step, per_step = Floats{} + grid.per_step, least = Floats{} + grid.least,
+                 greatest = Floats{} + grid.greatest;
+    const std::size_t unit = form.group * form.bytes, stride = unit * lanes;
+    auto* to = static_cast<unsigned char*>(out) + unit * lane;
+    Floats magnitudes{}, squares{};
+    Words total{};
+    for (std::size_t first = 0; first < depth; first += at_once) {
+        const std::size_t n = std::min(at_once, depth - first);
+        alignas(64) float buffer[at_once] = {};
+        std::memcpy(buffer, x + first, n * sizeof(float));
+        alignas(64) std::int32_t levels[at_once];
+        for (std::size_t k = 0; k < at_once; k += size) {
+            Floats y;
+            std::memcpy(&y, buffer + k, Bytes);
+            Floats level = y * per_step;
+            level = level < least ? least : level;
+            level = level > greatest ? greatest : level;
+            const Floats rounded = level + rounder;
+            const Words integer = (Words)rounded - std::bit_cast<std::int32_t>(rounder);
+            const Floats residue = y - (rounded - rounder) * step;
+            magnitudes += (Floats)((Words)residue & 0x7fffffff);
+            squares += residue * residue;
+            total += integer;
+            std::memcpy(levels + k, &integer, Bytes);
+        }
+        // Components after the last one were 0, and have level 0 or the least one, which may not be stored.
+        for (std::size_t k = n; k < at_once; ++k) levels[k] = 0;
+        alignas(64) unsigned char packed[2 * at_once];
+        if (form.bytes == 1) {
+            for (std::size_t k = 0; k < at_once; ++k) packed[k] = static_cast<unsigned char>(levels[k] + zero);
+        } else {
+            for (std::size_t k = 0; k < at_once; ++k) {
+                const auto word = static_cast<std::uint16_t>(levels[k] + zero);
+                std::memcpy(packed + 2 * k, &word, sizeof word);
+            }
+        }
+        const std::size_t units = form.groups(n);
+        if (unit == 4) {
+            for (std::size_t u = 0; u < units; ++u, to += stride) std::memcpy(to, packed + 4 * u, 4);
+        } else {
+            for (std::size_t u = 0; u < units; ++u, to += stride) std::memcpy(to, packed + unit * u, unit);
+        }
+    }
+    std::int32_t sum = 0;
+    for (std::size_t i = 0; i < size; ++i) sum += total[i];
+    return {sum_of(magnitudes), sum_of(squares), sum};
+}
+
+template <int Bytes, class T>
+TRUERANK_INLINE void add_offsets_body(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales) {
+    using Floats = typename Simd<float, Bytes>::type;
+    using Words = typename Simd<std::int32_t, Bytes>::type;
+    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
+    const Floats most = Floats{} + 0x1p29F;
+    for (std::size_t i = 0; i < rows; ++i) {
+        const Floats scale = Floats{} + scales[i];
+        for (std::size_t j = 0; j < lanes; j += size) {
+            Floats offset;
+            std::memcpy(&offset, offsets + j, Bytes);
+            offset *= scale;
+            offset = offset > most ? most : offset;
+            offset = offset < -most ? -most : offset;
+            Words sum;
+            std::memcpy(&sum, sums + i * lanes + j, Bytes);
+            sum += __builtin_convertvector(offset, Words);
+            std::memcpy(sums + i * lanes + j, &sum, Bytes);
+        }
+    }
+}
+
+// One bit for each lane: whether x <= most, as numbers without a sign.
+template <int Bytes, class Unsigned>
+TRUERANK_INLINE std::uint64_t lanes_up_to(Unsigned x, Unsigned most) {
+#if defined(TRUERANK_AVX2)
+    if constexpr (Bytes == 64) {
+        std::uint16_t bits;
+        __asm__("vpcmpleud %2, %1, %0" : "=Yk"(bits) : "v"(x), "v"(most));
+        return bits;
+    }
+#endif
+    const auto mask = x <= most;
+#if defined(TRUERANK_AVX2)
+    unsigned bits;
+    if constexpr (Bytes == 32) {
+        __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
+    } else {
+        __asm__("movmskps %1, %0" : "=r"(bits) : "x"(mask));
+    }
+    return bits;
+#else
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+    return bits;
+#endif
+}
+
+template <int Bytes, class T>
+TRUERANK_INLINE std::size_t decide_body(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
+                                        const std::int32_t* open_from, const std::int32_t* above_from,
+                                        std::uint32_t* above, OpenPair* open) {
+    using A = Arithmetic<float, Bytes, true>;
+    using Words = typename A::Mask;
+    using Unsigned = typename A::Counts;
+    constexpr std::size_t size = Bytes / sizeof(std::int32_t), lanes = kLanes<T, Bytes>;
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
+            const Words high = Words{} + above_from[task];
+            const Unsigned low = (Unsigned)(Words{} + open_from[task]), span = (Unsigned)high - low;
+            auto* const above_at = above + static_cast<std::size_t>(task) * size;
+            typename A::Counts count = A::load(above_at);
+            std::uint64_t bits = 0;
+            TRUERANK_UNROLL
+            for (std::size_t j = 0; j < lanes; j += size) {
+                Words sum;
+                std::memcpy(&sum, sums + i * lanes + j, Bytes);
+                count = A::add(count, sum > high);
+                bits |= lanes_up_to<Bytes>((Unsigned)sum - low, span) << j;
+            }
+            A::store(above_at, count);
+            for (; bits != 0; bits &= bits - 1) {
+                open[found++] = {static_cast<std::uint32_t>(task), static_cast<std::uint32_t>(std::countr_zero(bits))};
+            }
+        }
+    }
+    return found;
+}
+
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
+    namespace name {                                                                                                  \
+    template <class T, class Step>                                                                                    \
+    attribute void sum(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {              \
+        sum_body<Step, width, T>(queries, panel, groups, sums);                                                       \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                  \
+        return shift_body<width>(x, by, depth, out);                                                                  \
+    }                                                                                                                 \
+    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,      \
+                                int zero, std::size_t lane, std::size_t lanes, void* out) {                           \
+        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                    \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void add_offsets(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales) {     \
+        add_offsets_body<width, T>(sums, rows, offsets, scales);                                                      \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute std::size_t decide(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,               \
+                                 const std::int32_t* open_from, const std::int32_t* above_from, std::uint32_t* above, \
+                                 OpenPair* open) {                                                                    \
+        return decide_body<width, T>(sums, rows, first, open_from, above_from, above, open);                          \
+    }                                                                                                                 \
+    template <class T, class Step>                                                                                    \
+    constexpr LevelForm form() {                                                                                      \
+        return {Step::group, Step::bytes, Step::zero, sum<T, Step>};                                                  \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    constexpr BoundKernels<T> kernels() {                                                                             \
+        return {shift<T>,                                                                                             \
+                quantise,                                                                                             \
+                add_offsets<T>,                                                                                       \
+                decide<T>,                                                                                            \
+                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                 \
+                form<T, ByteDistances<width>>(),                                                                      \
+                kLanes<T, width>,                                                                                     \
+                width / sizeof(std::int32_t)};                                                                        \
+    }                                                                                                                 \
+    }
+TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
+#undef TRUERANK_WRAP
+
+}  // namespace
+
+template <class T>
+const BoundKernels<T>& bound_kernels() {
+    static constexpr BoundKernels<T> table[] = {
+#define TRUERANK_ROW(name, width, several, fused, attribute) name::kernels<T>(),
+        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+    };
+    return table[static_cast<int>(isa())];
+}
+
+template const BoundKernels<float>& bound_kernels<float>();
+template const BoundKernels<double>& bound_kernels<double>();
+
+}  // namespace truerank

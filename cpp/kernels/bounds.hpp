@@ -1,0 +1,92 @@
+// The kernels of certified bounds: sums in small integers over quantised vectors, and what they decide.
+//
+// A vector is quantised on a grid of equal steps, x = shift + step * level + residue, with one integer level for each
+// component. The sum over the levels of two vectors, of products or of distances, is exact, and differs from the sum
+// over the vectors themselves by no more than the residues allow (engine/bounds.hpp has the arithmetic). Where the sum
+// is farther from a threshold than that, it tells on which side of the threshold the pair is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/similarity.hpp"
+
+namespace truerank {
+
+// What is summed over the levels of a query q and a candidate e: q * e, or -|q - e|.
+enum class LevelSum : int { products, distances };
+
+// Which integers levels are: bytes, or words of 16 bits, where the processor has no products of bytes.
+enum class Levels : int { off, int16, int8 };
+
+// How the levels of vectors lie side by side. Component k of vector i, of `lanes` vectors, is level
+// [(k / group * lanes + i) * group + k % group], where a level has `bytes` bytes. Components after the last one, up to
+// a whole group, add nothing to a sum.
+struct LevelForm {
+    std::size_t group = 0;
+    std::size_t bytes = 0;
+    // Candidates are stored as level + zero, where an instruction takes bytes without a sign. The sum over levels is
+    // then too large by zero times the sum of the query's levels.
+    int zero = 0;
+    // Sums of kTileQueries x lanes pairs: sums[query * lanes + lane].
+    void (*sum)(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) = nullptr;
+
+    std::size_t groups(std::size_t depth) const { return (depth + group - 1) / group; }
+    std::size_t size(std::size_t depth, std::size_t lanes) const { return groups(depth) * group * bytes * lanes; }
+};
+
+// How large the components of a vector are: the largest magnitude (NaN or infinite where any is), and the sum of
+// squares.
+struct Extent {
+    float largest;
+    float squares;
+};
+
+// What quantisation leaves over: the sums of the residues' magnitudes and squares; and the sum of the levels.
+struct Residues {
+    float magnitudes;
+    float squares;
+    std::int32_t levels;
+};
+
+// Levels are rounded from components times `per_step`, and kept in the range from least to greatest.
+struct LevelGrid {
+    float step;
+    float per_step;
+    float least;
+    float greatest;
+};
+
+// A pair of a tile of which the sum over levels does not tell enough: a task, counted from the first of the cell, and a
+// lane.
+struct OpenPair {
+    std::uint32_t task;
+    std::uint32_t lane;
+};
+
+template <class T>
+struct BoundKernels {
+    // Writes the differences of two vectors, each rounded to a float.
+    Extent (*shift)(const T* x, const T* by, std::size_t depth, float* out);
+    // Writes the levels of a vector, each plus `zero`, as those of one of many lanes.
+    Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
+                         std::size_t lane, std::size_t lanes, void* out);
+    // sums[row * lanes + lane] += offsets[lane] * scales[row], rounded, and kept below 2^29 in magnitude.
+    void (*add_offsets)(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales);
+    // Row i has the tasks from first[i] to first[i + 1]. A sum greater than above_from[task] is counted, in one of the
+    // `counters_per_task` counters of the task; one from open_from[task] to above_from[task] is open. Writes the open
+    // pairs, and returns their number.
+    std::size_t (*decide)(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
+                          const std::int32_t* open_from, const std::int32_t* above_from, std::uint32_t* above,
+                          OpenPair* open);
+    LevelForm products[3];  // for each of Levels; without a sum where the machine has none
+    LevelForm distances;
+    std::size_t lanes;  // those of SimilarityKernels
+    std::size_t counters_per_task;
+};
+
+// The kernels of the instruction set chosen at start, for the panels of float and double vectors.
+template <class T>
+const BoundKernels<T>& bound_kernels();
+
+}  // namespace truerank
