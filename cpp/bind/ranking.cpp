@@ -60,7 +60,7 @@ CountArrays rank_tasks(const M& matrix, const TaskArrays& task_arrays, const Aud
     require(!candidates.ranges, "candidates: ranges of a whole matrix");
     CountArrays results(size);
     Counts counts;
-    results.add_counts(counts);
+    results.add_counts(counts, std::nullopt);
     if (audited_rules.audit) {
         counts.nan = results.add(Count::nan);
         results.add_audit(counts);

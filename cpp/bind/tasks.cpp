@@ -58,7 +58,7 @@ std::int64_t TaskArrays::size() const {
     return targets->size();
 }
 
-std::int64_t* CountArrays::add(Count count, std::int64_t value) {
+std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
     const auto& api = py::detail::npy_api::get();  // twice as fast as py::array, which is noticeable in small counts
     Py_intptr_t shape = tasks_;
     auto array = py::reinterpret_steal<py::array>(
@@ -66,15 +66,15 @@ std::int64_t* CountArrays::add(Count count, std::int64_t value) {
                                   &shape, nullptr, nullptr, 0, nullptr));
     if (!array) throw py::error_already_set();
     auto* const data = static_cast<std::int64_t*>(array.mutable_data());
-    std::fill_n(data, tasks_, value);
+    if (value) std::fill_n(data, tasks_, *value);
     arrays_[count_names[static_cast<std::size_t>(count)]] = array;
     return data;
 }
 
-void CountArrays::add_counts(Counts& counts) {
-    counts.above = add(Count::above);
-    counts.tied = add(Count::tied);
-    counts.candidates = add(Count::candidates);
+void CountArrays::add_counts(Counts& counts, std::optional<std::int64_t> value) {
+    counts.above = add(Count::above, value);
+    counts.tied = add(Count::tied, value);
+    counts.candidates = add(Count::candidates, value);
 }
 
 void CountArrays::add_audit(Counts& counts) {

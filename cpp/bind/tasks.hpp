@@ -41,10 +41,11 @@ enum class Count : int { above, tied, candidates, nan, inf, at_best, best, diffe
 class CountArrays {
   public:
     explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
-    // These add new arrays: those of all counts, those of an audit, or a single one filled with a value.
-    void add_counts(Counts& counts);
+    // These add new arrays: those of all counts, those of an audit, or a single one filled with a value. Without a
+    // value they are filled by the count.
+    void add_counts(Counts& counts, std::optional<std::int64_t> value = 0);
     void add_audit(Counts& counts);
-    std::int64_t* add(Count count, std::int64_t value = 0);
+    std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);
     const py::dict& arrays() const { return arrays_; }
     std::optional<Fault> fault;
 

@@ -20,9 +20,9 @@ constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
 template <class T>
 void Ranker<T>::group_tasks() {
+    if (tasks_.rows == nullptr) return;
     order_.resize(static_cast<std::size_t>(tasks_.size));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
-    if (tasks_.rows == nullptr) return;
     const auto list = [](const Selection& selection, std::int64_t task) {
         return selection ? selection.list(task) : 0;
     };
@@ -71,7 +71,7 @@ Plan Ranker<T>::make_plan() const {
     // A chunk has whole cache lines.
     plan.chunk_columns = divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), 64) * 64;
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
-    const std::int64_t extent = plan.column_major ? row(order_.back()) + 1 : groups();
+    const std::int64_t extent = plan.column_major ? row(group(groups() - 1)[0]) + 1 : groups();
     plan.chunks = divide_up(extent, plan.chunk_groups) * plan.chunks_per_row;
     return plan;
 }
@@ -94,7 +94,6 @@ template <class T>
 Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     if (tasks_.size == 0) return {};
     group_tasks();
-    if (has_nan<T>) nan_.assign(static_cast<std::size_t>(tasks_.size), 0);
     if (counts_.audit()) {
         best_.assign(static_cast<std::size_t>(tasks_.size), rules_.ascending ? Order<T>::top() : Order<T>::bottom());
         at_best_.assign(static_cast<std::size_t>(tasks_.size), 0);
@@ -106,6 +105,11 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
     const Team team(plan.serial ? 1 : threads, plan.chunks);
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
     const bool whole_rows = plan.chunks_per_row == 1;
+    // The first number that is written for a task sets its pages up, which is left to all threads where that is easy.
+    if (!tasks_.is_partial() && !(plan.single_tasks && whole_rows)) {
+        std::fill_n(counts_.above, tasks_.size, 0);
+        std::fill_n(counts_.tied, tasks_.size, 0);
+    }
     parallel_for(team, plan.chunks, interrupted, [&](std::int64_t chunk, int id, Stop& stop) {
         Worker& worker = workers[static_cast<std::size_t>(id)];
         worker.stop = &stop;

@@ -58,7 +58,8 @@ struct Rules {
     NanRule nan;
 };
 
-// Arrays of one integer for each task. Those of an audit are null if there is none. All start at 0.
+// Arrays of one integer for each task. Those of an audit are null if there is none. Above, tied and candidates are set
+// by a count of a whole matrix; all others start at 0.
 //
 // Partial counts, those of part of a matrix, are added to what the arrays hold. They leave out the true score and are
 // in descending order whatever the rules say (except for `best`), so that parts add up. `best`, which starts at the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -19,7 +20,51 @@ namespace truerank {
 
 constexpr std::int64_t kLineBytes = 64;
 
-using TaskIds = std::span<const std::int64_t>;
+// The numbers of some tasks: those of a list or, without one, consecutive numbers.
+class TaskIds {
+  public:
+    TaskIds(const std::int64_t* list, std::int64_t first, std::int64_t size) : list_(list), first_(first), size_(size) {}
+    std::size_t size() const { return static_cast<std::size_t>(size_); }
+    std::int64_t operator[](std::size_t i) const {
+        const std::int64_t position = first_ + static_cast<std::int64_t>(i);
+        return list_ == nullptr ? position : list_[position];
+    }
+    TaskIds subspan(std::size_t offset, std::size_t count) const {
+        return {list_, first_ + static_cast<std::int64_t>(offset), static_cast<std::int64_t>(count)};
+    }
+
+  private:
+    const std::int64_t* list_;
+    std::int64_t first_, size_;
+};
+
+// The number of NaN for every task. Its array is made when the first NaN is found: mostly there is none, and the pages
+// of a large array take longer than reading as much.
+class NanCounts {
+  public:
+    explicit NanCounts(std::int64_t tasks) : tasks_(tasks) {}
+    std::int64_t of(std::int64_t task) const {
+        const std::int64_t* counts = counts_.load(std::memory_order_acquire);
+        return counts == nullptr ? 0 : counts[task];
+    }
+    void add(std::int64_t task, std::int64_t nans) {
+        if (nans == 0) return;
+        std::int64_t* counts = counts_.load(std::memory_order_acquire);
+        if (counts == nullptr) {
+            const std::lock_guard<std::mutex> lock(mutex_);
+            array_.resize(static_cast<std::size_t>(tasks_));
+            counts = array_.data();
+            counts_.store(counts, std::memory_order_release);
+        }
+        __atomic_fetch_add(&counts[task], nans, __ATOMIC_RELAXED);  // another thread may have a part of the same row
+    }
+
+  private:
+    std::int64_t tasks_;
+    std::vector<std::int64_t> array_;
+    std::atomic<std::int64_t*> counts_{nullptr};
+    std::mutex mutex_;
+};
 
 // How the work is cut into chunks. A chunk has `chunk_groups` groups of tasks (if column_major, so many rows of the
 // matrix) and, of each row, `chunk_columns` columns or candidates.
@@ -72,7 +117,8 @@ class Ranker {
           rules_(rules),
           counts_(counts),
           reader_(scores),
-          kernels_(count_kernels<T>()) {}
+          kernels_(count_kernels<T>()),
+          nan_(tasks.size) {}
 
     Fault run(int threads, bool (*interrupted)());
 
@@ -114,9 +160,9 @@ class Ranker {
         return starts_.empty() ? tasks_.size : static_cast<std::int64_t>(starts_.size()) - 1;
     }
     TaskIds group(std::int64_t g) const {
-        const std::int64_t first = starts_.empty() ? g : starts_[static_cast<std::size_t>(g)];
-        const std::int64_t last = starts_.empty() ? g + 1 : starts_[static_cast<std::size_t>(g) + 1];
-        return TaskIds(order_).subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(last - first));
+        if (starts_.empty()) return {nullptr, g, 1};
+        const std::int64_t first = starts_[static_cast<std::size_t>(g)];
+        return {order_.data(), first, starts_[static_cast<std::size_t>(g) + 1] - first};
     }
 
     Plan make_plan() const;
@@ -127,7 +173,7 @@ class Ranker {
     void count(const T* scores, std::int64_t n, TrueScores<T>& true_scores) const;
     void count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const;
     template <class Columns, class Use>
-    void pack(Worker& worker, TaskIds rows, std::int64_t n, const Columns& columns, const Use& use) const;
+    void pack(Worker& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns, const Use& use) const;
 
     // First step: counts for the tasks of some groups in columns (or candidates) begin to end, as if nothing were
     // filtered. `whole_rows`: these are all columns, so that no other thread adds to the counts meanwhile.
@@ -168,9 +214,9 @@ class Ranker {
     const Reader<T> reader_;
     const CountKernels<T>& kernels_;
 
-    std::vector<std::int64_t> order_;   // the tasks, group by group
+    std::vector<std::int64_t> order_;   // the tasks, group by group, unless every task is a group
     std::vector<std::int64_t> starts_;  // where groups start in order_; empty: every task is a group
-    std::vector<std::int64_t> nan_;
+    NanCounts nan_;
     std::vector<Key<T>> best_;
     std::vector<std::int64_t> at_best_;
     std::mutex audit_mutex_;

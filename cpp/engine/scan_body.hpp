@@ -71,7 +71,8 @@ void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& 
 // those of row i.
 template <class T>
 template <class Columns, class Use>
-void Ranker<T>::pack(Worker& worker, TaskIds rows, std::int64_t n, const Columns& columns, const Use& use) const {
+void Ranker<T>::pack(Worker& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns,
+                     const Use& use) const {
     const auto height = static_cast<std::int64_t>(rows.size());
     const std::int64_t width_at_once =
         std::min(n, std::max<std::int64_t>(64, kPackBytes / static_cast<std::int64_t>(sizeof(T)) / height));
@@ -94,7 +95,7 @@ void Ranker<T>::add_counts(std::int64_t task, PartialCounts counts, std::int64_t
     };
     plus(counts_.above[task], counts.above);
     plus(counts_.tied[task], counts.tied);
-    if (has_nan<T>) plus(nan_[static_cast<std::size_t>(task)], nan);
+    if (has_nan<T>) nan_.add(task, nan);
 }
 
 template <class T>
@@ -166,7 +167,7 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
             if (finishes_rows) finish_groups(worker, g, next);
         }
     }
-    if (whole_rows && !finishes_rows) finish_groups(worker, first, last);
+    if (whole_rows && !finishes_rows && !plan.single_tasks) finish_groups(worker, first, last);
 }
 
 // Tasks that have rows of their own, read in place: this is the common case, and runs at the speed of memory. All true
@@ -194,7 +195,9 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
             RowCounts row_counts;
             count(reader_.in_place(row(task), begin), end - begin,
                   worker.single_true_scores[static_cast<std::size_t>(g - first)], row_counts);
+            if (whole_rows && !tasks_.is_partial()) counts_.above[task] = counts_.tied[task] = 0;
             add_counts(task, row_counts.counts, row_counts.nan, whole_rows);
+            if (whole_rows && !filter_) settle(worker, task, scores_.columns);
         }
         if (finishes_rows) finish_groups(worker, start, next);
     }
@@ -205,8 +208,8 @@ template <class T>
 void Ranker<T>::prefetch_true_scores(std::int64_t g) const {
     if (tasks_.is_partial()) return;
     const TaskIds ids = group(g);
-    for (const std::int64_t task : ids.first(std::min<std::size_t>(ids.size(), 64))) {
-        __builtin_prefetch(reader_.at(row(task), tasks_.targets[task]));
+    for (std::size_t t = 0; t < std::min<std::size_t>(ids.size(), 64); ++t) {
+        __builtin_prefetch(reader_.at(row(ids[t]), tasks_.targets[ids[t]]));
     }
 }
 

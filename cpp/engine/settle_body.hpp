@@ -44,7 +44,7 @@ void Ranker<T>::finish_groups(Worker& worker, std::int64_t first, std::int64_t l
     for (std::int64_t g = first; g < last && !worker.stopped(1); ++g) {
         const TaskIds ids = group(g);
         if (!filter_) {
-            for (const std::int64_t task : ids) settle(worker, task, candidates_of(task));
+            for (std::size_t i = 0; i < ids.size(); ++i) settle(worker, ids[i], candidates_of(ids[i]));
             continue;
         }
         for (std::size_t i = 0; i < ids.size() && !worker.stopped(1);) {
@@ -73,7 +73,7 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
         n = static_cast<std::int64_t>(worker.common_columns.size());
     }
     if (n == 0) {
-        for (const std::int64_t task : ids) settle(worker, task, size);
+        for (std::size_t i = 0; i < ids.size(); ++i) settle(worker, ids[i], size);
         return;
     }
     const std::int64_t one_row[] = {row(ids[0])};
@@ -134,7 +134,7 @@ template <class T>
 void Ranker<T>::subtract(std::int64_t task, PartialCounts counts, std::int64_t nans, bool keeps_target, bool nan) {
     counts_.above[task] -= counts.above;
     counts_.tied[task] -= counts.tied - (keeps_target && !nan);
-    if (has_nan<T>) nan_[static_cast<std::size_t>(task)] -= nans - (keeps_target && nan);
+    if (has_nan<T>) nan_.add(task, (keeps_target && nan) - nans);
 }
 
 template <class T>
@@ -152,7 +152,7 @@ void Ranker<T>::settle(Worker& worker, std::int64_t task, std::int64_t size) {
     std::int64_t& above = counts_.above[task];
     std::int64_t& tied = counts_.tied[task];
     std::int64_t nan = 0;
-    if constexpr (has_nan<T>) nan = nan_[static_cast<std::size_t>(task)];
+    if constexpr (has_nan<T>) nan = nan_.of(task);
     if (counts_.audit()) {
         counts_.nan[task] = nan;
         counts_.at_best[task] = at_best_[static_cast<std::size_t>(task)];
@@ -175,7 +175,7 @@ template <class T>
 void Ranker<T>::settle_partial(Worker& worker, std::int64_t task, std::int64_t size) {
     const auto t = static_cast<std::size_t>(task);
     std::int64_t nan = 0;
-    if constexpr (has_nan<T>) nan = nan_[t];
+    if constexpr (has_nan<T>) nan = nan_.of(task);
     if (has_target(task)) {
         const Key<T> true_score_key = Order<T>::key(true_score_of(task));
         const Key<T> key = Order<T>::key(reader_.load(row(task), target_column(task)));

@@ -60,9 +60,11 @@ class Stop {
     using Clock = std::chrono::steady_clock;
     bool poll();
     bool (*interrupted_)();
-    std::atomic<bool> flag_{false};
+    // The flag is alone in its cache line, or lines: every thread reads it for every row, and the calling thread writes
+    // to what follows it as often.
+    alignas(64) std::atomic<bool> flag_{false};
     // Used by the calling thread alone.
-    bool was_interrupted_ = false;
+    alignas(64) bool was_interrupted_ = false;
     std::int64_t work_since_poll_ = 0;
     Clock::time_point last_poll_ = Clock::now();
 };

@@ -35,17 +35,19 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
             L::add(tied, vector == true_vector);
             if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector));
         };
-        const auto count_masked = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
+        const auto count_some = [&](const T* from, typename L::Counts valid) __attribute__((always_inline)) {
             const typename L::Scores vector = L::load(from);
-            L::add(above, (vector > true_vector) & valid);
-            L::add(tied, (vector == true_vector) & valid);
-            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector) & valid);
+            L::add(above, vector > true_vector, valid);
+            L::add(tied, vector == true_vector, valid);
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector), valid);
         };
         if (i == 0 && n >= 32 * step) {
             // First come the scores up to a cache line's start: otherwise every vector along the row would lie across
             // two lines, and cost two reads.
             i = (kLine - reinterpret_cast<std::uintptr_t>(scores) % kLine) % kLine / sizeof(T);
-            for (std::size_t u = 0; u < i; u += L::size) count_masked(scores + u, L::first_lanes(i - u));
+            for (std::size_t u = 0; u < i; u += L::size) {
+                count_some(scores + u, L::first_lanes(std::min(i - u, L::size)));
+            }
         }
         for (; i + step <= stop; i += step) {
             prefetch(address_after(scores + i, kAheadBytes));
@@ -56,14 +58,15 @@ TRUERANK_INLINE std::int64_t count_one_body(const T* scores, std::size_t n, T tr
         for (; i + L::size <= stop; i += L::size) count_vector(scores + i);
         if (i < stop && stop == n) {
             T copy[L::size];
-            typename L::Masks valid;
+            typename L::Counts valid;
             const T* from = L::tail(scores, n, n - i, copy, valid);
-            count_masked(from, valid);
+            count_some(from, valid);
             i = n;
         }
-        counts->above += L::sum(above);
-        counts->tied += L::sum(tied);
-        if constexpr (has_nan<T>) nans += L::sum(nan);
+        const auto sums = L::sums(above, tied, nan);
+        counts->above += sums.first;
+        counts->tied += sums.second;
+        nans += sums.third;
     } while (i < n);
     return nans;
 }

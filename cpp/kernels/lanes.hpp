@@ -1,7 +1,7 @@
 // Vectors of scores, of their keys and of counters, which the bodies of the counting kernels are written in.
 #pragma once
 
-#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "kernels/count.hpp"
@@ -23,7 +23,8 @@ struct Lanes {
     using Counts = typename Simd<Counter, Bytes>::type;
     static constexpr std::size_t size = Bytes / sizeof(T);
     // A counter is added to a 64-bit sum, and starts again from 0, before it can overflow.
-    static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : std::size_t{1} << 30;
+    // Before that, no lane has more than so many, and all lanes together have fewer than 2^21 (see sums).
+    static constexpr std::size_t max_additions = sizeof(T) == 1 ? 254 : sizeof(T) == 2 ? 65000 : (1 << 17) - 1;
 
     static TRUERANK_INLINE Keys load_keys(const T* scores) {
         const Counts bits = *reinterpret_cast<const typename Simd<Counter, Bytes>::unaligned*>(scores);
@@ -72,10 +73,54 @@ struct Lanes {
             counts -= (Counts)mask;
         }
     }
-    // The sum of all lanes. Neighbours are added into counters of twice the width until these have 64 bits. That takes
-    // few instructions, which matters: while they run, the reading of the next scores has to wait.
+    // Adds the increments where the mask is set. A mask is not combined with another one here: GCC 12 compares lane by
+    // lane where the masks of two 64-byte comparisons meet.
+    static TRUERANK_INLINE void add(Counts& counts, Masks mask, Counts increments) {
+        if constexpr (Bytes == 64) {
+            counts = mask ? counts + increments : counts;
+        } else {
+            counts += (Counts)mask & increments;
+        }
+    }
+    // Increments of 1 for the first, or the last, n <= size lanes, and of 0 for the others.
+    static TRUERANK_INLINE Counts first_lanes(std::size_t n) { return load_increments(2 * size - n); }
+    static TRUERANK_INLINE Counts last_lanes(std::size_t n) { return load_increments(n); }
+
+    // The sum of all lanes.
     static TRUERANK_INLINE std::int64_t sum(const Counts& counts) {
-        using Wide = typename Simd<std::uint64_t, Bytes>::type;
+        return static_cast<std::int64_t>(sum_wide(widen(counts)));
+    }
+    // The sums of three vectors of counters, each below 2^21: one sum has them all, in 21 bits each.
+    struct Sums {
+        std::int64_t first, second, third;
+    };
+    static TRUERANK_INLINE Sums sums(const Counts& first, const Counts& second, const Counts& third) {
+        const std::uint64_t packed = sum_wide(widen(first) + (widen(second) << 21) + (widen(third) << 42));
+        constexpr std::uint64_t low = (1 << 21) - 1;
+        return {static_cast<std::int64_t>(packed & low), static_cast<std::int64_t>((packed >> 21) & low),
+                static_cast<std::int64_t>(packed >> 42)};
+    }
+
+    // Returns where the last `rest` = n % size scores can be read as one vector, and sets `valid` to increments for
+    // their lanes. This is the last full vector of the scores, whose other lanes were counted before; where there are
+    // fewer scores than lanes it is a copy.
+    static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
+                                         Counts& valid) {
+        if (n >= size) {
+            valid = last_lanes(rest);
+            return scores + (n - size);
+        }
+        std::memset(copy, 0, sizeof copy);
+        std::memcpy(copy, scores, rest * sizeof(T));
+        valid = first_lanes(rest);
+        return copy;
+    }
+
+  private:
+    using Wide = typename Simd<std::uint64_t, Bytes>::type;
+    // Neighbours are added into counters of twice the width until these have 64 bits. That takes few instructions,
+    // which matters: while they run, the reading of the next scores has to wait.
+    static TRUERANK_INLINE Wide widen(const Counts& counts) {
         Wide wide = (Wide)counts;
         if constexpr (sizeof(T) < 2) {
             const Wide low = Wide{} + 0x00ff00ff00ff00ffULL;
@@ -86,37 +131,27 @@ struct Lanes {
             wide = (wide & low) + ((wide >> 16) & low);
         }
         if constexpr (sizeof(T) < 8) wide = (wide & 0xffffffffULL) + (wide >> 32);
-        std::uint64_t lane[Bytes / 8];
-        std::memcpy(lane, &wide, Bytes);
-        std::uint64_t total = 0;
-        for (const std::uint64_t value : lane) total += value;
-        return static_cast<std::int64_t>(total);
+        return wide;
+    }
+    template <int Size = Bytes>
+    static TRUERANK_INLINE std::uint64_t sum_wide(const typename Simd<std::uint64_t, Size>::type& wide) {
+        if constexpr (Size == 16) {
+            return wide[0] + wide[1];
+        } else {
+            typename Simd<std::uint64_t, Size / 2>::type low, high;
+            std::memcpy(&low, &wide, Size / 2);
+            std::memcpy(&high, reinterpret_cast<const char*>(&wide) + Size / 2, Size / 2);
+            return sum_wide<Size / 2>(low + high);
+        }
     }
 
-    static TRUERANK_INLINE Masks iota() {
-        Key<T> lane[size];
-        for (std::size_t i = 0; i < size; ++i) lane[i] = static_cast<Key<T>>(i);
-        Masks result;
-        std::memcpy(&result, lane, Bytes);
-        return result;
-    }
-    // The mask of the first `n` lanes, or of all lanes where there are fewer.
-    static TRUERANK_INLINE Masks first_lanes(std::size_t n) {
-        return iota() < (Masks{} + static_cast<Key<T>>(std::min(n, size)));
-    }
-    // Returns where the last `rest` = n % size scores can be read as one vector, and sets `valid` to the mask of their
-    // lanes. This is the last full vector of the scores, whose other lanes were counted before; where there are fewer
-    // scores than lanes it is a copy.
-    static TRUERANK_INLINE const T* tail(const T* scores, std::size_t n, std::size_t rest, T (&copy)[size],
-                                         Masks& valid) {
-        if (n >= size) {
-            valid = iota() >= (Masks{} + static_cast<Key<T>>(size - rest));
-            return scores + (n - size);
-        }
-        std::memset(copy, 0, sizeof copy);
-        std::memcpy(copy, scores, rest * sizeof(T));
-        valid = first_lanes(rest);
-        return copy;
+    static constexpr std::array<Counter, 3 * size> zeros_ones_zeros = [] {
+        std::array<Counter, 3 * size> lanes{};
+        for (std::size_t i = size; i < 2 * size; ++i) lanes[i] = 1;
+        return lanes;
+    }();
+    static TRUERANK_INLINE Counts load_increments(std::size_t at) {
+        return *reinterpret_cast<const typename Simd<Counter, Bytes>::unaligned*>(zeros_ones_zeros.data() + at);
     }
 };
 

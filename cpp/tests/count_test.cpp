@@ -11,8 +11,9 @@ namespace {
 
 constexpr std::size_t kSizes[] = {0,  1,  2,  3,  5,  7,   8,   9,   15,  16,  17,  31,   32,   33,   47,
                                   63, 64, 65, 96, 97, 127, 128, 129, 255, 256, 257, 1000, 4033, 16385};
-// More scores than counters of 8 and 16 bits can count.
+// More scores than counters of 8 and 16 bits can count, and more than one sum of three vectors of counters holds.
 constexpr std::size_t kLong = 140'001;
+constexpr std::size_t kLongest = (1 << 21) + 17;
 
 template <class T>
 struct PlainCounts {
@@ -86,6 +87,13 @@ void check_one(Checks& checks, const char* name, Random& random) {
                 "count_one, %s, %zu scores, distribution %d", name, n, static_cast<int>(distribution));
         }
     });
+    const std::vector<T> equal(kLongest, score_of<T>(3));
+    PartialCounts result;
+    const std::int64_t nans = count_kernels<T>().count_one(equal.data(), kLongest, score_of<T>(3), &result);
+    checks.expect(result.above == 0 && result.tied == kLongest && nans == 0, "count_one, %s, equal scores", name);
+    result = {};
+    count_kernels<T>().count_one(equal.data(), kLongest, score_of<T>(2), &result);
+    checks.expect(result.above == kLongest && result.tied == 0, "count_one, %s, lower true score", name);
 }
 
 template <class T>
