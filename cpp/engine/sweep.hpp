@@ -41,6 +41,9 @@ struct Scoring {
     std::int64_t depth() const { return queries.depth(); }
     auto lanes() const { return static_cast<std::int64_t>(kernels.lanes); }
     Packing packing() const { return {normalises(similarity), needs_squares(similarity)}; }
+    // Whether so many queries are scored against candidates where they lie: packing them, or quantising them for
+    // bounds, would take longer. Candidates of which the squares matter are packed for these.
+    bool few(std::int64_t n) const { return n <= static_cast<std::int64_t>(kFewQueries) && !packing().squares; }
 };
 
 // The candidates of some tasks: all, or one list of a selection.
@@ -138,15 +141,14 @@ class SweepWorker {
     void run(const Cell& cell, const SortedQuery* sorted_queries, Sink& sink, bool is_caller, Stop& stop) {
         load_tasks(cell, sorted_queries);
         sink.begin_cell(cell, first_task_);
+        if (few()) return run_few(cell, sink, is_caller, stop);
         const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
         const std::int64_t queries = static_cast<std::int64_t>(first_task_.size()) - 1;
         const std::int64_t tiles = divide_up(queries, kTileRows), tile_size = kTileRows * lanes;
         const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, kDepthAtOnce));
         panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
         sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
-        columns_.resize(static_cast<std::size_t>(lanes));
-        for (auto* buffer : {&bias_, &means_}) buffer->resize(static_cast<std::size_t>(lanes));
-        squares_.resize(static_cast<std::size_t>(lanes));
+        resize_panel(lanes);
         std::int64_t work = kWorkBetweenPolls;
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
@@ -179,6 +181,39 @@ class SweepWorker {
                     work += sink.take_scores(sums, tile * kTileRows, n);
                 }
             }
+        }
+        sink.end_cell();
+    }
+
+    // run() for so few queries that candidates are not packed.
+    template <class Sink>
+    void run_few(const Cell& cell, Sink& sink, bool is_caller, Stop& stop) {
+        load_queries();
+        const std::int64_t lanes = scoring_.lanes(), depth = scoring_.depth();
+        const auto queries = static_cast<std::int64_t>(query_rows_.size());
+        sums_.resize(static_cast<std::size_t>(kFewRows * lanes));
+        vectors_.resize(static_cast<std::size_t>(lanes));
+        resize_panel(lanes);
+        std::int64_t work = kWorkBetweenPolls;
+        for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
+            work += queries * lanes * (1 + depth / 16);
+            if (work >= kWorkBetweenPolls) {
+                if (stop.requested(is_caller, work)) return;
+                work = 0;
+            }
+            const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
+            load_columns(panel, cell.candidates);
+            load_additions(panel);
+            sink.begin_panel(panel);
+            tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
+            scoring_.candidates.locate(panel.columns, panel.width, scratch_, vectors_.data());
+            std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
+            row_kernels<C>().accumulate(scoring_.similarity, queries_.data(), static_cast<std::size_t>(queries),
+                                        vectors_.data(), static_cast<std::size_t>(depth),
+                                        scoring_.candidates.adjacent(panel.columns, panel.width),
+                                        static_cast<std::size_t>(lanes), sums_.data());
+            scoring_.kernels.finish(scoring_.similarity, register_tile(sums_.data(), queries, 0, false));
+            work += sink.take_scores(sums_.data(), 0, queries);
         }
         sink.end_cell();
     }
@@ -216,6 +251,17 @@ class SweepWorker {
     // So many components of a panel stay in the second-level cache while all queries pass over them: half a megabyte
     // with the widest vectors.
     static constexpr std::int64_t kDepthAtOnce = 2048;
+
+    static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
+
+    bool few() const { return scoring_.few(static_cast<std::int64_t>(query_rows_.size())); }
+
+    // Makes room for what is known of each candidate of a panel, beside its components.
+    void resize_panel(std::int64_t lanes) {
+        columns_.resize(static_cast<std::size_t>(lanes));
+        for (auto* buffer : {&bias_, &means_}) buffer->resize(static_cast<std::size_t>(lanes));
+        squares_.resize(static_cast<std::size_t>(lanes));
+    }
 
     static void gather(const C* from, const std::int64_t* ids, std::int64_t n, std::vector<C>& to) {
         for (std::int64_t i = 0; from != nullptr && i < n; ++i) to[static_cast<std::size_t>(i)] = from[ids[i]];
@@ -256,7 +302,7 @@ class SweepWorker {
             first_task_.push_back(std::max(queries[i].first_task, cell.first_task) - cell.first_task);
         }
         first_task_.push_back(cell.last_task - cell.first_task);
-        if (bounded_) bounded_->load_queries(query_rows_, first_task_);
+        if (bounded_ && !few()) bounded_->load_queries(query_rows_, first_task_);
     }
 
     // Packs the queries, unless they are packed already.
@@ -264,14 +310,15 @@ class SweepWorker {
         if (packed_) return;
         packed_ = true;
         const auto n = static_cast<std::int64_t>(query_rows_.size());
-        const std::int64_t depth = scoring_.depth(), tiles = divide_up(n, kTileRows);
-        queries_.resize(static_cast<std::size_t>(tiles * kTileRows * std::max<std::int64_t>(1, depth)));
-        query_squares_.resize(static_cast<std::size_t>(tiles * kTileRows));
-        query_means_.resize(static_cast<std::size_t>(tiles * kTileRows));
+        const std::int64_t tile_rows = few() ? kFewRows : kTileRows;
+        const std::int64_t depth = scoring_.depth(), tiles = divide_up(n, tile_rows);
+        queries_.resize(static_cast<std::size_t>(tiles * tile_rows * std::max<std::int64_t>(1, depth)));
+        query_squares_.resize(static_cast<std::size_t>(tiles * tile_rows));
+        query_means_.resize(static_cast<std::size_t>(tiles * tile_rows));
         gather(scoring_.query_means, query_rows_.data(), n, query_means_);
         for (std::int64_t tile = 0; tile < tiles; ++tile) {
-            const std::int64_t i = tile * kTileRows;
-            scoring_.queries.pack(query_rows_.data() + i, std::min(kTileRows, n - i), kTileRows, scoring_.packing(),
+            const std::int64_t i = tile * tile_rows;
+            scoring_.queries.pack(query_rows_.data() + i, std::min(tile_rows, n - i), tile_rows, scoring_.packing(),
                                   queries_.data() + i * depth, query_squares_.data() + i, scratch_);
         }
     }
@@ -282,11 +329,16 @@ class SweepWorker {
         }
     }
 
+    // Gathers what is known of the candidates of a panel, beside their components.
+    void load_additions(const Panel& panel) {
+        gather(scoring_.bias, panel.columns, panel.width, bias_);
+        gather(scoring_.candidate_means, panel.columns, panel.width, means_);
+    }
+
     void load_panel(const Panel& panel) {
         scoring_.candidates.pack(panel.columns, panel.width, scoring_.lanes(), scoring_.packing(), panel_.data(),
                                  squares_.data(), scratch_);
-        gather(scoring_.bias, panel.columns, panel.width, bias_);
-        gather(scoring_.candidate_means, panel.columns, panel.width, means_);
+        load_additions(panel);
     }
 
     const Scoring<C>& scoring_;
@@ -297,6 +349,7 @@ class SweepWorker {
     bool packed_ = false;
     std::optional<BoundedPanels<C>> bounded_;
     BoundsTally tally_;
+    std::vector<const C*> vectors_;
 };
 
 // Scores all cells of the sorted tasks; each worker has a sink of its own.
@@ -318,7 +371,9 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
     const Team team(threads, chunks);
     using Sink = decltype(make_sink());
     std::optional<Quantisation<C>> quantisation;
-    if (TakesBounds<Sink> && execution.bounded) {
+    const bool few = std::all_of(sorted.groups.begin(), sorted.groups.end(),
+                                 [&](const Group& group) { return scoring.few(group.last_query - group.first_query); });
+    if (TakesBounds<Sink> && execution.bounded && !few) {
         quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
     }
     std::vector<SweepWorker<C>> workers;

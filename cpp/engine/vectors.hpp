@@ -2,29 +2,19 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 #include "engine/rank.hpp"
 #include "engine/reader.hpp"
 #include "kernels/count.hpp"
+#include "kernels/rows.hpp"
 
 namespace truerank {
-
-inline float widen(Half half) {
-    const std::uint32_t magnitude = half.bits & 0x7fffu, sign = (half.bits & 0x8000u) << 16;
-    const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;  // exact, also for subnormal numbers
-    const std::uint32_t bits =
-        magnitude < 0x7c00u ? std::bit_cast<std::uint32_t>(finite) : 0x7f800000u | magnitude << 13;
-    return std::bit_cast<float>(bits | sign);
-}
-inline float widen(BFloat16 score) { return std::bit_cast<float>(std::uint32_t{score.bits} << 16); }
-inline float widen(float score) { return score; }
-inline double widen(double score) { return score; }
 
 // Sums up the squared components, in double precision and in their order; for floats the products are exact.
 template <class C>
@@ -84,19 +74,11 @@ class Vectors {
         const std::int64_t depth = this->depth();
         if (n < lanes) std::fill_n(out, depth * lanes, C{0});
         if (packing.squares) std::fill_n(squares, lanes, 0.0);
-        if (!in_place_) scratch.resize(static_cast<std::size_t>(kVectorsAtOnce * depth));
+        const bool adjacent = this->adjacent(ids, n);
         for (std::int64_t first = 0; first < n; first += kVectorsAtOnce) {
             const std::int64_t width = std::min(kVectorsAtOnce, n - first);
             const C* vectors[kVectorsAtOnce];
-            for (std::int64_t i = 0; i < width; ++i) {
-                if (in_place_) {
-                    vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[first + i] * matrix_.row_stride);
-                } else {
-                    C* const copy = scratch.data() + i * depth;
-                    read_(matrix_, ids[first + i], copy);
-                    vectors[i] = copy;
-                }
-            }
+            locate(ids + first, width, scratch, vectors);
             double sums[kVectorsAtOnce];
             if (packing.squares) {
                 add_squares(vectors, width, depth, sums);
@@ -116,14 +98,9 @@ class Vectors {
                         if (lost_digits(sums[i])) normalise_scaled(vectors[i], depth, lanes, to + i);
                     }
                 }
-            } else if (width == kVectorsAtOnce) {
-                for (std::int64_t k = 0; k < depth; ++k) {
-                    for (std::int64_t i = 0; i < kVectorsAtOnce; ++i) to[k * lanes + i] = vectors[i][k];
-                }
             } else {
-                for (std::int64_t k = 0; k < depth; ++k) {
-                    for (std::int64_t i = 0; i < width; ++i) to[k * lanes + i] = vectors[i][k];
-                }
+                kernels_.pack(vectors, static_cast<std::size_t>(width), static_cast<std::size_t>(depth), adjacent,
+                              static_cast<std::size_t>(lanes), to);
             }
         }
     }
@@ -146,6 +123,26 @@ class Vectors {
     // Whether row() gives vectors in place.
     bool in_place(bool normalise) const { return in_place_ && !normalise; }
 
+    // Where the components of vectors ids[i], i < n, lie one after the other: in place, or in `scratch`.
+    void locate(const std::int64_t* ids, std::int64_t n, std::vector<C>& scratch, const C** vectors) const {
+        const std::int64_t depth = this->depth();
+        if (!in_place_) scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(n * depth)));
+        for (std::int64_t i = 0; i < n; ++i) {
+            if (in_place_) {
+                vectors[i] = reinterpret_cast<const C*>(matrix_.data + ids[i] * matrix_.row_stride);
+            } else {
+                C* const copy = scratch.data() + i * depth;
+                read_(matrix_, ids[i], copy);
+                vectors[i] = copy;
+            }
+        }
+    }
+    // Whether vectors with these ids, which ascend, follow each other in memory without a gap.
+    bool adjacent(const std::int64_t* ids, std::int64_t n) const {
+        return in_place_ && n > 0 && ids[n - 1] - ids[0] == n - 1 &&
+               matrix_.row_stride == depth() * static_cast<std::ptrdiff_t>(sizeof(C));
+    }
+
   private:
     // Vectors that are packed at once: a cache line of floats.
     static constexpr std::int64_t kVectorsAtOnce = 16;
@@ -154,11 +151,24 @@ class Vectors {
     template <class T>
     static void read(const Scores& matrix, std::int64_t row, C* out) {
         const Reader<T> from(matrix);
-        if (from.contiguous_rows()) {
-            const T* in = from.in_place(row, 0);
-            for (std::int64_t k = 0; k < matrix.columns; ++k) out[k] = static_cast<C>(widen(in[k]));
+        if (from.contiguous_rows()) return widen(from.in_place(row, 0), matrix.columns, out);
+        constexpr std::int64_t at_once = 64;
+        T buffer[at_once];
+        for (std::int64_t k = 0; k < matrix.columns; k += at_once) {
+            const std::int64_t n = std::min(at_once, matrix.columns - k);
+            for (std::int64_t i = 0; i < n; ++i) buffer[i] = from.load(row, k + i);
+            widen(buffer, n, out + k);
+        }
+    }
+    template <class T>
+    static void widen(const T* from, std::int64_t n, C* out) {
+        const auto size = static_cast<std::size_t>(n);
+        if constexpr (std::is_same_v<T, Half>) {
+            row_kernels<C>().widen_half(from, size, out);
+        } else if constexpr (std::is_same_v<T, BFloat16>) {
+            row_kernels<C>().widen_bfloat16(from, size, out);
         } else {
-            for (std::int64_t k = 0; k < matrix.columns; ++k) out[k] = static_cast<C>(widen(from.load(row, k)));
+            std::transform(from, from + size, out, [](T x) { return static_cast<C>(x); });
         }
     }
     static Read reader(DType dtype) {
@@ -181,6 +191,7 @@ class Vectors {
     Scores matrix_;
     bool in_place_;
     Read read_;
+    const RowKernels<C>& kernels_ = row_kernels<C>();
 };
 
 }  // namespace truerank

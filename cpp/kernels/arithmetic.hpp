@@ -27,6 +27,7 @@ struct Arithmetic {
     using Mask = typename Simd<Integer, Bytes>::type;
     using Counts = typename Simd<Bits, Bytes>::type;
     static constexpr int size = Bytes / static_cast<int>(sizeof(T));
+    static constexpr bool fused = Fused;
 
     static TRUERANK_INLINE Vector load(const T* from) {
         return *reinterpret_cast<const typename Simd<T, Bytes>::unaligned*>(from);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/steps.hpp"
 
 namespace truerank {
 namespace {
@@ -19,39 +20,6 @@ constexpr std::size_t kTileVectors = 4;
 template <int Bytes>
 constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
 #endif
-
-// Each of these is a step: it takes the sum of a pair, with the next component of both vectors, to the next sum. Sums
-// begin at 0; a NaN must stay one.
-struct Product {
-    static constexpr int components = 1;
-    template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
-        return A::fma(q[0], e[0], sum);
-    }
-};
-struct Difference {
-    static constexpr int components = 1;
-    template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
-        return sum + A::abs(A::difference(e[0], q[0]));
-    }
-};
-struct SquaredDifference {
-    static constexpr int components = 1;
-    template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
-        const V difference = q[0] - e[0];
-        return A::fma(difference, difference, sum);
-    }
-};
-struct ComplexModulus {
-    static constexpr int components = 2;
-    template <class A, class V = typename A::Vector>
-    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
-        const V re = q[0] - e[0], im = q[1] - e[1];
-        return sum + A::sqrt(A::fma(re, re, im * im));
-    }
-};
 
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
@@ -349,26 +317,6 @@ TRUERANK_INLINE bool any_at_least_body(const T* scores, T threshold) {
     TRUERANK_UNROLL
     for (std::size_t v = 0; v < Vectors; ++v) below = A::add(below, A::load(scores + v * A::size) < least);
     return A::any(below ^ (Counts{} + Vectors));
-}
-
-// Calls `use` with the step of a similarity.
-template <class Use>
-TRUERANK_INLINE void with_step(Similarity similarity, Use use) {
-    switch (similarity) {
-        case Similarity::dot:
-        case Similarity::cosine:
-            return use(Product{});
-        case Similarity::l1:
-        case Similarity::inverse_l1:
-            return use(Difference{});
-        case Similarity::l2:
-        case Similarity::sql2:
-        case Similarity::inverse_l2:
-        case Similarity::poincare:
-            return use(SquaredDifference{});
-        case Similarity::complex_l1:
-            return use(ComplexModulus{});
-    }
 }
 
 template <class A, std::size_t Vectors, class T>

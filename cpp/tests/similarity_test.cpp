@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/rows.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -120,6 +121,92 @@ void check_sums(Checks& checks, Random& random) {
                               static_cast<int>(kind));
             }
         }
+    }
+}
+
+// Vectors that follow each other in memory, or lie anywhere, at addresses that are multiples of a number alone. What
+// lies around them is NaN.
+template <class T>
+void check_rows(Checks& checks, Random& random) {
+    const RowKernels<T>& kernels = row_kernels<T>();
+    const std::size_t lanes = similarity_kernels<T>().lanes;
+    for (const auto& [name, similarity] : kSimilarities) {
+        const auto step = static_cast<std::size_t>(components(similarity));
+        for (const Kind kind : kKinds) {
+            for (const std::size_t half : {0u, 1u, 2u, 3u, 4u, 8u, 17u, 150u}) {
+                const std::size_t depth = half * step, gap = random.one_in(2) ? 0 : 1;
+                std::vector<T> memory(lanes * (depth + gap) + 1, std::numeric_limits<T>::quiet_NaN());
+                std::vector<const T*> vectors;
+                for (std::size_t j = 0; j < lanes; ++j) {
+                    T* const at = memory.data() + j * (depth + gap) + 1;
+                    const std::vector<T> components = components_of<T>(depth, kind, random);
+                    std::copy(components.begin(), components.end(), at);
+                    vectors.push_back(at);
+                }
+                const bool adjacent = gap == 0 && random.one_in(2);
+                if (!adjacent) std::reverse(vectors.begin(), vectors.end());
+
+                const std::vector<T> queries = components_of<T>(depth * kFewQueries, kind, random);
+                for (std::size_t rows = 1; rows <= kFewQueries; ++rows) {
+                    std::vector<T> sums = components_of<T>(kFewQueries * lanes, kind, random);
+                    kernels.accumulate(similarity, queries.data(), rows, vectors.data(), depth, adjacent, lanes,
+                                       sums.data());
+                    bool right = true;
+                    for (std::size_t i = 0; i < rows; ++i) {
+                        for (std::size_t j = 0; j < lanes; ++j) {
+                            right =
+                                right && same(sums[i * lanes + j], plain_sum(similarity, queries.data() + i,
+                                                                             kFewQueries, vectors[j], 1, depth, T{0}));
+                        }
+                    }
+                    checks.expect(right, "accumulate, %zu rows, %s, %s, depth %zu, adjacent %d, kind %d", rows,
+                                  type_name<T>(), name, depth, adjacent, static_cast<int>(kind));
+                }
+
+                const auto n = static_cast<std::size_t>(random.below(static_cast<std::int64_t>(lanes))) + 1;
+                const std::size_t width = n + static_cast<std::size_t>(random.below(3));
+                std::vector<T> panel(depth * width, T{7});
+                kernels.pack(vectors.data(), n, depth, adjacent, width, panel.data());
+                bool right = true;
+                for (std::size_t k = 0; k < depth; ++k) {
+                    for (std::size_t j = 0; j < width; ++j) {
+                        right = right && same(panel[k * width + j], j < n ? vectors[j][k] : T{7});
+                    }
+                }
+                checks.expect(right, "pack, %s, %zu of %zu, depth %zu", type_name<T>(), n, width, depth);
+            }
+        }
+    }
+}
+
+// All numbers of 16 bits.
+template <class T>
+void check_widened(Checks& checks) {
+    constexpr std::size_t n = 1 << 16;
+    std::vector<Half> halves(n);
+    std::vector<BFloat16> bfloats(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        halves[i].bits = bfloats[i].bits = static_cast<std::uint16_t>(i);
+    }
+    std::vector<T> of_halves(n), of_bfloats(n);
+    row_kernels<T>().widen_half(halves.data(), n, of_halves.data());
+    row_kernels<T>().widen_bfloat16(bfloats.data(), n, of_bfloats.data());
+    // Of a format with so many bits of the significand: its value, from the definition.
+    const auto value = [](std::size_t bits, int significand, int bias) {
+        const int exponent = static_cast<int>(bits & 0x7fff) >> significand, last = (0x7fff >> significand);
+        const auto fraction = static_cast<double>(bits & ((1u << significand) - 1));
+        double magnitude = std::ldexp(fraction, 1 - bias - significand);
+        if (exponent > 0)
+            magnitude = std::ldexp(std::ldexp(1.0, significand) + fraction, exponent - bias - significand);
+        if (exponent == last) {
+            magnitude =
+                fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+        }
+        return static_cast<T>((bits & 0x8000) != 0 ? -magnitude : magnitude);
+    };
+    for (std::size_t i = 0; i < n; ++i) {
+        checks.expect(same(of_halves[i], value(i, 10, 15)), "widen_half, %s, %zx", type_name<T>(), i);
+        checks.expect(same(of_bfloats[i], value(i, 7, 127)), "widen_bfloat16, %s, %zx", type_name<T>(), i);
     }
 }
 
@@ -378,6 +465,10 @@ void check_similarity(Checks& checks) {
     check_emulated_fma(checks, random);
     check_sums<float>(checks, random);
     check_sums<double>(checks, random);
+    check_rows<float>(checks, random);
+    check_rows<double>(checks, random);
+    check_widened<float>(checks);
+    check_widened<double>(checks);
     check_finish<float>(checks, random);
     check_finish<double>(checks, random);
     check_counts<float>(checks, random);

@@ -1,0 +1,130 @@
+#include "kernels/rows.hpp"
+
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/arithmetic.hpp"
+#include "kernels/steps.hpp"
+#include "kernels/transpose.hpp"
+
+namespace truerank {
+namespace {
+
+template <class A, class T>
+TRUERANK_INLINE void pack_body(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent,
+                               std::size_t lanes, T* panel) {
+    constexpr std::size_t size = A::size;
+    std::size_t i = 0;
+    for (; i + size <= n; i += size) {
+        for_transposed<A, 1>(vectors + i, depth, adjacent,
+                             [&](std::size_t k, const auto* e)
+                                 __attribute__((always_inline)) { A::store(panel + k * lanes + i, *e); });
+    }
+    for (; i < n; ++i) {
+        for (std::size_t k = 0; k < depth; ++k) panel[k * lanes + i] = vectors[i][k];
+    }
+}
+
+// `Rows`: how many sums stand in registers, `rows` or more.
+template <class A, class Step, std::size_t Rows, class T>
+TRUERANK_INLINE void accumulate_rows_body(const T* queries, std::size_t rows, const T* const* vectors,
+                                          std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size;
+    for (std::size_t v = 0; v < lanes; v += size) {
+        Vector sum[Rows] = {};
+        const auto add = [&](std::size_t k, const Vector* e, std::size_t i) __attribute__((always_inline)) {
+            Vector q[Step::components];
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < Step::components; ++c) q[c] = A::broadcast(queries[(k + c) * kFewQueries + i]);
+            sum[i] = Step::template next<A>(sum[i], q, e);
+        };
+        for_transposed<A, Step::components>(vectors + v, depth, adjacent,
+                                            [&](std::size_t k, const Vector* e) __attribute__((always_inline)) {
+                                                if constexpr (A::fused) {
+                                                    TRUERANK_UNROLL
+                                                    for (std::size_t i = 0; i < Rows; ++i) add(k, e, i);
+                                                } else {  // straight code would be very long
+                                                    for (std::size_t i = 0; i < rows; ++i) add(k, e, i);
+                                                }
+                                            });
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < Rows; ++i) A::store(sums + i * lanes + v, sum[i]);
+    }
+}
+
+template <class A, class T>
+TRUERANK_INLINE void accumulate_body(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,
+                                     std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {
+    with_step(similarity, [&](auto step) __attribute__((always_inline)) {
+        const auto accumulate = [&](auto at_most) __attribute__((always_inline)) {
+            accumulate_rows_body<A, decltype(step), at_most()>(queries, rows, vectors, depth, adjacent, lanes, sums);
+        };
+        if constexpr (A::fused) {
+            if (rows <= 1) return accumulate(std::integral_constant<std::size_t, 1>());
+            if (rows <= 2) return accumulate(std::integral_constant<std::size_t, 2>());
+            if (rows <= 4) return accumulate(std::integral_constant<std::size_t, 4>());
+        }
+        accumulate(std::integral_constant<std::size_t, kFewQueries>());
+    });
+}
+
+// The compilers turn these loops into vectors of the instruction set.
+template <class T>
+TRUERANK_INLINE void widen_body(const Half* from, std::size_t n, T* to) {
+    for (std::size_t k = 0; k < n; ++k) {
+        const std::uint32_t magnitude = from[k].bits & 0x7fffu, sign = (from[k].bits & 0x8000u) << 16;
+        // Exact, also for subnormal numbers.
+        const float finite = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
+        const std::uint32_t bits =
+            magnitude < 0x7c00u ? std::bit_cast<std::uint32_t>(finite) : 0x7f800000u | magnitude << 13;
+        to[k] = static_cast<T>(std::bit_cast<float>(bits | sign));
+    }
+}
+template <class T>
+TRUERANK_INLINE void widen_body(const BFloat16* from, std::size_t n, T* to) {
+    for (std::size_t k = 0; k < n; ++k) {
+        to[k] = static_cast<T>(std::bit_cast<float>(std::uint32_t{from[k].bits} << 16));
+    }
+}
+
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                        \
+    namespace name {                                                                                                 \
+    template <class T>                                                                                               \
+    using A = Arithmetic<T, kBlockBytes<width>, fused>;                                                              \
+    template <class T>                                                                                               \
+    attribute void pack(const T* const* vectors, std::size_t n, std::size_t depth, bool adjacent, std::size_t lanes, \
+                        T* panel) {                                                                                  \
+        pack_body<A<T>>(vectors, n, depth, adjacent, lanes, panel);                                                  \
+    }                                                                                                                \
+    template <class T>                                                                                               \
+    attribute void accumulate(Similarity similarity, const T* queries, std::size_t rows, const T* const* vectors,    \
+                              std::size_t depth, bool adjacent, std::size_t lanes, T* sums) {                        \
+        accumulate_body<A<T>>(similarity, queries, rows, vectors, depth, adjacent, lanes, sums);                     \
+    }                                                                                                                \
+    template <class From, class T>                                                                                   \
+    attribute void widen(const From* from, std::size_t n, T* to) {                                                   \
+        widen_body(from, n, to);                                                                                     \
+    }                                                                                                                \
+    }
+TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
+#undef TRUERANK_WRAP
+
+}  // namespace
+
+template <class T>
+const RowKernels<T>& row_kernels() {
+    static constexpr RowKernels<T> table[] = {
+#define TRUERANK_ROW(name, width, several, fused, attribute) \
+    {name::pack<T>, name::accumulate<T>, name::widen<Half, T>, name::widen<BFloat16, T>},
+        TRUERANK_FOR_EACH_ISA(TRUERANK_ROW)
+#undef TRUERANK_ROW
+    };
+    return table[static_cast<int>(isa())];
+}
+
+template const RowKernels<float>& row_kernels<float>();
+template const RowKernels<double>& row_kernels<double>();
+
+}  // namespace truerank

@@ -1,0 +1,147 @@
+// Transposes square blocks of numbers in registers, so that vectors that lie one after the other come to lie side by
+// side.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "kernels/arithmetic.hpp"
+
+namespace truerank {
+
+// Bytes of the vectors in which blocks are transposed. Blocks of 16 floats, with the vectors of AVX-512, took up to
+// twice the time: fewer pages are read in turn with blocks of 8.
+template <int Bytes>
+constexpr int kBlockBytes = std::min(Bytes, 32);
+
+// `A` is the arithmetic of vectors of kBlockBytes<Bytes>.
+template <class A>
+struct Transposition {
+    using Vector = typename A::Vector;
+    using Mask = typename A::Mask;
+    static constexpr int size = A::size;
+
+    // block[i] lane k becomes block[k] lane i. The instruction sets shuffle best inside pieces of 16 bytes: first the
+    // squares inside pieces are transposed, then the pieces.
+    static TRUERANK_INLINE void transpose(Vector* block) {
+        inside_pieces<1>(block);
+        if constexpr (piece == 4) inside_pieces<2>(block);
+        if constexpr (pieces == 2) {
+            TRUERANK_UNROLL
+            for (int i = 0; i < piece; ++i) {
+                const Vector a = block[i], b = block[i + piece];
+                block[i] = shuffle<Halves<false>>(a, b);
+                block[i + piece] = shuffle<Halves<true>>(a, b);
+            }
+        }
+        TRUERANK_UNROLL
+        for (int i = 0; i < size; ++i) block[i] = opaque(block[i]);
+    }
+
+  private:
+    static constexpr int piece = 16 / static_cast<int>(sizeof(typename A::Bits)), pieces = size / piece;
+    static_assert(pieces <= 2);
+
+    // The same vector, of which the compiler knows nothing. GCC would trace the lanes that arithmetic takes one by one
+    // (Arithmetic::fma) through the shuffles, and load them one by one.
+    static TRUERANK_INLINE Vector opaque(Vector vector) {
+#if defined(__x86_64__) || defined(_M_X64)
+        __asm__("" : "+x"(vector));
+#elif defined(__aarch64__) || defined(_M_ARM64)
+        __asm__("" : "+w"(vector));
+#endif
+        return vector;
+    }
+
+    // Lane l of the result is lane Index::of(l) of the lanes of a, followed by those of b.
+    template <class Index>
+    static TRUERANK_INLINE Vector shuffle(Vector a, Vector b) {
+        return shuffle<Index>(a, b, std::make_integer_sequence<int, size>());
+    }
+    template <class Index, int... Lane>
+    static TRUERANK_INLINE Vector shuffle(Vector a, Vector b, std::integer_sequence<int, Lane...>) {
+#if defined(__clang__)
+        return __builtin_shufflevector(a, b, Index::of(Lane)...);
+#else
+        return __builtin_shuffle(a, b, Mask{Index::of(Lane)...});
+#endif
+    }
+
+    // In each piece, runs of `Run` lanes of a and b take turns: those of the lower half of the piece, or of the upper.
+    template <int Run, bool Upper>
+    struct Interleaved {
+        static constexpr int of(int lane) {
+            const int run = lane % piece / Run, from = run / 2 + (Upper ? piece / Run / 2 : 0);
+            return lane / piece * piece + from * Run + lane % Run + (run % 2) * size;
+        }
+    };
+    // A step of the transposition inside pieces: runs of 1, then of 2.
+    template <int Run>
+    static TRUERANK_INLINE void inside_pieces(Vector* block) {
+        TRUERANK_UNROLL
+        for (int group = 0; group < size; group += piece) {
+            Vector before[piece];
+            TRUERANK_UNROLL
+            for (int i = 0; i < piece; ++i) before[i] = block[group + i];
+            TRUERANK_UNROLL
+            for (int i = 0; i < piece / 2; ++i) {
+                // First neighbours, (0, 1) and (2, 3), then those that hold the same columns, (0, 2) and (1, 3).
+                const int a = Run == 1 ? 2 * i : i, b = Run == 1 ? 2 * i + 1 : i + 2;
+                block[group + 2 * i] = shuffle<Interleaved<Run, false>>(before[a], before[b]);
+                block[group + 2 * i + 1] = shuffle<Interleaved<Run, true>>(before[a], before[b]);
+            }
+        }
+    }
+
+    // The lower half of a, then that of b; or the upper halves.
+    template <bool Upper>
+    struct Halves {
+        static constexpr int of(int lane) { return lane % piece + (Upper ? piece : 0) + (lane < piece ? 0 : size); }
+    };
+};
+
+// Calls use(k, e) for the components k of A::size vectors, `Step` components at a time (a divisor of A::size), where
+// lane i of e[c] is component k + c of vectors[i]. If the next vectors follow these in memory, they are fetched
+// meanwhile, in the order of their addresses: what reads blocks from several vectors in turn defeats the processor's
+// own prefetching.
+template <class A, int Step, class T, class Use>
+TRUERANK_INLINE void for_transposed(const T* const* vectors, std::size_t depth, bool adjacent, Use use) {
+    using Vector = typename A::Vector;
+    constexpr std::size_t size = A::size, line = 64;
+    const std::uintptr_t next = address_after(vectors[0], adjacent ? size * depth * sizeof(T) : 0);
+    std::size_t k = 0;
+    for (; k + size <= depth; k += size) {
+        Vector e[size];
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < size; ++i) e[i] = A::load(vectors[i] + k);
+        // A block is as much of one vector as this is of all.
+        if (adjacent) {
+            TRUERANK_UNROLL
+            for (std::size_t at = 0; at < size * size * sizeof(T); at += line) {
+                prefetch(next + k * size * sizeof(T) + at);
+            }
+        }
+        Transposition<A>::transpose(e);
+        TRUERANK_UNROLL
+        for (std::size_t c = 0; c < size; c += Step) use(k + c, e + c);
+    }
+    if (k == depth) return;
+    T rest[size * size] = {};
+    for (std::size_t i = 0; i < size; ++i) std::copy_n(vectors[i] + k, depth - k, rest + i * size);
+    Vector e[size];
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < size; ++i) e[i] = A::load(rest + i * size);
+    Transposition<A>::transpose(e);
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < size; ++i) A::store(rest + i * size, e[i]);
+    for (std::size_t c = 0; k + c < depth; c += Step) {
+        Vector some[Step];
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < Step; ++i) some[i] = A::load(rest + (c + i) * size);
+        use(k + c, some);
+    }
+}
+
+}  // namespace truerank
