@@ -7,7 +7,6 @@ trained vectors. On hostile ones they must cost next to nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import lru_cache, partial
 from typing import Any
 
 import pytest
@@ -16,11 +15,11 @@ import truerank as tr
 from baselines.compiled import PeakFMA
 from harness import Compare, Pair, Team
 from harness.comparing import assert_same_counts
-from harness.interpreters import Interpreter
-from harness.synthetic import Shape, Sizes
+from harness.synthetic import Sizes
 from harness.vectors import HOSTILE, VectorProblem, draw_clustered
-from peers import Counts
+from truerank import _core
 
+FASTEST = ""  # levels of this machine
 PEAK_ROUNDS = 1_500
 HOSTILE_SHAPE = 2_048, 20_000  # a tenth of a second with one thread
 # of the peak, and of the rate without bounds
@@ -35,30 +34,25 @@ GOALS = {
 HOSTILE_GOAL = 0.95
 
 
-@lru_cache(maxsize=1)
-def draw(name: str, similarity: str, shape: Shape, dim: int) -> VectorProblem:
-    """Return clustered vectors, or the hostile ones of that name."""
-    if name == "clustered":
-        return draw_clustered(shape, dim, similarity)
-    return HOSTILE[name](shape, similarity)
+def contestants_of(problem: VectorProblem, threads: int | None) -> dict[str, Callable[[], Any]]:
+    """Return truerank with bounds and without."""
+
+    def count(levels: str) -> tr.Ranks:
+        assert _core.choose_bounds(levels)
+        return tr.rank_embeddings(
+            *(problem.queries, problem.entities, problem.targets),
+            similarity=problem.similarity,
+            threads=threads,
+        )
+
+    return {"bounds": lambda: count(FASTEST), "no bounds": lambda: count("off")}
 
 
-def count(name: str, similarity: str, shape: Shape, dim: int, threads: int | None) -> Counts:
-    """Count in the process that runs this."""
-    given = draw(name, similarity, shape, dim)
-    ranks = tr.rank_embeddings(
-        *(given.queries, given.entities, given.targets), similarity=similarity, threads=threads
-    )
-    return ranks.above, ranks.tied
-
-
-@pytest.fixture(scope="module")
-def pythons() -> Iterator[dict[str, Interpreter]]:
-    """Two processes, for the choice is read when truerank is imported."""
-    both = {"bounds": Interpreter(), "no bounds": Interpreter(TRUERANK_BOUNDS="off")}
-    yield both
-    for python in both.values():
-        python.close()
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    levels = _core.bounds()
+    yield
+    _core.choose_bounds(levels)
 
 
 @pytest.mark.parametrize("dim", [64, 256])
@@ -69,18 +63,14 @@ def test_clustered(
     compare: Compare,
     sizes: Sizes,
     team: Team,
-    pythons: dict[str, Interpreter],
     peak: PeakFMA | None,
 ) -> None:
     """Vectors in clusters, with bounds against without, and against the peak of arithmetic."""
-    arguments = "clustered", similarity, sizes.embeddings, dim, team.argument
-    contestants: dict[str, Callable[[], Any]] = {
-        name: partial(python.call, count, *arguments) for name, python in pythons.items()
-    }
+    problem = draw_clustered(sizes.embeddings, dim, similarity)
+    contestants = contestants_of(problem, team.argument)
     of_peak, of_off = (None, None) if sizes.quick else GOALS[similarity, dim]
     pairs = [Pair("bounds", "no bounds", goal=of_off)]
-    queries, entities = sizes.embeddings
-    nbytes = dict.fromkeys(contestants, queries * entities * dim)
+    nbytes = dict.fromkeys(contestants, problem.work)
     roofline: dict[str, Callable[[], Any]] = {}
     if peak is not None:
         name = f"peak multiply-adds, {peak.isa}"
@@ -94,7 +84,6 @@ def test_clustered(
         unit="G/s",
         rounds=max(3, sizes.rounds // 3),
         agree=False,  # the peak counts nothing
-        memory=False,
     )
     assert_same_counts({name: times[name] for name in contestants})
 
@@ -106,14 +95,11 @@ def test_hostile(
     name: str,
     compare: Compare,
     sizes: Sizes,
-    pythons: dict[str, Interpreter],
 ) -> None:
     """Vectors that bounds cannot decide."""
     shape = sizes.embeddings if sizes.quick else HOSTILE_SHAPE
-    arguments = name, similarity, shape, 0, 1
     compare(
         f"hostile, {similarity}, {name}",
-        {key: partial(python.call, count, *arguments) for key, python in pythons.items()},
+        contestants_of(HOSTILE[name](shape, similarity), 1),
         [Pair("bounds", "no bounds", goal=None if sizes.quick else HOSTILE_GOAL)],
-        memory=False,
     )

@@ -16,7 +16,6 @@ from baselines.compiled import PeakFMA
 from baselines.files import ColdFile, pread_loop
 from harness import Pair, time_in_turn
 from harness.growth import fit_exponent, geometric_sizes
-from harness.interpreters import Interpreter
 from harness.memory import PeakMemory
 from harness.synthetic import draw_embeddings, draw_targets, draw_triples
 from harness.table import Results, exponent_row, make_rows
@@ -192,15 +191,6 @@ def test_the_table_is_written_as_it_is_printed(tmp_path: Path) -> None:
     assert fields["rows"][0]["met"] is True
     assert fields["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
     assert markdown.read_text(encoding="utf-8").count("\n| case | ") == 1 + 2
-
-
-def test_an_interpreter_has_variables_of_its_own() -> None:
-    """It is another process; this one's environment is as before."""
-    python = Interpreter(TRUERANK_BENCH="one")
-    assert python.call(os.getenv, "TRUERANK_BENCH") == "one"
-    assert python.call(os.getpid) != os.getpid()
-    assert "TRUERANK_BENCH" not in os.environ
-    python.close()
 
 
 @pytest.mark.parametrize("similarity", ["l1", "dot", "complex_l1"])

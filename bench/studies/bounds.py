@@ -4,10 +4,9 @@
         [--threads 1 2] [--rounds 7] [--output FOLDER]
 
 DATA_FOLDER holds wn18rr and dbp15k_zh_en, VECTORS_FOLDER what `wn18rr_vectors.py` wrote. Truerank
-with bounds and without runs in two processes, in turn with each other and with the peak of
-multiply-adds; their results must be equal. `--parts` and `--only` choose what is measured; the
-figures are merged into bounds.tsv, from which bounds.md is written. Needs scipy; torch, faiss and
-pykeen for the peers.
+with bounds and without runs in turn with the peak of multiply-adds; both must count the same.
+`--parts` and `--only` choose what is measured; the figures are merged into bounds.tsv, from which
+bounds.md is written. Needs scipy; torch, faiss and pykeen for the peers.
 """
 
 from __future__ import annotations
@@ -35,7 +34,6 @@ from bounds_page import BOUNDS, OFF, PEAK, Figure, make_page, read_figures, writ
 import truerank as tr
 from baselines.compiled import PeakFMA
 from harness import Results
-from harness.interpreters import Interpreter
 from harness.vectors import HOSTILE, VectorProblem
 from truerank import _core
 
@@ -62,16 +60,23 @@ class Source(NamedTuple):
     vectors: Path
 
 
+class Given(NamedTuple):
+    """What a measurement is given."""
+
+    source: Source
+    peak: PeakFMA
+    rounds: int
+
+
 class Run(NamedTuple):
     """One call: its seconds, a digest of what it counted, and the share of pairs left open."""
 
     seconds: float
     digest: str
-    share: float | None
     work: int
 
 
-# -- problems, and what the two processes run ------------------------------------------------------
+# -- problems, and what is run ---------------------------------------------------------------------
 
 
 @lru_cache(maxsize=2)
@@ -145,9 +150,20 @@ def digest(*arrays: Array) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
 
-def share_open() -> float | None:
-    """Return the share of pairs that the bounds of the last call left to the defined scores."""
-    return None
+class Tally(NamedTuple):
+    """What became of the pairs of all calls of this process, of a task and a candidate."""
+
+    pairs: int
+    bounded: int  # decided by bounds, or left open
+    open: int  # left open by the bounds in small integers
+    scored: int  # left open by bounds in float32, too
+
+    @classmethod
+    def read(cls) -> Tally:
+        return cls(*_core.bounds_tally())
+
+    def since(self, before: Tally) -> Tally:
+        return Tally(*(now - then for now, then in zip(self, before, strict=True)))
 
 
 def run_counts(source: Source, name: str, threads: int) -> Run:
@@ -162,7 +178,7 @@ def run_counts(source: Source, name: str, threads: int) -> Run:
         threads=threads,
     )
     seconds = time.perf_counter() - start
-    return Run(seconds, digest(ranks.above, ranks.tied), share_open(), given.work)
+    return Run(seconds, digest(ranks.above, ranks.tied), given.work)
 
 
 def run_top(source: Source, name: str, threads: int) -> Run:
@@ -174,7 +190,7 @@ def run_top(source: Source, name: str, threads: int) -> Run:
         *(given.queries, given.entities, int(k)), similarity=given.similarity, threads=threads
     )
     seconds = time.perf_counter() - start
-    return Run(seconds, digest(top.ids, top.scores), share_open(), given.work)
+    return Run(seconds, digest(top.ids, top.scores), given.work)
 
 
 def run_alignment(source: Source, name: str, threads: int) -> Run:
@@ -187,7 +203,7 @@ def run_alignment(source: Source, name: str, threads: int) -> Run:
     )
     seconds = time.perf_counter() - start
     work = len(left) * right.size
-    return Run(seconds, digest(report.ranks.above, report.ranks.tied), share_open(), work)
+    return Run(seconds, digest(report.ranks.above, report.ranks.tied), work)
 
 
 RUNS: dict[str, Callable[[Source, str, int], Run]] = {
@@ -195,6 +211,7 @@ RUNS: dict[str, Callable[[Source, str, int], Run]] = {
     "hostile": run_counts,
     "top k": run_top,
     "alignment": run_alignment,
+    "peers": run_counts,
 }
 
 
@@ -239,63 +256,46 @@ def timed(call: Callable[[], Any]) -> Callable[[], float]:
     return run
 
 
-class Bench:
-    """The two processes, the peak, and where the data lie."""
+def measure(
+    given: Given,
+    part: str,
+    case: str,
+    threads: int,
+    extra: dict[str, tuple[Callable[[], Any], int]] | None = None,
+) -> list[Figure]:
+    """Run truerank both ways, the peak and further contestants in turn."""
+    runs: dict[str, Run] = {}
+    tallies: dict[str, Tally] = {}
 
-    def __init__(self, source: Source, rounds: int) -> None:
-        self.source, self.rounds = source, rounds
-        self.pythons = {
-            BOUNDS: Interpreter(),
-            OFF: Interpreter(TRUERANK_BOUNDS="off"),
-        }
-        with tempfile.TemporaryDirectory() as directory:
-            self.peak = PeakFMA(Path(directory), _core.isa())
+    def ours(name: str) -> float:
+        assert _core.choose_bounds("off" if name == OFF else "")
+        before = Tally.read()
+        runs[name] = RUNS[part](given.source, case, threads)
+        tallies[name] = Tally.read().since(before)
+        return runs[name].seconds
 
-    def measure(
-        self,
-        part: str,
-        case: str,
-        threads: int,
-        *,
-        runs: str = "",
-        extra: dict[str, tuple[Callable[[], Any], int]] | None = None,
-        contestants: tuple[str, ...] = (BOUNDS, OFF),
-    ) -> list[Figure]:
-        """Run truerank both ways, the peak and further contestants in turn."""
-        last: dict[str, Run] = {}
-
-        def ours(name: str) -> float:
-            last[name] = self.pythons[name].call(RUNS[runs or part], self.source, case, threads)
-            return last[name].seconds
-
-        others = dict(extra or {})
-        others[PEAK] = self.peak.contestant("float32", threads, PEAK_ROUNDS)
-        calls = {name: partial(ours, name) for name in contestants}
-        calls |= {name: timed(call) for name, (call, _) in others.items()}
-        for name in contestants:
-            ours(name)  # what is read and drawn once
-        seconds = best(calls, self.rounds)
-        assert len({run.digest for run in last.values()}) == 1, f"{case}: counts differ"
-        works = {name: run.work for name, run in last.items()}
-        works |= {name: work for name, (_, work) in others.items()}
-        return [
-            Figure(
-                *(part, case, threads, name, seconds[name], works[name]),
-                last[name].share if name in last else None,
-            )
-            for name in calls
-        ]
+    others = {**(extra or {}), PEAK: given.peak.contestant("float32", threads, PEAK_ROUNDS)}
+    calls = {name: partial(ours, name) for name in (BOUNDS, OFF)}
+    calls |= {name: timed(call) for name, (call, _) in others.items()}
+    seconds = best(calls, given.rounds)
+    assert runs[BOUNDS].digest == runs[OFF].digest, f"{case}: results differ"
+    return [
+        Figure(
+            *(part, case, threads, name, seconds[name]),
+            runs[name].work if name in runs else others[name][1],
+            *tallies.get(name, (0, 0, 0, 0)),
+        )
+        for name in calls
+    ]
 
 
-def peer_calls(
-    bench: Bench, part: str, case: str, threads: int
-) -> dict[str, tuple[Callable[[], Any], int]]:
+def peer_calls(source: Source, case: str, threads: int) -> dict[str, tuple[Callable[[], Any], int]]:
     """Return what others offer: calls, and the work of each."""
     from peers import prepare_peers
     from peers.embeddings import SCORING, SLOW, EmbeddingProblem, top_k_peers
 
     name, *k = case.split(", k = ")
-    given = problem(bench.source, name)
+    given = problem(source, name)
     size = PEER_QUERIES
     whole = EmbeddingProblem(given.queries, given.entities, given.targets, threads)
     if k:
@@ -360,21 +360,20 @@ def main(
     logging.disable(logging.WARNING)
     path = output / "bounds.tsv"
     source = Source(data.resolve(), vectors.resolve())
-    bench = Bench(source, rounds) if parts else None
+    with tempfile.TemporaryDirectory() as directory:
+        given = Given(source, PeakFMA(Path(directory), _core.isa()), rounds)
     for part in parts:
         for case in (case for case in cases_of(part) if re.search(only, case)):
             for count in threads if part != "PyKEEN" else [0]:
                 if part == "PyKEEN":
                     new = measure_pykeen(source, case)
-                elif part in ("peers", "top k"):
-                    runs = "counts" if part == "peers" else part
-                    extra = peer_calls(bench, part, case, count)
-                    new = bench.measure(part, case, count, runs=runs, extra=extra)
                 else:
-                    new = bench.measure(part, case, count)
+                    compared = part in ("peers", "top k")
+                    extra = peer_calls(source, case, count) if compared else None
+                    new = measure(given, part, case, count, extra)
                 for figure in new:
                     print(*figure[:4], f"{figure.seconds:.4f} s", f"{figure.rate / 1e9:.1f} G/s",
-                          figure.share, sep=", ", flush=True)  # fmt: skip
+                          *figure[6:], sep=", ", flush=True)  # fmt: skip
                 replaced = {figure[:3] for figure in new}
                 kept = [f for f in read_figures(path) if f[:3] not in replaced]
                 write_figures(path, kept + new)
@@ -400,7 +399,7 @@ def models(source: Source) -> str:
     return ", ".join(found)
 
 
-PARTS = (*RUNS, "peers", "PyKEEN")
+PARTS = (*RUNS, "PyKEEN")
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])

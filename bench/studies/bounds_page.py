@@ -25,7 +25,10 @@ class Figure(NamedTuple):
     contestant: str
     seconds: float
     work: int  # coordinates of pairs; with PyKEEN, test triples
-    share: float | None = None  # of the pairs, left open by the bounds
+    pairs: int = 0  # of a task and a candidate, in one run
+    bounded: int = 0  # that bounds were asked about
+    open: int = 0  # that integers left open
+    scored: int = 0  # that float32 left open, too
 
     @property
     def rate(self) -> float:
@@ -42,8 +45,8 @@ def read_figures(path: Path) -> list[Figure]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t"))[1:]
     return [
-        Figure(part, case, int(threads), name, float(seconds), int(work), float(share or "nan"))
-        for part, case, threads, name, seconds, work, share in rows
+        Figure(part, case, int(threads), name, float(seconds), *map(int, numbers))
+        for part, case, threads, name, seconds, *numbers in rows
     ]
 
 
@@ -52,10 +55,7 @@ def write_figures(path: Path, figures: Iterable[Figure]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(Figure._fields)
-        for figure in figures:
-            known = figure.share is not None and figure.share == figure.share
-            share = f"{figure.share:.3g}" if known else ""
-            writer.writerow([*figure[:4], f"{figure.seconds:.4g}", figure.work, share])
+        writer.writerows([*f[:4], f"{f.seconds:.4g}", *f[5:]] for f in figures)
 
 
 def goals(case: str) -> tuple[float | None, float | None]:
@@ -75,9 +75,9 @@ def ratio(value: float, goal: float | None = None) -> str:
     return f"{value:.2f} ({'goal' if value >= goal else 'missed:'} {goal:g})"
 
 
-def share(figure: Figure) -> str:
-    known = figure.share is not None and figure.share == figure.share
-    return f"{100 * figure.share:.2g} %" if known else ""
+def share(number: int, of: int) -> str:
+    """Return a share in per cent; nothing where there is nothing."""
+    return f"{100 * number / of:.2g} %" if of else ""
 
 
 def rate(figure: Figure) -> str:
@@ -101,12 +101,14 @@ def counts_table(figures: Sequence[Figure], part: str) -> str:
         of_peak, of_off = goals(case) if part == "counts" else (None, HOSTILE_GOAL)
         rows.append(
             (
-                *(case, threads, rate(on), rate(off), share(on)),
+                *(case, threads, rate(on), rate(off), share(on.bounded, on.pairs)),
+                *(share(on.open, on.bounded), share(on.scored, on.bounded)),
                 *(ratio(on.rate / peak.rate, of_peak), ratio(on.rate / off.rate, of_off)),
             )
         )
     return markdown_table(
-        "vectors | threads | bounds, G/s | off, G/s | open | of the peak | of off", rows
+        "vectors | threads | bounds, G/s | off, G/s | asked | open | scored | of the peak | of off",
+        rows,
     )
 
 
@@ -118,7 +120,7 @@ def whole_table(figures: Sequence[Figure], part: str) -> str:
         others = [name for name in group if name not in (BOUNDS, PEAK)]
         rows += [
             (
-                *(case, name, threads, share(on), rate(on), rate(group[name])),
+                *(case, name, threads, share(on.open, on.bounded), rate(on), rate(group[name])),
                 ratio(on.rate / group[name].rate, TOP_GOALS.get(name)),
             )
             for name in others

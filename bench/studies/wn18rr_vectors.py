@@ -55,7 +55,7 @@ class Recipe(NamedTuple):
 
 RECIPES = {
     "transe": Recipe("l1", np.float32, 0.1, 0.05, 0.0, 128, 128, {64: 20, 256: 12}),
-    "rotate": Recipe("complex_l1", np.complex64, 0.1, 0.05, 0.0, 128, 128, {64: 30, 256: 12}),
+    "rotate": Recipe("complex_l1", np.complex64, 0.1, 0.05, 0.0, 128, 128, {64: 30, 256: 8}),
     "distmult": Recipe("dot", np.float32, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
     "complex": Recipe("dot", np.complex64, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
 }
