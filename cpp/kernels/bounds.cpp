@@ -133,6 +133,120 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
     }
 }
 
+// 1 / sqrt(x) for normal numbers x > 0, roughly: the instructions promise the relative error.
+template <int Bytes, class Floats>
+TRUERANK_INLINE Floats rough_inverse_root(Floats x) {
+#if defined(TRUERANK_AVX2)
+    Floats result;
+    if constexpr (Bytes == 64) {
+        __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
+    } else if constexpr (Bytes == 32) {
+        __asm__("vrsqrtps %1, %0" : "=x"(result) : "x"(x));
+    } else {
+        __asm__("rsqrtps %1, %0" : "=x"(result) : "x"(x));
+    }
+    return result;
+#else
+    return 1 / Arithmetic<float, Bytes, true>::sqrt(x);
+#endif
+}
+
+// Each of these adds a term to sums of floats.
+template <int Bytes>
+struct RoughModuli {
+    static constexpr int components = 2;
+#if defined(TRUERANK_AVX2)
+    static constexpr double error = Bytes == 64 ? 0x1p-14 : 0x1.8p-12;
+#else
+    static constexpr double error = 0x1p-22;
+#endif
+    template <class A, class V>
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
+        const V re = q[0] - e[0], im = q[1] - e[1];
+        // The small number, whose root is 2^-60, keeps the inverse root finite.
+        const V square = A::fma(re, re, A::fma(im, im, V{} + 0x1p-120F));
+        return A::fma(square, rough_inverse_root<Bytes>(square), sum);
+    }
+};
+template <int Bytes>
+struct Squares {
+    static constexpr int components = 1;
+    static constexpr double error = 0;
+    template <class A, class V>
+    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
+        const V difference = q[0] - e[0];
+        return A::fma(difference, difference, sum);
+    }
+};
+
+// For sums in which roundings do not matter, since their bound covers them: without an instruction, a * b + c.
+template <int Bytes, bool Fused>
+struct Rough : Arithmetic<float, Bytes, Fused> {
+    using Vector = typename Arithmetic<float, Bytes, Fused>::Vector;
+    static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
+        if constexpr (Fused) {
+            return Arithmetic<float, Bytes, Fused>::fma(a, b, c);
+        } else {
+            return a * b + c;
+        }
+    }
+};
+
+template <class Step, class A, int Bytes, class T>
+TRUERANK_INLINE void float_sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
+    using Floats = typename Simd<float, Bytes>::type;
+    using Words = typename Simd<std::int32_t, Bytes>::type;
+    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>, vectors = lanes / size;
+    constexpr std::size_t width = Step::components;
+    const auto* query = static_cast<const float*>(queries);
+    const auto* candidate = static_cast<const float*>(panel);
+    Floats sum[kTileQueries][vectors];
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < kTileQueries; ++i) {
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = Floats{};
+    }
+    for (std::size_t k = 0; k < groups; k += width) {
+        Floats e[vectors][width];
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < vectors; ++v) {
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) e[v][c] = A::load(candidate + (k + c) * lanes + v * size);
+        }
+        TRUERANK_UNROLL
+        for (std::size_t i = 0; i < kTileQueries; ++i) {
+            Floats q[width];
+            TRUERANK_UNROLL
+            for (std::size_t c = 0; c < width; ++c) q[c] = A::broadcast(query[(k + c) * kTileQueries + i]);
+            TRUERANK_UNROLL
+            for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = Step::template next<A>(sum[i][v], q, e[v]);
+        }
+    }
+    TRUERANK_UNROLL
+    for (std::size_t i = 0; i < kTileQueries; ++i) {
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < vectors; ++v) {
+            const Words order = ~(Words)sum[i][v];
+            std::memcpy(sums + i * lanes + v * size, &order, Bytes);
+        }
+    }
+}
+
+template <int Bytes, class T>
+TRUERANK_INLINE void scale_body(std::int32_t* sums, std::size_t rows, const float* scales) {
+    using Floats = typename Simd<float, Bytes>::type;
+    using Words = typename Simd<std::int32_t, Bytes>::type;
+    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
+    for (std::size_t i = 0; i < rows * lanes; i += size) {
+        Words order;
+        std::memcpy(&order, sums + i, Bytes);
+        Floats scale;
+        std::memcpy(&scale, scales + i % lanes, Bytes);
+        order = ~(Words)((Floats)~order * scale);
+        std::memcpy(sums + i, &order, Bytes);
+    }
+}
+
 template <class V>
 TRUERANK_INLINE float sum_of(V vector) {
     float sum = 0;
@@ -174,6 +288,10 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
     constexpr std::size_t size = Bytes / sizeof(float), at_once = 64;
     // Added to a number of small magnitude, this leaves the nearest integer in the last bits.
     constexpr float rounder = 0x1.8p23F;
+    if (form.bytes == sizeof(float)) {
+        for (std::size_t k = 0; k < depth; ++k) static_cast<float*>(out)[k * lanes + lane] = x[k];
+        return {0, 0, 0};
+    }
     const Floats step = Floats{} + grid.step, per_step = Floats{} + grid.per_step, least = Floats{} + grid.least,
                  greatest = Floats{} + grid.greatest;
     const std::size_t unit = form.group * form.bytes, stride = unit * lanes;
@@ -327,8 +445,20 @@ TRUERANK_INLINE std::size_t decide_body(const std::int32_t* sums, std::size_t ro
         return decide_body<width, T>(sums, rows, first, open_from, above_from, above, open);                          \
     }                                                                                                                 \
     template <class T, class Step>                                                                                    \
+    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {        \
+        float_sum_body<Step, Rough<width, fused>, width, T>(queries, panel, groups, sums);                            \
+    }                                                                                                                 \
+    template <class T>                                                                                                \
+    attribute void scale(std::int32_t* sums, std::size_t rows, const float* scales) {                                 \
+        scale_body<width, T>(sums, rows, scales);                                                                     \
+    }                                                                                                                 \
+    template <class T, class Step>                                                                                    \
+    constexpr LevelForm float_form() {                                                                                \
+        return {1, sizeof(float), 0, Step::error, float_sum<T, Step>};                                                \
+    }                                                                                                                 \
+    template <class T, class Step>                                                                                    \
     constexpr LevelForm form() {                                                                                      \
-        return {Step::group, Step::bytes, Step::zero, sum<T, Step>};                                                  \
+        return {Step::group, Step::bytes, Step::zero, 0, sum<T, Step>};                                               \
     }                                                                                                                 \
     template <class T>                                                                                                \
     constexpr BoundKernels<T> kernels() {                                                                             \
@@ -338,6 +468,9 @@ TRUERANK_INLINE std::size_t decide_body(const std::int32_t* sums, std::size_t ro
                 decide<T>,                                                                                            \
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                 \
                 form<T, ByteDistances<width>>(),                                                                      \
+                float_form<T, RoughModuli<width>>(),                                                                  \
+                float_form<T, Squares<width>>(),                                                                      \
+                scale<T>,                                                                                             \
                 kLanes<T, width>,                                                                                     \
                 width / sizeof(std::int32_t)};                                                                        \
     }                                                                                                                 \

@@ -6,6 +6,7 @@
 // is farther from a threshold than that, it tells on which side of the threshold the pair is.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,6 +29,8 @@ struct LevelForm {
     // Candidates are stored as level + zero, where an instruction takes bytes without a sign. The sum over levels is
     // then too large by zero times the sum of the query's levels.
     int zero = 0;
+    // Of sums of approximations: the relative error of their terms.
+    double error = 0;
     // Sums of kTileQueries x lanes pairs: sums[query * lanes + lane].
     void (*sum)(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) = nullptr;
 
@@ -64,11 +67,13 @@ struct OpenPair {
     std::uint32_t lane;
 };
 
+constexpr std::int32_t order_of(float sum) { return ~std::bit_cast<std::int32_t>(sum); }
+
 template <class T>
 struct BoundKernels {
     // Writes the differences of two vectors, each rounded to a float.
     Extent (*shift)(const T* x, const T* by, std::size_t depth, float* out);
-    // Writes the levels of a vector, each plus `zero`, as those of one of many lanes.
+    // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
     // sums[row * lanes + lane] += offsets[lane] * scales[row], rounded, and kept below 2^29 in magnitude.
@@ -81,6 +86,11 @@ struct BoundKernels {
                           OpenPair* open);
     LevelForm products[3];  // for each of Levels; without a sum where the machine has none
     LevelForm distances;
+    // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, to within `error`, and of
+    // squared differences. A sum s, which is not negative, is given as the integer order_of(s), lower for a higher sum.
+    LevelForm moduli, squares;
+    // sums[row * lanes + lane], as order_of() has them: their sums times scales[lane].
+    void (*scale)(std::int32_t* sums, std::size_t rows, const float* scales);
     std::size_t lanes;  // those of SimilarityKernels
     std::size_t counters_per_task;
 };
