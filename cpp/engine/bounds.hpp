@@ -1,16 +1,17 @@
 // Certified bounds: which pairs of queries and candidates are above or below a threshold, told from sums in small
 // integers. docs/bounds.md has the proofs, in the terms of this file.
 //
-// The value of a pair is the real number V that its sum stands for, higher for a higher score: q . e for products, -|q
-// - e|_1 for l1, and -|q - e|^2 / 2 for distances of the second order. A threshold on scores becomes two on values,
+// The value of a pair is the real number that its sum stands for, higher for a higher score: q . e for products, the
+// negative of |q - e|_1 for l1, of |q - e|^2 / 2 for distances of the second order, of the sum of the moduli for
+// complex_l1, and of y for poincare, where the distance is arcosh(1 + y). A threshold on scores becomes two on values,
 // with all that the rounding of a score can do between them: a value above the one certainly has a score above the
 // threshold, and one below the other a score below it.
 //
-// 1. Vectors are quantised. The sum over their levels, an integer, differs from the value by no more than a bound of
-// the
-//    residues: with thresholds widened by it, integers decide nearly all pairs.
-// 2. For a pair that is open the value itself is computed, in any order, with a bound on its rounding.
-// 3. What is still open is scored as everywhere else.
+// First, vectors are quantised. The sum over their levels, an integer, differs from the value by no more than a bound
+// of the residues: with thresholds widened by it, integers decide nearly all pairs. For complex_l1 and poincare floats
+// take the place of levels: the roots of the one are rough, and the logarithm of the other is left out. Then, for a
+// pair that is open, the value itself is computed, in any order, with a bound on its rounding. What is still open is
+// scored as everywhere else.
 #pragma once
 
 #include <algorithm>
@@ -96,6 +97,7 @@ class ValueScale {
             case Similarity::dot:
             case Similarity::cosine:
             case Similarity::l1:
+            case Similarity::complex_l1:
             case Similarity::sql2: {
                 const double size = std::abs(t) + bias_ + std::abs(mean) + mean_;
                 const double error = (is_product() ? slack : slack + 2 * gamma_) * size + tiny_;
@@ -109,9 +111,18 @@ class ValueScale {
             }
             case Similarity::inverse_l2:
                 return of_squares((1 - 2 * slack) / t - 1, (1 + 2 * slack) / t - 1, slack);
-            default:
-                return {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity()};
+            case Similarity::poincare: {
+                // y of a squared distance, to within the error of the logarithm and the root in finish().
+                const auto y = [](double square) {
+                    const double sine = std::sinh(std::sqrt(std::max(0.0, square)) / 2);
+                    return 2 * sine * sine;
+                };
+                const double share = 2 * slack + 0x1p-40;
+                const double near = y(-t * (1 - share)), far = y(-t * (1 + share));
+                return {-near * (1 - 2 * gamma_ - share) + tiny_, -far * (1 + 2 * gamma_ + share) - tiny_};
+            }
         }
+        return {};
     }
 
   private:
@@ -130,7 +141,9 @@ class ValueScale {
 // What the bounds of a call have in common: the grid on which vectors are quantised.
 template <class C>
 struct Quantisation {
-    bool distances = false;
+    // What is summed. Of moduli and squares, components are their own levels.
+    enum class Kind : int { products, distances, moduli, squares };
+    Kind kind = Kind::products;
     LevelForm form;
     LevelGrid query_grid{}, candidate_grid{};  // of products: the ranges of the levels alone
     std::vector<C> shift;                      // of candidates; of queries, too, unless values are products
@@ -147,23 +160,38 @@ struct Quantisation {
         const Similarity similarity = embeddings.similarity;
         const Levels levels = chosen_levels();
         const std::int64_t depth = candidates.depth();
-        const bool covered = similarity != Similarity::complex_l1 && similarity != Similarity::poincare;
         const bool linear = similarity == Similarity::dot || similarity == Similarity::cosine ||
                             similarity == Similarity::l1 || similarity == Similarity::sql2;
         const bool shifted = embeddings.bias != nullptr || embeddings.query_means != nullptr;
-        if (levels == Levels::off || !covered || (shifted && !linear) ||
+        if (levels == Levels::off || (shifted && !linear) ||
             (embeddings.bias != nullptr && embeddings.query_means != nullptr) || depth < 8 || depth > kDeepest ||
             candidates.count() == 0) {
             return {};
         }
         Quantisation result;
-        result.distances = similarity == Similarity::l1 || similarity == Similarity::inverse_l1;
-        result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         const auto& kernels = bound_kernels<C>();
-        result.form = result.distances ? kernels.distances : kernels.products[static_cast<int>(levels)];
         result.zeros.assign(static_cast<std::size_t>(depth), C{0});
+        switch (similarity) {
+            case Similarity::complex_l1:
+            case Similarity::poincare: {
+                const bool moduli = similarity == Similarity::complex_l1;
+                if (!moduli && sizeof(C) == 8) return {};  // floats would be too coarse near the edge of the ball
+                result.kind = moduli ? Kind::moduli : Kind::squares;
+                result.form = moduli ? kernels.moduli : kernels.squares;
+                result.shift = result.zeros;
+                return result;
+            }
+            case Similarity::l1:
+            case Similarity::inverse_l1:
+                result.kind = Kind::distances;
+                result.form = kernels.distances;
+                break;
+            default:
+                result.form = kernels.products[static_cast<int>(levels)];
+        }
+        result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         result.sample(candidates, normalises(similarity));
-        if (!result.distances) {
+        if (result.kind == Kind::products) {
             // Words are as fine as sums of 30 bits allow.
             const double most = levels == Levels::int8
                                     ? 127.0
@@ -172,6 +200,8 @@ struct Quantisation {
         }
         return result;
     }
+
+    bool has_float_sums() const { return kind == Kind::moduli || kind == Kind::squares; }
 
   private:
     // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
@@ -200,12 +230,12 @@ struct Quantisation {
         for (std::size_t k = 0; k < size; ++k) widest = std::max(widest, most[k] - least[k]);
         for (std::size_t k = 0; k < size; ++k) {
             const double corner = (least[k] + most[k] - widest) / 2;
-            shift[k] = static_cast<C>(distances ? corner : sum[k] / static_cast<double>(taken));
+            shift[k] = static_cast<C>(kind == Kind::distances ? corner : sum[k] / static_cast<double>(taken));
             squares += static_cast<double>(shift[k]) * static_cast<double>(shift[k]);
         }
         shift_norm = std::sqrt(squares) * 1.001;
         const float step = std::max(kLeastStep, static_cast<float>(widest / 255));
-        if (distances) query_grid = candidate_grid = {step, 1 / step, 0, 255};
+        if (kind == Kind::distances) query_grid = candidate_grid = {step, 1 / step, 0, 255};
     }
 };
 
@@ -284,6 +314,7 @@ class BoundedPanels {
     }
 
   private:
+    using Kind = typename Quantisation<C>::Kind;
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
     static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
     static constexpr std::size_t kOpenAtOnce = 1 << 14;
@@ -300,6 +331,7 @@ class BoundedPanels {
         double offset = 0;       // what is added to the value of every pair; for candidates, the largest magnitude
         double per_step = 1;     // 1 / step
         double mean = 0;         // that CSLS subtracts
+        double squares = 0;      // the sum of squares as kernels take it, for poincare
         std::int32_t zeros = 0;  // what the zero of the candidates adds to sums
     };
 
@@ -360,7 +392,7 @@ class BoundedPanels {
     double squares_error() const { return static_cast<double>(size() / 4 + 64) * 0x1p-24; }
     double residue_of(const Residues& residues, double shifted) const {
         const auto depth = static_cast<double>(size());
-        if (quantisation_.distances) {
+        if (quantisation_.kind == Kind::distances) {
             return static_cast<double>(residues.magnitudes) * kUp +
                    std::sqrt(depth) * (kShiftError * shifted + kLeastNorm);
         }
@@ -371,6 +403,14 @@ class BoundedPanels {
         const float step = std::max(largest / range.greatest, Quantisation<C>::kLeastStep);
         return {step, 1 / step, range.least, range.greatest};
     }
+
+    double squares_of(const C* row) const {
+        double squares = 0;
+        add_squares(&row, 1, queries_.depth(), &squares);
+        return squares;
+    }
+    // Whether a point of the Poincare ball is far enough from its edge for floats.
+    static bool is_inside(double squares) { return squares <= 1 - 0x1p-20; }
 
     // Returns whether the query can be quantised.
     bool load_query(std::int64_t id, std::int64_t i) {
@@ -387,7 +427,11 @@ class BoundedPanels {
         facts.norm = norm_of(whole);
         facts.shifted = norm_of(extent);
         LevelGrid grid = q.query_grid;
-        if (q.distances) {
+        if (q.kind == Kind::squares) {
+            facts.squares = squares_of(row);
+            if (!is_inside(facts.squares)) return false;
+        }
+        if (q.kind == Kind::distances) {
             // The query is clamped to the box: what is outside is as far from all candidates in the box.
             const float edge = grid.step * grid.greatest;
             for (float& x : shifted_) {
@@ -395,7 +439,7 @@ class BoundedPanels {
                 facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
                 x = inside;
             }
-        } else {
+        } else if (q.kind == Kind::products) {
             grid = grid_of(extent.largest, grid);
             facts.per_step = 1 / static_cast<double>(grid.step);
             if (q.centred_queries) facts.offset = -static_cast<double>(extent.squares) / 2;
@@ -422,7 +466,7 @@ class BoundedPanels {
         panel_levels_.assign(q.form.size(size(), kernels_.lanes));
         panel_shifted_.resize(n * size());
         panel_owned_.resize(in_place ? 1 : n * size());
-        for (auto* buffer : {&panel_norms_, &pair_offsets_}) buffer->resize(n);
+        for (auto* buffer : {&panel_norms_, &pair_offsets_, &panel_squares_}) buffer->resize(n);
         panel_rows_.resize(n);
         extents_.resize(n);
         offsets_.assign(kernels_.lanes, 0);
@@ -434,8 +478,8 @@ class BoundedPanels {
             if (!is_usable(extents_[j])) return false;
             most = std::max(most, extents_[j].largest);
         }
-        const LevelGrid grid = q.distances ? q.candidate_grid : grid_of(most, q.candidate_grid);
-        panel_.per_step = 1 / static_cast<double>(grid.step);
+        const LevelGrid grid = q.kind == Kind::products ? grid_of(most, q.candidate_grid) : q.candidate_grid;
+        if (!q.has_float_sums()) panel_.per_step = 1 / static_cast<double>(grid.step);
         for (std::size_t j = 0; j < n; ++j) {
             const Residues residues = kernels_.quantise(panel_shifted_.data() + j * size(), size(), grid, q.form,
                                                         q.form.zero, j, kernels_.lanes, panel_levels_.data());
@@ -449,7 +493,13 @@ class BoundedPanels {
             if (candidate_means_ != nullptr) offset -= static_cast<double>(candidate_means_[columns[j]]);
             pair_offsets_[j] = offset / scale_.slope();
             offset = pair_offsets_[j];
-            if (q.centred_queries && !q.distances) offset -= static_cast<double>(extents_[j].squares) / 2;
+            if (q.kind == Kind::squares) {
+                panel_squares_[j] = squares_of(panel_rows_[j]);
+                if (!is_inside(panel_squares_[j])) return false;
+                offsets_[j] = static_cast<float>(1 / (1 - panel_squares_[j]));
+                continue;
+            }
+            if (q.centred_queries && q.kind == Kind::products) offset -= static_cast<double>(extents_[j].squares) / 2;
             if (!(std::abs(offset) <= 0x1p100)) return false;
             offsets_[j] = static_cast<float>(offset);
             panel_.offset = std::max(panel_.offset, std::abs(offset));
@@ -466,6 +516,10 @@ class BoundedPanels {
         for (std::size_t t = 0; t < tasks_.size(); ++t) {
             TaskThresholds& task = tasks_[t];
             if (task.score != scores[t]) set_task(task, scores[t]);
+            if (quantisation_.has_float_sums()) {
+                set_float_thresholds(t);
+                continue;
+            }
             const double error = task.by_residue * panel.residue + task.by_shifted * panel.shifted +
                                  task.by_norm * panel.norm + task.by_offset * offset_error;
             const double high = (task.high + error) * panel.per_step, low = (task.low - error) * panel.per_step;
@@ -478,6 +532,24 @@ class BoundedPanels {
             }
             if (scores[t] != scores[t]) above_from_[t] = open_from_[t] = kNever;  // nothing is above a NaN
         }
+    }
+
+    // The same for sums of floats, which are wrong by the roughness of the terms, by roundings, and by that of doubles
+    // to floats.
+    void set_float_thresholds(std::size_t t) {
+        const TaskThresholds& task = tasks_[t];
+        const Facts& query = facts_[static_cast<std::size_t>(task.query)];
+        const auto depth = static_cast<double>(size());
+        const double share = 2 * quantisation_.form.error + (depth + 40) * 0x1p-23;
+        double error = depth * 0x1p-59, scale = 1;
+        if (sizeof(C) == 8) error += std::sqrt(depth) * 0x1p-22 * (query.shifted + panel_.shifted);
+        if (quantisation_.kind == Kind::squares) scale = (1 - query.squares) / 2;
+        const double near = (-task.values.above * scale - error) * (1 - share);
+        const double far = (-task.values.below * scale + error) * (1 + share);
+        above_from_[t] = near > 0 ? order_of(static_cast<float>(std::min(near, 0x1p120))) : kNever;
+        open_from_[t] = far > 0 ? order_of(static_cast<float>(std::min(far, 0x1p120))) : kNever;
+        if (task.all_open) open_from_[t] = -kNever, above_from_[t] = kNever;
+        if (task.score != task.score) above_from_[t] = open_from_[t] = kNever;  // nothing is above a NaN
     }
 
     void set_task(TaskThresholds& task, C score) {
@@ -493,7 +565,7 @@ class BoundedPanels {
         task.all_open = !std::isfinite(task.high) || !std::isfinite(task.low);
         task.by_offset = per_step;
         task.zeros = query.zeros;
-        if (quantisation_.distances) {
+        if (quantisation_.kind == Kind::distances) {
             task.by_residue = 1;
             task.high += query.residue;
             task.low -= query.residue;
@@ -512,7 +584,9 @@ class BoundedPanels {
         sums_.resize(kTileQueries * lanes);
         quantisation_.form.sum(levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_, panel_levels_.data(),
                                quantisation_.form.groups(size()), sums_.data());
-        if (panel_.offset > 0) {
+        if (quantisation_.kind == Kind::squares) {
+            kernels_.scale(sums_.data(), static_cast<std::size_t>(n), offsets_.data());
+        } else if (panel_.offset > 0) {
             float scales[kTileQueries];
             for (std::int64_t i = 0; i < n; ++i) {
                 scales[i] = static_cast<float>(facts_[static_cast<std::size_t>(tile * kTileRows + i)].per_step *
@@ -558,6 +632,27 @@ class BoundedPanels {
         values_.resize(lanes);
         for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(lanes);
         unsettled_.clear();
+        if (quantisation_.has_float_sums()) {
+            unsettled_.assign(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(open_count_));
+        } else {
+            settle_by_values(sink);
+        }
+        open_count_ = 0;
+        tally.scored += static_cast<std::int64_t>(unsettled_.size());
+        for (std::size_t at = 0; at < unsettled_.size(); at += lanes) {
+            const std::size_t n = std::min(lanes, unsettled_.size() - at);
+            const OpenPair* const pairs = unsettled_.data() + at;
+            gather_rows(pairs, n);
+            scoring_.accumulate_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(),
+                                     values_.data());
+            scoring_.finish(similarity_, register_tile(pairs, n));
+            for (std::size_t i = 0; i < n; ++i) sink.take_score(pairs[i].task, pairs[i].lane, values_[i]);
+        }
+    }
+
+    template <class Sink>
+    void settle_by_values(Sink& sink) {
+        const std::size_t lanes = kernels_.lanes;
         for (std::size_t at = 0; at < open_count_; at += lanes) {
             const std::size_t n = std::min(lanes, open_count_ - at);
             gather_rows(open_.data() + at, n);
@@ -578,17 +673,6 @@ class BoundedPanels {
                     unsettled_.push_back(pair);
                 }
             }
-        }
-        open_count_ = 0;
-        tally.scored += static_cast<std::int64_t>(unsettled_.size());
-        for (std::size_t at = 0; at < unsettled_.size(); at += lanes) {
-            const std::size_t n = std::min(lanes, unsettled_.size() - at);
-            const OpenPair* const pairs = unsettled_.data() + at;
-            gather_rows(pairs, n);
-            scoring_.accumulate_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(),
-                                     values_.data());
-            scoring_.finish(similarity_, register_tile(pairs, n));
-            for (std::size_t i = 0; i < n; ++i) sink.take_score(pairs[i].task, pairs[i].lane, values_[i]);
         }
     }
 
@@ -616,6 +700,15 @@ class BoundedPanels {
                     static_cast<C>(facts_[static_cast<std::size_t>(tasks_[pairs[i].task].query)].mean);
             }
             tile.query_means = pair_query_means_.data();
+        }
+        if (quantisation_.kind == Kind::squares) {
+            for (auto* squares : {&pair_query_squares_, &pair_squares_}) squares->assign(kernels_.lanes, 0);
+            for (std::size_t i = 0; i < n; ++i) {
+                pair_query_squares_[i] = facts_[static_cast<std::size_t>(tasks_[pairs[i].task].query)].squares;
+                pair_squares_[i] = panel_squares_[pairs[i].lane];
+            }
+            tile.query_squares = pair_query_squares_.data();
+            tile.candidate_squares = pair_squares_.data();
         }
         return tile;
     }
@@ -649,7 +742,7 @@ class BoundedPanels {
     std::vector<const C*> panel_rows_;
     std::vector<C> panel_owned_;
     std::vector<Extent> extents_;
-    std::vector<double> panel_norms_, pair_offsets_;
+    std::vector<double> panel_norms_, pair_offsets_, panel_squares_, pair_query_squares_, pair_squares_;
     std::vector<float> offsets_;
 
     std::vector<float> shifted_, panel_shifted_;
