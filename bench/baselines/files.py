@@ -19,14 +19,20 @@ STEP = 1 << 20  # bytes of one pread, as of `dd bs=1M`
 class ColdFile:
     """A matrix in a .npy file that can be dropped from the page cache.
 
-    Only clean pages that no process has mapped can be dropped, so the file is synced first.
+    Only clean pages that no process has mapped can be dropped, so the file is synced first. It is
+    written `step` bytes at a time.
     """
 
-    def __init__(self, path: Path, scores: NDArray[Any]) -> None:
+    def __init__(self, path: Path, scores: NDArray[Any], step: int = 1 << 30) -> None:
         self.path = path
-        with path.open("wb") as file:
-            np.save(file, scores)
-            file.flush()
+        with path.open("wb", buffering=0) as file:
+            header = np.lib.format.header_data_from_array_1_0(scores)
+            np.lib.format.write_array_header_1_0(file, header)
+            data = memoryview(scores).cast("B")
+            for start in range(0, len(data), step):
+                part = data[start : start + step]
+                while part:
+                    part = part[file.write(part) :]
             os.fsync(file.fileno())
         self.size = path.stat().st_size
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -14,8 +15,8 @@ import pytest
 
 import truerank as tr
 from support.store_files import assembled, assert_bytes, assert_same, scores, write_npy
+from truerank.stores import Store, array_of, open_scores, store_of
 from truerank.stores import mapped as mapped_files
-from truerank.stores import open_scores
 from truerank.stores.descriptors import is_cached
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -126,15 +127,18 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
         every = np.arange(300)
         assert_bytes(store.take(every, every % 2), array[every, every % 2])
         store.check()
-        assert opened() - before <= 65
+        assert opened() - before <= 129  # 64 files and their maps, and the one in use
+        assert mapped(tmp_path) == 64
     assert opened() == before
+    assert mapped(tmp_path) == 0
 
 
 @on_linux
 def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
     path = write_npy(tmp_path / "a.npy", scores(6, 2000, "f4"))
     before = opened()
-    store = open_scores(path)
+    store = store_of(path)
+    assert store is not None
     for tile in store.tiles(8000):
         with store.block(tile, "map") as block:
             assert mapped(path) == 1
@@ -167,15 +171,17 @@ def test_single_scores_are_mapped_only_where_the_file_is_in_the_page_cache(
     rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
     expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
     maps, places = [], []
-    map_file, read_at = mapped_files._map_file, mapped_files.read_at
+    map_file, read_at = mapped_files.map_file, mapped_files.read_at
     monkeypatch.setattr(mapped_files, "_MAPPED_BYTES", 3000)
     monkeypatch.setattr(
-        mapped_files, "_map_file", lambda *args: (maps.append(args), map_file(*args))[1]
+        mapped_files, "map_file", lambda *args: (maps.append(args), map_file(*args))[1]
     )
     monkeypatch.setattr(
         mapped_files, "read_at", lambda *args: (places.append(args), read_at(*args))[1]
     )
-    with open_scores(tmp_path / "a.npy") as store:
+    store = store_of(tmp_path / "a.npy")
+    assert store is not None
+    with store:
         assert_bytes(store.take(rows, columns), expected)
         assert places
         assert not maps
@@ -211,6 +217,111 @@ def test_a_file_of_which_a_part_is_not_cached_is_not(
         assert 30 < len(asked) <= 64
         assert not is_cached(file.fileno(), np.arange(5000))
         assert is_cached(file.fileno(), np.arange(0))
+
+
+@on_linux
+def test_an_open_store_keeps_one_map_of_a_file(tmp_path: Path) -> None:
+    array = scores(6, 2000, "f4")
+    path = write_npy(tmp_path / "a.npy", array)
+    before = opened()
+    store = open_scores(path)
+    for _ in range(2):
+        assert_bytes(assembled(store, 8000, "map"), array)
+        assert_bytes(array_of(store), array)
+        assert mapped(path) == 1
+    with store.block(store.tiles(8000)[2], "map") as kept:
+        store.close()
+    assert mapped(path) == 1  # an array that is kept keeps its map
+    assert isinstance(kept, np.ndarray)
+    assert kept.tobytes() == array[2:3].tobytes()
+    del kept
+    assert mapped(path) == 0
+    assert opened() == before
+    open_scores(path).block(store.tiles(8000)[2], "map").__enter__()  # nobody closes it
+    assert mapped(path) == 0
+    assert opened() == before
+
+
+@on_linux
+def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit is mapped block by block; so is all where address space is limited."""
+    import resource
+
+    from truerank.stores import descriptors
+
+    array = scores(64, 2000, "f4")  # 8,000 bytes to a row, 512,000 in all
+    names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
+    monkeypatch.setattr(descriptors, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
+    with open_scores(names) as store:
+        for _ in range(2):
+            assert_bytes(assembled(store, 8000, "map"), array)
+            assert [mapped(name) for name in names] == [1, 1, 1, 0]
+            for tile, expected in zip(store.tiles(8000), [3] * 35 + [4] * 29, strict=True):
+                with store.block(tile, "map") as block:
+                    assert mapped(tmp_path) == expected
+                del block
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: (1 << 40, 1 << 40))
+    with open_scores(names) as store:
+        assert_bytes(assembled(store, 8000, "map"), array)
+        assert mapped(tmp_path) == 0
+
+
+@on_linux
+def test_no_room_to_keep_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.stores import descriptors
+
+    real, array = descriptors.map_file, scores(6, 2000, "f4")
+
+    def refused(descriptor: int, offset: int, size: int) -> Any:
+        raise OSError(errno.ENOMEM, "no room")
+
+    path = write_npy(tmp_path / "a.npy", array)
+    with open_scores(path) as store:
+        monkeypatch.setattr(descriptors, "map_file", refused)
+        assert_bytes(assembled(store, 8000, "map"), array)
+        monkeypatch.setattr(descriptors, "map_file", real)
+        assert_bytes(assembled(store, 8000, "map"), array)
+        assert mapped(path) == 0
+
+
+def test_a_kept_map_shows_what_the_file_has(tmp_path: Path) -> None:
+    """Sizes are checked before each block of a map that is kept; what was written is seen."""
+    first = np.arange(30, dtype=np.float32).reshape(6, 5)
+    second = first[::-1].copy()
+    np.save(tmp_path / "a.npy", first)
+    with open_scores(tmp_path / "a.npy") as store:
+        np.testing.assert_array_equal(tr.rank(store, 0).above, tr.rank(first, 0).above)
+        tile = store.tiles(1000)[0]
+        for size in (128, 0, 200):
+            os.truncate(tmp_path / "a.npy", size)
+            with pytest.raises(ValueError, match=rf"a\.npy: .*the file has {size}"):
+                tr.rank(store, 0)
+            with pytest.raises(ValueError, match=rf"a\.npy: .*the file has {size}"):
+                store.block(tile, "map").__enter__()
+        np.save(tmp_path / "a.npy", second)
+        assert_bytes(assembled(store, 1000, "map"), second)
+
+
+def test_one_store_from_several_threads(tmp_path: Path) -> None:
+    """The map that is kept is made once, and the store may be closed meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    array = np.random.default_rng(3).random((64, 500), np.float32)
+    path = write_npy(tmp_path / "a.npy", array)
+    expected = tr.rank(array, 7).above
+    for _ in range(20):
+        store = open_scores(path)
+
+        def count(_: int, store: Store = store) -> bool:
+            try:
+                return bool((tr.rank(store, 7, progress=lambda _: None).above == expected).all())
+            except ValueError as error:
+                return "the store is closed" in str(error)
+
+        with ThreadPoolExecutor(4) as pool:
+            counted = pool.map(count, range(8))
+            store.close()
+            assert all(counted)
 
 
 @on_linux

@@ -5,11 +5,12 @@ tiles are whole rows, the counts of each are final. If tiles cut rows, the true 
 first, and every tile adds to partial counts, to which the true candidates are added at the end.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
-cache holds it in huge pages, which `stores.mapped` asks for. The map of a cold file is as fast as
-the fastest reading loop, thanks to the kernel's read-ahead: populating the map by hand, or asking
-for the next pages, gained nothing. A tile is mapped alone and then unmapped, so that page tables do
-not grow with the file. Reading into buffers costs a copy, which halves the rate of memory; it is
-for files that may shrink.
+cache holds it in huge pages, which `stores.descriptors` asks for. In small pages each fault maps
+64 kB at most, and mapping may cost as much as counting: what `open_scores` opened stays mapped for
+the next count. Otherwise a tile is mapped alone and then unmapped, so that page tables do not grow
+with the file. The map of a cold file is as fast as the fastest reading loop, thanks to the kernel's
+read-ahead: populating the map by hand, warm or cold, or asking for the next pages, gained nothing.
+Reading into buffers costs a copy, which halves the rate of memory; it is for files that may shrink.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Open files: few at a time, however many shards there are; a file that was replaced is refused."""
+"""Open files: few at a time, however many shards there are; a file that was replaced is refused.
+
+A store that the user opened keeps maps of its files, since mapping costs up to as much as counting.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,34 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_regular
 
 if TYPE_CHECKING:
+    import mmap
+
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
 
-# Far below the usual limit of 1024 open files.
+# Far below the usual limit of 1024 open files, also where each of them has a map, which holds a
+# descriptor of its own.
 _MAX_IDLE = 64
 # So many places in a file stand for all: a file of which a tenth is missing passes for a cached one
 # once in a thousand times.
 _SAMPLE = 64
+# Bytes of files that a store keeps mapped. The limit is for the page tables, with 8 bytes for each
+# page of 4 kB: 32 MB. The pages themselves are the page cache's, and the system takes them away
+# when it needs memory.
+_MAX_KEPT_BYTES = 16 << 30
+# With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
+# file is as fast as memory. Without it pages are small and each one faults: three times as slow.
+# With the second, pages that are mapped are no harder to take away than others.
+_ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 
 
 class Descriptors:
@@ -28,10 +46,14 @@ class Descriptors:
     ----------
     max_idle : int
         How many may stay open while nobody uses them.
+    keeps_maps : bool
+        Whether files stay mapped, as many as may stay open.
     """
 
-    def __init__(self, max_idle: int = _MAX_IDLE) -> None:
+    def __init__(self, max_idle: int = _MAX_IDLE, *, keeps_maps: bool = False) -> None:
         self._max_idle = max_idle
+        self._maps: dict[str, tuple[npt.NDArray[Any], int]] = {}  # what `kept_map` returns
+        self._bytes_to_keep = _max_kept_bytes() if keeps_maps else 0
         self._open: dict[
             str, list[int]
         ] = {}  # descriptor and number of users; the last used comes last
@@ -64,11 +86,53 @@ class Descriptors:
                 entry[1] -= 1
                 self._close_idle()
 
+    def kept_map(
+        self, name: str, descriptor: int, offset: int, size: int
+    ) -> tuple[npt.NDArray[Any], int] | None:
+        """Return the bytes of a map that is kept, and the byte of the file that it begins with.
+
+        A file has one map, for which the first call of this method decides. The map may end before
+        the bytes do, where the limit is reached.
+
+        Parameters
+        ----------
+        name : str
+            The file.
+        descriptor : int
+            The descriptor, which the caller has leased.
+        offset, size : int
+            The bytes of the file that may be asked for.
+
+        Returns
+        -------
+        tuple of array and int, or None
+            None where no more maps are kept. While the array lives, the file stays mapped.
+        """
+        with self._lock:
+            if name in self._maps or self._closed:
+                return self._maps.get(name)
+            size = min(size, self._bytes_to_keep)
+            if not size or len(self._maps) >= self._max_idle:
+                return None
+            try:
+                memory, skip = map_file(descriptor, offset, size)
+            except (OSError, OverflowError):  # no room for it in the address space
+                self._bytes_to_keep = 0
+                return None
+            self._bytes_to_keep -= size
+            # numpy.ndarray would not keep the map open while it points there, frombuffer does
+            shown = np.frombuffer(memory, np.uint8)
+            return self._maps.setdefault(name, (shown, offset - skip))
+
     def close(self) -> None:
-        """Close the descriptors that nobody uses, and the others as soon as nobody uses them."""
+        """Close the descriptors that nobody uses, and the others as soon as nobody uses them.
+
+        The same goes for maps.
+        """
         with self._lock:
             self._closed, self._max_idle = True, 0
             self._close_idle()
+            self._maps.clear()
 
     def __del__(self) -> None:
         if hasattr(self, "_closed"):
@@ -87,6 +151,29 @@ class Descriptors:
             os.close(descriptor)
             raise InputValueError("scores", "another file has taken its place", place=name)
         return descriptor
+
+
+def _max_kept_bytes() -> int:
+    """Return how many bytes of files a store keeps mapped: none where address space is limited."""
+    try:
+        import resource
+    except ImportError:  # Windows, where nobody else could shorten a file that is mapped
+        return 0
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return _MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0
+
+
+def map_file(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
+    """Map some bytes of a file for reading; return the map and where in it they begin."""
+    import mmap
+
+    skip = offset % mmap.ALLOCATIONGRANULARITY
+    memory = mmap.mmap(descriptor, skip + size, access=mmap.ACCESS_READ, offset=offset - skip)
+    for advice in _ADVICE:
+        if hasattr(mmap, advice):
+            with suppress(OSError):  # not every kernel takes it for files
+                memory.madvise(getattr(mmap, advice))
+    return memory, skip
 
 
 _seek_lock = threading.Lock()

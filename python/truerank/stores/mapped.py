@@ -10,22 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .descriptors import Descriptors, is_cached, prefetch, read_at
+from .descriptors import Descriptors, is_cached, map_file, prefetch, read_at
 from .recognition import file_map_of
 from .store import FileBlock, Store, Tile, block_array, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
-    import mmap
-
     import numpy.typing as npt
 
     from .._core import Scores
     from ..inputs.arrays import IntArray
     from .file_layouts import FileLayout
 
-# With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
-# file is as fast as memory. Without it pages are small and each one faults: three times as slow.
-_ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # Scores closer than this are read together, up to so many bytes: a page is fetched whole anyway.
 _MAX_GAP = 4096
 _MAX_READ = 1 << 20
@@ -40,9 +35,10 @@ _MIN_COLUMN_BYTES = 1 << 20
 class FileStore(Store):
     """A matrix in a file.
 
-    A block maps its own bytes alone, so that page tables stay small however large the file is.
-    Single scores are mapped only where the file is in the page cache: elsewhere a random page
-    fault reads megabytes ahead.
+    A store that the user opened keeps the file mapped, within a limit, so that the next count need
+    not map it again. Beyond the limit, and in a store for one call, a block maps its own bytes
+    alone: page tables stay small however large the file is. Single scores are mapped only where the
+    file is in the page cache: elsewhere a random page fault reads megabytes ahead.
 
     Parameters
     ----------
@@ -81,21 +77,25 @@ class FileStore(Store):
                 )
                 return
             span = (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
-            memory, skip = _map_file(descriptor, offset, span)
+            kept = self._descriptors.kept_map(
+                self._path, descriptor, self._layout.offset, self.nbytes
+            )
+            if kept is not None and offset - kept[1] + span <= len(kept[0]):
+                yield self._shown(kept[0], offset - kept[1], tile)
+                return
+            memory, skip = map_file(descriptor, offset, span)
             try:
                 # numpy.ndarray would not keep the map open while it points there, frombuffer does
-                yield np.ndarray(
-                    (tile.height, tile.width),
-                    self.carrier,
-                    np.frombuffer(memory, np.uint8),
-                    skip,
-                    self._strides,
-                )
+                yield self._shown(np.frombuffer(memory, np.uint8), skip, tile)
             finally:
                 with suppress(
                     BufferError
                 ):  # an array still points there and unmaps the file when it is gone
                     memory.close()
+
+    def _shown(self, mapped: npt.NDArray[Any], start: int, tile: Tile) -> npt.NDArray[Any]:
+        """Return a tile whose first score is at a byte of a map."""
+        return np.ndarray((tile.height, tile.width), self.carrier, mapped, start, self._strides)
 
     def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
         down, right = self._strides
@@ -177,19 +177,6 @@ class FileStore(Store):
         with self._descriptors.lease(self._path) as descriptor:
             self._layout.check(os.fstat(descriptor).st_size)
             yield descriptor
-
-
-def _map_file(descriptor: int, offset: int, size: int) -> tuple[mmap.mmap, int]:
-    """Map some bytes of a file for reading once; return the map and where in it they begin."""
-    import mmap
-
-    skip = offset % mmap.ALLOCATIONGRANULARITY
-    memory = mmap.mmap(descriptor, skip + size, access=mmap.ACCESS_READ, offset=offset - skip)
-    for advice in _ADVICE:
-        if hasattr(mmap, advice):
-            with suppress(OSError):  # not every kernel takes it for files
-                memory.madvise(getattr(mmap, advice))
-    return memory, skip
 
 
 class ArrayStore(Store):

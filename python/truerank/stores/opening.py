@@ -75,7 +75,9 @@ def open_scores(
     Returns
     -------
     Store
-        A context manager. It closes what it has opened, and nothing that was open before.
+        A context manager. It closes what it has opened, and nothing that was open before. Until
+        then it keeps up to 16 GiB of its files mapped, so that each count but the first reads them
+        like an array; these pages, which the system can take back, count as resident memory.
 
     Raises
     ------
@@ -116,6 +118,7 @@ def open_scores(
         order,
         member,
         io,
+        keeps_maps=True,
     )
     return open_source(source, options)
 
@@ -130,6 +133,7 @@ class OpenOptions(NamedTuple):
     order: str = "C"
     member: str | None = None
     io: str = "map"
+    keeps_maps: bool = False  # worth while for a store that is counted more than once
 
 
 def open_source(source: Any, options: OpenOptions) -> Store:
@@ -179,7 +183,7 @@ def _open_shards(sources: list[Any] | tuple[Any, ...], options: OpenOptions) -> 
     ]
     if unlike:
         raise InputTypeError("scores", expected="paths, arrays or stores in a list", got=unlike[0])
-    descriptors = Descriptors()
+    descriptors = Descriptors(keeps_maps=options.keeps_maps)
     shards: list[Store] = []
     opened: list[Store] = []
     try:
@@ -202,7 +206,7 @@ def _open_one(source: Any, options: OpenOptions, descriptors: Descriptors | None
     if not isinstance(source, PATHS):
         store = _open_object(source, options)
     else:
-        files = Descriptors() if descriptors is None else descriptors
+        files = descriptors or Descriptors(keeps_maps=options.keeps_maps)
         try:
             store = _open_path(os.fsdecode(source), options, files)
         except BaseException:
