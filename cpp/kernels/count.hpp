@@ -47,6 +47,10 @@ inline constexpr bool is_float16 = std::is_same_v<T, Half> || std::is_same_v<T, 
 template <class T>
 inline constexpr bool has_nan = is_float16<T> || std::is_floating_point_v<T>;
 
+// Of so many bytes the hardware prefetches what follows a stream of reads, but not beyond. Where rows are shorter, they
+// are read in another way.
+inline constexpr std::size_t kPageBytes = 4096;
+
 // The key of a score: a signed integer as wide as the score; keys have the order of the scores. The sign and magnitude
 // of a float become two's complement, in which both zeros are the same number. A shift then wraps the positive NaN
 // round to the bottom: every NaN has a key below that of -inf, so that it is never above anything.
