@@ -57,7 +57,8 @@ void register_machine(py::module_& m) {
     m.def("bounds_choices", &usable_levels, "The levels that this machine can use.");
     m.def(
         "choose_bounds", [](const std::string& name) { return choose_levels(name.c_str()); }, py::arg("name"),
-        "Change the levels, for tests and benchmarks; returns whether this machine can use them.");
+        "Change the levels, for tests and benchmarks; returns whether this machine can use them. With '!' at the end, "
+        "bounds are used wherever they hold, even where they do not gain.");
     m.def(
         "bounds_tally",
         [] {

@@ -1,8 +1,9 @@
 #include "engine/bounds.hpp"
 
-#include <cstring>
+#include <algorithm>
 #include <iterator>
 #include <mutex>
+#include <string_view>
 
 #include "kernels/simd.hpp"
 
@@ -12,6 +13,7 @@ namespace {
 constexpr const char* kNames[] = {"off", "int16", "int8"};
 
 Levels levels = Levels::off;
+bool forced = false;
 std::mutex tally_mutex;
 BoundsTally total;
 
@@ -24,20 +26,24 @@ std::vector<std::string> usable_levels() {
 }
 
 bool choose_levels(const char* name) {
-    if (name == nullptr || *name == '\0') {
-        levels = best_levels();
-        return true;
+    std::string_view wanted = name == nullptr ? "" : name;
+    const bool force = wanted.ends_with('!');
+    if (force) wanted.remove_suffix(1);
+    Levels found = best_levels();
+    if (!wanted.empty()) {
+        const std::vector<std::string> usable = usable_levels();
+        const auto at = std::find(usable.begin(), usable.end(), wanted);
+        if (at == usable.end()) return false;
+        found = static_cast<Levels>(at - usable.begin());
     }
-    for (int i = 0; i <= static_cast<int>(best_levels()); ++i) {
-        if (std::strcmp(name, kNames[i]) != 0) continue;
-        levels = static_cast<Levels>(i);
-        return true;
-    }
-    return false;
+    levels = found;
+    forced = force;
+    return true;
 }
 
 Levels chosen_levels() { return levels; }
-const char* levels_name() { return kNames[static_cast<int>(levels)]; }
+bool are_bounds_forced() { return forced; }
+std::string levels_name() { return std::string(kNames[static_cast<int>(levels)]) + (forced ? "!" : ""); }
 
 void add_to_tally(const BoundsTally& tally) {
     const std::lock_guard<std::mutex> lock(tally_mutex);

@@ -52,12 +52,14 @@ BoundsTally bounds_tally();
 // The names of the levels that this machine can use, "off" first and the fastest last.
 std::vector<std::string> usable_levels();
 
-// Chooses levels for the life of the process: those of that name, or, if `name` is null or empty, the fastest. Returns
-// false, and changes nothing, if the name is unknown or the machine has no such levels. An instruction set has been
-// chosen before.
+// Chooses levels for the life of the process: those of that name, or, if `name` is null or empty, the fastest. A "!" at
+// its end says that bounds are to be used wherever they hold, even where they do not gain (for tests). Returns false,
+// and changes nothing, if the name is unknown or the machine has no such levels. An instruction set has been chosen
+// before.
 bool choose_levels(const char* name);
 Levels chosen_levels();
-const char* levels_name();
+std::string levels_name();
+bool are_bounds_forced();
 
 struct ValueThresholds {
     double above;  // a value greater than this has a score above the threshold
@@ -72,7 +74,7 @@ class ValueScale {
 
     ValueScale(Similarity similarity, std::int64_t depth, bool means, double largest_bias, double largest_mean)
         : similarity_(similarity),
-          gamma_(static_cast<double>(depth + 20) * unit * 1.001),
+          gamma_(static_cast<double>(depth + 20) * unit / (1 - static_cast<double>(depth + 20) * unit)),
           tiny_(static_cast<double>(depth + 20) * 0x1p-140),
           bias_(largest_bias),
           mean_(largest_mean),
@@ -152,6 +154,7 @@ struct Quantisation {
     std::vector<C> zeros;
 
     static constexpr float kLargest = 0x1p40F;         // components beyond this are not quantised
+    static constexpr double kLargestAddend = 0x1p60;   // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;      // nor are steps finer than this
     static constexpr std::int64_t kDeepest = 1 << 15;  // so that sums fit into 32 bits
 
@@ -164,8 +167,8 @@ struct Quantisation {
                             similarity == Similarity::l1 || similarity == Similarity::sql2;
         const bool shifted = embeddings.bias != nullptr || embeddings.query_means != nullptr;
         if (levels == Levels::off || (shifted && !linear) ||
-            (embeddings.bias != nullptr && embeddings.query_means != nullptr) || depth < 8 || depth > kDeepest ||
-            candidates.count() == 0) {
+            (embeddings.bias != nullptr && embeddings.query_means != nullptr) ||
+            depth < (are_bounds_forced() ? 1 : 8) || depth > kDeepest || candidates.count() == 0) {
             return {};
         }
         Quantisation result;
@@ -283,16 +286,16 @@ class BoundedPanels {
         open_from_.assign(tasks_.size(), kNever);
         above_from_.assign(tasks_.size(), kNever);
         gauge_ = {};
-        usable_ = !tasks_.empty() && count_ >= kFewQueries;
+        usable_ = !tasks_.empty() && (forced_ || count_ >= kFewQueries);
         for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = load_query(rows[static_cast<std::size_t>(i)], i);
     }
 
     // Counts a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and returns false.
     template <class Sink>
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
-        if (!usable_ || gauge_.rests() || !load_candidates(columns, width)) return false;
+        if (!usable_ || (!forced_ && gauge_.rests()) || !load_candidates(columns, width)) return false;
         set_thresholds(sink.thresholds());
-        if (gauge_.probes() && !promises(width)) {
+        if (!forced_ && gauge_.probes() && !promises(width)) {
             gauge_.miss();
             return false;
         }
@@ -322,6 +325,12 @@ class BoundedPanels {
     static constexpr std::int64_t kFewQueries = 24;
     // Norms in floats, rounded up; and what shifting and rounding to levels may add to a residue, of the norm.
     static constexpr double kUp = 1.001, kShiftError = 0x1p-20, kLeastNorm = 0x1p-60;
+    // Thresholds on sums are kept below this. No sum is larger: those of products are at most 2^30, and offsets 2^29.
+    static constexpr double kLargestSum = 0x1.8p30;
+    // By how much a sum and a threshold may be wrong together, since both drop what comes after the point: less than 1
+    // each, of which a comparison of integers makes up for one; and a trifle for rounding in double precision.
+    static constexpr std::int32_t kRounding = 2;
+    static_assert(kLargestSum + kRounding + 127.0 * 128 * Quantisation<C>::kDeepest < 0x1p31);
 
     // What is known of a query, or of the candidates of a panel together. Norms are upper bounds.
     struct Facts {
@@ -376,15 +385,17 @@ class BoundedPanels {
 
     std::size_t size() const { return static_cast<std::size_t>(queries_.depth()); }
     std::int64_t tiles() const { return (count_ + kTileRows - 1) / kTileRows; }
-    static double largest(const C* numbers, std::int64_t n) {
+    static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
+    static bool is_usable(double addend) { return std::abs(addend) <= Quantisation<C>::kLargestAddend; }
+    // The largest magnitude of those that are usable.
+    static double largest(const C* addends, std::int64_t n) {
         double most = 0;
-        for (std::int64_t i = 0; numbers != nullptr && i < n; ++i) {
-            const double x = std::abs(static_cast<double>(numbers[i]));
-            most = x <= most ? most : x;  // keeps a NaN
+        for (std::int64_t i = 0; addends != nullptr && i < n; ++i) {
+            const auto x = static_cast<double>(addends[i]);
+            if (is_usable(x)) most = std::max(most, std::abs(x));
         }
         return most;
     }
-    static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
     static double norm_of(const Extent& extent) {
         return std::sqrt(static_cast<double>(extent.squares)) * kUp + kLeastNorm;
     }
@@ -423,7 +434,7 @@ class BoundedPanels {
         const Extent whole = kernels_.shift(row, q.zeros.data(), size(), shifted_.data());
         const Extent extent = q.centred_queries ? kernels_.shift(row, q.shift.data(), size(), shifted_.data()) : whole;
         if (query_means_ != nullptr) facts.mean = static_cast<double>(query_means_[id]);
-        if (!is_usable(whole) || !is_usable(extent) || !(std::abs(facts.mean) <= 0x1p60)) return false;
+        if (!is_usable(whole) || !is_usable(extent) || !is_usable(facts.mean)) return false;
         facts.norm = norm_of(whole);
         facts.shifted = norm_of(extent);
         LevelGrid grid = q.query_grid;
@@ -491,8 +502,8 @@ class BoundedPanels {
             double offset = 0;
             if (bias_ != nullptr) offset += static_cast<double>(bias_[columns[j]]);
             if (candidate_means_ != nullptr) offset -= static_cast<double>(candidate_means_[columns[j]]);
-            pair_offsets_[j] = offset / scale_.slope();
-            offset = pair_offsets_[j];
+            if (!is_usable(offset)) return false;
+            offset = pair_offsets_[j] = offset / scale_.slope();
             if (q.kind == Kind::squares) {
                 panel_squares_[j] = squares_of(panel_rows_[j]);
                 if (!is_inside(panel_squares_[j])) return false;
@@ -500,7 +511,6 @@ class BoundedPanels {
                 continue;
             }
             if (q.centred_queries && q.kind == Kind::products) offset -= static_cast<double>(extents_[j].squares) / 2;
-            if (!(std::abs(offset) <= 0x1p100)) return false;
             offsets_[j] = static_cast<float>(offset);
             panel_.offset = std::max(panel_.offset, std::abs(offset));
         }
@@ -510,7 +520,6 @@ class BoundedPanels {
 
     // Computes the thresholds on the sums of this panel.
     void set_thresholds(const C* scores) {
-        constexpr double most = 0x1p30;
         const Facts& panel = panel_;
         const double offset_error = panel.offset * (squares_error() + 0x1p-20);
         for (std::size_t t = 0; t < tasks_.size(); ++t) {
@@ -523,8 +532,10 @@ class BoundedPanels {
             const double error = task.by_residue * panel.residue + task.by_shifted * panel.shifted +
                                  task.by_norm * panel.norm + task.by_offset * offset_error;
             const double high = (task.high + error) * panel.per_step, low = (task.low - error) * panel.per_step;
-            above_from_[t] = static_cast<std::int32_t>(std::clamp(high, -most, most)) + 4 + task.zeros;
-            open_from_[t] = static_cast<std::int32_t>(std::clamp(low, -most, most)) - 4 + task.zeros;
+            above_from_[t] =
+                static_cast<std::int32_t>(std::clamp(high, -kLargestSum, kLargestSum)) + kRounding + task.zeros;
+            open_from_[t] =
+                static_cast<std::int32_t>(std::clamp(low, -kLargestSum, kLargestSum)) - kRounding + task.zeros;
             // Offsets of the candidates beyond this do not fit.
             if (task.all_open || task.by_offset * panel.offset * panel.per_step > 0x1p28) {
                 above_from_[t] = kNever;
@@ -722,6 +733,7 @@ class BoundedPanels {
     const BoundKernels<C>& kernels_ = bound_kernels<C>();
     ValueScale<C> scale_;
     Gauge gauge_;
+    const bool forced_ = are_bounds_forced();
 
     // The queries of the cell.
     const std::int64_t* first_ = nullptr;

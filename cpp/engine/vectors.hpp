@@ -37,11 +37,11 @@ inline bool lost_digits(double squares) {
 // Normalises a vector of which that is so, by way of another: the vector times the power of two by which its largest
 // component comes to 1 or more, but below 2 (or, if that component is subnormal, close to it). The product is exact
 // but for components that are far too small to matter in the sum. Vectors with an infinite component, and those of
-// zeros, stay as they were normalised without.
-inline void normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lanes, double* out) {
+// zeros, stay as they are: then this returns false.
+inline bool normalise_scaled(const double* vector, std::int64_t depth, std::int64_t lanes, double* out) {
     double largest = 0;
     for (std::int64_t k = 0; k < depth; ++k) largest = std::max(largest, std::abs(vector[k]));
-    if (largest == 0 || largest == std::numeric_limits<double>::infinity()) return;
+    if (largest == 0 || largest == std::numeric_limits<double>::infinity()) return false;
     const double scale = std::ldexp(1.0, std::min(-std::ilogb(largest), 1023));
     double squares = 0;
     for (std::int64_t k = 0; k < depth; ++k) {
@@ -50,6 +50,7 @@ inline void normalise_scaled(const double* vector, std::int64_t depth, std::int6
     }
     const double root = std::sqrt(squares);
     for (std::int64_t k = 0; k < depth; ++k) out[k * lanes] = vector[k] * scale / root;
+    return true;
 }
 
 // What happens to vectors as they are packed.
@@ -117,6 +118,9 @@ class Vectors {
         double squares = 0;
         add_squares(&from, 1, depth(), &squares);
         const double root = squares == 0 ? 1 : std::sqrt(squares);
+        if constexpr (sizeof(C) == 8) {
+            if (lost_digits(squares) && normalise_scaled(from, depth(), 1, buffer)) return buffer;
+        }
         for (std::int64_t k = 0; k < depth(); ++k) buffer[k] = static_cast<C>(static_cast<double>(from[k]) / root);
         return buffer;
     }

@@ -1,0 +1,116 @@
+"""Counts decided by certified bounds are those of the scores, on ties and near ties above all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+
+import truerank as tr
+from strategies.near_ties import (
+    COVERED,
+    FAMILIES,
+    KINDS,
+    NearTies,
+    check_levels,
+    choices,
+    levels,
+    near_ties,
+    problems,
+)
+from support.environment import Run
+from truerank import _core
+
+
+@given(problems())
+@settings(max_examples=300)
+def test_counts_are_those_of_the_scores(made: NearTies) -> None:
+    event(made.similarity)
+    check_levels(made)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("similarity", COVERED)
+def test_every_family(similarity: str, family: str) -> None:
+    """Short vectors have tight bounds, long ones have sums near the limits."""
+    for seed, kind in enumerate(KINDS):
+        for sizes in ((3, 33, 1), (2, 65, 2), (7, 12, 70)):
+            for added in ("", "bias", "equal", "means"):
+                check_levels(near_ties(seed, family, kind, similarity, sizes, added))
+
+
+# --- faults of the first bounds
+
+
+def test_sums_at_the_limit_of_words() -> None:
+    """Sums of products near 2^30 and a bias come to more than that."""
+    rng = np.random.default_rng(1)
+    queries = rng.choice([-1, 1], (24, 8)).astype(np.float32)
+    entities = np.concatenate([queries, -queries])
+    bias = (rng.random(48) * 1.9).astype(np.float32)
+    assert check_levels(NearTies(queries, entities, "dot", bias))[1] > 0
+
+
+@pytest.mark.parametrize("exponent", [-1070, -600, 600, 1020])
+def test_cosine_of_extreme_doubles(exponent: int) -> None:
+    """The squares of these vectors are zero or infinite, but their directions are not."""
+    rng = np.random.default_rng(2)
+    vectors = np.ldexp(rng.standard_normal((40, 16)), exponent)
+    assert check_levels(NearTies(vectors[:9], vectors[9:], "cosine"))[1] > 0
+
+
+def test_a_void_bias_hides_no_other() -> None:
+    """The largest bias tells how much a score is rounded; a NaN after it is not larger."""
+    rng = np.random.default_rng(3)
+    entities = rng.standard_normal((200, 16)).astype(np.float32) * 1e6
+    queries = rng.standard_normal((9, 16)).astype(np.float32) * 1e6
+    bias = -tr.score_embeddings(queries[:1], entities, similarity="l1")[0]
+    bias[-2:] = np.nan, 0
+    assert check_levels(NearTies(queries, entities, "l1", bias))[1] > 0
+
+
+# --- what is chosen
+
+
+def test_choices() -> None:
+    assert _core.bounds_choices()[:2] == ["off", "int16"]
+    before = _core.bounds()
+    for name in choices():
+        with levels(name):
+            assert _core.bounds() == name
+    assert _core.bounds() == before
+    assert not _core.choose_bounds("int4")
+    assert _core.bounds() == before
+
+
+def test_bounds_rest_where_they_do_not_gain() -> None:
+    """Few queries, short vectors and hostile data are scored; what is forced is not."""
+    rng = np.random.default_rng(4)
+
+    def bounded(queries: int, length: int, *, name: str, hostile: bool = False) -> float:
+        entities = rng.standard_normal((2000, length)).astype(np.float32)
+        near = entities[:queries] + rng.standard_normal((queries, length)).astype(np.float32) / 9
+        if hostile:  # a giant takes all levels for itself
+            entities[-1] *= 1e6
+        before = _core.bounds_tally()
+        with levels(name):
+            tr.rank_embeddings(near, entities, np.arange(queries), similarity="l1")
+        pairs, went, *_ = (b - a for a, b in zip(before, _core.bounds_tally(), strict=True))
+        assert pairs == queries * 2000
+        return went / pairs
+
+    assert bounded(40, 64, name="int16") == 1
+    assert bounded(23, 64, name="int16") == 0
+    assert bounded(40, 7, name="int16") == 0
+    assert bounded(40, 64, name="int16", hostile=True) == 0
+    assert bounded(23, 64, name="int16!") == 1
+    assert bounded(40, 7, name="int16!") == 1
+    assert bounded(40, 64, name="int16!", hostile=True) == 1
+
+
+def test_names_that_no_machine_can_use(run_python: Run) -> None:
+    script = "import truerank"
+    with pytest.raises(AssertionError, match=r"TRUERANK_BOUNDS: expected .*off, int16.*'int4'"):
+        run_python(script, env={"TRUERANK_BOUNDS": "int4"})
+    script = "from truerank import _core; print(_core.bounds())"
+    assert run_python(script, env={"TRUERANK_BOUNDS": "int16!"}) == "int16!\n"

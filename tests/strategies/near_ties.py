@@ -1,0 +1,245 @@
+"""Vectors whose scores tie or nearly tie, and counts of them with certified bounds and without.
+
+Every candidate of a query is the target of a task, so that every score is a threshold for all
+others, and a single wrong decision changes a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+import truerank as tr
+from support.problems import Array
+from truerank import _core
+from truerank.embeddings.vectors import CSLS
+
+LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
+COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2")
+KINDS = ("float32", "float64", "float16")
+LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 31, 64, 70)
+# The largest components, and the largest bias, that bounds cover.
+LARGEST, LARGEST_ADDEND = 2.0**40, 2.0**60
+
+Family = Callable[[np.random.Generator, tuple[int, int]], Array]
+
+
+def _giant(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Return small numbers, with one giant component in each vector."""
+    made = rng.standard_normal(shape) / 100
+    made[np.arange(shape[0]), rng.integers(0, shape[1], shape[0])] *= 1e6
+    return made
+
+
+def _half_steps(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Return vectors whose components all lie nearly half a step off the same side of a level."""
+    off = rng.choice([0, 0.49, -0.49], (shape[0], 1))
+    made = rng.integers(-3, 4, shape) + off
+    made[rng.integers(0, shape[0]), 0] = 127
+    return made
+
+
+def _grid(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    """Return integers that levels of 8 bits represent exactly."""
+    made = rng.integers(-3, 4, shape)
+    made[:, rng.integers(0, shape[1])] = rng.choice([-127, 127], shape[0])
+    return made
+
+
+FAMILIES: dict[str, Family] = {
+    "normal": lambda rng, shape: rng.standard_normal(shape),
+    "few": lambda rng, shape: rng.integers(-2, 3, shape),
+    "flat": lambda rng, shape: rng.choice([-1, 1], shape),
+    "grid": _grid,
+    "half steps": _half_steps,
+    "giant": _giant,
+    "zeros": lambda rng, shape: rng.integers(0, 2, (shape[0], 1)) * rng.standard_normal(shape),
+    "far": lambda rng, shape: rng.standard_normal(shape) + 1000,
+    "negative": lambda rng, shape: -1 - np.abs(rng.standard_normal(shape)),
+    "constant": lambda rng, shape: np.repeat(rng.standard_normal((shape[0], 1)), shape[1], 1),
+    "scales": lambda rng, shape: np.ldexp(rng.standard_normal(shape), rng.integers(-30, 30, shape)),
+    "scaled": lambda rng, shape: np.ldexp(
+        rng.standard_normal(shape), rng.integers(-30, 30, (shape[0], 1))
+    ),
+    "wide": lambda rng, shape: rng.standard_normal(shape) * 10.0 ** rng.integers(-30, 31, shape),
+    "denormal": lambda rng, shape: np.ldexp(rng.standard_normal(shape), -135),
+    "least": lambda rng, shape: np.ldexp(rng.standard_normal(shape), -1060),
+    "huge": lambda rng, shape: np.ldexp(rng.standard_normal(shape), 900),
+    "specials": lambda rng, shape: np.where(
+        rng.random(shape) < 0.01,
+        rng.choice([np.nan, np.inf, -np.inf, 1e39], shape),
+        rng.standard_normal(shape),
+    ),
+}
+
+
+@dataclass
+class NearTies:
+    """Vectors, what is added to their scores, and what else a call can say."""
+
+    queries: Array
+    entities: Array
+    similarity: str
+    bias: Array | None = None
+    csls: CSLS | None = None
+    allowed: Array | None = None  # the candidates, where not all are
+    filtered: Array | None = None  # for each task and entity, whether the filter lists it
+    block: int | None = None
+    threads: int = 1
+
+    @property
+    def covered(self) -> bool:
+        """Whether bounds take all pairs of this problem."""
+        added = [] if self.bias is None else [self.bias]
+        added += [] if self.csls is None else [self.csls.queries, self.csls.entities]
+        largest = [np.abs(x, dtype=np.float64).max() for x in (self.queries, self.entities)]
+        return (
+            self.similarity in (LINEAR if added else COVERED)
+            and (self.bias is None or self.csls is None)
+            and max(largest) <= (LARGEST / 4 if self.similarity != "cosine" else np.inf)
+            and all(np.abs(x).max() <= LARGEST_ADDEND for x in added)
+            and bool(np.isfinite(largest).all())
+        )
+
+
+def near_ties(
+    seed: int, family: str, kind: str, similarity: str, sizes: tuple[int, int, int], added: str = ""
+) -> NearTies:
+    """Make vectors of a family: some repeat, moved by one unit in the last place, or negated."""
+    rng = np.random.default_rng(seed)
+    height, columns, length = sizes
+    distinct = rng.integers(1, columns + 1)
+    with np.errstate(over="ignore"):
+        base = FAMILIES[family](rng, (distinct + height, length)).astype(kind)
+    queries, base = base[distinct:], base[:distinct]
+    entities = base[rng.integers(0, distinct, columns)]
+    if rng.integers(2):  # so that the mean is zero, and levels are those of the components
+        entities = np.concatenate([entities, -entities])[-columns:]
+    entities[rng.integers(columns)] = queries[rng.integers(height)]
+    moved = rng.random((columns, length)) < rng.choice([0, 1 / length])
+    towards = rng.choice([-np.inf, np.inf], (columns, length)).astype(kind)
+    with np.errstate(invalid="ignore", over="ignore"):
+        entities = np.where(moved, np.nextafter(entities, towards), entities)
+    made = NearTies(queries, entities, similarity)
+    wide = np.float64 if kind == "float64" else np.float32
+    scores = tr.score_embeddings(queries, entities, similarity=similarity)
+    if added == "bias":
+        made.bias = (rng.standard_normal(columns) * 10.0 ** rng.integers(-9, 10)).astype(wide)
+        if rng.integers(2):  # some biases are too large, or no numbers
+            made.bias[rng.integers(columns)] = rng.choice([np.nan, np.inf, -np.inf, 1e38])
+    elif added == "equal":  # biases that make the scores of one query nearly equal
+        with np.errstate(invalid="ignore", over="ignore"):
+            level = wide(rng.standard_normal() * 10.0 ** rng.integers(-3, 8))
+            made.bias = level - scores[0]
+            jitter = rng.integers(-3, 4, columns) * np.spacing(np.maximum(level, made.bias))
+            made.bias = (made.bias + jitter).astype(wide)
+    elif added == "means":
+        size = 10.0 ** rng.integers(-9, 10)
+        means = [(rng.standard_normal(n) * size).astype(wide) for n in (height, columns)]
+        made.csls = CSLS(*means, 1)
+    return made
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> NearTies:
+    """Draw vectors of any family, with everything that a call can combine with them."""
+    similarity = draw(st.sampled_from(COVERED))
+    family = draw(st.sampled_from(list(FAMILIES)))
+    kind = draw(st.sampled_from(KINDS))
+    added = draw(st.sampled_from(["", "", "bias", "equal", "means"]))
+    sizes = (
+        draw(st.integers(1, 13)),
+        draw(st.sampled_from([1, 2, 5, 8, 16, 31, 64, 65])),
+        draw(st.sampled_from(LENGTHS)),
+    )
+    made = near_ties(draw(st.integers(0, 2**32)), family, kind, similarity, sizes, added)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    height, columns, _ = sizes
+    if draw(st.booleans()):
+        made.filtered = rng.random((height * columns, columns)) < 0.3
+    if draw(st.integers(0, 3)) == 0:
+        made.allowed = np.flatnonzero(rng.random(columns) < 0.6)
+    made.block = draw(st.sampled_from([None, 1, 6, 64]))
+    made.threads = draw(st.sampled_from([1, 2, 3]))
+    return made
+
+
+@contextmanager
+def levels(name: str) -> Iterator[None]:
+    """Use these levels within a block of code."""
+    before = _core.bounds()
+    assert _core.choose_bounds(name), name
+    try:
+        yield
+    finally:
+        _core.choose_bounds(before)
+
+
+def choices() -> list[str]:
+    """Return the levels of this machine, without bounds first, and with them wherever they hold."""
+    off, *names = _core.bounds_choices()
+    return [off, *(f"{name}!" for name in names)]
+
+
+def expected_counts(made: NearTies, rows: Array, targets: Array) -> tuple[Array, Array, Array]:
+    """Return above, tied and candidates by comparing every score with every true score."""
+    scores = tr.score_embeddings(
+        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
+    )
+    inside = np.ones((len(rows), len(made.entities)), bool)
+    if made.allowed is not None:
+        inside[:] = False
+        inside[:, made.allowed] = True
+    if made.filtered is not None:
+        inside &= ~made.filtered
+    inside[np.arange(len(rows)), targets] = True
+    true = scores[rows, targets][:, None]
+    above = ((scores[rows] > true) & inside).sum(axis=1)
+    tied = ((scores[rows] == true) & inside).sum(axis=1)
+    void = np.isnan(true[:, 0])
+    candidates = inside.sum(axis=1)
+    return np.where(void, candidates - 1, above), np.where(void, 1, tied), candidates
+
+
+def check_levels(made: NearTies) -> tuple[int, int, int, int]:
+    """Check that the counts are those of the scores, with bounds of every kind and without.
+
+    Returns how many pairs there were with the last kind, how many of them went by bounds, how many
+    of these were open, and how many were scored.
+    """
+    chosen = np.arange(len(made.entities)) if made.allowed is None else made.allowed
+    rows = np.repeat(np.arange(len(made.queries)), len(chosen))
+    targets = np.tile(chosen, len(made.queries))
+    options: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    options |= {"rows": rows, "candidates": made.allowed}
+    if made.filtered is not None:
+        made.filtered = made.filtered[: len(rows)]
+        lengths = made.filtered.sum(axis=1)
+        options["filter"] = (np.append(0, np.cumsum(lengths)), np.nonzero(made.filtered)[1])
+    above, tied, candidates = expected_counts(made, rows, targets)
+    done = (0, 0, 0, 0)
+    for name in choices():
+        before = _core.bounds_tally()
+        with levels(name):
+            got = tr.rank_embeddings(
+                *(made.queries, made.entities, targets),
+                **options,
+                nan="worst",
+                block=made.block,
+                threads=made.threads,
+            )
+        after = _core.bounds_tally()
+        done = tuple(b - a for a, b in zip(before, after, strict=True))  # type: ignore[assignment]
+        assert (got.above == above).all(), (name, np.flatnonzero(got.above != above), done)
+        assert (got.tied == tied).all(), (name, np.flatnonzero(got.tied != tied), done)
+        assert (got.candidates == candidates).all(), (name, done)
+        if name == "off":
+            assert done[1:] == (0, 0, 0)
+        elif made.covered:
+            assert done[1] == done[0] == len(rows) * len(chosen), (name, done)
+    return done
