@@ -43,7 +43,9 @@ struct Scoring {
     Packing packing() const { return {normalises(similarity), needs_squares(similarity)}; }
     // Whether so many queries are scored against candidates where they lie: packing them, or quantising them for
     // bounds, would take longer. Candidates of which the squares matter are packed for these.
-    bool few(std::int64_t n) const { return n <= static_cast<std::int64_t>(kFewQueries) && !packing().squares; }
+    bool few(std::int64_t n) const {
+        return n <= static_cast<std::int64_t>(kFewQueries) && !packing().squares && !are_bounds_forced();
+    }
 };
 
 // The candidates of some tasks: all, or one list of a selection.

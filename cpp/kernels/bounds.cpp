@@ -36,6 +36,10 @@ struct ByteProducts {  // four unsigned bytes of candidates with four signed one
         } else {
             __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(candidates), "x"(queries));
         }
+#else
+        for (int shift = 0; shift < 32; shift += 8) {
+            sum += (candidates >> shift & 0xff) * (queries << (24 - shift) >> 24);
+        }
 #endif
         return sum;
     }
