@@ -91,6 +91,7 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     const Selection filter = task_arrays.filter_view(size).within(first_column, end);
     const Selection candidates = task_arrays.candidates_view(size).within(first_column, end);
     CountArrays results(size);
+    results.reserve(audited_rules.audit ? 8 : 5);
     Counts counts;
     results.add_counts(counts);
     counts.nan = results.add(Count::nan);

@@ -58,13 +58,19 @@ std::int64_t TaskArrays::size() const {
     return targets->size();
 }
 
+void CountArrays::reserve(std::int64_t arrays) { reserved_ = Int64Array(arrays * tasks_); }
+
 std::int64_t* CountArrays::add(Count count, std::optional<std::int64_t> value) {
     const auto& api = py::detail::npy_api::get();  // twice as fast as py::array, which is noticeable in small counts
     Py_intptr_t shape = tasks_;
-    auto array = py::reinterpret_steal<py::array>(
-        api.PyArray_NewFromDescr_(api.PyArray_Type_, api.PyArray_DescrFromType_(py::detail::npy_api::NPY_INT64_), 1,
-                                  &shape, nullptr, nullptr, 0, nullptr));
+    std::int64_t* const place = reserved_ ? reserved_.mutable_data() + used_++ * tasks_ : nullptr;
+    auto array = py::reinterpret_steal<py::array>(api.PyArray_NewFromDescr_(
+        api.PyArray_Type_, api.PyArray_DescrFromType_(py::detail::npy_api::NPY_INT64_), 1, &shape, nullptr, place,
+        place == nullptr ? 0 : int{py::detail::npy_api::NPY_ARRAY_WRITEABLE_}, nullptr));
     if (!array) throw py::error_already_set();
+    if (place != nullptr && api.PyArray_SetBaseObject_(array.ptr(), reserved_.inc_ref().ptr()) != 0) {
+        throw py::error_already_set();
+    }
     auto* const data = static_cast<std::int64_t*>(array.mutable_data());
     if (value) std::fill_n(data, tasks_, *value);
     arrays_[count_names[static_cast<std::size_t>(count)]] = array;

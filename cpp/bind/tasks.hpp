@@ -41,6 +41,9 @@ enum class Count : int { above, tied, candidates, nan, inf, at_best, best, diffe
 class CountArrays {
   public:
     explicit CountArrays(std::int64_t tasks) : tasks_(tasks) {}
+    // Takes memory for so many arrays at once, which are then views of it: where counts of narrow blocks come one after
+    // another, the system is asked for fewer pages.
+    void reserve(std::int64_t arrays);
     // These add new arrays: those of all counts, those of an audit, or a single one filled with a value. Without a
     // value they are filled by the count.
     void add_counts(Counts& counts, std::optional<std::int64_t> value = 0);
@@ -52,6 +55,8 @@ class CountArrays {
   private:
     std::int64_t tasks_;
     py::dict arrays_;
+    Int64Array reserved_{py::reinterpret_steal<Int64Array>(py::handle())};
+    std::int64_t used_ = 0;  // of the reserved arrays
 };
 
 }  // namespace truerank::bind

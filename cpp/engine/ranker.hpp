@@ -23,7 +23,8 @@ constexpr std::int64_t kLineBytes = 64;
 // The numbers of some tasks: those of a list or, without one, consecutive numbers.
 class TaskIds {
   public:
-    TaskIds(const std::int64_t* list, std::int64_t first, std::int64_t size) : list_(list), first_(first), size_(size) {}
+    TaskIds(const std::int64_t* list, std::int64_t first, std::int64_t size)
+        : list_(list), first_(first), size_(size) {}
     std::size_t size() const { return static_cast<std::size_t>(size_); }
     std::int64_t operator[](std::size_t i) const {
         const std::int64_t position = first_ + static_cast<std::int64_t>(i);
@@ -173,7 +174,8 @@ class Ranker {
     void count(const T* scores, std::int64_t n, TrueScores<T>& true_scores) const;
     void count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const;
     template <class Columns, class Use>
-    void pack(Worker& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns, const Use& use) const;
+    void pack(Worker& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns,
+              const Use& use) const;
 
     // First step: counts for the tasks of some groups in columns (or candidates) begin to end, as if nothing were
     // filtered. `whole_rows`: these are all columns, so that no other thread adds to the counts meanwhile.
@@ -181,6 +183,7 @@ class Ranker {
                    std::int64_t end, bool whole_rows);
     void scan_single_tasks(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin, std::int64_t end,
                            bool whole_rows);
+    void prefetch_scores(std::int64_t row, std::int64_t begin, std::int64_t end, bool narrow) const;
     void prefetch_true_scores(std::int64_t g) const;
     void prefetch_filter(std::int64_t task) const;
     void scan_column_major(Worker& worker, const Plan& plan, std::int64_t top, std::int64_t begin, std::int64_t end,

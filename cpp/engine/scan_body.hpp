@@ -12,6 +12,13 @@ constexpr std::int64_t kPackBytes = 65536;
 constexpr std::int64_t kCachedBytes = 524288;
 // So much of a filter is prefetched while its row is counted.
 constexpr std::int64_t kFilterBytes = 1024;
+// Where rows are far apart, scores are prefetched so far ahead, and so many bytes of a row are counted before the next
+// are prefetched: of 2 KB to 16 KB, and of 1 KB to 4 KB, these were the fastest, by a tenth.
+constexpr std::int64_t kAheadBytes = 8192;
+constexpr std::int64_t kBytesAtOnce = 2048;
+// Longer rows are prefetched into the second-level cache: the first takes few lines at a time, and was half as fast.
+// For rows of 400 bytes it was faster by a fifth.
+constexpr std::int64_t kNarrowBytes = 1024;
 // A pass over the columns of many rows serves one task of each row (a layer). If a row has more tasks than kMaxLayers,
 // or fewer than one in kMaxRowsPerGroup rows is read, rows are counted one by one.
 constexpr std::int64_t kMaxLayers = 8;
@@ -177,7 +184,8 @@ void Ranker<T>::scan_rows(Worker& worker, const Plan& plan, std::int64_t first, 
 template <class T>
 void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64_t last, std::int64_t begin,
                                   std::int64_t end, bool whole_rows) {
-    const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * static_cast<std::int64_t>(sizeof(T)));
+    constexpr auto size = static_cast<std::int64_t>(sizeof(T));
+    const std::int64_t row_bytes = std::max<std::int64_t>(1, (end - begin) * size);
     const bool reads_first = row_bytes >= static_cast<std::int64_t>(kPageBytes) && !tasks_.is_partial();
     worker.single_true_scores.resize(static_cast<std::size_t>(reads_first ? last - first : 0));
     for (std::int64_t g = first; reads_first && g < last; ++g) {
@@ -188,6 +196,11 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
     const bool finishes_rows = whole_rows && filter_;
     const std::int64_t groups_per_pass =
         finishes_rows ? std::max<std::int64_t>(1, kCachedBytes / row_bytes) : last - first;
+    // Rows that are far apart, as those of a slice are, are counted some columns at a time. Meanwhile the same columns
+    // of a later row are prefetched: the hardware does that along a row only.
+    const bool rows_apart = last - first > 1 && std::abs(scores_.row_stride) > row_bytes;
+    const std::int64_t columns_at_once = rows_apart ? kBytesAtOnce / size : std::max<std::int64_t>(1, end - begin);
+    const std::int64_t rows_ahead = divide_up(kAheadBytes, row_bytes);
     for (std::int64_t start = first; start < last; start += groups_per_pass) {
         const std::int64_t next = std::min(last, start + groups_per_pass);
         for (std::int64_t g = start; g < next; ++g) {
@@ -195,14 +208,32 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
             const std::int64_t task = group(g)[0];
             if (finishes_rows) prefetch_filter(task);
             RowCounts row_counts;
-            const T true_score = reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)]
-                                             : true_score_of(task);
-            count(reader_.in_place(row(task), begin), end - begin, true_score, row_counts);
+            const T true_score =
+                reads_first ? worker.single_true_scores[static_cast<std::size_t>(g - first)] : true_score_of(task);
+            const std::int64_t later = rows_apart && g + rows_ahead < last ? row(group(g + rows_ahead)[0]) : -1;
+            for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
+                const std::int64_t to = std::min(end, from + columns_at_once);
+                if (later >= 0) prefetch_scores(later, from, to, row_bytes <= kNarrowBytes);
+                count(reader_.in_place(row(task), from), to - from, true_score, row_counts);
+            }
             if (whole_rows && !tasks_.is_partial()) counts_.above[task] = counts_.tied[task] = 0;
             add_counts(task, row_counts.counts, row_counts.nan, whole_rows);
             if (whole_rows && !filter_) settle(worker, task, scores_.columns);
         }
         if (finishes_rows) finish_groups(worker, start, next);
+    }
+}
+
+// Prefetches scores of a row.
+template <class T>
+void Ranker<T>::prefetch_scores(std::int64_t at_row, std::int64_t begin, std::int64_t end, bool narrow) const {
+    const char* const last = reader_.at(at_row, end);
+    for (const char* at = reader_.at(at_row, begin); at < last; at += kLineBytes) {
+        if (narrow) {
+            __builtin_prefetch(at, 0, 3);
+        } else {
+            __builtin_prefetch(at, 0, 2);
+        }
     }
 }
 

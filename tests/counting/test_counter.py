@@ -164,6 +164,43 @@ def test_nothing_is_told_where_scores_agree() -> None:
 # -- columns ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("width", [3, 70, 700, 3000, 5000])
+def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
+    rng = np.random.default_rng(width)
+    whole = rng.integers(-50, 50, (70, 9000)).astype(dtype)
+    if np.issubdtype(dtype, np.floating):
+        whole[rng.integers(0, 70, 300), rng.integers(0, 9000, 300)] = np.nan
+    scores, left = whole[::-1, 1 : 2 * width + 1], width // 3
+    rows = rng.integers(0, len(scores), 50)
+    for given in (None, rng.permutation(len(scores)), rows):
+        tasks = np.arange(len(scores)) if given is None else given
+        targets = rng.integers(0, 2 * width, len(tasks))
+        true_scores = scores[tasks, targets]
+        rules = {"rows": given, "nan": "worst"}
+        counts = tr.RankCounter(true_scores, targets, candidates=2 * width, **rules)
+        for start, stop in ((left, 2 * width - 1), (0, left), (2 * width - 1, 2 * width)):
+            counts.update(scores[:, start:stop], start=start)
+        copy = np.ascontiguousarray(scores)
+        assert_equal(counts.ranks(), tr.rank(copy, targets, **rules))
+        assert_equal(counts.ranks(), tr.rank(scores, targets, **rules))
+        same = exact(copy, targets, rows=given, nan="worst")
+        np.testing.assert_array_equal(counts.ranks().above, same.above)
+        np.testing.assert_array_equal(counts.ranks().tied, same.tied)
+
+
+def test_a_merge_leaves_the_other_counter_as_it_was() -> None:
+    first, second = counter(), counter()
+    first.update(SCORES[:, :2], start=0)
+    second.update(SCORES[:, 2:], start=2)
+    before = second.differing
+    first.merge(second)
+    second.update(SCORES[:, :2], start=0)
+    assert_equal(first.ranks(), tr.rank(SCORES, TARGETS))
+    assert_equal(second.ranks(), tr.rank(SCORES, TARGETS))
+    np.testing.assert_array_equal(second.differing, before)
+
+
 def test_a_column_given_twice() -> None:
     one = counter()
     one.update(SCORES[:, :3], start=0)

@@ -125,6 +125,10 @@ class ColumnSet(NamedTuple):
 
     def __or__(self, other: ColumnSet) -> ColumnSet:
         """Unite two sets that have no column in common."""
+        if not self.starts.size:
+            return other
+        if len(other.starts) == 1 and self.stops[-1] == other.starts[0]:  # the usual next block
+            return ColumnSet(self.starts, np.append(self.stops[:-1], other.stops))
         order = np.argsort(starts := np.concatenate([self.starts, other.starts]), kind="stable")
         stops = np.concatenate([self.stops, other.stops])[order]
         return _merge_runs(starts[order], stops)
@@ -140,6 +144,8 @@ class ColumnSet(NamedTuple):
     def first_common(self, other: ColumnSet) -> int:
         """Return the first column that both have, or -1."""
         if not self.starts.size or not other.starts.size:
+            return -1
+        if self.stops[-1] <= other.starts[0]:  # the usual next block
             return -1
         # for each run of the other set: the last run of this one that starts no later, and the next
         before = np.searchsorted(self.starts, other.starts, side="right") - 1

@@ -185,9 +185,11 @@ class RankCounter:
         self._check_height(name, shape, rows)
         block_columns = locate_block(self._job, self._columns, shape[1], start, columns)
         self._refuse_counted(name, block_columns.columns)
+        before = self._counted
         counts = self._block_counts(scores, name, rows, block_columns)
         with self._lock:
-            self._refuse_counted(name, block_columns.columns)  # another thread may have been faster
+            if self._counted is not before:  # another thread may have been faster
+                self._refuse_counted(name, block_columns.columns)
             partial_counts, seen = self._counted
             self._counted = _CountedColumns(
                 partial_counts.plus(counts), seen | block_columns.columns
@@ -196,8 +198,8 @@ class RankCounter:
     def _block_counts(
         self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
     ) -> dict[str, IntArray]:
-        """Return the partial counts of a block, for all tasks."""
-        total: dict[str, IntArray] = {}
+        """Return the partial counts of a block, for all tasks, in new arrays."""
+        total: PartialCounts | None = None
         with column_tiles(scores) as tiles:
             for first, matrix in tiles:
                 counted = _core.partial_counts(
@@ -211,8 +213,8 @@ class RankCounter:
                 if fault := counted.fault:
                     self._refuse_nan(name, fault.row, fault.column + first, block_columns)
                 counts = counted.arrays
-                total = self._zero_counts().plus(total).plus(counts).arrays if total else counts
-        return total or self._zero_counts().arrays
+                total = total.plus(counts) if total else PartialCounts.of(counts, self._job.rules)
+        return (total or self._zero_counts()).arrays
 
     def _zero_counts(self) -> PartialCounts:
         return PartialCounts(len(self._job.targets), self._job.rules)
@@ -334,7 +336,8 @@ class RankCounter:
             repeated = seen.first_common(other_counted.seen)
             if repeated >= 0:
                 raise InputValueError("other", f"both counters have counted column {repeated}")
-            merged = partial_counts.plus(other_counted.partial_counts.arrays)
+            others = other_counted.partial_counts.arrays
+            merged = partial_counts.plus({name: array.copy() for name, array in others.items()})
             self._counted = _CountedColumns(merged, seen | other_counted.seen)
         return self
 

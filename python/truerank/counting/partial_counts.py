@@ -78,6 +78,13 @@ class PartialCounts:
             limits = np.iinfo(np.int64)
             self.arrays["best"][:] = limits.max if rules.ascending else limits.min
 
+    @classmethod
+    def of(cls, counts: dict[str, IntArray], rules: Rules) -> PartialCounts:
+        """Take over the arrays of counts."""
+        made = cls.__new__(cls)
+        made.arrays, made.rules = counts, rules
+        return made
+
     def add(self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
         """Add counts of other candidates for some tasks; `where` has each task once."""
         remaining = dict(counts)
@@ -86,11 +93,13 @@ class PartialCounts:
         for name, array in remaining.items():
             self.arrays[name][where] += array
 
-    def plus(self, counts: Mapping[str, IntArray]) -> PartialCounts:
-        """Return the sum with counts of other candidates for all tasks, as a new object."""
-        total = PartialCounts(len(self.arrays["above"]), self.rules)
-        total.arrays = {name: array.copy() for name, array in self.arrays.items()}
-        total.add(counts)
+    def plus(self, counts: dict[str, IntArray]) -> PartialCounts:
+        """Return the sum with counts of other candidates for all tasks, as a new object.
+
+        It takes over the arrays of `counts`: new ones cost more than a narrow block does.
+        """
+        total = PartialCounts.of(counts, self.rules)
+        total.add(self.arrays)
         return total
 
     def _add_best(self, best: IntArray, at_best: IntArray, where: slice | IntArray) -> None:
