@@ -1,10 +1,13 @@
-"""Blocks of candidates and blocks of rows, as models make them, against the whole matrix."""
+"""Blocks of candidates and blocks of rows, as models make them, and shards, against the whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import truerank as tr
@@ -12,46 +15,84 @@ from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
 from peers.numpy_scipy import numpy_by_row
 
+SHARDS, SHARDS_GOAL = 5, 0.8
 DIM, BATCH = 64, 256  # dimension of the embeddings; rows that a model scores at once
 
 
+# Times the time of one call for the whole matrix: of blocks in arrays of their own, and of slices.
+BLOCK_GOALS = {100: (2.0, 5.0), 1_000: (1.15, 2.2), 10_000: (1.05, 1.5)}
+
+
+@pytest.mark.parametrize("width", BLOCK_GOALS)
 def test_blocks_of_candidates(
-    team: Team, compare: Compare, pool: Pool, sizes: Sizes, require_memory: Callable[[float], None]
+    width: int,
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    require_memory: Callable[[float], None],
 ) -> None:
-    """`RankCounter.update` with contiguous blocks of columns, from narrow ones to the whole."""
-    rows, columns = sizes.shared
-    scores, targets = pool.matrix(sizes.shared), draw_targets(sizes.shared)
-    require_memory(scores.nbytes * (len(sizes.blocks) + 1))
+    """`RankCounter.update` with blocks of columns: arrays of their own, and slices of the matrix.
+
+    The rows of a slice are far apart in memory.
+    """
+    rows, columns = sizes.many
+    scores, targets = pool.matrix(sizes.many), draw_targets(sizes.many)
+    require_memory(scores.nbytes * 1.2)
     true_scores = scores[np.arange(rows), targets]
-    blocks = {
-        width: [
-            (start, np.ascontiguousarray(scores[:, start : start + width]))
-            for start in range(0, columns, width)
-        ]
-        for width in sizes.blocks
-    }
+    slices = [(start, scores[:, start : start + width]) for start in range(0, columns, width)]
+    own = [(start, np.ascontiguousarray(block)) for start, block in slices]
 
-    def count_blocks(width: int) -> Callable[[], tr.Ranks]:
-        def run() -> tr.Ranks:
-            counter = tr.RankCounter(
-                true_scores, targets, candidates=columns, threads=team.argument
-            )
-            for start, block in blocks[width]:
-                counter.update(block, start=start)
-            return counter.ranks()
+    def count_blocks(blocks: list[tuple[int, NDArray[np.float32]]]) -> tr.Ranks:
+        counter = tr.RankCounter(true_scores, targets, candidates=columns, threads=team.argument)
+        for start, block in blocks:
+            counter.update(block, start=start)
+        return counter.ranks()
 
-        return run
-
-    names = {width: f"blocks of {width:,} columns" for width in sizes.blocks}
+    names = f"blocks of {width:,}", f"slices of {width:,}"
     compare(
-        f"{rows:,} x {columns:,} in blocks, {team}",
+        f"{rows:,} x {columns:,} in blocks of {width:,} columns, {team}",
         {
-            **{name: count_blocks(width) for width, name in names.items()},
+            names[0]: lambda: count_blocks(own),
+            names[1]: lambda: count_blocks(slices),
             "whole": lambda: tr.rank(scores, targets, threads=team.argument),
         },
-        [Pair(name, "whole") for name in names.values()],
+        [
+            Pair(name, "whole", "cost", goal=goal)
+            for name, goal in zip(names, BLOCK_GOALS[width], strict=True)
+        ],
         nbytes=scores.nbytes,
     )
+
+
+def test_shards(
+    team: Team,
+    compare: Compare,
+    pool: Pool,
+    sizes: Sizes,
+    tmp_path: Path,
+    require_memory: Callable[[float], None],
+) -> None:
+    """Warm files that hold columns of the matrix, against files that hold rows of it."""
+    scores, targets = pool.matrix(sizes.file), draw_targets(sizes.file)
+    require_memory(scores.nbytes * 2.5)
+    stores = {}
+    for axis, name in enumerate(("shards of rows", "shards of columns")):
+        for number, shard in enumerate(np.array_split(scores, SHARDS, axis=axis)):
+            np.save(tmp_path / f"{axis}-{number}.npy", shard)
+        stores[name] = tr.open_scores(tmp_path / f"{axis}-*.npy", axis=axis)
+    compare(
+        f"{SHARDS} warm shards, {team}",
+        {
+            name: partial(tr.rank, store, targets, threads=team.argument)
+            for name, store in reversed(stores.items())
+        },
+        [Pair("shards of columns", "shards of rows", goal=SHARDS_GOAL)],
+        nbytes=scores.nbytes,
+        memory=False,
+    )
+    for store in stores.values():
+        store.close()
 
 
 def test_blocks_of_rows(compare: Compare, pool: Pool, sizes: Sizes) -> None:

@@ -48,7 +48,6 @@ class Sizes:
     file: Shape
     memory_files: tuple[Shape, ...]  # files ranked while memory is watched; equally many tasks
     filter_lengths: tuple[int, ...]  # filtered candidates of each task
-    blocks: tuple[int, ...]  # columns of a block of candidates
     samples: int  # for peers that have no formula
     rounds: int
     budget: float  # seconds after which a slow contestant is no longer run
@@ -79,7 +78,6 @@ FULL = Sizes(
     file=(25_000, 10_000),
     memory_files=((25_000, 10_000), (25_000, 40_000)),
     filter_lengths=(10, 30, 100, 300, 1_000, 3_000, 7_500),
-    blocks=(100, 1_000, 5_000, 15_000),
     samples=1_000,
     rounds=15,
     budget=8.0,
@@ -103,7 +101,6 @@ QUICK = Sizes(
     file=(5_000, 10_000),
     memory_files=((5_000, 10_000),),
     filter_lengths=(30, 300, 3_000),
-    blocks=(100, 15_000),
     samples=200,
     rounds=7,
     budget=0.6,

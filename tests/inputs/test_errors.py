@@ -12,6 +12,7 @@ import pytest
 
 import truerank as tr
 from support.problems import csr, refuse
+from truerank.inputs.checks import first_outside
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
@@ -326,3 +327,15 @@ def test_after_an_error_the_next_count_is_right() -> None:
         refuse(ValueError, "row 3", scores, 0, threads=2)
         ranks = tr.rank(scores[:3], 0, threads=2)
         assert ranks.tied.tolist() == [3_000_000] * 3
+
+
+@pytest.mark.python_only
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 100])
+@pytest.mark.parametrize("wrong", [-1, 9, np.iinfo(np.int64).min, np.iinfo(np.int64).max])
+def test_the_first_index_that_is_outside(size: int, wrong: int) -> None:
+    values = np.arange(size) % 9
+    assert first_outside(values, 9) == -1
+    for place in range(size):
+        values[place:] = wrong
+        assert first_outside(values, 9) == place
+        values[place:] = np.arange(place, size) % 9

@@ -585,3 +585,12 @@ def test_ranks_pickled_by_version_0_1_0() -> None:
 def test_public_names_show_their_package(public: Any) -> None:
     assert public.__module__ == "truerank"
     assert getattr(tr, public.__name__) is public
+
+
+@pytest.mark.python_only
+def test_what_ranks_do_not_have() -> None:
+    ranks = Ranks([0], [1], 2)
+    for name in ("weights", "side", "group", "queries", "targets", "audit"):
+        assert getattr(ranks, name) is None
+    with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
+        ranks.sides  # type: ignore[attr-defined]  # noqa: B018

@@ -23,6 +23,8 @@ IO = ("map", "read")
 _MAX_THREADS = 1 << 20
 _MAX_INTEGER = 1 << 40
 _MOST_RESAMPLES = 100_000_000
+# Of so few integers Python finds the least and the greatest in half of the time that numpy takes.
+_FEW = 16
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -196,6 +198,10 @@ def thread_count(threads: object) -> int:
 
 def first_outside(values: IntArray, bound: int) -> int:
     """Return the position of the first value outside of [0, bound), or -1."""
+    if values.size <= _FEW:
+        listed = values.ravel().tolist()
+        if not listed or (min(listed) >= 0 and max(listed) < bound):
+            return -1
     # As unsigned integers, negative values are larger than any bound.
     if values.size == 0 or int(values.view(np.uint64).max()) < bound:
         return -1

@@ -41,6 +41,8 @@ _NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 
 _set_slot = object.__setattr__
 
+_OPTIONAL = frozenset({"weights", *LABELS, "audit"})  # slots that are unset where they are None
+
 
 @public("truerank")
 class Ranks:
@@ -96,7 +98,7 @@ class Ranks:
     """  # noqa: E501
 
     # _memo holds what reports derive from the ranks and would compute again; _more is unset where
-    # there are no other labels
+    # there are no other labels, and those in _OPTIONAL where there are none
     __slots__ = (*COUNTS, "weights", *LABELS, "_more", "audit", "protocol", "_memo", "__weakref__")
 
     above: IntArray
@@ -162,9 +164,10 @@ class Ranks:
         candidates.setflags(write=False)
         if audit is not None:
             audit = complete_audit(audit)
-        return _fill_slots(
-            cls.__new__(cls), above, tied, candidates, audit=audit, protocol=protocol
-        )
+            return _fill_slots(
+                cls.__new__(cls), above, tied, candidates, protocol=protocol, audit=audit
+            )
+        return _fill_slots(cls.__new__(cls), above, tied, candidates, protocol=protocol)
 
     @classmethod
     def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
@@ -179,6 +182,14 @@ class Ranks:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"Ranks are immutable: cannot set {name!r}")
+
+    if not TYPE_CHECKING:  # a checker would take any name for one that is there
+
+        def __getattr__(self, name: str) -> None:
+            """Return None for what the ranks do not have: setting it would take time."""
+            if name in _OPTIONAL:
+                return None
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"Ranks are immutable: cannot delete {name!r}")
@@ -537,27 +548,20 @@ def _fill_slots(
     above: IntArray,
     tied: IntArray,
     candidates: IntArray,
-    weights: FloatArray | None = None,
-    side: Labels | None = None,
-    group: Labels | None = None,
-    queries: Labels | None = None,
-    targets: Labels | None = None,
+    *,
+    protocol: Protocol,
     labels: dict[str, Labels] | None = None,
-    audit: Audit | None = None,
-    protocol: Protocol | None = None,
+    **optional: Any,
 ) -> Ranks:
     """Set the slots, one by one, because a loop over names would slow down small counts."""
     _set_slot(ranks, "above", above)
     _set_slot(ranks, "tied", tied)
     _set_slot(ranks, "candidates", candidates)
-    _set_slot(ranks, "weights", weights)
-    _set_slot(ranks, "side", side)
-    _set_slot(ranks, "group", group)
-    _set_slot(ranks, "queries", queries)
-    _set_slot(ranks, "targets", targets)
-    _set_slot(ranks, "audit", audit)
     _set_slot(ranks, "protocol", protocol)
     _set_slot(ranks, "_memo", {})
+    for name, value in optional.items():
+        if value is not None:
+            _set_slot(ranks, name, value)
     if labels:
         _set_slot(ranks, "_more", MappingProxyType(labels))
     return ranks
