@@ -75,9 +75,9 @@ def ratio(value: float, goal: float | None = None) -> str:
     return f"{value:.2f} ({'goal' if value >= goal else 'missed:'} {goal:g})"
 
 
-def share(number: int, of: int) -> str:
+def share(number: int, of: int, digits: int = 2) -> str:
     """Return a share in per cent; nothing where there is nothing."""
-    return f"{100 * number / of:.2g} %" if of else ""
+    return f"{100 * number / of:.{digits}f} %" if of else ""
 
 
 def rate(figure: Figure) -> str:
@@ -102,7 +102,7 @@ def counts_table(figures: Sequence[Figure], part: str) -> str:
         rows.append(
             (
                 *(case, threads, rate(on), rate(off), share(on.bounded, on.pairs)),
-                *(share(on.open, on.bounded), share(on.scored, on.bounded)),
+                *(share(on.open, on.bounded), share(on.scored, on.bounded, 4)),
                 *(ratio(on.rate / peak.rate, of_peak), ratio(on.rate / off.rate, of_off)),
             )
         )
@@ -173,10 +173,16 @@ bench/studies/bounds.py DATA_FOLDER VECTORS_FOLDER`.
 {facts}
 
 Bounds in low precision decide most pairs; the others are scored as always, so that the counts are
-the same: the study asserts it in every case. "Off" is truerank with `TRUERANK_BOUNDS=off`, in a
-process of its own. Contestants run in turn, and the best run of each counts. G/s are 10^9
-coordinates of pairs (queries x entities x d) a second. The peak is that of float32 multiply-adds in
-registers, measured between the runs. "Open" is the share of pairs that are scored.
+the same: the study asserts it in every case. "Off" is truerank with `TRUERANK_BOUNDS=off`.
+Contestants run in turn, and the best run of each counts. G/s are 10^9 coordinates of pairs (queries
+x entities x d) a second. The peak is that of float32 multiply-adds in registers, measured between
+the runs.
+
+- Asked: the share of the pairs that went to the bounds; where they would not pay, pairs are scored
+  at once.
+- Open: of these, the share that the first bound left open, in 8-bit integers (complex_l1: in floats
+  with rough roots).
+- Scored: of these, the share that the second bound left open, too, in float32.
 
 ## Real vectors
 
@@ -216,7 +222,9 @@ get {peer_queries} queries, and slow ones fewer; their rate is compared.
 ## PyKEEN, end to end
 
 `evaluator.evaluate(model, ...)` of the trained models, both sides, filtered, to all metrics:
-`RankEvaluator()` against `RankBasedEvaluator()`, two threads each.
+`RankEvaluator()` against `RankBasedEvaluator()`, two threads each, PyKEEN in batches of 32 or 256,
+whichever is faster. PyKEEN's RotatE has the Euclidean norm of the whole difference, which is l2
+here.
 
 {pykeen}
 """

@@ -45,8 +45,8 @@ class Recipe(NamedTuple):
 
     similarity: str
     dtype: Any
-    start: float  # standard deviation of the first vectors
-    rate: float
+    start: float  # standard deviation of the first vectors, for d = 64
+    rate: float  # of learning, for d = 64
     decay: float  # weight of the nuclear 3-norm
     batch: int
     negatives: int
@@ -54,7 +54,7 @@ class Recipe(NamedTuple):
 
 
 RECIPES = {
-    "transe": Recipe("l1", np.float32, 0.1, 0.05, 0.0, 128, 128, {64: 20, 256: 12}),
+    "transe": Recipe("l1", np.float32, 0.1, 0.05, 0.0, 128, 128, {64: 20, 256: 5}),
     "rotate": Recipe("complex_l1", np.complex64, 0.1, 0.05, 0.0, 128, 128, {64: 30, 256: 8}),
     "distmult": Recipe("dot", np.float32, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
     "complex": Recipe("dot", np.complex64, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
@@ -131,6 +131,9 @@ class Model:
 
     def __init__(self, name: str, graph: Graph, dim: int, seed: int) -> None:
         self.name, self.recipe = name, RECIPES[name]
+        # Distances grow with d: components shrink with it, so that the softmax is about as sharp.
+        share = 1.0 if self.recipe.similarity == "dot" else 64 / dim
+        self.start, self.rate = share * self.recipe.start, share * self.recipe.rate
         self.rng = np.random.default_rng(seed)
         entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
         if name == "rotate":
@@ -139,7 +142,7 @@ class Model:
 
     def _draw(self, size: int, dim: int) -> Array:
         numbers = self.rng.standard_normal((size, dim), dtype=np.float32)
-        return (numbers * np.float32(self.recipe.start)).view(self.recipe.dtype)
+        return (numbers * np.float32(self.start)).view(self.recipe.dtype)
 
     def epoch(self, triples: Array) -> float:
         """Train on both sides of all triples; return the mean loss."""
@@ -182,9 +185,9 @@ class Model:
             candidates = np.concatenate([candidates, targets])
             by_right = np.concatenate([by_right, by_true])
         self.entities.step(
-            np.concatenate([candidates, known]), np.concatenate([by_right, by_left]), recipe.rate
+            np.concatenate([candidates, known]), np.concatenate([by_right, by_left]), self.rate
         )
-        self.relations.step(relation, by_relation, recipe.rate)
+        self.relations.step(relation, by_relation, self.rate)
         if self.name == "rotate":
             vectors = self.relations.vectors
             vectors /= np.maximum(np.abs(vectors), TINY)
