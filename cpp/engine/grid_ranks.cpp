@@ -3,6 +3,7 @@
 #include <array>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "engine/count_sink.hpp"
@@ -21,31 +22,35 @@ struct TaskLayers {
     std::vector<C> true_scores;       // NaN where there is no task
     std::vector<std::int64_t> tasks;  // or -1
 
-    TaskLayers(const Grid& grid, const SortedTasks& sorted, const Tasks& tasks_, const std::vector<C>& true_score_of,
+    // `targets` are those of the sorted tasks. `columns` are the entities of the panels; a target that is not among
+    // them is left out.
+    TaskLayers(const SortedTasks& sorted, const std::vector<std::int64_t>& targets,
+               std::span<const std::int64_t> columns, std::int64_t entities, const std::vector<C>& true_score_of,
                std::int64_t lanes_)
         : lanes(lanes_) {
-        std::vector<std::int64_t> position(static_cast<std::size_t>(grid.embeddings.entities.rows), 0);
-        for (std::size_t i = 0; i < grid.right.size(); ++i) {
-            position[static_cast<std::size_t>(grid.right[i])] = static_cast<std::int64_t>(i);
+        std::vector<std::int64_t> position(static_cast<std::size_t>(entities), -1);
+        for (std::size_t i = 0; i < columns.size(); ++i) {
+            position[static_cast<std::size_t>(columns[i])] = static_cast<std::int64_t>(i);
         }
-        std::vector<std::int64_t> height(static_cast<std::size_t>(grid.right_size()), 0);
+        const auto width = static_cast<std::int64_t>(columns.size());
+        std::vector<std::int64_t> height(columns.size(), 0);
         std::vector<std::int64_t> slots, layer;
-        for (const std::int64_t task : sorted.order) {
-            const std::int64_t column = position[static_cast<std::size_t>(
-                std::clamp<std::int64_t>(tasks_.targets[task], 0, grid.embeddings.entities.rows - 1))];
-            slots.push_back(column);
-            layer.push_back(height[static_cast<std::size_t>(column)]++);
+        for (const std::int64_t target : targets) {
+            const std::int64_t slot = position[static_cast<std::size_t>(target)];
+            slots.push_back(slot);
+            layer.push_back(slot < 0 ? 0 : height[static_cast<std::size_t>(slot)]++);
         }
         std::int64_t layers = 0;
-        for (std::int64_t begin = 0; begin < grid.right_size(); begin += lanes) {
+        for (std::int64_t begin = 0; begin < width; begin += lanes) {
             first.push_back(layers);
             const auto from = height.begin() + begin;
-            layers += *std::max_element(from, from + std::min(lanes, grid.right_size() - begin));
+            layers += *std::max_element(from, from + std::min(lanes, width - begin));
         }
         first.push_back(layers);
         true_scores.assign(static_cast<std::size_t>(layers * lanes), std::numeric_limits<C>::quiet_NaN());
         tasks.assign(static_cast<std::size_t>(layers * lanes), -1);
         for (std::size_t i = 0; i < slots.size(); ++i) {
+            if (slots[i] < 0) continue;
             const std::int64_t at = (panel(slots[i]) + layer[i]) * lanes + slots[i] % lanes;
             true_scores[static_cast<std::size_t>(at)] = true_score_of[i];
             tasks[static_cast<std::size_t>(at)] = sorted.order[i];
@@ -77,8 +82,9 @@ class ColumnSink {
 
     void begin_cell(const Cell& cell) {
         cell_ = &cell;
-        first_layer_ = shared_.layers.panel(cell.begin);
-        const std::int64_t last = shared_.layers.panel(cell.end + shared_.layers.lanes - 1);
+        asked_ = cell.candidates.start == 0 && !shared_.layers.tasks.empty();
+        first_layer_ = asked_ ? shared_.layers.panel(cell.begin) : 0;
+        const std::int64_t last = asked_ ? shared_.layers.panel(cell.end + shared_.layers.lanes - 1) : 0;
         for (auto* counters : {&above_, &tied_}) {
             counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
         }
@@ -89,6 +95,8 @@ class ColumnSink {
 
     void begin_panel(const Panel& panel) {
         panel_ = panel;
+        layer_ = layers_ = 0;
+        if (!asked_) return;
         layer_ = shared_.layers.panel(panel.begin);
         layers_ = shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_;
     }
@@ -153,6 +161,7 @@ class ColumnSink {
     Panel panel_{};
     std::int64_t first_layer_ = 0, layer_ = 0, layers_ = 0;
     bool counts_columns_ = true;
+    bool asked_ = true;  // whether the cell's candidates are those that have tasks
     std::vector<Counter> above_, tied_;
     std::vector<Counter> nans_;  // empty until there is one
     Fault fault_{};
@@ -229,23 +238,57 @@ void remove_filtered(const Scoring<C>& scoring, const Grid& grid, const Tasks& t
     flush();
 }
 
+// Sorts the queries, those with tasks first, and leaves out the pairs in which neither side asks. Group by group:
+// queries with tasks and entities with tasks; queries with tasks and the other entities; the other queries and entities
+// with tasks. `right` lists the entities, and the first `asked_right` have tasks.
+void leave_out_unasked(SortedTasks& sorted, const Selection& right, std::int64_t asked_right, std::int64_t columns) {
+    auto& queries = sorted.queries;  // and one more at the end
+    const std::int64_t n = static_cast<std::int64_t>(queries.size()) - 1;
+    std::vector<SortedQuery> others;
+    std::int64_t asked = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        const SortedQuery query = queries[static_cast<std::size_t>(i)];
+        if (sorted.first_task_of(i + 1) > query.first_task) {
+            queries[static_cast<std::size_t>(asked++)] = query;
+        } else {
+            others.push_back({query.row, static_cast<std::int64_t>(sorted.order.size())});
+        }
+    }
+    std::copy(others.begin(), others.end(), queries.begin() + asked);
+    const CandidateView with_tasks{&right, 0, asked_right, columns};
+    const CandidateView without{&right, asked_right, right.entries - asked_right, columns};
+    sorted.groups.clear();
+    for (const Group& group : {Group{0, asked, with_tasks}, {0, asked, without}, {asked, n, with_tasks}}) {
+        if (group.first_query < group.last_query && group.candidates.size > 0) sorted.groups.push_back(group);
+    }
+}
+
 template <class C>
 std::array<Fault, 2> rank_as(const Grid& grid, const Tasks& tasks, const Selection& filter_right,
                              const Selection& filter_left, NanRule nan, Execution execution, const Counts& to_right,
                              const Counts& to_left) {
     const Scoring<C> scoring(grid.embeddings);
+    const std::int64_t entities = grid.embeddings.entities.rows;
     const std::array<std::int64_t, 2> indptr{0, grid.right_size()};
-    const Selection right = single_list(indptr, grid.right);
-    const SortedTasks sorted = sort_grid_tasks(grid, tasks, right);
+    std::vector<std::int64_t> columns_asked_first = grid.right;
+    const Selection right = single_list(indptr, columns_asked_first);
+    SortedTasks sorted = sort_grid_tasks(grid, tasks, right);
     std::vector<std::int64_t> targets;
+    std::vector<bool> asked(static_cast<std::size_t>(entities), false);
     for (const std::int64_t task : sorted.order) {
-        targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, grid.embeddings.entities.rows - 1));
+        targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, entities - 1));
+        asked[static_cast<std::size_t>(targets.back())] = true;
     }
+    const auto others = std::stable_partition(columns_asked_first.begin(), columns_asked_first.end(),
+                                              [&](std::int64_t id) { return asked[static_cast<std::size_t>(id)]; });
+    const std::int64_t asked_right = others - columns_asked_first.begin();
+    leave_out_unasked(sorted, right, asked_right, entities);
     std::vector<C> true_scores(targets.size());
     score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
     std::fill_n(to_right.candidates, tasks.size, grid.right_size());
     std::fill_n(to_left.candidates, tasks.size, grid.left_size());
-    const TaskLayers<C> layers(grid, sorted, tasks, true_scores, scoring.lanes());
+    const std::span asked_columns(columns_asked_first.data(), static_cast<std::size_t>(asked_right));
+    const TaskLayers<C> layers(sorted, targets, asked_columns, entities, true_scores, scoring.lanes());
 
     const std::vector<std::int64_t> none(static_cast<std::size_t>(tasks.size), 0);
     typename CountSink<C>::Shared rows{tasks, filter_right, to_right, sorted, true_scores, nan, none, {}};
