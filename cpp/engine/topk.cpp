@@ -1,5 +1,10 @@
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <mutex>
+#include <vector>
 
 #include "engine/embeddings.hpp"
 #include "engine/sweep.hpp"
@@ -7,70 +12,139 @@
 namespace truerank {
 namespace {
 
+// Entries of a list, which the greater of two precedes: higher scores first, then lower columns; every NaN is last. No
+// two entries of a list are equal.
 template <class C>
-struct Entry {
-    Key<C> key;  // every NaN has the lowest
-    C score;
-    std::int64_t column;
+class Entry {
+  public:
+    Entry() : Entry(std::numeric_limits<C>::quiet_NaN(), kLast) {}  // the last of all entries
+    Entry(C score, std::int64_t column)
+        : key_(score != score ? std::numeric_limits<Key<C>>::min() : Order<C>::key(score)),
+          score_(score),
+          column_(column) {}
+    C score() const { return score_; }
+    std::int64_t column() const { return column_; }
+    friend bool operator>(const Entry& a, const Entry& b) {
+        return a.key_ != b.key_ ? a.key_ > b.key_ : a.column_ < b.column_;
+    }
+
+    static constexpr std::int64_t kLast = std::numeric_limits<std::int64_t>::max();
+
+  private:
+    Key<C> key_;
+    C score_;
+    std::int64_t column_;
 };
 
-// The order of a list: higher scores first, then lower columns.
-template <class C>
-bool precedes_in_list(const Entry<C>& a, const Entry<C>& b) {
-    return a.key != b.key ? a.key > b.key : a.column < b.column;
+// The same for floats and fewer than 2^31 columns, in half of the memory: the key of the score, then the column, the
+// last one lowest, then whether the score is -0, which has the key of 0.
+class ShortEntry {
+  public:
+    ShortEntry() : bits_(0) {}  // the last of all entries
+    ShortEntry(float score, std::int64_t column) {
+        const Key<float> key = score != score ? kNaN : Order<float>::key(score);
+        const bool negative_zero = score == 0 && std::signbit(score);
+        bits_ = std::uint64_t{static_cast<std::uint32_t>(key) ^ kTop} << 32 |
+                static_cast<std::uint64_t>(kLast - column) << 1 | std::uint64_t{negative_zero};
+    }
+    float score() const {
+        const auto key = static_cast<Key<float>>(static_cast<std::uint32_t>(bits_ >> 32) ^ kTop);
+        if (key == kNaN) return std::numeric_limits<float>::quiet_NaN();
+        return (bits_ & 1) != 0 ? -0.0F : Order<float>::score(key);
+    }
+    std::int64_t column() const { return kLast - static_cast<std::int64_t>(bits_ >> 1 & kLast); }
+    friend bool operator>(const ShortEntry& a, const ShortEntry& b) { return a.bits_ > b.bits_; }
+
+    static constexpr std::int64_t kLast = std::numeric_limits<std::int32_t>::max();
+
+  private:
+    static constexpr Key<float> kNaN = std::numeric_limits<Key<float>>::min();
+    static constexpr std::uint32_t kTop = std::uint32_t{1} << 31;
+    std::uint64_t bits_;
+};
+
+// Moves the k greatest of more entries to the front, the least of them to place k - 1. Branches on comparisons that may
+// go either way would take most of the time: each entry is written to both sides, and one of the two counts.
+template <class E>
+void select_greatest(std::vector<E>& entries, std::size_t k, std::vector<E>& others) {
+    constexpr std::size_t few = 32, sampled = 9;
+    const auto at = [&](std::size_t i) { return entries.begin() + static_cast<std::ptrdiff_t>(i); };
+    if (others.size() < entries.size()) others.resize(entries.size());
+    // Those before `first` are among the k greatest, those from `last` on are not.
+    std::size_t first = 0, last = entries.size();
+    while (last - first > few && first < k) {
+        E sample[sampled];
+        for (std::size_t i = 0; i < sampled; ++i) sample[i] = entries[first + i * (last - first - 1) / (sampled - 1)];
+        std::sort(sample, sample + sampled, std::greater<E>());
+        const E pivot = sample[(sampled - 1) * (k - first) / (last - first)];
+        std::size_t greater = first, rest = 0;
+        for (std::size_t i = first; i < last; ++i) {
+            const E entry = entries[i];
+            const bool is_greater = entry > pivot;
+            entries[greater] = others[rest] = entry;
+            greater += is_greater;
+            rest += !is_greater;
+        }
+        std::copy_n(others.begin(), rest, at(greater));
+        if (greater == first) break;  // the sample was no guide
+        (greater < k ? first : last) = greater;
+    }
+    if (first < k) std::nth_element(at(first), at(k - 1), at(last), std::greater<E>());
 }
 
 // Keeps the top k of the entries it is offered. It holds up to twice as many, and is then trimmed, so that an offer
 // costs little whatever k is.
-template <class C>
+template <class E, class C>
 class TopK {
   public:
-    // Whether an entry may be among the top k: once the list was trimmed, only one that precedes the k-th.
-    bool accepts(const Entry<C>& entry, std::size_t k) const {
-        return !is_trimmed_ || (k > 0 && precedes_in_list(entry, entries_[k - 1]));
-    }
-    // No score below this one can be among the top k; null until there is such a score.
-    const C* threshold(std::size_t k) const { return is_trimmed_ && k > 0 ? &entries_[k - 1].score : nullptr; }
-    void offer(const Entry<C>& entry, std::size_t k) {
-        if (!accepts(entry, k)) return;
+    // Whether an entry may be among the top k: once there are k, only one that the k-th does not precede.
+    bool accepts(const E& entry) const { return !(least_ > entry); }
+    // No score below this one can be among the top k.
+    C threshold() const { return least_.score(); }
+    void offer(const E& entry, std::size_t k, std::vector<E>& buffer) {
+        if (k == 0 || !accepts(entry)) return;
         entries_.push_back(entry);
-        if (entries_.size() >= 2 * k + kSlack) trim(k);
+        if (entries_.size() >= 2 * k + kSlack) trim(k, buffer);
     }
-    void merge(TopK& other, std::size_t k) {
-        if (entries_.empty()) return std::swap(*this, other);
-        for (const Entry<C>& entry : other.entries_) offer(entry, k);
-    }
-    void clear() {
+    // Takes the entries of another list, and leaves it what it knows of the k-th.
+    void take(TopK& other) {
         entries_.clear();
-        is_trimmed_ = false;
+        std::swap(entries_, other.entries_);
+        least_ = other.least_;
+    }
+    void merge(TopK& other, std::size_t k, std::vector<E>& buffer) {
+        if (other.least_ > least_) least_ = other.least_;
+        if (entries_.empty()) return std::swap(entries_, other.entries_);
+        for (const E& entry : other.entries_) offer(entry, k, buffer);
     }
     // The top k in order.
-    const std::vector<Entry<C>>& sorted(std::size_t k) {
-        trim(k);
-        std::sort(entries_.begin(), entries_.end(), precedes_in_list<C>);
+    const std::vector<E>& sorted(std::size_t k, std::vector<E>& buffer) {
+        trim(k, buffer);
+        std::sort(entries_.begin(), entries_.end(), std::greater<E>());
         return entries_;
     }
     // The list is trimmed when it has so many entries more than 2 k.
     static constexpr std::size_t kSlack = 16;
 
   private:
-    void trim(std::size_t k) {
+    void trim(std::size_t k, std::vector<E>& buffer) {
         if (entries_.size() <= k) return;
         if (k > 0) {
-            const auto kth = entries_.begin() + static_cast<std::ptrdiff_t>(k) - 1;
-            std::nth_element(entries_.begin(), kth, entries_.end(), precedes_in_list<C>);
+            select_greatest(entries_, k, buffer);
+            least_ = entries_[k - 1];
         }
-        entries_.resize(k);
-        is_trimmed_ = true;
+        entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(k), entries_.end());
     }
 
-    std::vector<Entry<C>> entries_;
-    bool is_trimmed_ = false;
+    std::vector<E> entries_;
+    // No entry that this one precedes is among the top k; at first the last of all entries.
+    E least_;
 };
 
-template <class C>
+template <class C, class E>
 class TopKSink {
   public:
+    using List = TopK<E, C>;
     struct Shared {
         const Selection& filter;
         const SortedTasks& sorted;
@@ -78,22 +152,31 @@ class TopKSink {
         NanRule nan_rule;
         const C* current_scores;  // for every entity, or null
         const std::int64_t* current_queries;
-        std::vector<TopK<C>> topk;  // for each task
+        std::vector<List> topk;  // for each task
         Fault fault{};
         std::mutex mutex{};
     };
 
     TopKSink(const SimilarityKernels<C>& kernels, Shared& shared) : kernels_(kernels), shared_(shared) {}
 
+    // Lists go on from cell to cell: a worker takes them along. Another that is at the same tasks finds them empty, and
+    // knows which scores are too low.
     void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
         cell_ = &cell;
         first_task_ = first.data();
-        topk_.resize(std::max(topk_.size(), static_cast<std::size_t>(cell.last_task - cell.first_task)));
-        for (auto& topk : topk_) topk.clear();
+        const auto n = static_cast<std::size_t>(cell.last_task - cell.first_task);
+        if (topk_.size() < n) topk_.resize(n);
+        thresholds_.resize(n);
+        const std::lock_guard<std::mutex> lock(shared_.mutex);
+        for (std::size_t t = 0; t < n; ++t) {
+            topk_[t].take(shared_.topk[static_cast<std::size_t>(task(static_cast<std::int64_t>(t)))]);
+            thresholds_[t] = topk_[t].threshold();
+        }
     }
 
     void begin_panel(const Panel& panel) {
         panel_ = panel;
+        lanes_ = panel.width < 64 ? (std::uint64_t{1} << panel.width) - 1 : ~std::uint64_t{0};
         if (shared_.current_scores == nullptr) return;
         current_scores_.assign(kernels_.lanes, std::numeric_limits<C>::infinity());
         for (std::int64_t j = 0; j < panel.width; ++j) {
@@ -102,11 +185,12 @@ class TopKSink {
     }
 
     std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries) {
-        std::int64_t work = 0;
+        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
+        const std::int64_t* const first = first_task_ + first_query;
+        std::int64_t work = lanes * queries;
         for (std::int64_t i = 0; i < queries; ++i) {
-            const C* row = scores + i * static_cast<std::int64_t>(kernels_.lanes);
-            for (std::int64_t t = first_task_[first_query + i]; t < first_task_[first_query + i + 1]; ++t) {
-                work += offer_row(row, t);
+            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
+                work += offer_row(scores + i * lanes, t);
             }
         }
         return work;
@@ -115,7 +199,8 @@ class TopKSink {
     void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t t = 0; t < cell_->last_task - cell_->first_task; ++t) {
-            shared_.topk[static_cast<std::size_t>(task(t))].merge(topk_[static_cast<std::size_t>(t)], shared_.k);
+            shared_.topk[static_cast<std::size_t>(task(t))].merge(topk_[static_cast<std::size_t>(t)], shared_.k,
+                                                                  buffer_);
         }
         if (precedes(fault_, shared_.fault)) shared_.fault = fault_;
     }
@@ -127,61 +212,70 @@ class TopKSink {
 
     // Offers the scores of a row to the list of task t. Returns how much work that was, in scores.
     std::int64_t offer_row(const C* scores, std::int64_t t) {
-        TopK<C>& topk = topk_[static_cast<std::size_t>(t)];
-        const auto lanes = static_cast<std::int64_t>(kernels_.lanes);
-        const C* const threshold = topk.threshold(shared_.k);
         // Few panels have a score for a list that is full.
-        if (threshold != nullptr && !kernels_.any_at_least(scores, *threshold)) return lanes;
+        C& threshold = thresholds_[static_cast<std::size_t>(t)];
+        std::uint64_t reached = 0;
+        kernels_.lanes_from(scores, 1, &threshold, &reached);
+        reached &= lanes_;
+        if (reached == 0) return 0;
         constexpr C no_threshold = std::numeric_limits<C>::infinity();
         if (shared_.current_scores != nullptr &&
             kernels_.rows_at_least(scores, 1, &no_threshold, current_scores_.data()) == 0) {
-            return lanes;
+            return 0;
         }
+        List& topk = topk_[static_cast<std::size_t>(t)];
         const std::int64_t task = this->task(t);
         const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
-        for (std::int64_t j = 0; j < panel_.width; ++j) {
-            const bool nan = scores[j] != scores[j];
-            const Entry<C> entry{nan ? std::numeric_limits<Key<C>>::min() : Order<C>::key(scores[j]), scores[j],
-                                 panel_.columns[j]};
-            if (!nan && (!topk.accepts(entry, shared_.k) || !improves_match(entry, row, j))) continue;
-            if (shared_.filter && shared_.filter.has(shared_.filter.list(task), entry.column)) continue;
+        std::int64_t work = 0;
+        for (; reached != 0; reached &= reached - 1) {
+            work += kScoresPerOffer;
+            const std::int64_t j = std::countr_zero(reached), column = panel_.columns[j];
+            const C score = scores[j];
+            const bool nan = score != score;
+            const E entry(score, column);
+            if (!nan && (!topk.accepts(entry) || !improves_match(score, column, row, j))) continue;
+            if (shared_.filter && shared_.filter.has(shared_.filter.list(task), column)) continue;
             if (nan && shared_.nan_rule == NanRule::raise) {
-                const Fault fault{Fault::Kind::nan_score, task, row, entry.column};
+                const Fault fault{Fault::Kind::nan_score, task, row, column};
                 if (precedes(fault, fault_)) fault_ = fault;
             } else if (!nan || shared_.nan_rule == NanRule::worst) {
-                topk.offer(entry, shared_.k);
+                topk.offer(entry, shared_.k, buffer_);
             }
         }
-        return kScoresPerLook * lanes;
+        threshold = topk.threshold();
+        return work;
     }
 
     // Whether the entity would leave its present match for this query: for a higher score, or for the same if the query
     // comes first.
-    bool improves_match(const Entry<C>& entry, std::int64_t row, std::int64_t lane) const {
+    bool improves_match(C score, std::int64_t column, std::int64_t row, std::int64_t lane) const {
         if (shared_.current_scores == nullptr) return true;
         const C current = current_scores_[static_cast<std::size_t>(lane)];
-        return entry.score > current || (entry.score == current && row < shared_.current_queries[entry.column]);
+        return score > current || (score == current && row < shared_.current_queries[column]);
     }
 
-    static constexpr std::int64_t kScoresPerLook = 32;  // looking at a score takes as long as counting so many
+    static constexpr std::int64_t kScoresPerOffer = 64;  // an offer takes as long as counting so many scores
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     const Cell* cell_ = nullptr;
     const std::int64_t* first_task_ = nullptr;
     Panel panel_{};
-    std::vector<TopK<C>> topk_;
+    std::uint64_t lanes_ = 0;  // the bits of the panel's candidates
+    std::vector<List> topk_;
+    std::vector<C> thresholds_;  // of the lists
+    std::vector<E> buffer_;
     std::vector<C> current_scores_;
     Fault fault_{};
 };
 
-template <class C>
+template <class C, class E>
 Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
               const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
               const Execution& execution, std::int64_t* ids, C* scores) {
     const Scoring<C> scoring(embeddings);
     const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
-    using Sink = TopKSink<C>;
+    using Sink = TopKSink<C, E>;
     typename Sink::Shared shared{filter,
                                  sorted,
                                  static_cast<std::size_t>(k),
@@ -191,20 +285,22 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
                                  {}};
     shared.topk.resize(static_cast<std::size_t>(tasks.size));
     const std::int64_t max_entries =
-        2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(TopK<C>::kSlack);
-    sweep(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(Entry<C>)),
+        2 * std::min(k, embeddings.entities.rows) + static_cast<std::int64_t>(Sink::List::kSlack);
+    sweep(scoring, sorted, execution, max_entries * static_cast<std::int64_t>(sizeof(E)),
           [&] { return Sink(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     constexpr std::int64_t tasks_per_chunk = 64;
     const std::int64_t chunks = divide_up(tasks.size, tasks_per_chunk);
     const Team team(execution.threads, tasks.size * max_entries < kWorkBetweenPolls ? 1 : chunks);
-    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int, Stop&) {
+    std::vector<std::vector<E>> buffers(static_cast<std::size_t>(team.size()));
+    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop&) {
+        std::vector<E>& buffer = buffers[static_cast<std::size_t>(worker)];
         for (std::int64_t task = chunk * tasks_per_chunk; task < std::min(tasks.size, (chunk + 1) * tasks_per_chunk);
              ++task) {
             std::int64_t at = task * k;
-            for (const Entry<C>& entry : shared.topk[static_cast<std::size_t>(task)].sorted(shared.k)) {
-                ids[at] = entry.column;
-                scores[at++] = entry.score;
+            for (const E& entry : shared.topk[static_cast<std::size_t>(task)].sorted(shared.k, buffer)) {
+                ids[at] = entry.column();
+                scores[at++] = entry.score();
             }
         }
     });
@@ -216,10 +312,13 @@ Fault topk_as(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, 
 Fault topk_embeddings(const Embeddings& embeddings, const Tasks& tasks, std::int64_t k, const Selection& filter,
                       const Selection& candidates, NanRule nan, const CurrentMatches& current_matches,
                       const Execution& execution, std::int64_t* ids, void* scores) {
-    return embeddings.wide() ? topk_as(embeddings, tasks, k, filter, candidates, nan, current_matches, execution, ids,
-                                       static_cast<double*>(scores))
-                             : topk_as(embeddings, tasks, k, filter, candidates, nan, current_matches, execution, ids,
-                                       static_cast<float*>(scores));
+    const auto run = [&]<class C, class E>() {
+        return topk_as<C, E>(embeddings, tasks, k, filter, candidates, nan, current_matches, execution, ids,
+                             static_cast<C*>(scores));
+    };
+    if (embeddings.wide()) return run.template operator()<double, Entry<double>>();
+    return embeddings.entities.rows <= ShortEntry::kLast ? run.template operator()<float, ShortEntry>()
+                                                         : run.template operator()<float, Entry<float>>();
 }
 
 }  // namespace truerank

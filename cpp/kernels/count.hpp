@@ -86,6 +86,13 @@ struct Order {
             return score;
         }
     }
+    // The score of a key; that of 0 is +0.
+    static constexpr T score(Key<T> key) {
+        static_assert(has_nan<T>);
+        const Bits value = static_cast<Bits>(static_cast<Bits>(key) - shift());
+        return std::bit_cast<T>((value & top_bit) != 0 ? static_cast<Bits>(static_cast<Bits>(Bits{0} - value) | top_bit)
+                                                       : value);
+    }
     // The keys of the largest and the smallest score that is a number: for floats those of +inf and -inf.
     static constexpr Key<T> top() { return std::numeric_limits<Key<T>>::max(); }
     static constexpr Key<T> bottom() {

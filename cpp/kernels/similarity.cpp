@@ -1,5 +1,6 @@
 #include "kernels/similarity.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -310,13 +311,40 @@ TRUERANK_INLINE void lanes_at_least_body(const T* scores, T row_threshold, const
 }
 
 template <class A, std::size_t Vectors, class T>
-TRUERANK_INLINE bool any_at_least_body(const T* scores, T threshold) {
+TRUERANK_INLINE void lanes_from_body(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {
     using Counts = typename A::Counts;
-    const auto least = A::broadcast(threshold);
-    Counts below{};
+    // Lane i of a vector has bit i of a word; a word has the bits of several vectors.
+    constexpr std::size_t size = A::size, at_once = std::min(Vectors, 8 * sizeof(T) / size);
+    static_assert(Vectors * size <= 64);
+    Counts first_bits{};
     TRUERANK_UNROLL
-    for (std::size_t v = 0; v < Vectors; ++v) below = A::add(below, A::load(scores + v * A::size) < least);
-    return A::any(below ^ (Counts{} + Vectors));
+    for (std::size_t i = 0; i < size; ++i) first_bits[i] = typename A::Bits{1} << i;
+    for (std::size_t row = 0; row < rows; ++row) {
+        const auto least = A::broadcast(thresholds[row]);
+        Counts words[Vectors / at_once] = {}, any{};
+        TRUERANK_UNROLL
+        for (std::size_t v = 0; v < Vectors; ++v) {
+            const auto below = A::load(scores + (row * Vectors + v) * size) < least;
+            Counts& word = words[v / at_once];
+            const Counts bits = first_bits << (v % at_once * size);
+            if constexpr (A::size * sizeof(T) == 64) {
+                word = below ? word : word | bits;  // a masked operation
+            } else {
+                word |= bits & ~(Counts)below;
+            }
+        }
+        TRUERANK_UNROLL
+        for (std::size_t w = 0; w < Vectors / at_once; ++w) any |= words[w];
+        lanes[row] = 0;
+        if (!A::any(any)) continue;
+        TRUERANK_UNROLL
+        for (std::size_t w = 0; w < Vectors / at_once; ++w) {
+            std::uint64_t bits = 0;
+            TRUERANK_UNROLL
+            for (std::size_t i = 0; i < size; ++i) bits |= words[w][i];
+            lanes[row] |= bits << (w * at_once * size % 64);
+        }
+    }
 }
 
 template <class A, std::size_t Vectors, class T>
@@ -404,8 +432,8 @@ TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries
         lanes_at_least_body<A<T>, kTileVectors<width>>(scores, row_threshold, lane_thresholds, lanes);                 \
     }                                                                                                                  \
     template <class T>                                                                                                 \
-    attribute bool any_at_least(const T* scores, T threshold) {                                                        \
-        return any_at_least_body<A<T>, kTileVectors<width>>(scores, threshold);                                        \
+    attribute void lanes_from(const T* scores, std::size_t rows, const T* thresholds, std::uint64_t* lanes) {          \
+        lanes_from_body<A<T>, kTileVectors<width>>(scores, rows, thresholds, lanes);                                   \
     }                                                                                                                  \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
@@ -424,7 +452,7 @@ const SimilarityKernels<T>& similarity_kernels() {
      name::finish<T>,                                        \
      name::count<T>,                                         \
      name::count_lanes<T>,                                   \
-     name::any_at_least<T>,                                  \
+     name::lanes_from<T>,                                    \
      name::rows_at_least<T>,                                 \
      name::lanes_at_least<T>,                                \
      kTileVectors<width> * (width / sizeof(T)),              \

@@ -402,11 +402,17 @@ void check_thresholds(Checks& checks, Random& random) {
                 if (equal) scores[row * lanes + lane] = T{5};
             }
 
-            const T least = planted ? T{5} : threshold();
-            const bool any = std::any_of(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(lanes),
-                                         [&](T score) { return from(score, least); });
-            checks.expect(kernels.any_at_least(scores.data(), least) == any, "any_at_least, %s, distribution %d",
-                          type_name<T>(), static_cast<int>(distribution));
+            std::vector<std::uint64_t> reached(kTileQueries, 1);
+            kernels.lanes_from(scores.data(), rows, row_thresholds.data(), reached.data());
+            bool all_right = true;
+            for (std::size_t i = 0; i < kTileQueries; ++i) {
+                std::uint64_t bits = i < rows ? 0 : 1;
+                for (std::size_t j = 0; i < rows && j < lanes; ++j) {
+                    bits |= std::uint64_t{from(scores[i * lanes + j], row_thresholds[i])} << j;
+                }
+                all_right = all_right && reached[i] == bits;
+            }
+            checks.expect(all_right, "lanes_from, %s, distribution %d", type_name<T>(), static_cast<int>(distribution));
 
             unsigned expected = 0;
             for (std::size_t i = 0; i < rows; ++i) {

@@ -15,7 +15,7 @@ namespace {
 struct Sizes {
     std::int64_t queries, entities, depth;
 };
-constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}};
+constexpr Sizes kSizes[] = {{13, 200, 18}, {1, 1, 2}, {7, 33, 2100}, {40, 65, 6}, {3, 300, 0}, {2, 3000, 6}};
 
 constexpr Similarity kSimilaritiesTested[] = {Similarity::dot, Similarity::cosine, Similarity::l1, Similarity::l2,
                                               Similarity::sql2};
@@ -231,7 +231,8 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
 template <class T>
 void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
-    for (const std::int64_t k : {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, std::int64_t{40}, entities + 3}) {
+    for (const std::int64_t k :
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{5}, std::int64_t{40}, std::int64_t{300}, entities + 3}) {
         const auto size = static_cast<std::size_t>(queries * k);
         std::vector<std::int64_t> ids(size, -1);
         std::vector<T> scores(size, T{-1});
