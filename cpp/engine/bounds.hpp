@@ -8,13 +8,14 @@
 // threshold, and one below the other a score below it.
 //
 // First, vectors are quantised. The sum over their levels, an integer, differs from the value by no more than a bound
-// of the residues: with thresholds widened by it, integers decide nearly all pairs. For complex_l1 and poincare floats
-// take the place of levels: the roots of the one are rough, and the logarithm of the other is left out. Then, for a
-// pair that is open, the value itself is computed, in any order, with a bound on its rounding. What is still open is
-// scored as everywhere else.
+// of the residues: it gives an interval in which the value is, and nearly all of these have no threshold in them. For
+// complex_l1 and poincare floats take the place of levels: the roots of the one are rough, and the logarithm of the
+// other is left out. Then, for a pair that is open, the value itself is computed, in any order, with a bound on its
+// rounding. What is still open is scored as everywhere else.
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -27,6 +28,7 @@
 #include "engine/embeddings.hpp"
 #include "engine/vectors.hpp"
 #include "kernels/bounds.hpp"
+#include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
@@ -204,8 +206,6 @@ struct Quantisation {
         return result;
     }
 
-    bool has_float_sums() const { return kind == Kind::moduli || kind == Kind::squares; }
-
   private:
     // Takes the mean of some candidates as the shift; for distances, the lower corner of the box around them.
     void sample(const Vectors<C>& candidates, bool normalise) {
@@ -213,7 +213,8 @@ struct Quantisation {
         const std::int64_t depth = candidates.depth(), n = std::min(at_most, candidates.count());
         const auto size = static_cast<std::size_t>(depth);
         std::vector<C> buffer(size);
-        std::vector<double> sum(size), least(size, std::numeric_limits<double>::infinity()), most(size, -least[0]);
+        std::vector<double> sum(size), square(size), least(size, std::numeric_limits<double>::infinity()),
+            most(size, -least[0]);
         std::int64_t taken = 0;
         for (std::int64_t i = 0; i < n; ++i) {
             const C* row = candidates.row(i * (candidates.count() / n), normalise, buffer.data());
@@ -223,29 +224,41 @@ struct Quantisation {
             for (std::size_t k = 0; k < size; ++k) {
                 const auto x = static_cast<double>(row[k]);
                 sum[k] += x;
+                square[k] += x * x;
                 least[k] = std::min(least[k], x);
                 most[k] = std::max(most[k], x);
             }
         }
         shift.assign(size, C{0});
         if (taken == 0) return;
-        double widest = 0, squares = 0;
-        for (std::size_t k = 0; k < size; ++k) widest = std::max(widest, most[k] - least[k]);
+        // The box is as wide as the widest column but, since few outliers would make levels coarse for all others, no
+        // wider than so many standard deviations: of the factors from 5 to 8 on trained vectors, this left the fewest
+        // pairs open.
+        constexpr double deviations = 6.5;
+        double widest = 0, variance = 0, squares = 0;
+        const auto n_taken = static_cast<double>(taken);
         for (std::size_t k = 0; k < size; ++k) {
-            const double corner = (least[k] + most[k] - widest) / 2;
-            shift[k] = static_cast<C>(kind == Kind::distances ? corner : sum[k] / static_cast<double>(taken));
+            widest = std::max(widest, most[k] - least[k]);
+            variance += std::max(0.0, square[k] / n_taken - sum[k] / n_taken * (sum[k] / n_taken));
+        }
+        const double usual = deviations * std::sqrt(variance / static_cast<double>(size));
+        const double box = std::min(widest, usual);
+        for (std::size_t k = 0; k < size; ++k) {
+            const double middle = box < most[k] - least[k] ? sum[k] / n_taken : (least[k] + most[k]) / 2;
+            shift[k] = static_cast<C>(kind == Kind::distances ? middle - box / 2 : sum[k] / n_taken);
             squares += static_cast<double>(shift[k]) * static_cast<double>(shift[k]);
         }
         shift_norm = std::sqrt(squares) * 1.001;
-        const float step = std::max(kLeastStep, static_cast<float>(widest / 255));
+        const float step = std::max(kLeastStep, static_cast<float>(box / 255));
         if (kind == Kind::distances) query_grid = candidate_grid = {step, 1 / step, 0, 255};
     }
 };
 
-// Levels, from the start of a cache line on: of a vector that lies across two, both are read.
-class LevelBuffer {
+// Bytes from the start of a cache line on: of a vector that lies across two, both are read.
+class LineBuffer {
   public:
     void assign(std::size_t bytes) { lines_.assign(bytes / sizeof(Line) + 1, Line{}); }
+    void resize(std::size_t bytes) { lines_.resize(bytes / sizeof(Line) + 1); }
     unsigned char* data() { return lines_.front().bytes; }
 
   private:
@@ -283,14 +296,16 @@ class BoundedPanels {
         shifted_.resize(size());
         facts_.assign(rows.size(), {});
         tasks_.assign(static_cast<std::size_t>(first.back()), {});
-        open_from_.assign(tasks_.size(), kNever);
-        above_from_.assign(tasks_.size(), kNever);
-        gauge_ = {};
+        for (auto* array : {&above_, &below_}) array->assign(tasks_.size(), 0);
+        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
+        value_rows_.assign(rows.size(), {1, 0, 0});
+        largest_norm_ = 0;
         usable_ = !tasks_.empty() && (forced_ || count_ >= kFewQueries);
         for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = load_query(rows[static_cast<std::size_t>(i)], i);
     }
 
-    // Counts a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and returns false.
+    // Decides the pairs of a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and
+    // returns false.
     template <class Sink>
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
         if (!usable_ || (!forced_ && gauge_.rests()) || !load_candidates(columns, width)) return false;
@@ -301,14 +316,14 @@ class BoundedPanels {
         }
         std::size_t total = 0;
         for (std::int64_t tile = 0; tile < tiles(); ++tile) {
-            const std::int64_t n = sum_tile(tile, width);
-            const std::size_t found =
-                sink.take_sums(sums_.data(), tile * kTileRows, n, open_from_.data(), above_from_.data(), room(tile, n));
+            const std::int64_t n = decide_tile(tile), first = tile * kTileRows;
+            sink.take_masks(masks_.data(), first, n);
+            const std::size_t found = collect(tile, n, sink.counters());
             open_count_ += found;
             total += found;
-            if (open_count_ >= kOpenAtOnce) resolve(sink, tally);
+            if (open_count_ >= kOpenAtOnce) settle(sink, tally);
         }
-        resolve(sink, tally);
+        settle(sink, tally);
         const std::size_t pairs = tasks_.size() * static_cast<std::size_t>(width);
         tally.bounded += static_cast<std::int64_t>(pairs);
         tally.open += static_cast<std::int64_t>(total);
@@ -319,40 +334,30 @@ class BoundedPanels {
   private:
     using Kind = typename Quantisation<C>::Kind;
     static constexpr auto kTileRows = static_cast<std::int64_t>(kTileQueries);
-    static constexpr std::int32_t kNever = std::numeric_limits<std::int32_t>::max();
-    static constexpr std::size_t kOpenAtOnce = 1 << 14;
+    static constexpr std::size_t kOpenAtOnce = 1 << 12;
     // For fewer queries it takes longer to quantise a candidate than to score it.
     static constexpr std::int64_t kFewQueries = 24;
-    // Norms in floats, rounded up; and what shifting and rounding to levels may add to a residue, of the norm.
-    static constexpr double kUp = 1.001, kShiftError = 0x1p-20, kLeastNorm = 0x1p-60;
-    // Thresholds on sums are kept below this. No sum is larger: those of products are at most 2^30, and offsets 2^29.
-    static constexpr double kLargestSum = 0x1.8p30;
-    // By how much a sum and a threshold may be wrong together, since both drop what comes after the point: less than 1
-    // each, of which a comparison of integers makes up for one; and a trifle for rounding in double precision.
-    static constexpr std::int32_t kRounding = 2;
-    static_assert(kLargestSum + kRounding + 127.0 * 128 * Quantisation<C>::kDeepest < 0x1p31);
+    // Norms in floats, rounded up; what shifting, rounding to levels and arithmetic in floats may add to a residue, of
+    // the norm; and the least norm, so that nothing is lost to underflow.
+    static constexpr double kUp = 1.001, kFloatError = 0x1p-19, kLeastNorm = 0x1p-60;
+    static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    static constexpr float kNoCandidate = std::numeric_limits<float>::quiet_NaN();
 
-    // What is known of a query, or of the candidates of a panel together. Norms are upper bounds.
-    struct Facts {
-        double norm = 0;         // of the vector
-        double shifted = 0;      // of the shifted vector; for candidates, of its levels, too
-        double residue = 0;      // of what quantisation leaves over; for distances, the sum of its magnitudes
-        double offset = 0;       // what is added to the value of every pair; for candidates, the largest magnitude
-        double per_step = 1;     // 1 / step
-        double mean = 0;         // that CSLS subtracts
-        double squares = 0;      // the sum of squares as kernels take it, for poincare
-        std::int32_t zeros = 0;  // what the zero of the candidates adds to sums
+    // What is known of a query. Norms are upper bounds.
+    struct QueryFacts {
+        double norm = 0;     // of the vector
+        double shifted = 0;  // of the shifted vector
+        double residue = 0;  // of what quantisation leaves over; for distances, the sum of its magnitudes
+        double offset = 0;   // what is added to the value of every pair
+        double mean = 0;     // that CSLS subtracts
+        double squares = 0;  // the sum of squares as kernels take it, for poincare
     };
-
-    // The thresholds of a task: on values, and on sums in units of the query's step, with what the error grows by.
-    struct TaskThresholds {
-        C score = std::numeric_limits<C>::quiet_NaN();
+    // What is known of a task, to settle its open pairs.
+    struct TaskFacts {
         ValueThresholds values{};
-        double high = 0, low = 0;
-        double by_residue = 0, by_shifted = 0, by_norm = 0, by_offset = 0;
-        std::int32_t zeros = 0;
-        std::int32_t query = 0;
-        bool all_open = false;
+        double norm = 0;
+        std::uint32_t query = 0;
+        C score = std::numeric_limits<C>::quiet_NaN();
     };
 
     // Says whether bounds are worth their time: where too many pairs stay open, the next panels are scored, and then
@@ -384,6 +389,7 @@ class BoundedPanels {
     };
 
     std::size_t size() const { return static_cast<std::size_t>(queries_.depth()); }
+    double depth() const { return static_cast<double>(queries_.depth()); }
     std::int64_t tiles() const { return (count_ + kTileRows - 1) / kTileRows; }
     static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
     static bool is_usable(double addend) { return std::abs(addend) <= Quantisation<C>::kLargestAddend; }
@@ -400,21 +406,19 @@ class BoundedPanels {
         return std::sqrt(static_cast<double>(extent.squares)) * kUp + kLeastNorm;
     }
     // The share by which a sum of squares may be wrong.
-    double squares_error() const { return static_cast<double>(size() / 4 + 64) * 0x1p-24; }
+    double squares_error() const { return (depth() / 4 + 64) * 0x1p-24; }
     double residue_of(const Residues& residues, double shifted) const {
-        const auto depth = static_cast<double>(size());
         if (quantisation_.kind == Kind::distances) {
             return static_cast<double>(residues.magnitudes) * kUp +
-                   std::sqrt(depth) * (kShiftError * shifted + kLeastNorm);
+                   std::sqrt(depth()) * (kFloatError * shifted + kLeastNorm);
         }
-        return std::sqrt(static_cast<double>(residues.squares)) * kUp + kShiftError * shifted + kLeastNorm;
+        return std::sqrt(static_cast<double>(residues.squares)) * kUp + kFloatError * shifted + kLeastNorm;
     }
     // The steps of a vector of products: the finest that keep its largest component in the range.
     static LevelGrid grid_of(float largest, const LevelGrid& range) {
         const float step = std::max(largest / range.greatest, Quantisation<C>::kLeastStep);
         return {step, 1 / step, range.least, range.greatest};
     }
-
     double squares_of(const C* row) const {
         double squares = 0;
         add_squares(&row, 1, queries_.depth(), &squares);
@@ -422,15 +426,18 @@ class BoundedPanels {
     }
     // Whether a point of the Poincare ball is far enough from its edge for floats.
     static bool is_inside(double squares) { return squares <= 1 - 0x1p-20; }
+    // Floats that are no less and no greater.
+    static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-140); }
+    static float rounded_down(double x) { return -rounded_up(-x); }
 
     // Returns whether the query can be quantised.
     bool load_query(std::int64_t id, std::int64_t i) {
+        const auto at = static_cast<std::size_t>(i);
         const bool normalise = normalises(similarity_);
-        const std::size_t owned = queries_.in_place(normalise) ? 0 : static_cast<std::size_t>(i) * size();
-        const C* const row = rows_[static_cast<std::size_t>(i)] =
-            queries_.row(id, normalise, owned_rows_.data() + owned);
+        const C* const row = rows_[at] =
+            queries_.row(id, normalise, owned_rows_.data() + (queries_.in_place(normalise) ? 0 : at * size()));
         const Quantisation<C>& q = quantisation_;
-        Facts& facts = facts_[static_cast<std::size_t>(i)];
+        QueryFacts& facts = facts_[at];
         const Extent whole = kernels_.shift(row, q.zeros.data(), size(), shifted_.data());
         const Extent extent = q.centred_queries ? kernels_.shift(row, q.shift.data(), size(), shifted_.data()) : whole;
         if (query_means_ != nullptr) facts.mean = static_cast<double>(query_means_[id]);
@@ -438,33 +445,46 @@ class BoundedPanels {
         facts.norm = norm_of(whole);
         facts.shifted = norm_of(extent);
         LevelGrid grid = q.query_grid;
-        if (q.kind == Kind::squares) {
-            facts.squares = squares_of(row);
-            if (!is_inside(facts.squares)) return false;
-        }
-        if (q.kind == Kind::distances) {
-            // The query is clamped to the box: what is outside is as far from all candidates in the box.
-            const float edge = grid.step * grid.greatest;
-            for (float& x : shifted_) {
-                const float inside = std::clamp(x, 0.0F, edge);
-                facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
-                x = inside;
+        switch (q.kind) {
+            case Kind::products:
+                grid = grid_of(extent.largest, grid);
+                if (q.centred_queries) facts.offset = -static_cast<double>(extent.squares) / 2;
+                for (std::size_t k = 0; k < size() && !q.centred_queries; ++k) {
+                    facts.offset += static_cast<double>(row[k]) * static_cast<double>(q.shift[k]);
+                }
+                value_rows_[at].scale = grid.step;
+                break;
+            case Kind::distances: {
+                // The query is clamped to the box: what is outside is as far from all candidates in the box.
+                const float edge = grid.step * grid.greatest;
+                for (float& x : shifted_) {
+                    const float inside = std::clamp(x, 0.0F, edge);
+                    facts.offset -= std::abs(static_cast<double>(x) - static_cast<double>(inside));
+                    x = inside;
+                }
+                break;
             }
-        } else if (q.kind == Kind::products) {
-            grid = grid_of(extent.largest, grid);
-            facts.per_step = 1 / static_cast<double>(grid.step);
-            if (q.centred_queries) facts.offset = -static_cast<double>(extent.squares) / 2;
-            for (std::size_t k = 0; k < size() && !q.centred_queries; ++k) {
-                facts.offset += static_cast<double>(row[k]) * static_cast<double>(q.shift[k]);
-            }
+            case Kind::moduli:
+                break;
+            case Kind::squares:
+                facts.squares = squares_of(row);
+                if (!is_inside(facts.squares)) return false;
+                value_rows_[at].scale = static_cast<float>(2 / (1 - facts.squares));
+                break;
         }
         const auto tile = static_cast<std::size_t>(i / kTileRows), lane = static_cast<std::size_t>(i % kTileRows);
         const Residues residues = kernels_.quantise(shifted_.data(), size(), grid, q.form, 0, lane, kTileQueries,
                                                     levels_.data() + tile * tile_bytes_);
         facts.residue = residue_of(residues, facts.shifted);
-        facts.zeros = residues.levels * q.form.zero;
+        starts_[at] = -residues.levels * q.form.zero;
+        largest_norm_ = std::max(largest_norm_, facts.norm);
+        if (q.kind == Kind::products) {
+            value_rows_[at].norm = rounded_up(q.centred_queries ? facts.shifted : facts.norm);
+            value_rows_[at].residue = rounded_up(facts.residue);
+        }
         for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
-            tasks_[static_cast<std::size_t>(t)].query = static_cast<std::int32_t>(i);
+            tasks_[static_cast<std::size_t>(t)].query = static_cast<std::uint32_t>(i);
+            tasks_[static_cast<std::size_t>(t)].norm = facts.norm;
         }
         return true;
     }
@@ -474,253 +494,227 @@ class BoundedPanels {
         const bool normalise = normalises(similarity_), in_place = candidates_.in_place(normalise);
         const Quantisation<C>& q = quantisation_;
         const auto n = static_cast<std::size_t>(width);
-        panel_levels_.assign(q.form.size(size(), kernels_.lanes));
-        panel_shifted_.resize(n * size());
-        panel_owned_.resize(in_place ? 1 : n * size());
-        for (auto* buffer : {&panel_norms_, &pair_offsets_, &panel_squares_}) buffer->resize(n);
-        panel_rows_.resize(n);
-        extents_.resize(n);
-        offsets_.assign(kernels_.lanes, 0);
-        panel_ = {};
-        float most = 0;
-        for (std::size_t j = 0; j < n; ++j) {
-            panel_rows_[j] = candidates_.row(columns[j], normalise, panel_owned_.data() + (in_place ? 0 : j * size()));
-            extents_[j] = kernels_.shift(panel_rows_[j], q.shift.data(), size(), panel_shifted_.data() + j * size());
-            if (!is_usable(extents_[j])) return false;
-            most = std::max(most, extents_[j].largest);
-        }
-        const LevelGrid grid = q.kind == Kind::products ? grid_of(most, q.candidate_grid) : q.candidate_grid;
-        if (!q.has_float_sums()) panel_.per_step = 1 / static_cast<double>(grid.step);
-        for (std::size_t j = 0; j < n; ++j) {
-            const Residues residues = kernels_.quantise(panel_shifted_.data() + j * size(), size(), grid, q.form,
-                                                        q.form.zero, j, kernels_.lanes, panel_levels_.data());
-            const double shifted = norm_of(extents_[j]), residue = residue_of(residues, shifted);
-            panel_norms_[j] = shifted + q.shift_norm;
-            panel_.norm = std::max(panel_.norm, panel_norms_[j]);
-            panel_.shifted = std::max(panel_.shifted, shifted + residue);
-            panel_.residue = std::max(panel_.residue, residue);
-            double offset = 0;
-            if (bias_ != nullptr) offset += static_cast<double>(bias_[columns[j]]);
-            if (candidate_means_ != nullptr) offset -= static_cast<double>(candidate_means_[columns[j]]);
-            if (!is_usable(offset)) return false;
-            offset = pair_offsets_[j] = offset / scale_.slope();
-            if (q.kind == Kind::squares) {
-                panel_squares_[j] = squares_of(panel_rows_[j]);
-                if (!is_inside(panel_squares_[j])) return false;
-                offsets_[j] = static_cast<float>(1 / (1 - panel_squares_[j]));
-                continue;
-            }
-            if (q.centred_queries && q.kind == Kind::products) offset -= static_cast<double>(extents_[j].squares) / 2;
-            offsets_[j] = static_cast<float>(offset);
-            panel_.offset = std::max(panel_.offset, std::abs(offset));
-        }
         columns_ = columns;
+        panel_levels_.assign(q.form.size(size(), kernels_.lanes));
+        panel_shifted_.resize(size());
+        panel_owned_.resize(in_place ? 1 : n * size());
+        for (auto* buffer : {&panel_norms_, &pair_offsets_, &panel_squares_}) buffer->assign(n, 0);
+        for (auto* buffer : {&low_scale_, &low_, &high_scale_, &high_, &lane_residues_, &lane_norms_})
+            buffer->assign(kernels_.lanes, kNoCandidate);
+        panel_rows_.resize(n);
+        for (std::size_t j = 0; j < n; ++j) {
+            const C* const row = panel_rows_[j] =
+                candidates_.row(columns[j], normalise, panel_owned_.data() + (in_place ? 0 : j * size()));
+            const Extent extent = kernels_.shift(row, q.shift.data(), size(), panel_shifted_.data());
+            if (!is_usable(extent)) return false;
+            const LevelGrid grid =
+                q.kind == Kind::products ? grid_of(extent.largest, q.candidate_grid) : q.candidate_grid;
+            const Residues residues = kernels_.quantise(panel_shifted_.data(), size(), grid, q.form, q.form.zero, j,
+                                                        kernels_.lanes, panel_levels_.data());
+            const double shifted = norm_of(extent), residue = residue_of(residues, shifted);
+            panel_norms_[j] = shifted + q.shift_norm;
+            if (bias_ != nullptr) pair_offsets_[j] = static_cast<double>(bias_[columns[j]]) / scale_.slope();
+            if (candidate_means_ != nullptr) {
+                pair_offsets_[j] -= static_cast<double>(candidate_means_[columns[j]]) / scale_.slope();
+            }
+            if (!is_usable(pair_offsets_[j])) return false;
+            if (q.kind == Kind::squares) {
+                panel_squares_[j] = squares_of(row);
+                if (!is_inside(panel_squares_[j])) return false;
+            }
+            set_lane(j, extent, shifted, residue, static_cast<double>(grid.step));
+        }
         return true;
     }
 
-    // Computes the thresholds on the sums of this panel.
-    void set_thresholds(const C* scores) {
-        const Facts& panel = panel_;
-        const double offset_error = panel.offset * (squares_error() + 0x1p-20);
-        for (std::size_t t = 0; t < tasks_.size(); ++t) {
-            TaskThresholds& task = tasks_[t];
-            if (task.score != scores[t]) set_task(task, scores[t]);
-            if (quantisation_.has_float_sums()) {
-                set_float_thresholds(t);
-                continue;
-            }
-            const double error = task.by_residue * panel.residue + task.by_shifted * panel.shifted +
-                                 task.by_norm * panel.norm + task.by_offset * offset_error;
-            const double high = (task.high + error) * panel.per_step, low = (task.low - error) * panel.per_step;
-            above_from_[t] =
-                static_cast<std::int32_t>(std::clamp(high, -kLargestSum, kLargestSum)) + kRounding + task.zeros;
-            open_from_[t] =
-                static_cast<std::int32_t>(std::clamp(low, -kLargestSum, kLargestSum)) - kRounding + task.zeros;
-            // Offsets of the candidates beyond this do not fit.
-            if (task.all_open || task.by_offset * panel.offset * panel.per_step > 0x1p28) {
-                above_from_[t] = kNever;
-                open_from_[t] = -kNever;
-            }
-            if (scores[t] != scores[t]) above_from_[t] = open_from_[t] = kNever;  // nothing is above a NaN
+    // Sets how the values of a candidate follow from sums.
+    void set_lane(std::size_t j, const Extent& extent, double shifted, double residue, double step) {
+        const Quantisation<C>& q = quantisation_;
+        if (q.form.has_float_sums()) {
+            // Sums are wrong by the roughness of the terms, by roundings, and by that of doubles to floats.
+            const double share = 2 * q.form.error + (depth() + 40) * 0x1p-23;
+            const double weight = q.kind == Kind::squares ? 1 / (1 - panel_squares_[j]) : 1;
+            double error = depth() * 0x1p-55 * weight;
+            if (sizeof(C) == 8) error += std::sqrt(depth()) * 0x1p-22 * (largest_norm_ + shifted);
+            low_scale_[j] = rounded_down(-weight * (1 + share));
+            high_scale_[j] = rounded_up(-weight * (1 - share));
+            low_[j] = rounded_down(-error);
+            high_[j] = rounded_up(error);
+            return;
         }
-    }
-
-    // The same for sums of floats, which are wrong by the roughness of the terms, by roundings, and by that of doubles
-    // to floats.
-    void set_float_thresholds(std::size_t t) {
-        const TaskThresholds& task = tasks_[t];
-        const Facts& query = facts_[static_cast<std::size_t>(task.query)];
-        const auto depth = static_cast<double>(size());
-        const double share = 2 * quantisation_.form.error + (depth + 40) * 0x1p-23;
-        double error = depth * 0x1p-59, scale = 1;
-        if (sizeof(C) == 8) error += std::sqrt(depth) * 0x1p-22 * (query.shifted + panel_.shifted);
-        if (quantisation_.kind == Kind::squares) scale = (1 - query.squares) / 2;
-        const double near = (-task.values.above * scale - error) * (1 - share);
-        const double far = (-task.values.below * scale + error) * (1 + share);
-        above_from_[t] = near > 0 ? order_of(static_cast<float>(std::min(near, 0x1p120))) : kNever;
-        open_from_[t] = far > 0 ? order_of(static_cast<float>(std::min(far, 0x1p120))) : kNever;
-        if (task.all_open) open_from_[t] = -kNever, above_from_[t] = kNever;
-        if (task.score != task.score) above_from_[t] = open_from_[t] = kNever;  // nothing is above a NaN
-    }
-
-    void set_task(TaskThresholds& task, C score) {
-        const Facts& query = facts_[static_cast<std::size_t>(task.query)];
-        task.score = score;
-        task.values = scale_.thresholds(static_cast<double>(score), query.mean);
-        const double per_step = query.per_step;
-        // What rounding does to offsets and to the sum of a product.
-        const double slack =
-            std::abs(query.offset) * (squares_error() + 0x1p-40) + query.norm * quantisation_.shift_norm * 0x1p-30;
-        task.high = (task.values.above - query.offset + slack) * per_step;
-        task.low = (task.values.below - query.offset - slack) * per_step;
-        task.all_open = !std::isfinite(task.high) || !std::isfinite(task.low);
-        task.by_offset = per_step;
-        task.zeros = query.zeros;
-        if (quantisation_.kind == Kind::distances) {
-            task.by_residue = 1;
-            task.high += query.residue;
-            task.low -= query.residue;
+        double offset = pair_offsets_[j], error = 0, levels = 0;
+        if (q.kind == Kind::distances) {
+            error = residue + 255 * depth() * step * kFloatError;
+            residue = 0;
         } else {
-            const double norm = quantisation_.centred_queries ? query.shifted : query.norm;
-            task.by_residue = norm * per_step;
-            task.by_shifted = query.residue * per_step;
+            levels = shifted + residue;  // the norm of the quantised vector, at most
+            residue += kFloatError * levels;
+            if (scale_.is_product()) residue += scale_.gamma() * panel_norms_[j];
+            if (q.centred_queries) {
+                offset -= static_cast<double>(extent.squares) / 2;
+                error = static_cast<double>(extent.squares) * squares_error();
+            }
         }
-        if (scale_.is_product()) task.by_norm = scale_.gamma() * query.norm * per_step;
+        error = error * kUp + std::abs(offset) * 0x1p-20;
+        low_scale_[j] = high_scale_[j] = static_cast<float>(step);
+        low_[j] = rounded_down(offset - error);
+        high_[j] = rounded_up(offset + error);
+        lane_residues_[j] = rounded_up(residue * kUp);
+        lane_norms_[j] = rounded_up(levels * kUp);
     }
 
-    // Sums up a tile of the panel, and returns its number of queries. Lanes without a candidate are below everything.
-    std::int64_t sum_tile(std::int64_t tile, std::int64_t width) {
+    // Sets the thresholds on values from those on scores.
+    void set_thresholds(const C* scores) {
+        for (std::size_t t = 0; t < tasks_.size(); ++t) {
+            if (tasks_[t].score != scores[t]) set_threshold(t, scores[t]);
+        }
+    }
+    void set_threshold(std::size_t t, C score) {
+        TaskFacts& task = tasks_[t];
+        const QueryFacts& query = facts_[task.query];
+        task.score = score;
+        if (score != score) {  // nothing is above a NaN
+            above_[t] = below_[t] = kInfinity;
+            return;
+        }
+        task.values = scale_.thresholds(static_cast<double>(score), query.mean);
+        // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
+        double slack =
+            std::abs(query.offset) * (squares_error() + 0x1p-40) + query.norm * quantisation_.shift_norm * 0x1p-30;
+        if (quantisation_.kind == Kind::distances) slack += query.residue;
+        const double above = task.values.above - query.offset + slack;
+        const double below = task.values.below - query.offset - slack;
+        constexpr double most = 0x1p120;
+        const bool known = std::abs(above) <= most && std::abs(below) <= most;
+        above_[t] = known ? rounded_up(above) : kInfinity;
+        below_[t] = known ? rounded_down(below) : -kInfinity;
+    }
+
+    // Decides the pairs of a tile, and returns its number of queries.
+    std::int64_t decide_tile(std::int64_t tile) {
         const std::int64_t n = std::min(kTileRows, count_ - tile * kTileRows);
-        const std::size_t lanes = kernels_.lanes;
-        sums_.resize(kTileQueries * lanes);
-        quantisation_.form.sum(levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_, panel_levels_.data(),
-                               quantisation_.form.groups(size()), sums_.data());
-        if (quantisation_.kind == Kind::squares) {
-            kernels_.scale(sums_.data(), static_cast<std::size_t>(n), offsets_.data());
-        } else if (panel_.offset > 0) {
-            float scales[kTileQueries];
-            for (std::int64_t i = 0; i < n; ++i) {
-                scales[i] = static_cast<float>(facts_[static_cast<std::size_t>(tile * kTileRows + i)].per_step *
-                                               panel_.per_step);
-            }
-            kernels_.add_offsets(sums_.data(), static_cast<std::size_t>(n), offsets_.data(), scales);
+        const auto first = static_cast<std::size_t>(tile * kTileRows);
+        const LevelForm& form = quantisation_.form;
+        sums_.resize(kTileQueries * kernels_.lanes * sizeof(std::int32_t));
+        auto* const sums = reinterpret_cast<std::int32_t*>(sums_.data());
+        form.sum(levels_.data() + static_cast<std::size_t>(tile) * tile_bytes_, panel_levels_.data(),
+                 form.groups(size()), starts_.data() + first, sums);
+        const auto tasks = static_cast<std::size_t>(first_[first + static_cast<std::size_t>(n)] - first_[first]);
+        if (masks_.size() < tasks) masks_.resize(tasks);
+        ValueLanes lanes{low_scale_.data(), low_.data(), high_scale_.data(), high_.data()};
+        if (quantisation_.kind == Kind::products) {
+            lanes.residue = lane_residues_.data();
+            lanes.norm = lane_norms_.data();
         }
-        for (std::int64_t i = 0; i < n && static_cast<std::size_t>(width) < lanes; ++i) {
-            auto* const row = sums_.data() + static_cast<std::size_t>(i) * lanes;
-            std::fill(row + width, row + lanes, std::numeric_limits<std::int32_t>::min());
-        }
+        kernels_.decide(form, sums, static_cast<std::size_t>(n), value_rows_.data() + first, lanes, first_ + first,
+                        above_.data(), below_.data(), masks_.data());
         return n;
     }
 
-    // Room for all pairs of a tile.
-    OpenPair* room(std::int64_t tile, std::int64_t n) {
-        const auto tasks = static_cast<std::size_t>(first_[tile * kTileRows + n] - first_[tile * kTileRows]);
+    // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
+    std::size_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
+        const auto first = static_cast<std::size_t>(first_[tile * kTileRows]);
+        const std::size_t tasks = static_cast<std::size_t>(first_[tile * kTileRows + n]) - first;
         const std::size_t most = open_count_ + tasks * kernels_.lanes;
         if (open_.size() < most) open_.resize(most);
-        return open_.data() + open_count_;
+        return kernels_.collect(masks_.data(), first, tasks, counters, open_.data() + open_count_);
     }
 
     // Whether few enough pairs of some tiles are open.
     bool promises(std::int64_t width) {
         constexpr std::int64_t tried = 8;
         std::size_t found = 0, pairs = 0;
-        counters_.resize(tasks_.size() * kernels_.counters_per_task);
         const std::int64_t step = std::max<std::int64_t>(1, tiles() / tried);
         for (std::int64_t tile = 0; tile < tiles(); tile += step) {
-            const std::int64_t n = sum_tile(tile, width);
-            const std::int64_t* const first = first_ + tile * kTileRows;
-            found += kernels_.decide(sums_.data(), static_cast<std::size_t>(n), first, open_from_.data(),
-                                     above_from_.data(), counters_.data(), room(tile, n));
-            pairs += static_cast<std::size_t>((first[n] - first[0]) * width);
+            const std::int64_t n = decide_tile(tile);
+            const auto tasks = static_cast<std::size_t>(first_[tile * kTileRows + n] - first_[tile * kTileRows]);
+            for (std::size_t t = 0; t < tasks; ++t) found += static_cast<std::size_t>(std::popcount(masks_[t].open()));
+            pairs += tasks * static_cast<std::size_t>(width);
         }
         return !Gauge::is_loss(found, pairs);
     }
 
-    // Decides the open pairs by their values or, where these do not tell either, by their scores.
+    // Settles the open pairs by their values or, where these do not tell either, by their scores.
     template <class Sink>
-    void resolve(Sink& sink, BoundsTally& tally) {
+    void settle(Sink& sink, BoundsTally& tally) {
+        if (!quantisation_.form.has_float_sums()) settle_by_values(sink);
         const std::size_t lanes = kernels_.lanes;
         values_.resize(lanes);
-        for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(lanes);
-        unsettled_.clear();
-        if (quantisation_.has_float_sums()) {
-            unsettled_.assign(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(open_count_));
-        } else {
-            settle_by_values(sink);
-        }
-        open_count_ = 0;
-        tally.scored += static_cast<std::int64_t>(unsettled_.size());
-        for (std::size_t at = 0; at < unsettled_.size(); at += lanes) {
-            const std::size_t n = std::min(lanes, unsettled_.size() - at);
-            const OpenPair* const pairs = unsettled_.data() + at;
+        tally.scored += static_cast<std::int64_t>(open_count_);
+        for (std::size_t at = 0; at < open_count_; at += lanes) {
+            const std::size_t n = std::min(lanes, open_count_ - at);
+            const OpenPair* const pairs = open_.data() + at;
             gather_rows(pairs, n);
             scoring_.accumulate_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(),
                                      values_.data());
             scoring_.finish(similarity_, register_tile(pairs, n));
             for (std::size_t i = 0; i < n; ++i) sink.take_score(pairs[i].task, pairs[i].lane, values_[i]);
         }
+        open_count_ = 0;
     }
 
+    // Keeps those pairs of which the value does not tell. As good as random, its sides are not branched on.
     template <class Sink>
     void settle_by_values(Sink& sink) {
         const std::size_t lanes = kernels_.lanes;
+        values_.resize(lanes);
+        std::size_t kept = 0;
         for (std::size_t at = 0; at < open_count_; at += lanes) {
             const std::size_t n = std::min(lanes, open_count_ - at);
             gather_rows(open_.data() + at, n);
             scoring_.sum_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(), values_.data());
             for (std::size_t i = 0; i < n; ++i) {
                 const OpenPair pair = open_[at + i];
-                const TaskThresholds& task = tasks_[pair.task];
+                const TaskFacts& task = tasks_[pair.task];
                 const double value = scale_.value(static_cast<double>(values_[i]));
-                const double length = facts_[static_cast<std::size_t>(task.query)].norm * panel_norms_[pair.lane];
                 // The rounding of this sum, and for products that of the score.
-                const double error = scale_.gamma() * (scale_.is_product() ? 2 * length : 2 * std::abs(value));
+                const double size = scale_.is_product() ? task.norm * panel_norms_[pair.lane] : std::abs(value);
                 const double sum = value + pair_offsets_[pair.lane];
-                const double slack = error + std::abs(sum) * 0x1p-50 + 0x1p-100;
-                if (sum + slack < task.values.below) continue;
-                if (Sink::kCounts && sum - slack > task.values.above) {
-                    sink.take_above(pair.task);
-                } else {
-                    unsettled_.push_back(pair);
-                }
+                const double slack = 2 * scale_.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
+                const bool below = sum + slack < task.values.below;
+                const bool above = Sink::kCounts && sum - slack > task.values.above;
+                sink.take_decision(pair.task, above);
+                open_[kept] = pair;
+                kept += static_cast<std::size_t>(!(below | above));
             }
         }
+        open_count_ = kept;
     }
 
     void gather_rows(const OpenPair* pairs, std::size_t n) {
+        for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(kernels_.lanes);
         for (std::size_t i = 0; i < n; ++i) {
-            pair_queries_[i] = rows_[static_cast<std::size_t>(tasks_[pairs[i].task].query)];
+            const C* const row = rows_[tasks_[pairs[i].task].query];
+            // The rows of queries are far apart, and seldom in the nearest cache.
+            for (std::size_t line = 0; line < std::min<std::size_t>(8, size() * sizeof(C) / 64 + 1); ++line) {
+                prefetch(address_after(row, 64 * line));
+            }
+            pair_queries_[i] = row;
             pair_candidates_[i] = panel_rows_[pairs[i].lane];
         }
     }
 
+    // What finish() needs of n pairs.
     RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n) {
         RegisterTile<C> tile{values_.data(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, true};
-        const auto gather = [&](const C* from, std::vector<C>& to, const C*& field) {
-            if (from == nullptr) return;
-            to.assign(kernels_.lanes, C{0});
-            for (std::size_t i = 0; i < n; ++i) to[i] = from[columns_[pairs[i].lane]];
-            field = to.data();
-        };
-        gather(bias_, pair_bias_, tile.bias);
-        gather(candidate_means_, pair_means_, tile.candidate_means);
+        for (auto* buffer : {&pair_bias_, &pair_means_, &pair_query_means_}) buffer->assign(kernels_.lanes, C{0});
+        for (auto* buffer : {&pair_squares_, &pair_query_squares_}) buffer->assign(kernels_.lanes, 0);
+        for (std::size_t i = 0; i < n; ++i) {
+            const QueryFacts& query = facts_[tasks_[pairs[i].task].query];
+            const std::int64_t column = columns_[pairs[i].lane];
+            if (bias_ != nullptr) pair_bias_[i] = bias_[column];
+            if (candidate_means_ != nullptr) pair_means_[i] = candidate_means_[column];
+            pair_query_means_[i] = static_cast<C>(query.mean);
+            pair_query_squares_[i] = query.squares;
+            pair_squares_[i] = panel_squares_[pairs[i].lane];
+        }
+        if (bias_ != nullptr) tile.bias = pair_bias_.data();
         if (query_means_ != nullptr) {
-            pair_query_means_.assign(kernels_.lanes, C{0});
-            for (std::size_t i = 0; i < n; ++i) {
-                pair_query_means_[i] =
-                    static_cast<C>(facts_[static_cast<std::size_t>(tasks_[pairs[i].task].query)].mean);
-            }
             tile.query_means = pair_query_means_.data();
+            tile.candidate_means = pair_means_.data();
         }
-        if (quantisation_.kind == Kind::squares) {
-            for (auto* squares : {&pair_query_squares_, &pair_squares_}) squares->assign(kernels_.lanes, 0);
-            for (std::size_t i = 0; i < n; ++i) {
-                pair_query_squares_[i] = facts_[static_cast<std::size_t>(tasks_[pairs[i].task].query)].squares;
-                pair_squares_[i] = panel_squares_[pairs[i].lane];
-            }
-            tile.query_squares = pair_query_squares_.data();
-            tile.candidate_squares = pair_squares_.data();
-        }
+        tile.query_squares = pair_query_squares_.data();
+        tile.candidate_squares = pair_squares_.data();
         return tile;
     }
 
@@ -735,34 +729,38 @@ class BoundedPanels {
     Gauge gauge_;
     const bool forced_ = are_bounds_forced();
 
-    // The queries of the cell.
+    // The queries of the cell and their tasks.
     const std::int64_t* first_ = nullptr;
     std::int64_t count_ = 0;
     bool usable_ = false;
     std::size_t tile_bytes_ = 0;
-    LevelBuffer levels_;
+    LineBuffer levels_;
     std::vector<const C*> rows_;
     std::vector<C> owned_rows_;
-    std::vector<Facts> facts_;
-    std::vector<TaskThresholds> tasks_;
-    std::vector<std::int32_t> open_from_, above_from_;
+    std::vector<QueryFacts> facts_;
+    double largest_norm_ = 0;
+    std::vector<ValueRow> value_rows_;
+    std::vector<std::int32_t> starts_;
+    std::vector<TaskFacts> tasks_;
+    std::vector<float> above_, below_;
 
     // The candidates of the panel.
     const std::int64_t* columns_ = nullptr;
-    Facts panel_;
-    LevelBuffer panel_levels_;
+    LineBuffer panel_levels_;
     std::vector<const C*> panel_rows_;
     std::vector<C> panel_owned_;
-    std::vector<Extent> extents_;
-    std::vector<double> panel_norms_, pair_offsets_, panel_squares_, pair_query_squares_, pair_squares_;
-    std::vector<float> offsets_;
+    std::vector<double> panel_norms_, pair_offsets_, panel_squares_;
+    std::vector<float> low_scale_, low_, high_scale_, high_, lane_residues_, lane_norms_;
+
+    // A tile, and the pairs that it leaves open.
+    LineBuffer sums_;
+    std::vector<PairMasks> masks_;
+    std::vector<OpenPair> open_;
+    std::size_t open_count_ = 0;
 
     std::vector<float> shifted_, panel_shifted_;
-    std::vector<std::int32_t> sums_;
-    std::vector<std::uint32_t> counters_;
-    std::vector<OpenPair> open_, unsettled_;
-    std::size_t open_count_ = 0;
     std::vector<C> values_, pair_bias_, pair_means_, pair_query_means_;
+    std::vector<double> pair_squares_, pair_query_squares_;
     std::vector<const C*> pair_queries_, pair_candidates_;
 };
 

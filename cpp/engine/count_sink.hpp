@@ -87,34 +87,27 @@ class CountSink {
     static constexpr bool kCounts = true;
     const C* thresholds() const { return shared_.true_scores.data() + cell_->first_task; }
 
-    std::size_t take_sums(const std::int32_t* sums, std::int64_t first_query, std::int64_t queries,
-                          const std::int32_t* open_from, const std::int32_t* above_from, OpenPair* open) {
-        const std::int64_t* const first = first_task_ + first_query;
-        const BoundKernels<C>& bounds = bound_kernels<C>();
-        bounded_above_.resize(states_.size() * bounds.counters_per_task);
-        std::size_t found = bounds.decide(sums, static_cast<std::size_t>(queries), first, open_from, above_from,
-                                          bounded_above_.data(), open);
-        if (!shared_.filter) return found;
-        for (std::int64_t i = 0; i < queries; ++i) {
-            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
-                const auto task = static_cast<std::size_t>(t);
-                TaskState& state = states_[task];
-                if (state.next > panel_.columns[panel_.width - 1]) continue;
-                for_filtered(task, state, [&](std::int64_t lane) {
-                    ++state.removed;
-                    const std::int32_t sum = sums[i * static_cast<std::int64_t>(bounds.lanes) + lane];
-                    state.above += sum > above_from[t];
-                    if (sum > above_from[t] || sum < open_from[t]) return;
-                    const auto is_removed = [&](const OpenPair& pair) {
-                        return pair.task == task && pair.lane == static_cast<std::uint32_t>(lane);
-                    };
-                    found = static_cast<std::size_t>(std::remove_if(open, open + found, is_removed) - open);
-                });
-            }
-        }
-        return found;
+    std::uint32_t* counters() {
+        bounded_above_.resize(states_.size());
+        return bounded_above_.data();
     }
-    void take_above(std::uint32_t task) { --states_[task].above; }
+    // Takes filtered columns out of the masks of the tasks of some queries.
+    void take_masks(PairMasks* masks, std::int64_t first_query, std::int64_t queries) {
+        if (!shared_.filter) return;
+        const std::int64_t begin = first_task_[first_query], end = first_task_[first_query + queries];
+        for (std::int64_t t = begin; t < end; ++t) {
+            TaskState& state = states_[static_cast<std::size_t>(t)];
+            if (state.next > panel_.columns[panel_.width - 1]) continue;
+            std::uint64_t filtered = 0;
+            for_filtered(static_cast<std::size_t>(t), state, [&](std::int64_t lane) {
+                filtered |= std::uint64_t{1} << lane;
+                ++state.removed;
+            });
+            masks[t - begin].above &= ~filtered;
+            masks[t - begin].not_below &= ~filtered;
+        }
+    }
+    void take_decision(std::uint32_t task, bool above) { bounded_above_[task] += above; }
     void take_score(std::uint32_t task, std::uint32_t, C score) {
         const C true_score = thresholds()[task];
         states_[task].above -= score > true_score;
@@ -130,7 +123,8 @@ class CountSink {
         for (std::size_t i = 0; i < states_.size(); ++i) {
             const std::int64_t task = this->task(i);
             const TaskState& state = states_[i];
-            counts.above[task] += sum(above_, i) + sum_bounded(i) - state.above;
+            counts.above[task] += sum(above_, i) - state.above;
+            if (!bounded_above_.empty()) counts.above[task] += bounded_above_[i];
             counts.tied[task] += sum(tied_, i) - state.tied;
             counts.candidates[task] -= state.removed;
             const auto t = static_cast<std::size_t>(task);
@@ -167,12 +161,6 @@ class CountSink {
     std::int64_t sum(const std::vector<Counter>& counters, std::size_t i) const {
         const Counter* first = counters.data() + i * kernels_.counters_per_task;
         return std::accumulate(first, first + kernels_.counters_per_task, std::int64_t{0});
-    }
-    std::int64_t sum_bounded(std::size_t i) const {
-        if (bounded_above_.empty()) return 0;
-        const std::size_t n = bound_kernels<C>().counters_per_task;
-        const std::uint32_t* first = bounded_above_.data() + i * n;
-        return std::accumulate(first, first + n, std::int64_t{0});
     }
     bool is_filtered(std::int64_t task, std::int64_t column) const {
         return column != shared_.tasks.targets[task] && shared_.filter &&

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <limits>
+#include <type_traits>
 
 #include "kernels/arithmetic.hpp"
 
@@ -93,7 +93,8 @@ struct ByteDistances {  // eight unsigned bytes
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
 // are half of a panel of floats.
 template <class Step, int Bytes, class T>
-TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
+TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
+                              std::int32_t* sums) {
     using Sum = typename Step::Sum;
     using Lane = std::remove_cvref_t<decltype(Sum{}[0])>;
     constexpr std::size_t vectors = kTileVectors<Bytes>, size = Bytes / sizeof(Lane), lanes = kLanes<T, Bytes>;
@@ -106,7 +107,7 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
         TRUERANK_UNROLL
         for (std::size_t i = 0; i < kTileQueries; ++i) {
             TRUERANK_UNROLL
-            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{};
+            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{} + start[i];
         }
         for (std::size_t g = 0; g < groups; ++g) {
             Sum e[at_once];
@@ -199,7 +200,6 @@ struct Rough : Arithmetic<float, Bytes, Fused> {
 template <class Step, class A, int Bytes, class T>
 TRUERANK_INLINE void float_sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
     using Floats = typename Simd<float, Bytes>::type;
-    using Words = typename Simd<std::int32_t, Bytes>::type;
     constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>, vectors = lanes / size;
     constexpr std::size_t width = Step::components;
     const auto* query = static_cast<const float*>(queries);
@@ -229,25 +229,7 @@ TRUERANK_INLINE void float_sum_body(const void* queries, const void* panel, std:
     TRUERANK_UNROLL
     for (std::size_t i = 0; i < kTileQueries; ++i) {
         TRUERANK_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) {
-            const Words order = ~(Words)sum[i][v];
-            std::memcpy(sums + i * lanes + v * size, &order, Bytes);
-        }
-    }
-}
-
-template <int Bytes, class T>
-TRUERANK_INLINE void scale_body(std::int32_t* sums, std::size_t rows, const float* scales) {
-    using Floats = typename Simd<float, Bytes>::type;
-    using Words = typename Simd<std::int32_t, Bytes>::type;
-    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
-    for (std::size_t i = 0; i < rows * lanes; i += size) {
-        Words order;
-        std::memcpy(&order, sums + i, Bytes);
-        Floats scale;
-        std::memcpy(&scale, scales + i % lanes, Bytes);
-        order = ~(Words)((Floats)~order * scale);
-        std::memcpy(sums + i, &order, Bytes);
+        for (std::size_t v = 0; v < vectors; ++v) std::memcpy(sums + i * lanes + v * size, &sum[i][v], Bytes);
     }
 }
 
@@ -344,140 +326,157 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
     return {sum_of(magnitudes), sum_of(squares), sum};
 }
 
-template <int Bytes, class T>
-TRUERANK_INLINE void add_offsets_body(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales) {
-    using Floats = typename Simd<float, Bytes>::type;
-    using Words = typename Simd<std::int32_t, Bytes>::type;
+// One bit for each lane of a mask.
+template <int Bytes, class Mask>
+TRUERANK_INLINE std::uint64_t lane_bits(Mask mask) {
+#if defined(TRUERANK_AVX2)
+    if constexpr (Bytes < 64) {
+        unsigned bits;
+        if constexpr (Bytes == 32) {
+            __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
+        } else {
+            __asm__("movmskps %1, %0" : "=r"(bits) : "x"(mask));
+        }
+        return bits;
+    }
+#endif
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+    return bits;
+}
+
+// One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold.
+template <int Bytes, class Floats>
+TRUERANK_INLINE std::uint64_t lanes_greater(Floats a, Floats b) {
+#if defined(TRUERANK_AVX2)
+    if constexpr (Bytes == 64) {
+        std::uint16_t bits;
+        __asm__("vcmpps $30, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
+        return bits;
+    }
+#endif
+    return lane_bits<Bytes>(a > b);
+}
+template <int Bytes, class Floats>
+TRUERANK_INLINE std::uint64_t lanes_at_least(Floats a, Floats b) {
+#if defined(TRUERANK_AVX2)
+    if constexpr (Bytes == 64) {
+        std::uint16_t bits;
+        __asm__("vcmpps $29, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
+        return bits;
+    }
+#endif
+    return lane_bits<Bytes>(a >= b);
+}
+
+template <class A, int Bytes, class T, class Sum, bool HasError>
+TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
+                                 const ValueLanes& values, const std::int64_t* first, const float* above,
+                                 const float* below, PairMasks* masks) {
+    using Floats = typename A::Vector;
+    using Sums = typename Simd<Sum, Bytes>::type;
     constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
-    const Floats most = Floats{} + 0x1p29F;
-    for (std::size_t i = 0; i < rows; ++i) {
-        const Floats scale = Floats{} + scales[i];
-        for (std::size_t j = 0; j < lanes; j += size) {
-            Floats offset;
-            std::memcpy(&offset, offsets + j, Bytes);
-            offset *= scale;
-            offset = offset > most ? most : offset;
-            offset = offset < -most ? -most : offset;
-            Words sum;
-            std::memcpy(&sum, sums + i * lanes + j, Bytes);
-            sum += __builtin_convertvector(offset, Words);
-            std::memcpy(sums + i * lanes + j, &sum, Bytes);
+    for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
+    TRUERANK_UNROLL
+    for (std::size_t at = 0; at < lanes; at += size) {
+        const Floats low_scale = A::load(values.low_scale + at), high_scale = A::load(values.high_scale + at),
+                     least = A::load(values.low + at), most = A::load(values.high + at);
+        for (std::size_t i = 0; i < rows; ++i) {
+            Sums sum;
+            std::memcpy(&sum, sums + i * lanes + at, Bytes);
+            Floats x;
+            if constexpr (std::is_floating_point_v<Sum>) {
+                x = sum * A::broadcast(value_rows[i].scale);
+            } else {
+                x = __builtin_convertvector(sum, Floats) * A::broadcast(value_rows[i].scale);
+            }
+            Floats low = A::fma(x, low_scale, least), high = A::fma(x, high_scale, most);
+            if constexpr (HasError) {
+                const Floats error = A::fma(A::broadcast(value_rows[i].norm), A::load(values.residue + at),
+                                            A::broadcast(value_rows[i].residue) * A::load(values.norm + at));
+                low -= error;
+                high += error;
+            }
+            for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
+                PairMasks& mask = masks[task - first[0]];
+                mask.above |= lanes_greater<Bytes>(low, A::broadcast(above[task])) << at;
+                mask.not_below |= lanes_at_least<Bytes>(high, A::broadcast(below[task])) << at;
+            }
         }
     }
 }
 
-// One bit for each lane: whether x <= most, as numbers without a sign.
-template <int Bytes, class Unsigned>
-TRUERANK_INLINE std::uint64_t lanes_up_to(Unsigned x, Unsigned most) {
-#if defined(TRUERANK_AVX2)
-    if constexpr (Bytes == 64) {
-        std::uint16_t bits;
-        __asm__("vpcmpleud %2, %1, %0" : "=Yk"(bits) : "v"(x), "v"(most));
-        return bits;
-    }
-#endif
-    const auto mask = x <= most;
-#if defined(TRUERANK_AVX2)
-    unsigned bits;
-    if constexpr (Bytes == 32) {
-        __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
-    } else {
-        __asm__("movmskps %1, %0" : "=r"(bits) : "x"(mask));
-    }
-    return bits;
-#else
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
-    return bits;
-#endif
-}
-
-template <int Bytes, class T>
-TRUERANK_INLINE std::size_t decide_body(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
-                                        const std::int32_t* open_from, const std::int32_t* above_from,
-                                        std::uint32_t* above, OpenPair* open) {
-    using A = Arithmetic<float, Bytes, true>;
-    using Words = typename A::Mask;
-    using Unsigned = typename A::Counts;
-    constexpr std::size_t size = Bytes / sizeof(std::int32_t), lanes = kLanes<T, Bytes>;
+TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t task, std::size_t n,
+                                         std::uint32_t* counters, OpenPair* open) {
     std::size_t found = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-        for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
-            const Words high = Words{} + above_from[task];
-            const Unsigned low = (Unsigned)(Words{} + open_from[task]), span = (Unsigned)high - low;
-            auto* const above_at = above + static_cast<std::size_t>(task) * size;
-            typename A::Counts count = A::load(above_at);
-            std::uint64_t bits = 0;
-            TRUERANK_UNROLL
-            for (std::size_t j = 0; j < lanes; j += size) {
-                Words sum;
-                std::memcpy(&sum, sums + i * lanes + j, Bytes);
-                count = A::add(count, sum > high);
-                bits |= lanes_up_to<Bytes>((Unsigned)sum - low, span) << j;
-            }
-            A::store(above_at, count);
-            for (; bits != 0; bits &= bits - 1) {
-                open[found++] = {static_cast<std::uint32_t>(task), static_cast<std::uint32_t>(std::countr_zero(bits))};
-            }
+    for (std::size_t t = task; t < task + n; ++t, ++masks) {
+        counters[t] += static_cast<std::uint32_t>(std::popcount(masks->above));
+        for (std::uint64_t bits = masks->open(); bits != 0; bits &= bits - 1) {
+            open[found++] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
         }
     }
     return found;
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                         \
-    namespace name {                                                                                                  \
-    template <class T, class Step>                                                                                    \
-    attribute void sum(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {              \
-        sum_body<Step, width, T>(queries, panel, groups, sums);                                                       \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                  \
-        return shift_body<width>(x, by, depth, out);                                                                  \
-    }                                                                                                                 \
-    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,      \
-                                int zero, std::size_t lane, std::size_t lanes, void* out) {                           \
-        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                    \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void add_offsets(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales) {     \
-        add_offsets_body<width, T>(sums, rows, offsets, scales);                                                      \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute std::size_t decide(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,               \
-                                 const std::int32_t* open_from, const std::int32_t* above_from, std::uint32_t* above, \
-                                 OpenPair* open) {                                                                    \
-        return decide_body<width, T>(sums, rows, first, open_from, above_from, above, open);                          \
-    }                                                                                                                 \
-    template <class T, class Step>                                                                                    \
-    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {        \
-        float_sum_body<Step, Rough<width, fused>, width, T>(queries, panel, groups, sums);                            \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    attribute void scale(std::int32_t* sums, std::size_t rows, const float* scales) {                                 \
-        scale_body<width, T>(sums, rows, scales);                                                                     \
-    }                                                                                                                 \
-    template <class T, class Step>                                                                                    \
-    constexpr LevelForm float_form() {                                                                                \
-        return {1, sizeof(float), 0, Step::error, float_sum<T, Step>};                                                \
-    }                                                                                                                 \
-    template <class T, class Step>                                                                                    \
-    constexpr LevelForm form() {                                                                                      \
-        return {Step::group, Step::bytes, Step::zero, 0, sum<T, Step>};                                               \
-    }                                                                                                                 \
-    template <class T>                                                                                                \
-    constexpr BoundKernels<T> kernels() {                                                                             \
-        return {shift<T>,                                                                                             \
-                quantise,                                                                                             \
-                add_offsets<T>,                                                                                       \
-                decide<T>,                                                                                            \
-                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                 \
-                form<T, ByteDistances<width>>(),                                                                      \
-                float_form<T, RoughModuli<width>>(),                                                                  \
-                float_form<T, Squares<width>>(),                                                                      \
-                scale<T>,                                                                                             \
-                kLanes<T, width>,                                                                                     \
-                width / sizeof(std::int32_t)};                                                                        \
-    }                                                                                                                 \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                       \
+    namespace name {                                                                                                \
+    template <class T, class Step>                                                                                  \
+    attribute void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,       \
+                       std::int32_t* sums) {                                                                        \
+        sum_body<Step, width, T>(queries, panel, groups, start, sums);                                              \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                \
+        return shift_body<width>(x, by, depth, out);                                                                \
+    }                                                                                                               \
+    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,    \
+                                int zero, std::size_t lane, std::size_t lanes, void* out) {                         \
+        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                  \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute void decide(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                        \
+                          const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first,           \
+                          const float* above, const float* below, PairMasks* masks) {                               \
+        if (form.has_float_sums()) {                                                                                \
+            decide_body<Rough<width, fused>, width, T, float, false>(sums, rows, value_rows, lanes, first, above,   \
+                                                                     below, masks);                                 \
+        } else if (lanes.residue == nullptr) {                                                                      \
+            decide_body<Rough<width, fused>, width, T, std::int32_t, false>(sums, rows, value_rows, lanes, first,   \
+                                                                            above, below, masks);                   \
+        } else {                                                                                                    \
+            decide_body<Rough<width, fused>, width, T, std::int32_t, true>(sums, rows, value_rows, lanes, first,    \
+                                                                           above, below, masks);                    \
+        }                                                                                                           \
+    }                                                                                                               \
+    attribute std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, \
+                                  OpenPair* open) {                                                                 \
+        return collect_body(masks, task, n, counters, open);                                                        \
+    }                                                                                                               \
+    template <class T, class Step>                                                                                  \
+    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,       \
+                             std::int32_t* sums) {                                                                  \
+        float_sum_body<Step, Rough<width, fused>, width, T>(queries, panel, groups, sums);                          \
+    }                                                                                                               \
+    template <class T, class Step>                                                                                  \
+    constexpr LevelForm float_form() {                                                                              \
+        return {1, sizeof(float), 0, Step::error, float_sum<T, Step>};                                              \
+    }                                                                                                               \
+    template <class T, class Step>                                                                                  \
+    constexpr LevelForm form() {                                                                                    \
+        return {Step::group, Step::bytes, Step::zero, 0, sum<T, Step>};                                             \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    constexpr BoundKernels<T> kernels() {                                                                           \
+        return {shift<T>,                                                                                           \
+                quantise,                                                                                           \
+                decide<T>,                                                                                          \
+                collect,                                                                                            \
+                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
+                form<T, ByteDistances<width>>(),                                                                    \
+                float_form<T, RoughModuli<width>>(),                                                                \
+                float_form<T, Squares<width>>(),                                                                    \
+                kLanes<T, width>};                                                                                  \
+    }                                                                                                               \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP

@@ -6,7 +6,6 @@
 // is farther from a threshold than that, it tells on which side of the threshold the pair is.
 #pragma once
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -29,11 +28,14 @@ struct LevelForm {
     // Candidates are stored as level + zero, where an instruction takes bytes without a sign. The sum over levels is
     // then too large by zero times the sum of the query's levels.
     int zero = 0;
-    // Of sums of approximations: the relative error of their terms.
+    // Of sums of floats: the relative error of their terms.
     double error = 0;
-    // Sums of kTileQueries x lanes pairs: sums[query * lanes + lane].
-    void (*sum)(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) = nullptr;
+    // Sums of kTileQueries x lanes pairs: sums[query * lanes + lane], from start[query] on. Those of floats are floats,
+    // and start at 0.
+    void (*sum)(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
+                std::int32_t* sums) = nullptr;
 
+    bool has_float_sums() const { return bytes == sizeof(float); }
     std::size_t groups(std::size_t depth) const { return (depth + group - 1) / group; }
     std::size_t size(std::size_t depth, std::size_t lanes) const { return groups(depth) * group * bytes * lanes; }
 };
@@ -60,14 +62,37 @@ struct LevelGrid {
     float greatest;
 };
 
-// A pair of a tile of which the sum over levels does not tell enough: a task, counted from the first of the cell, and a
-// lane.
+// How values follow from sums, for each row and each lane. With x = sums[row * lanes + lane] * row.scale and error =
+// row.norm * residue[lane] + row.residue * norm[lane], the value of the pair is not below low_scale[lane] * x +
+// low[lane] - error, nor above high_scale[lane] * x + high[lane] + error. A lane without a candidate has NaN. Without
+// residues, the error is 0.
+struct ValueRow {
+    float scale;
+    float norm;
+    float residue;
+};
+struct ValueLanes {
+    const float* low_scale;
+    const float* low;
+    const float* high_scale;
+    const float* high;
+    const float* residue = nullptr;
+    const float* norm = nullptr;
+};
+
+// One bit for each lane: whether the value of the pair is certainly above a threshold, and whether it is not certainly
+// below. A pair that is not below, but not above either, is open.
+struct PairMasks {
+    std::uint64_t above;
+    std::uint64_t not_below;
+    std::uint64_t open() const { return not_below & ~above; }
+};
+
+// An open pair: a task, counted from the first of the cell, and a lane.
 struct OpenPair {
     std::uint32_t task;
     std::uint32_t lane;
 };
-
-constexpr std::int32_t order_of(float sum) { return ~std::bit_cast<std::int32_t>(sum); }
 
 template <class T>
 struct BoundKernels {
@@ -76,23 +101,20 @@ struct BoundKernels {
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
-    // sums[row * lanes + lane] += offsets[lane] * scales[row], rounded, and kept below 2^29 in magnitude.
-    void (*add_offsets)(std::int32_t* sums, std::size_t rows, const float* offsets, const float* scales);
-    // Row i has the tasks from first[i] to first[i + 1]. A sum greater than above_from[task] is counted, in one of the
-    // `counters_per_task` counters of the task; one from open_from[task] to above_from[task] is open. Writes the open
-    // pairs, and returns their number.
-    std::size_t (*decide)(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
-                          const std::int32_t* open_from, const std::int32_t* above_from, std::uint32_t* above,
-                          OpenPair* open);
+    // Row i has the tasks from first[i] to first[i + 1]. A value greater than above[task] is above, one less than
+    // below[task] is below. Writes the masks of these tasks, the first one's to masks[0].
+    void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
+                   const ValueLanes& lanes, const std::int64_t* first, const float* above, const float* below,
+                   PairMasks* masks);
+    // Adds up the masks of n tasks, from `task` on: the number of lanes above to the counter of the task. Writes the
+    // open pairs, and returns their number.
+    std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
+                           OpenPair* open);
     LevelForm products[3];  // for each of Levels; without a sum where the machine has none
     LevelForm distances;
-    // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, to within `error`, and of
-    // squared differences. A sum s, which is not negative, is given as the integer order_of(s), lower for a higher sum.
+    // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
-    // sums[row * lanes + lane], as order_of() has them: their sums times scales[lane].
-    void (*scale)(std::int32_t* sums, std::size_t rows, const float* scales);
     std::size_t lanes;  // those of SimilarityKernels
-    std::size_t counters_per_task;
 };
 
 // The kernels of the instruction set chosen at start, for the panels of float and double vectors.

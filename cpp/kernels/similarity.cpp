@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -108,6 +109,19 @@ TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* cons
     }
 }
 
+// The sum of the numbers of a vector, half by half, since each addition waits for the last one.
+template <class T, std::size_t Bytes, class Vector>
+TRUERANK_INLINE T sum_of_lanes(Vector vector) {
+    if constexpr (Bytes == 2 * sizeof(T)) {
+        return vector[0] + vector[1];
+    } else {
+        typename Simd<T, Bytes / 2>::type low, high;
+        std::memcpy(&low, &vector, Bytes / 2);
+        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + Bytes / 2, Bytes / 2);
+        return sum_of_lanes<T, Bytes / 2>(low + high);
+    }
+}
+
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
                                    std::size_t depth, T* sums) {
@@ -139,10 +153,7 @@ TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* cand
             const Vector x = A::load(rest[0]), y = A::load(rest[1]);
             sum[0] = Step::template next<A>(sum[0], &x, &y);
         }
-        const Vector all = (sum[0] + sum[1]) + (sum[2] + sum[3]);
-        T total = 0;
-        for (std::size_t j = 0; j < size; ++j) total += all[j];
-        sums[i] = total;
+        sums[i] = sum_of_lanes<T, sizeof(Vector)>((sum[0] + sum[1]) + (sum[2] + sum[3]));
     }
 }
 
