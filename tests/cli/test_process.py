@@ -90,6 +90,7 @@ def test_info(run: Run) -> None:
     assert platform.python_version() in facts["Python"]
     assert facts["instruction set"].startswith(f"{_core.isa()} (usable: ")
     assert all(isa in facts["instruction set"] for isa in _core.isas())
+    assert facts["bounds"].startswith(f"{_core.bounds()} (usable: off, int16")
     assert facts["OpenMP"] == ("yes" if _core.openmp() else "no")
     assert facts["threads"] == str(_core.default_threads())
 

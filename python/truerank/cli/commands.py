@@ -79,13 +79,14 @@ def demo() -> None:
 
 @commands.command()
 def info() -> None:
-    """Show versions, instruction sets and threads."""
+    """Show versions, instruction sets, bounds and threads."""
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
         "instruction set": f"{_core.isa()} (usable: {', '.join(_core.isas())})",
+        "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
         "OpenMP": "yes" if _core.openmp() else "no",
         "threads": str(_core.default_threads()),
         "compiler": _core.compiler,
