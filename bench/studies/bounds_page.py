@@ -150,21 +150,24 @@ def make_page(
     figures: Sequence[Figure], facts: Sequence[str], models: str, peer_queries: int
 ) -> str:
     """Return the page."""
-    return format_page(
-        TEXT.format(
-            facts=bullet_list(facts),
-            models=models,
-            peer_queries=f"{peer_queries:,}",
-            counts=counts_table(figures, "counts"),
-            hostile=counts_table(figures, "hostile"),
-            top=whole_table(figures, "top k"),
-            alignment=whole_table(figures, "alignment"),
-            peers=whole_table(figures, "peers"),
-            pykeen=pykeen_table(figures),
-        )
+    text = TEXT.format(
+        facts=bullet_list(facts),
+        models=models,
+        peer_queries=f"{peer_queries:,}",
+        counts=counts_table(figures, "counts"),
+        hostile=counts_table(figures, "hostile"),
+        top=whole_table(figures, "top k"),
+        alignment=whole_table(figures, "alignment"),
+        peers=whole_table(figures, "peers"),
+        pykeen=pykeen_table(figures),
     )
+    head, *sections = text.split("\n## ")
+    measured = {figure.part for figure in figures}
+    kept = [s for part, s in zip(SECTIONS, sections, strict=True) if part in measured]
+    return format_page("\n## ".join([head, *kept]))
 
 
+SECTIONS = ("counts", "hostile", "top k", "alignment", "peers", "PyKEEN")  # those of the text
 TEXT = """# Counts of vectors, with bounds and without
 
 Made by `python bench/studies/wn18rr_vectors.py`, which trains, and then `python
