@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +97,8 @@ class ValueScale {
     // The thresholds for scores of a query with this mean. What the rounding of a product can do is left to the caller,
     // since it depends on the norms.
     ValueThresholds thresholds(double score, double mean) const {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        if (!std::isfinite(score)) return {infinity, -infinity};
         const double slack = 4 * unit, t = score;
         switch (similarity_) {
             case Similarity::dot:
@@ -268,6 +271,50 @@ class LineBuffer {
     std::vector<Line> lines_;
 };
 
+// Says whether bounds are worth their time, by what a pair took with them and without. Where they lose, panels are
+// scored, and bounds are tried again, less and less often. Counts do not depend on it.
+class Gauge {
+  public:
+    using Clock = std::chrono::steady_clock;
+
+    // Whether the next panel is to go by bounds. The first one is scored, since the time of scores does not depend on
+    // data, and now and then another, in case the first was disturbed.
+    bool tries_bounds() {
+        if (scored_ == 0 || ++panels_ % kPanelsPerCheck == 0) return false;
+        if (pause_ == 0) return true;
+        --pause_;
+        return false;
+    }
+    // Whether bounds are tried after they lost, or for the first time.
+    bool is_trial() const { return bounded_ == 0; }
+    void lost() {
+        bounded_ = 0;
+        last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, kShortestPause, kLongestPause);
+        pause_ = last_pause_;
+    }
+    void record_scored(Clock::duration time, std::int64_t pairs) { scored_ = smoothed(scored_, time, pairs); }
+    void record_bounded(Clock::duration time, std::int64_t pairs) {
+        bounded_ = smoothed(bounded_, time, pairs);
+        if (bounded_ > scored_) return lost();
+        last_pause_ = 0;
+    }
+
+  private:
+    // A trial that loses takes up to three panels' time.
+    static constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
+    static constexpr std::int64_t kPanelsPerCheck = 256;
+
+    // A panel during which the thread did not run counts little.
+    static double smoothed(double before, Clock::duration time, std::int64_t pairs) {
+        const double now =
+            std::chrono::duration<double>(time).count() / static_cast<double>(std::max<std::int64_t>(1, pairs));
+        return before == 0 ? now : before + (std::min(now, 4 * before) - before) / 4;
+    }
+
+    double scored_ = 0, bounded_ = 0;  // seconds for each pair of a query and a candidate
+    std::int64_t panels_ = 0, pause_ = 0, last_pause_ = 0;
+};
+
 // The bounds of one thread, for the queries of a cell and one panel after the other.
 template <class C>
 class BoundedPanels {
@@ -285,33 +332,27 @@ class BoundedPanels {
           scale_(embeddings.similarity, queries.depth(), query_means_ != nullptr, largest(bias_, candidates.count()),
                  largest(candidate_means_, candidates.count())) {}
 
-    // Quantises the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
+    // Takes the queries of a cell; the tasks of query i are those from first[i] to first[i + 1].
     void load_queries(const std::vector<std::int64_t>& rows, const std::vector<std::int64_t>& first) {
+        ids_ = rows.data();
         first_ = first.data();
         count_ = static_cast<std::int64_t>(rows.size());
-        tile_bytes_ = quantisation_.form.size(size(), kTileQueries);
-        levels_.assign(static_cast<std::size_t>(tiles()) * tile_bytes_);
-        rows_.resize(rows.size());
-        owned_rows_.resize(queries_.in_place(normalises(similarity_)) ? 1 : rows.size() * size());
-        shifted_.resize(size());
-        facts_.assign(rows.size(), {});
-        tasks_.assign(static_cast<std::size_t>(first.back()), {});
-        for (auto* array : {&above_, &below_}) array->assign(tasks_.size(), 0);
-        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
-        value_rows_.assign(rows.size(), {1, 0, 0});
-        largest_norm_ = 0;
-        usable_ = !tasks_.empty() && (forced_ || count_ >= kFewQueries);
-        for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = load_query(rows[static_cast<std::size_t>(i)], i);
+        quantised_ = false;
+        usable_ = first.back() > 0 && (forced_ || count_ >= kFewQueries);
     }
+    // Takes the time in which a panel was scored.
+    void record_scored(Gauge::Clock::duration time, std::int64_t width) { gauge_.record_scored(time, count_ * width); }
 
     // Decides the pairs of a panel by bounds, unless they do not cover it or would not gain: then it does nothing, and
     // returns false.
     template <class Sink>
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
-        if (!usable_ || (!forced_ && gauge_.rests()) || !load_candidates(columns, width)) return false;
+        if (!usable_ || !(forced_ || gauge_.tries_bounds()) || !quantise_queries()) return false;
+        const auto start = Gauge::Clock::now();
+        if (!load_candidates(columns, width)) return false;
         set_thresholds(sink.thresholds());
-        if (!forced_ && gauge_.probes() && !promises(width)) {
-            gauge_.miss();
+        if (!forced_ && gauge_.is_trial() && !promises(width)) {
+            gauge_.lost();
             return false;
         }
         std::size_t total = 0;
@@ -327,7 +368,7 @@ class BoundedPanels {
         const std::size_t pairs = tasks_.size() * static_cast<std::size_t>(width);
         tally.bounded += static_cast<std::int64_t>(pairs);
         tally.open += static_cast<std::int64_t>(total);
-        gauge_.record(total, pairs);
+        gauge_.record_bounded(Gauge::Clock::now() - start, count_ * width);
         return true;
     }
 
@@ -358,34 +399,6 @@ class BoundedPanels {
         double norm = 0;
         std::uint32_t query = 0;
         C score = std::numeric_limits<C>::quiet_NaN();
-    };
-
-    // Says whether bounds are worth their time: where too many pairs stay open, the next panels are scored, and then
-    // bounds are tried again, less and less often.
-    class Gauge {
-      public:
-        bool rests() {
-            if (pause_ == 0) return false;
-            --pause_;
-            return true;
-        }
-        bool probes() const { return probing_; }
-        void miss() {
-            probing_ = true;
-            last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, 2, 128);
-            pause_ = last_pause_;
-        }
-        void record(std::size_t open, std::size_t pairs) {
-            probing_ = false;
-            if (is_loss(open, pairs)) return miss();
-            last_pause_ = 0;
-        }
-        // With one open pair in twelve, bounds and scores took the same time.
-        static bool is_loss(std::size_t open, std::size_t pairs) { return 12 * open > pairs; }
-
-      private:
-        std::int64_t pause_ = 0, last_pause_ = 0;
-        bool probing_ = true;
     };
 
     std::size_t size() const { return static_cast<std::size_t>(queries_.depth()); }
@@ -430,8 +443,26 @@ class BoundedPanels {
     static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-140); }
     static float rounded_down(double x) { return -rounded_up(-x); }
 
-    // Returns whether the query can be quantised.
-    bool load_query(std::int64_t id, std::int64_t i) {
+    // Quantises the queries of the cell, unless they are. Returns whether all of them can be.
+    bool quantise_queries() {
+        if (quantised_) return usable_;
+        quantised_ = true;
+        const auto n = static_cast<std::size_t>(count_);
+        tile_bytes_ = quantisation_.form.size(size(), kTileQueries);
+        levels_.assign(static_cast<std::size_t>(tiles()) * tile_bytes_);
+        rows_.resize(n);
+        owned_rows_.resize(queries_.in_place(normalises(similarity_)) ? 1 : n * size());
+        shifted_.resize(size());
+        facts_.assign(n, {});
+        tasks_.assign(static_cast<std::size_t>(first_[n]), {});
+        for (auto* array : {&above_, &below_}) array->assign(tasks_.size(), 0);
+        starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
+        value_rows_.assign(n, {1, 0, 0});
+        largest_norm_ = 0;
+        for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = quantise_query(ids_[i], i);
+        return usable_;
+    }
+    bool quantise_query(std::int64_t id, std::int64_t i) {
         const auto at = static_cast<std::size_t>(i);
         const bool normalise = normalises(similarity_);
         const C* const row = rows_[at] =
@@ -615,7 +646,7 @@ class BoundedPanels {
     std::size_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
         const auto first = static_cast<std::size_t>(first_[tile * kTileRows]);
         const std::size_t tasks = static_cast<std::size_t>(first_[tile * kTileRows + n]) - first;
-        const std::size_t most = open_count_ + tasks * kernels_.lanes;
+        const std::size_t most = open_count_ + tasks * kernels_.lanes + kOpenRoom;
         if (open_.size() < most) open_.resize(most);
         return kernels_.collect(masks_.data(), first, tasks, counters, open_.data() + open_count_);
     }
@@ -631,7 +662,8 @@ class BoundedPanels {
             for (std::size_t t = 0; t < tasks; ++t) found += static_cast<std::size_t>(std::popcount(masks_[t].open()));
             pairs += tasks * static_cast<std::size_t>(width);
         }
-        return !Gauge::is_loss(found, pairs);
+        // With more, bounds lose whatever the depth.
+        return 6 * found <= pairs;
     }
 
     // Settles the open pairs by their values or, where these do not tell either, by their scores.
@@ -730,9 +762,9 @@ class BoundedPanels {
     const bool forced_ = are_bounds_forced();
 
     // The queries of the cell and their tasks.
-    const std::int64_t* first_ = nullptr;
+    const std::int64_t *ids_ = nullptr, *first_ = nullptr;
     std::int64_t count_ = 0;
-    bool usable_ = false;
+    bool usable_ = false, quantised_ = false;
     std::size_t tile_bytes_ = 0;
     LineBuffer levels_;
     std::vector<const C*> rows_;

@@ -164,6 +164,7 @@ class SweepWorker {
                 }
             }
             load_queries();
+            const auto start = Gauge::Clock::now();
             load_panel(panel);
             for (std::int64_t pass = 0; pass < passes; ++pass) {
                 const std::int64_t k = pass * kDepthAtOnce, length = std::min(kDepthAtOnce, depth - k);
@@ -183,6 +184,7 @@ class SweepWorker {
                     work += sink.take_scores(sums, tile * kTileRows, n);
                 }
             }
+            if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
         }
         sink.end_cell();
     }

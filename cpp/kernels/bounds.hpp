@@ -88,6 +88,9 @@ struct PairMasks {
     std::uint64_t open() const { return not_below & ~above; }
 };
 
+// So many places after the open pairs that collect() lists may be written to.
+inline constexpr std::size_t kOpenRoom = 4;
+
 // An open pair: a task, counted from the first of the cell, and a lane.
 struct OpenPair {
     std::uint32_t task;
