@@ -348,9 +348,9 @@ class BoundedPanels {
     template <class Sink>
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds()) || !quantise_queries()) return false;
+        set_thresholds(sink.thresholds());  // as a rule once for a cell, and not a cost of this panel
         const auto start = Gauge::Clock::now();
         if (!load_candidates(columns, width)) return false;
-        set_thresholds(sink.thresholds());
         if (!forced_ && gauge_.is_trial() && !promises(width)) {
             gauge_.lost();
             return false;

@@ -90,8 +90,8 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
     def bounded(queries: int, length: int, *, name: str, hostile: bool = False) -> float:
         entities = rng.standard_normal((2000, length)).astype(np.float32)
         near = entities[:queries] + rng.standard_normal((queries, length)).astype(np.float32) / 9
-        if hostile:  # a giant takes all levels for itself
-            entities[-1] *= 1e6
+        if hostile:  # all pairs are ties
+            entities[:] = entities[0]
         before = _core.bounds_tally()
         with levels(name):
             tr.rank_embeddings(near, entities, np.arange(queries), similarity="l1")
@@ -99,7 +99,8 @@ def test_bounds_rest_where_they_do_not_gain() -> None:
         assert pairs == queries * 2000
         return went / pairs
 
-    assert bounded(40, 64, name="int16") == 1
+    # The first panel is scored, the second is tried; then it depends on the time that either takes.
+    assert 0 < bounded(40, 64, name="int16") < 1
     assert bounded(23, 64, name="int16") == 0
     assert bounded(40, 7, name="int16") == 0
     assert bounded(40, 64, name="int16", hostile=True) == 0
