@@ -11,8 +11,8 @@ from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
 from peers.numpy_scipy import numpy_idiom
 
-SHAPES = ("many", "few", "tall", "square", "wide", "wider", "row")
-WITH_GOAL = ("many", "few")
+SHAPES = ("many", "medium", "narrow", "few", "tall", "square", "wide", "wider", "row")
+GOALS = {"many": 0.95, "medium": 0.92, "narrow": 0.85, "few": 0.95}
 
 
 def test_every_variant_reads_every_word(read_pass: ReadPass) -> None:
@@ -48,7 +48,7 @@ def test_counting_against_reading(
             "truerank": lambda: tr.rank(scores, targets, threads=team.argument),
             "read pass": read_pass.contestant(scores, team.threads),
         },
-        [Pair("truerank", "read pass", goal=0.95 if name in WITH_GOAL else None)],
+        [Pair("truerank", "read pass", goal=GOALS.get(name))],
         nbytes=scores.nbytes,
     )
     ranks = times["truerank"].result

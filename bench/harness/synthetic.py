@@ -32,6 +32,8 @@ class Sizes:
     """Shapes (rows, columns) of the matrices, and how often to run each contestant."""
 
     many: Shape  # a test set against the entities of a knowledge graph
+    medium: Shape  # rows of two pages
+    narrow: Shape  # rows shorter than a page
     few: Shape  # a batch against a very large vocabulary
     tall: Shape
     square: Shape
@@ -57,11 +59,13 @@ class Sizes:
     @property
     def pool(self) -> int:
         """The number of scores in the largest matrix."""
-        return max(math.prod(s) for s in (self.many, self.few, self.wider, self.tall))
+        return max(math.prod(s) for s in (self.many, self.medium, self.few, self.wider, self.tall))
 
 
 FULL = Sizes(
     many=(20_000, 15_000),
+    medium=(200_000, 2_000),
+    narrow=(1_000_000, 300),
     few=(100, 10_000_000),
     tall=(1_000_000, 100),
     square=(10_000, 10_000),
@@ -85,6 +89,8 @@ FULL = Sizes(
 )
 QUICK = Sizes(
     many=(4_000, 15_000),
+    medium=(30_000, 2_000),
+    narrow=(200_000, 300),
     few=(100, 600_000),
     tall=(600_000, 100),
     square=(7_500, 7_500),

@@ -84,6 +84,7 @@ class Reader {
               const Load& load) const {
         if (n == 1) {
             const char* row = at(rows[0], 0);
+#pragma GCC unroll 4
             for (std::int64_t j = 0; j < width; ++j) out[j] = load(row + columns(j) * scores_.column_stride);
             return;
         }
