@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "kernels/arithmetic.hpp"
+#include "kernels/instructions.hpp"
 
 namespace truerank {
 namespace {
@@ -23,7 +24,7 @@ template <class T, int Bytes>
 constexpr std::size_t kLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
 
 // Each of these is an instruction that adds the products, or the distances, of groups of levels to sums; a group is as
-// wide as a sum. The instructions have names in no common language, hence the assembly.
+// wide as a sum.
 template <int Bytes>
 struct ByteProducts {  // four unsigned bytes of candidates with four signed ones of a query
     using Sum = typename Simd<std::int32_t, Bytes>::type;
@@ -31,11 +32,7 @@ struct ByteProducts {  // four unsigned bytes of candidates with four signed one
     static constexpr int zero = 128;
     static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
 #if defined(TRUERANK_AVX2)
-        if constexpr (Bytes == 64) {
-            __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(candidates), "v"(queries));
-        } else {
-            __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(candidates), "x"(queries));
-        }
+        Instructions<Bytes>::add_byte_products(sum, candidates, queries);
 #else
         for (int shift = 0; shift < 32; shift += 8) {
             sum += (candidates >> shift & 0xff) * (queries << (24 - shift) >> 24);
@@ -51,14 +48,9 @@ struct WordProducts {  // two words of 16 bits
     static constexpr int zero = 0;
     static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
 #if defined(TRUERANK_AVX2)
-        if constexpr (Bytes == 16) {
-            __asm__("pmaddwd %1, %0" : "+x"(candidates) : "x"(queries));
-            return sum + candidates;
-        } else {
-            Sum products;
-            __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(candidates), "v"(queries));
-            return sum + products;
-        }
+        Sum products;
+        Instructions<Bytes>::word_products(products, candidates, queries);
+        return sum + products;
 #else
         const Sum low = (candidates << 16 >> 16) * (queries << 16 >> 16);
         return sum + low + (candidates >> 16) * (queries >> 16);
@@ -72,14 +64,9 @@ struct ByteDistances {  // eight unsigned bytes
     static constexpr int zero = 0;
     static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
 #if defined(TRUERANK_AVX2)
-        if constexpr (Bytes == 16) {
-            __asm__("psadbw %1, %0" : "+x"(candidates) : "x"(queries));
-            return sum - candidates;
-        } else {
-            Sum distances;
-            __asm__("vpsadbw %2, %1, %0" : "=v"(distances) : "v"(candidates), "v"(queries));
-            return sum - distances;
-        }
+        Sum distances;
+        Instructions<Bytes>::byte_distances(distances, candidates, queries);
+        return sum - distances;
 #else
         for (int shift = 0; shift < 64; shift += 8) {
             const Sum difference = (candidates >> shift & 0xff) - (queries >> shift & 0xff);
@@ -143,13 +130,7 @@ template <int Bytes, class Floats>
 TRUERANK_INLINE Floats rough_inverse_root(Floats x) {
 #if defined(TRUERANK_AVX2)
     Floats result;
-    if constexpr (Bytes == 64) {
-        __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
-    } else if constexpr (Bytes == 32) {
-        __asm__("vrsqrtps %1, %0" : "=x"(result) : "x"(x));
-    } else {
-        __asm__("rsqrtps %1, %0" : "=x"(result) : "x"(x));
-    }
+    Instructions<Bytes>::rough_inverse_root(result, x);
     return result;
 #else
     return 1 / Arithmetic<float, Bytes, true>::sqrt(x);
@@ -330,15 +311,7 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
 template <int Bytes, class Mask>
 TRUERANK_INLINE std::uint64_t lane_bits(Mask mask) {
 #if defined(TRUERANK_AVX2)
-    if constexpr (Bytes < 64) {
-        unsigned bits;
-        if constexpr (Bytes == 32) {
-            __asm__("vmovmskps %1, %0" : "=r"(bits) : "x"(mask));
-        } else {
-            __asm__("movmskps %1, %0" : "=r"(bits) : "x"(mask));
-        }
-        return bits;
-    }
+    if constexpr (Bytes < 64) return Instructions<Bytes>::lane_bits(mask);
 #endif
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
@@ -349,22 +322,14 @@ TRUERANK_INLINE std::uint64_t lane_bits(Mask mask) {
 template <int Bytes, class Floats>
 TRUERANK_INLINE std::uint64_t lanes_greater(Floats a, Floats b) {
 #if defined(TRUERANK_AVX2)
-    if constexpr (Bytes == 64) {
-        std::uint16_t bits;
-        __asm__("vcmpps $30, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
-        return bits;
-    }
+    if constexpr (Bytes == 64) return Instructions<Bytes>::lanes_greater(a, b);
 #endif
     return lane_bits<Bytes>(a > b);
 }
 template <int Bytes, class Floats>
 TRUERANK_INLINE std::uint64_t lanes_at_least(Floats a, Floats b) {
 #if defined(TRUERANK_AVX2)
-    if constexpr (Bytes == 64) {
-        std::uint16_t bits;
-        __asm__("vcmpps $29, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
-        return bits;
-    }
+    if constexpr (Bytes == 64) return Instructions<Bytes>::lanes_at_least(a, b);
 #endif
     return lane_bits<Bytes>(a >= b);
 }

@@ -47,9 +47,10 @@ struct Transposition {
     // The same vector, of which the compiler knows nothing. GCC would trace the lanes that arithmetic takes one by one
     // (Arithmetic::fma) through the shuffles, and load them one by one.
     static TRUERANK_INLINE Vector opaque(Vector vector) {
-#if defined(__x86_64__) || defined(_M_X64)
+#if defined(__clang__)
+#elif defined(__x86_64__)
         __asm__("" : "+x"(vector));
-#elif defined(__aarch64__) || defined(_M_ARM64)
+#elif defined(__aarch64__)
         __asm__("" : "+w"(vector));
 #endif
         return vector;
