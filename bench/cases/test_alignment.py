@@ -18,6 +18,8 @@ DIM = 300  # about that of OpenEA's models
 K = 10
 NOISE = 4.0  # times a random vector is added on the right: about half of the pairs have rank 1
 GOALS = {None: 10.0, K: 6.0}  # over argsort, without CSLS and with it
+ALIGNED = 10_500, (19_388, 19_572)  # test pairs of DBP15k's zh-en, and the entities of its graphs
+DIRECTIONS_GOAL = 1.5  # times one direction: no pair is scored in which neither side asks
 MEMORY = 4e9  # bytes: a matrix of similarities and its copies
 ROUNDING = 1e-3  # share of the candidates by which rounding may move a rank
 
@@ -79,3 +81,37 @@ def test_alignment(
         for side, above in zip(report.sides[1:], times[name].result, strict=True):
             ranks = report.ranks[np.asarray(report.ranks.side.values == side)]
             assert np.abs(ranks.above - above).max() <= tolerance, (name, side)
+
+
+def test_pairs_among_all(compare: Compare, sizes: Sizes, team: Team) -> None:
+    """Both directions of pairs that are half of the entities, all of which are candidates."""
+    count, shape = ALIGNED
+    if sizes.quick:
+        count, shape = count // 50, (shape[0] // 50, shape[1] // 50)
+    rng = np.random.default_rng(1)
+    sides = [rng.standard_normal((n, DIM), dtype=np.float32) for n in shape]
+    pairs = np.stack([rng.permutation(n)[:count] for n in shape], axis=1)
+
+    def rank_left_to_right() -> tr.Ranks:
+        return tr.rank_embeddings(
+            *sides, pairs[:, 1], rows=pairs[:, 0], similarity="dot", threads=team.argument
+        )
+
+    def evaluate() -> tr.Report:
+        return tr.alignment.evaluate(
+            *sides, pairs, similarity="dot", candidates="all", threads=team.argument
+        )
+
+    goal = None if sizes.quick else DIRECTIONS_GOAL
+    times = compare(
+        f"alignment, {count} pairs among {shape[0]} x {shape[1]}, {team}",
+        {"both directions": evaluate, "left to right alone": rank_left_to_right},
+        [Pair("both directions", "left to right alone", "cost", goal)],
+        rounds=max(3, sizes.rounds // 3),
+        agree=False,
+    )
+    ranks = times["both directions"].result.ranks
+    one = times["left to right alone"].result
+    both = ranks[np.asarray(ranks.side.values == times["both directions"].result.sides[1])]
+    np.testing.assert_array_equal(both.above, one.above)
+    np.testing.assert_array_equal(both.tied, one.tied)

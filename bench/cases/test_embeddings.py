@@ -25,10 +25,12 @@ GOALS = {
     "torch.cdist, by differences": 15.0,
     "torch.cdist, p=1": 15.0,
     "scipy, cityblock": 50.0,
+    "faiss, flat index": 1.2,  # bounds spare nothing on random vectors
 }
 UNIT = "G/s"  # 10^9 coordinates of pairs: a multiply-add each, where the similarity is dot
 CHECKED = 8  # queries that are counted again, from their scores
-K = 10  # of the top k
+FEW_QUERIES = (1, 2, 4, 8)
+FEW = 1_000_000, 128  # entities and dimensions for few queries; in quick mode, a fiftieth
 PEAK_ROUNDS = 1_500  # a tenth of a second or less
 MEMORY = 6e9  # bytes: matrices of scores of three peers
 
@@ -258,17 +260,57 @@ def in_two_bytes(entities: Any) -> dict[str, Any]:
     return arrays | {"bfloat16": entities.astype(ml_dtypes.bfloat16)}
 
 
-def test_top_k(compare: Compare, results: Results, sizes: Sizes, threads: int) -> None:
-    """The top ten of each query, by dot."""
-    problem = make_problem(sizes, DIM, threads)
-    peers = prepare_peers(top_k_peers(K), problem, results)
+@pytest.mark.parametrize("queries", FEW_QUERIES)
+def test_few_queries(
+    queries: int,
+    compare: Compare,
+    results: Results,
+    sizes: Sizes,
+    require_memory: Callable[[float], None],
+) -> None:
+    """Counts and the top ten of few queries, with one thread: most of the time goes to reading."""
+    require_memory(0 if sizes.quick else MEMORY)
+    entities, dim = FEW
+    shape = queries, entities // 50 if sizes.quick else entities
+    problem = EmbeddingProblem(*draw_embeddings(shape, dim), draw_targets(shape), 1)
+    names = "numpy, matrix product", "faiss, flat index"
+    table = {**SCORING["dot"], **top_k_peers(10)}
+    peers = {name: table[name] for name in names}
+    contestants: dict[str, Callable[[], Any]] = prepare_peers(peers, problem, results)
+    vectors = problem.queries, problem.entities
+    ours = {
+        "truerank, counts": lambda: tr.rank_embeddings(*vectors, problem.targets, threads=1),
+        "truerank, top 10": lambda: tr.topk_embeddings(*vectors, 10, threads=1),
+    }
     times = compare(
-        f"top {K} by dot, d = {DIM}",
+        f"{queries} {'query' if queries == 1 else 'queries'} by dot, d = {dim}, 1 thread",
+        {**ours, **contestants},
+        [
+            Pair(name, peer, goal=None if sizes.quick else 1.0)
+            for name in ours
+            for peer in contestants
+        ],
+        nbytes=problem.work,
+        unit=UNIT,
+        agree=False,
+    )
+    check_top_k(times["truerank, top 10"].result.ids, problem)
+
+
+@pytest.mark.parametrize("k", [10, 100, 1_000])
+def test_top_k(k: int, compare: Compare, results: Results, sizes: Sizes, team: Team) -> None:
+    """The top k of each query, by dot."""
+    problem = make_problem(sizes, DIM, team.threads)
+    peers = prepare_peers(top_k_peers(k), problem, results)
+    times = compare(
+        f"top {k} by dot, d = {DIM}, {team}",
         {
-            "truerank": lambda: tr.topk_embeddings(problem.queries, problem.entities, K),
+            "truerank": lambda: tr.topk_embeddings(
+                problem.queries, problem.entities, k, threads=team.argument
+            ),
             **peers,
         },
-        [Pair("truerank", name) for name in peers],
+        [Pair("truerank", name, goal=goal(name, sizes)) for name in peers],
         nbytes=problem.work,
         unit=UNIT,
         rounds=rounds_of(sizes, DIM),
