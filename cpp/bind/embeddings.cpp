@@ -10,16 +10,21 @@
 #include <tuple>
 
 #include "bind/tasks.hpp"
+#include "engine/bounds.hpp"
 
 namespace truerank::bind {
 namespace {
 
+Similarity similarity_of(std::string_view name) {
+    const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
+                                   [&](const NamedSimilarity& known) { return name == known.name; });
+    require(row != std::end(kSimilarities), "similarity: unknown");
+    return row->similarity;
+}
+
 EmbeddingArrays make_embeddings(ScoreArray queries, ScoreArray entities, std::string_view similarity,
                                 std::optional<py::array> bias, std::optional<EmbeddingArrays::Means> means) {
-    const auto* row = std::find_if(std::begin(kSimilarities), std::end(kSimilarities),
-                                   [&](const NamedSimilarity& known) { return similarity == known.name; });
-    require(row != std::end(kSimilarities), "similarity: unknown");
-    EmbeddingArrays embeddings{std::move(queries), std::move(entities), row->similarity, std::move(bias),
+    EmbeddingArrays embeddings{std::move(queries), std::move(entities), similarity_of(similarity), std::move(bias),
                                std::move(means)};
     embeddings.view();
     return embeddings;
@@ -66,6 +71,20 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
     });
     results.fault = fault_or_none(fault);
     return results;
+}
+
+// The values above and below which a score is certainly above and below another one, and the relative error of a sum.
+std::tuple<double, double, double> value_thresholds(std::string_view similarity, bool wide, std::int64_t length,
+                                                    double score, double largest_bias,
+                                                    const std::optional<std::pair<double, double>>& means) {
+    const auto [mean, largest_mean] = means.value_or(std::pair(0.0, 0.0));
+    const auto of = [&, mean = mean, largest_mean = largest_mean](auto zero) {
+        const ValueScale<decltype(zero)> scale(similarity_of(similarity), length, means.has_value(), largest_bias,
+                                               largest_mean);
+        const ValueThresholds thresholds = scale.thresholds(score, mean);
+        return std::tuple(thresholds.above, thresholds.below, scale.gamma());
+    };
+    return wide ? of(0.0) : of(0.0F);
 }
 
 py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64Array>& rows,
@@ -162,6 +181,10 @@ void register_embeddings(py::module_& m) {
     m.def("score_embeddings", &score_vectors, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");
+    m.def("value_thresholds", &value_thresholds, py::arg("similarity"), py::arg("wide"), py::arg("length"),
+          py::arg("score"), py::arg("largest_bias"), py::arg("means").none(true),
+          "For tests: values above and below which a score is above and below this one, and the relative error of sums."
+          " The means are that of the query, and the largest of the entities.");
     m.def("topk_embeddings", &topk_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
           py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
           "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "

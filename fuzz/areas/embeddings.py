@@ -124,7 +124,7 @@ def shapes(
 FAULTS = [
     Fault(
         "two operations in the other order",
-        "cpp/kernels/similarity.cpp",
+        "cpp/kernels/steps.hpp",
         "return sum + A::sqrt(A::fma(re, re, im * im));",
         "return sum + A::sqrt(A::fma(im, im, re * re));",
     ),

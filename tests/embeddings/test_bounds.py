@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -11,6 +14,8 @@ from strategies.near_ties import (
     COVERED,
     FAMILIES,
     KINDS,
+    LARGEST_ADDEND,
+    LINEAR,
     NearTies,
     check_levels,
     choices,
@@ -67,6 +72,63 @@ def test_a_void_bias_hides_no_other() -> None:
     bias = -tr.score_embeddings(queries[:1], entities, similarity="l1")[0]
     bias[-2:] = np.nan, 0
     assert check_levels(NearTies(queries, entities, "l1", bias))[1] > 0
+
+
+# --- the certificates themselves
+
+# Cosine normalises vectors, and the others compute no value in the scores' type.
+ROUNDED_ONCE = [name for name in COVERED if name not in ("cosine", "complex_l1", "poincare")]
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if name not in ("huge", "specials")])
+@pytest.mark.parametrize("similarity", ROUNDED_ONCE)
+def test_thresholds_on_values_in_rational_arithmetic(similarity: str, family: str) -> None:
+    """A score is not below itself, and not above: nor may its value be, beyond both thresholds."""
+    for kind, added, length in product(("float32", "float64"), ("", "bias", "means"), (8, 70)):
+        made = near_ties(length, family, kind, similarity, (2, 7, length), added)
+        if added and similarity not in LINEAR:
+            continue
+        assert_within_thresholds(made)
+
+
+def assert_within_thresholds(made: NearTies) -> None:
+    """Compare the exact value of every pair with the thresholds that its own score gives."""
+    scores = tr.score_embeddings(
+        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
+    )
+    with np.errstate(invalid="ignore"):
+        usable = np.isfinite(scores) & (np.abs(scores) < LARGEST_ADDEND)
+    wide = scores.dtype == np.float64
+    biases = np.zeros(len(made.entities)) if made.bias is None else made.bias
+    largest_bias = max((abs(float(x)) for x in biases if abs(x) <= LARGEST_ADDEND), default=0.0)
+    slope = (2 if made.similarity == "sql2" else 1) * (1 if made.csls is None else 2)
+    for i, j in zip(*np.nonzero(usable), strict=True):
+        q, e = ([Fraction(float(x)) for x in v] for v in (made.queries[i], made.entities[j]))
+        offset, means = Fraction(float(biases[j])), None
+        if made.csls is not None:
+            means = float(made.csls.queries[i]), float(np.abs(made.csls.entities).max())
+            offset -= Fraction(float(made.csls.entities[j]))
+        asked = (wide, len(q), float(scores[i, j]), largest_bias, means)
+        above, below, gamma = _core.value_thresholds(made.similarity, *asked)
+        if not np.isfinite([above, below]).all():
+            continue  # every pair is open
+        exact = value(made.similarity, q, e) + offset / slope
+        over = max(exact - Fraction(above), Fraction(below) - exact)
+        if made.similarity == "dot" and over > 0:  # the rounding of a product's sum is added later
+            norms = sum(x * x for x in q) * sum(x * x for x in e)
+            assert over**2 <= Fraction(gamma) ** 2 * norms, (i, j)
+        else:
+            assert over <= 0, (i, j, made.similarity, float(over))
+
+
+def value(similarity: str, q: list[Fraction], e: list[Fraction]) -> Fraction:
+    """Return the value of a pair, by its definition."""
+    if similarity == "dot":
+        return sum((a * b for a, b in zip(q, e, strict=True)), Fraction(0))
+    differences = [a - b for a, b in zip(q, e, strict=True)]
+    if similarity.endswith("l1"):
+        return -sum((abs(x) for x in differences), Fraction(0))
+    return -sum((x * x for x in differences), Fraction(0)) / 2
 
 
 # --- what is chosen

@@ -20,7 +20,7 @@ from truerank import _core
 from truerank.embeddings.vectors import CSLS
 
 LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
-COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2")
+COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")
 KINDS = ("float32", "float64", "float16")
 LENGTHS = (1, 2, 3, 4, 7, 8, 9, 16, 31, 64, 70)
 # The largest components, and the largest bias, that bounds cover.
@@ -94,12 +94,12 @@ class NearTies:
 
     @property
     def covered(self) -> bool:
-        """Whether bounds take all pairs of this problem."""
+        """Whether bounds certainly take all pairs of this problem."""
         added = [] if self.bias is None else [self.bias]
         added += [] if self.csls is None else [self.csls.queries, self.csls.entities]
         largest = [np.abs(x, dtype=np.float64).max() for x in (self.queries, self.entities)]
         return (
-            self.similarity in (LINEAR if added else COVERED)
+            self.similarity in (LINEAR if added else COVERED[:-1])
             and (self.bias is None or self.csls is None)
             and max(largest) <= (LARGEST / 4 if self.similarity != "cosine" else np.inf)
             and all(np.abs(x).max() <= LARGEST_ADDEND for x in added)
@@ -114,8 +114,13 @@ def near_ties(
     rng = np.random.default_rng(seed)
     height, columns, length = sizes
     distinct = rng.integers(1, columns + 1)
-    with np.errstate(over="ignore"):
-        base = FAMILIES[family](rng, (distinct + height, length)).astype(kind)
+    length *= 2 if similarity == "complex_l1" else 1
+    made_of = FAMILIES[family](rng, (distinct + height, length))
+    with np.errstate(all="ignore"):
+        if similarity == "poincare":  # in the unit ball, or a little outside
+            longest = np.sqrt((made_of.astype(float) ** 2).sum(axis=1).max())
+            made_of = made_of / (longest * rng.choice([0.99, 1.0000001, 1.02, 3]))
+        base = made_of.astype(kind)
     queries, base = base[distinct:], base[:distinct]
     entities = base[rng.integers(0, distinct, columns)]
     if rng.integers(2):  # so that the mean is zero, and levels are those of the components
