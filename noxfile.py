@@ -230,6 +230,13 @@ def isa(session: nox.Session) -> None:
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
         run_tests(session, *ALL_CORES, *CORE, *options)
+    # Certified bounds nowhere, and wherever they hold.
+    script = "from truerank import _core; print(*_core.bounds_choices())"
+    session.env["TRUERANK_ISA"] = best
+    choices = str(session.run("python", "-c", script, silent=True)).split()
+    for name, bounds in [*((best, choice) for choice in choices), (names[0], "int16")]:
+        session.env |= {"TRUERANK_ISA": name, "TRUERANK_BOUNDS": f"{bounds}!"}
+        run_tests(session, *ALL_CORES, *CORE, *options, "tests/embeddings")
 
 
 def sanitized(sanitizer: str) -> list[str]:

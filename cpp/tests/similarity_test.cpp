@@ -82,6 +82,43 @@ T plain_sum(Similarity similarity, const T* query, std::size_t query_step, const
     return sum;
 }
 
+// Sums of rows that lie anywhere: in order to the bit, and in any order as near as roundings allow.
+template <class T>
+void check_row_sums(Checks& checks, Random& random) {
+    const SimilarityKernels<T>& kernels = similarity_kernels<T>();
+    for (const auto& [name, similarity] : kSimilarities) {
+        const auto step = static_cast<std::size_t>(components(similarity));
+        for (const std::size_t half : {1u, 2u, 3u, 7u, 8u, 17u, 64u, 150u}) {
+            const std::size_t depth = half * step,
+                              n = 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kernels.lanes)));
+            std::vector<std::vector<T>> owned;
+            std::vector<const T*> queries, candidates;
+            for (std::size_t i = 0; i < 2 * n; ++i) {
+                owned.push_back(components_of<T>(depth, Kind::usual, random));
+                (i < n ? queries : candidates).push_back(owned.back().data());
+            }
+            std::vector<T> in_order(kernels.lanes), in_any_order(kernels.lanes);
+            kernels.accumulate_rows(similarity, queries.data(), candidates.data(), n, depth, in_order.data());
+            kernels.sum_rows(similarity, queries.data(), candidates.data(), n, depth, in_any_order.data());
+            bool right = true, near = true;
+            for (std::size_t i = 0; i < n; ++i) {
+                const T sum = plain_sum(similarity, queries[i], 1, candidates[i], 1, depth, T{0});
+                right = right && same(in_order[i], sum);
+                double size = std::abs(static_cast<double>(sum));
+                for (std::size_t k = 0; similarity == Similarity::dot && k < depth; ++k) {
+                    size += std::abs(static_cast<double>(queries[i][k]) * static_cast<double>(candidates[i][k]));
+                }
+                const double unit = static_cast<double>(std::numeric_limits<T>::epsilon()) / 2;
+                const double error = std::abs(static_cast<double>(in_any_order[i]) - static_cast<double>(sum));
+                near = near && error <= 2 * size * static_cast<double>(depth + 20) * unit;
+            }
+            checks.expect(right, "accumulate_rows, %s, %s, depth %zu, %zu pairs", type_name<T>(), name, depth, n);
+            checks.expect(near || similarity == Similarity::cosine, "sum_rows, %s, %s, depth %zu, %zu pairs",
+                          type_name<T>(), name, depth, n);
+        }
+    }
+}
+
 template <class T>
 void check_sums(Checks& checks, Random& random) {
     const SimilarityKernels<T>& kernels = similarity_kernels<T>();
@@ -470,6 +507,8 @@ void check_similarity(Checks& checks) {
     Random random;
     check_emulated_fma(checks, random);
     check_sums<float>(checks, random);
+    check_row_sums<float>(checks, random);
+    check_row_sums<double>(checks, random);
     check_sums<double>(checks, random);
     check_rows<float>(checks, random);
     check_rows<double>(checks, random);

@@ -1,0 +1,47 @@
+"""Certified bounds: counts of ties and near ties, with bounds wherever they hold and without."""
+
+from __future__ import annotations
+
+from fuzz.check import Fault, check
+from strategies.near_ties import NearTies, check_levels, problems
+
+CORE = True
+
+
+@check(problems())
+def counts(made: NearTies) -> None:
+    check_levels(made)
+
+
+FAULTS = [
+    Fault(
+        "half of a residue",
+        "cpp/engine/bounds.hpp",
+        "return std::sqrt(static_cast<double>(residues.squares)) * kUp +",
+        "return std::sqrt(static_cast<double>(residues.squares)) / 2 +",
+    ),
+    Fault(
+        "the residue of a query left out",
+        "cpp/engine/bounds.hpp",
+        "value_rows_[at].residue = rounded_up(facts.residue);",
+        "value_rows_[at].residue = 0;",
+    ),
+    Fault(
+        "the residue of a candidate's distances left out",
+        "cpp/engine/bounds.hpp",
+        "error = residue + 255 * depth() * step * kFloatError;",
+        "error = 255 * depth() * step * kFloatError;",
+    ),
+    Fault(
+        "the rounding of values left out",
+        "cpp/engine/bounds.hpp",
+        "const double slack = 2 * scale_.gamma() * size +",
+        "const double slack = 0 * size +",
+    ),
+    Fault(
+        "the roughness of moduli left out",
+        "cpp/engine/bounds.hpp",
+        "const double share = 2 * q.form.error + (depth() + 40) * 0x1p-23;",
+        "const double share = 0;",
+    ),
+]
