@@ -292,9 +292,9 @@ class Gauge {
         last_pause_ = std::clamp<std::int64_t>(2 * last_pause_, kShortestPause, kLongestPause);
         pause_ = last_pause_;
     }
-    void record_scored(Clock::duration time, std::int64_t pairs) { scored_ = smoothed(scored_, time, pairs); }
+    void record_scored(Clock::duration time, std::int64_t pairs) { scored_ = shortest(scored_, time, pairs); }
     void record_bounded(Clock::duration time, std::int64_t pairs) {
-        bounded_ = smoothed(bounded_, time, pairs);
+        bounded_ = shortest(bounded_, time, pairs);
         if (bounded_ > scored_) return lost();
         last_pause_ = 0;
     }
@@ -304,11 +304,11 @@ class Gauge {
     static constexpr std::int64_t kShortestPause = 16, kLongestPause = 128;
     static constexpr std::int64_t kPanelsPerCheck = 256;
 
-    // A panel during which the thread did not run counts little.
-    static double smoothed(double before, Clock::duration time, std::int64_t pairs) {
+    // Other work makes times longer, never shorter: the shortest of late counts, and is forgotten slowly.
+    static double shortest(double before, Clock::duration time, std::int64_t pairs) {
         const double now =
             std::chrono::duration<double>(time).count() / static_cast<double>(std::max<std::int64_t>(1, pairs));
-        return before == 0 ? now : before + (std::min(now, 4 * before) - before) / 4;
+        return before == 0 ? now : std::min(now, 1.05 * before);
     }
 
     double scored_ = 0, bounded_ = 0;  // seconds for each pair of a query and a candidate
@@ -717,10 +717,8 @@ class BoundedPanels {
         for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(kernels_.lanes);
         for (std::size_t i = 0; i < n; ++i) {
             const C* const row = rows_[tasks_[pairs[i].task].query];
-            // The rows of queries are far apart, and seldom in the nearest cache.
-            for (std::size_t line = 0; line < std::min<std::size_t>(8, size() * sizeof(C) / 64 + 1); ++line) {
-                prefetch(address_after(row, 64 * line));
-            }
+            // The rows of queries are far apart, and seldom in the nearest cache; the hardware finds what follows.
+            for (std::size_t line = 0; line < 4; ++line) prefetch(address_after(row, 64 * line));
             pair_queries_[i] = row;
             pair_candidates_[i] = panel_rows_[pairs[i].lane];
         }

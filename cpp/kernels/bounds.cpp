@@ -334,6 +334,17 @@ TRUERANK_INLINE std::uint64_t lanes_at_least(Floats a, Floats b) {
     return lane_bits<Bytes>(a >= b);
 }
 
+// Sets the bits of some lanes, which are 0. Whole bytes are written alone: otherwise the compiler would shift and
+// combine them in vectors.
+template <std::size_t Count>
+TRUERANK_INLINE void put_bits(std::uint64_t& mask, std::size_t at, std::uint64_t bits) {
+    if constexpr (Count % 8 == 0 && std::endian::native == std::endian::little) {
+        std::memcpy(reinterpret_cast<unsigned char*>(&mask) + at / 8, &bits, Count / 8);
+    } else {
+        mask |= bits << at;
+    }
+}
+
 template <class A, int Bytes, class T, class Sum, bool HasError>
 TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                                  const ValueLanes& values, const std::int64_t* first, const float* above,
@@ -364,8 +375,8 @@ TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, con
             }
             for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
                 PairMasks& mask = masks[task - first[0]];
-                mask.above |= lanes_greater<Bytes>(low, A::broadcast(above[task])) << at;
-                mask.not_below |= lanes_at_least<Bytes>(high, A::broadcast(below[task])) << at;
+                put_bits<size>(mask.above, at, lanes_greater<Bytes>(low, A::broadcast(above[task])));
+                put_bits<size>(mask.not_below, at, lanes_at_least<Bytes>(high, A::broadcast(below[task])));
             }
         }
     }
