@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -49,7 +51,7 @@ def test_filter(entries: int, compare: Compare, pool: Pool, sizes: Sizes, team: 
 
 
 def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -> None:
-    """1, 10 and 1,000 tasks on each row of one matrix."""
+    """1, 2, 5, 10, 100 and 1,000 tasks on each row of one matrix."""
     shape = sizes.shared
     scores = pool.matrix(shape)
     targets = draw_targets(shape, shape[0] * 1000).reshape(shape[0], 1000)
@@ -58,6 +60,7 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
         return np.repeat(np.arange(shape[0]), per_row), targets[:, :per_row].ravel()
 
     one, ten, thousand = make_tasks(1), make_tasks(10), make_tasks(1000)
+    others = {f"{per_row} tasks": make_tasks(per_row) for per_row in (2, 5, 100)}
     order = np.random.default_rng(5).permutation(ten[0].size)
     mixed = ten[0][order], ten[1][order]
     times = compare(
@@ -70,13 +73,20 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
             "1,000 tasks": lambda: tr.rank(
                 scores, thousand[1], rows=thousand[0], threads=team.argument
             ),
+            **{
+                name: partial(tr.rank, scores, tasks[1], rows=tasks[0], threads=team.argument)
+                for name, tasks in others.items()
+            },
             "1 task": lambda: tr.rank(scores, one[1], rows=one[0], threads=team.argument),
             "1 task, no rows": lambda: tr.rank(scores, one[1], threads=team.argument),
         },
         [
             Pair("10 tasks", "1 task", "cost", 3.0),
             Pair("10 tasks, in any order", "1 task", "cost", 3.0),
-            Pair("1,000 tasks", "1 task", "cost"),
+            Pair("2 tasks", "1 task", "cost", 1.5),
+            Pair("5 tasks", "1 task", "cost", 2.0),
+            Pair("100 tasks", "1 task", "cost", 13.0),
+            Pair("1,000 tasks", "1 task", "cost", 30.0),
         ],
         nbytes=scores.nbytes,
         agree=False,
@@ -94,6 +104,9 @@ def test_tasks_per_row(compare: Compare, pool: Pool, sizes: Sizes, team: Team) -
         np.testing.assert_array_equal(
             counts_of("10 tasks, in any order")[k], by_row[k][:, :10].ravel()[order]
         )
+        for name, tasks in others.items():
+            per_row = tasks[0].size // shape[0]
+            np.testing.assert_array_equal(counts_of(name)[k], by_row[k][:, :per_row].ravel())
     for row in (0, shape[0] - 1):
         ascending = np.sort(scores[row])
         true_scores = scores[row, targets[row]]

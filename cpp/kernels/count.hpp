@@ -86,12 +86,18 @@ struct Order {
             return score;
         }
     }
-    // The score of a key; that of 0 is +0.
+    // The score of a key, unless it is that of a NaN; that of 0 is +0 for floats.
     static constexpr T score(Key<T> key) {
-        static_assert(has_nan<T>);
-        const Bits value = static_cast<Bits>(static_cast<Bits>(key) - shift());
-        return std::bit_cast<T>((value & top_bit) != 0 ? static_cast<Bits>(static_cast<Bits>(Bits{0} - value) | top_bit)
-                                                       : value);
+        const Bits bits = static_cast<Bits>(key);
+        if constexpr (has_nan<T>) {
+            const Bits value = static_cast<Bits>(bits - shift());
+            const Bits negative = static_cast<Bits>(static_cast<Bits>(Bits{0} - value) | top_bit);
+            return std::bit_cast<T>((value & top_bit) != 0 ? negative : value);
+        } else if constexpr (std::is_unsigned_v<T>) {
+            return static_cast<T>(bits ^ top_bit);
+        } else {
+            return key;
+        }
     }
     // The keys of the largest and the smallest score that is a number: for floats those of +inf and -inf.
     static constexpr Key<T> top() { return std::numeric_limits<Key<T>>::max(); }
@@ -140,9 +146,22 @@ struct CountKernels {
 template <class T>
 inline constexpr std::size_t search_threshold = 512 / sizeof(T);
 
+// From so many true scores on, a histogram of the scores is made, with so many bins: comparing in groups costs as much
+// with 32, and with 4,096 bins 1,000 true scores of a normal distribution took a third longer.
+inline constexpr std::size_t kLeastBinned = 32;
+inline constexpr int kBins = 8192;
+
+// Whether a histogram may be used; its tables have 16 bits for the number of a true score.
+template <class T>
+constexpr bool uses_bins(std::size_t true_scores) {
+    return std::is_floating_point_v<T> && true_scores >= kLeastBinned && true_scores <= 65535;
+}
+
 template <class T>
 constexpr std::size_t scratch_size(std::size_t true_scores) {
-    return true_scores < search_threshold<T> ? 0 : 2 * true_scores + 2;
+    const std::size_t found = 2 * true_scores + 2;
+    if (uses_bins<T>(true_scores)) return found + kBins + true_scores / 4 + 1;
+    return true_scores < search_threshold<T> ? 0 : found;
 }
 
 // The kernels of the instruction set chosen at start.

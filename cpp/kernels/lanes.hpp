@@ -56,6 +56,14 @@ struct Lanes {
             return Scores{} + score;
         }
     }
+    // All lanes are the score of a key.
+    static TRUERANK_INLINE Scores broadcast_of(Key<T> key) {
+        if constexpr (is_float16<T>) {
+            return broadcast_key(key);
+        } else {
+            return broadcast(Order<T>::score(key));
+        }
+    }
     static TRUERANK_INLINE Masks is_nan_score(Scores scores) {
         if constexpr (is_float16<T>) {
             return is_nan_key(scores);

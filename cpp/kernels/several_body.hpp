@@ -12,6 +12,8 @@ template <class T>
 constexpr std::size_t kCachedKeys = sizeof(T) == 1 ? 4032 : 16384 / sizeof(T);
 // So many true scores, their counters and a vector of keys fit into the sixteen registers of SSE and AVX2.
 constexpr std::size_t kMaxInRegisters = 5;
+// How far ahead of the scores that are read a cache line is prefetched.
+constexpr std::size_t kSeveralAheadBytes = 2048;
 
 // Writes the keys of n scores, padded to whole cache lines with the lowest key, which is above no key and tied with
 // none but itself. Returns the number of NaN.
@@ -105,17 +107,417 @@ TRUERANK_INLINE void search(const Key<T>* keys, std::size_t n, const Key<T>* tru
     }
 }
 
+// A map of scores to codes, which are integers of 16 bits: a score above another has the same code or a higher one, and
+// equal scores have equal codes. Hence unlike codes decide a comparison, with as many lanes as 16-bit integers have;
+// only where codes are equal are the scores themselves compared. Codes divide the range of the true scores evenly.
+template <class T>
+struct CodeMap {
+    T origin, factor;
+    // Whether both are numbers that keep the order.
+    explicit operator bool() const {
+        constexpr T most = std::numeric_limits<T>::max();
+        return origin >= -most && origin <= most && factor > 0 && factor <= most;
+    }
+};
+
+// The map that gives the true scores codes from about 1 to `codes` - 2, counted from the lowest code. Infinite true
+// scores have the outermost codes, as scores outside of that range.
+template <class T>
+CodeMap<T> code_map(const Key<T>* true_scores, std::size_t k, int codes) {
+    while (k > 0 && true_scores[0] == Order<T>::bottom()) ++true_scores, --k;
+    while (k > 0 && true_scores[k - 1] == Order<T>::top()) --k;
+    if (k == 0) return {0, 0};
+    const T low = Order<T>::score(true_scores[0]), range = Order<T>::score(true_scores[k - 1]) - low;
+    const T width = range / static_cast<T>(codes - 4);
+    return {low - 2 * width, 1 / width};
+}
+
+template <class T, int Bytes>
+struct Codes {
+    using L = Lanes<T, Bytes>;
+    using Code = std::int16_t;
+    using C = Lanes<Code, Bytes>;
+    using Vector = typename C::Keys;
+    static constexpr std::size_t parts = sizeof(T) / sizeof(Code);  // vectors of scores whose codes fill one vector
+    // A number so large that its fraction has no bits left: the sum of it and a small number is rounded to an integer,
+    // whose lowest 16 bits are the lowest of the sum. Half of the codes are negative.
+    static constexpr T magic = (sizeof(T) == 4 ? T(0x1p23) : T(0x1p52)) + T(0x8000);
+
+    static TRUERANK_INLINE Vector of(const T* scores, CodeMap<T> map, int codes, typename L::Counts& nan) {
+        using Scores = typename L::Scores;
+        using Counts = typename L::Counts;
+        using Masks = typename L::Masks;
+        const T most = static_cast<T>(codes - 1);
+        Counts result = {};
+        for (std::size_t p = 0; p < parts; ++p) {
+            const Scores vector = L::load(scores + p * L::size);
+            const Masks is_nan = L::is_nan_score(vector);
+            L::add(nan, is_nan);
+            Scores code = (vector - (Scores{} + map.origin)) * (Scores{} + map.factor);
+            // A NaN gets the lowest code.
+            if constexpr (sizeof(T) == 4) {  // the bits of numbers from 0 on are integers of the same order
+                const Masks top = Masks{} + std::bit_cast<Key<T>>(most);
+                Masks bits = (Masks)code & ~is_nan;
+                bits = bits > Masks{} ? bits : Masks{};
+                bits = bits < top ? bits : top;
+                code = (Scores)bits;
+            } else {
+                const Scores top = Scores{} + most;
+                code = code > Scores{} ? code : Scores{};
+                code = code < top ? code : top;
+            }
+            Counts bits = (Counts)(code + (Scores{} + magic));
+            if (p + 1 < parts) bits &= Counts{} + typename L::Counter{0xffff};
+            result |= bits << int(16 * p);
+        }
+        return (Vector)result;
+    }
+    // Which score has the code at place i of the vectors that `of` made of consecutive scores.
+    static constexpr std::size_t score_at(std::size_t i) {
+        const std::size_t lane = i % C::size;
+        return i - lane + lane % parts * L::size + lane / parts;
+    }
+};
+
+// Whether any bit is set.
+template <class Vector>
+TRUERANK_INLINE bool any_lane(const Vector& masks) {
+    std::uint64_t word[sizeof(Vector) / 8];
+    std::memcpy(word, &masks, sizeof masks);
+    std::uint64_t all = 0;
+    for (const std::uint64_t w : word) all |= w;
+    return all != 0;
+}
+
+// So many codes are made at a time, and so many vectors of them are counted before it is asked whether any is equal to
+// that of a true score: with fewer, asking costs more; with more, so do the comparisons of scores that follow.
+constexpr std::size_t kCodedScores = 512;
+constexpr std::size_t kTestedVectors = 8;
+// So many codes are looked at before it is decided whether codes are used at all.
+constexpr std::size_t kProbedScores = 128;
+// With shorter rows, codes gain less than their preparation costs (measured on Zen 4: from 24 KB on they gain).
+constexpr std::size_t kLeastCodedBytes = 32768;
+constexpr std::size_t kLeastBinnedScores = 4096;
+constexpr int kFineCodes = 65536;
+// Per lane of a 16-bit counter, at most 65,535 scores are above a true score: sums are made after so many scores.
+constexpr std::size_t kSummedScores = kCodedScores * 512;
+
+// Compares the scores that have the code of a true score.
+template <class T>
+__attribute__((noinline)) void compare_equal(const std::int16_t* codes, const T* scores, std::size_t n,
+                                             std::int16_t true_code, Key<T> true_score, PartialCounts& counts,
+                                             std::size_t (*score_at)(std::size_t)) {
+    const std::uint64_t pattern = 0x0001000100010001ULL * static_cast<std::uint16_t>(true_code);
+    for (std::size_t i = 0; i < n; i += 4) {
+        std::uint64_t word;
+        std::memcpy(&word, codes + i, 8);
+        word ^= pattern;
+        if (__builtin_expect(((word - 0x0001000100010001ULL) & ~word & 0x8000800080008000ULL) == 0, 1)) continue;
+        for (std::size_t l = i; l < i + 4; ++l) {
+            if (codes[l] != true_code) continue;
+            const Key<T> key = Order<T>::key(scores[score_at(l)]);
+            counts.above += key > true_score;
+            counts.tied += key == true_score;
+        }
+    }
+}
+
+// Counts K true scores by the codes of n scores. Counters of scores with a higher code are added up later; scores with
+// an equal code are counted at once. Returns how often such scores were looked for.
+template <class T, int Bytes, int K>
+TRUERANK_INLINE std::size_t count_codes(const std::int16_t* codes, const T* scores, std::size_t n,
+                                        const std::int16_t* true_codes, const Key<T>* true_scores,
+                                        std::uint16_t* above_counters, PartialCounts* counts) {
+    using D = Codes<T, Bytes>;
+    using C = typename D::C;
+    using Vector = typename D::Vector;
+    std::size_t hits = 0;
+    Vector true_code[K];
+    typename C::Counts above[K];
+    for (int j = 0; j < K; ++j) true_code[j] = C::broadcast_key(true_codes[j]);
+    std::memcpy(above, above_counters, sizeof above);
+    for (std::size_t i = 0; i < n; i += kTestedVectors * C::size) {
+        typename C::Counts equal = {};
+#pragma GCC unroll 1
+        for (std::size_t v = 0; v < kTestedVectors; ++v) {
+            Vector code;
+            std::memcpy(&code, codes + i + v * C::size, Bytes);
+            for (int j = 0; j < K; ++j) {
+                C::add(above[j], code > true_code[j]);
+                C::add(equal, code == true_code[j]);
+            }
+        }
+        if (__builtin_expect(any_lane(equal), 0)) {
+            for (int j = 0; j < K; ++j) {
+                typename C::Counts same = {};
+                for (std::size_t v = 0; v < kTestedVectors; ++v) {
+                    Vector code;
+                    std::memcpy(&code, codes + i + v * C::size, Bytes);
+                    C::add(same, code == true_code[j]);
+                }
+                if (!any_lane(same)) continue;
+                ++hits;
+                compare_equal<T>(codes + i, scores + i, kTestedVectors * C::size, true_codes[j], true_scores[j],
+                                 counts[j], &D::score_at);
+            }
+        }
+    }
+    std::memcpy(above_counters, above, sizeof above);
+    return hits;
+}
+
+template <class T, int Bytes>
+TRUERANK_INLINE std::size_t count_codes(std::size_t k, const std::int16_t* codes, const T* scores, std::size_t n,
+                                        const std::int16_t* true_codes, const Key<T>* true_scores, std::uint16_t* above,
+                                        PartialCounts* counts) {
+    switch (k) {
+        case 1:
+            return count_codes<T, Bytes, 1>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 2:
+            return count_codes<T, Bytes, 2>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 3:
+            return count_codes<T, Bytes, 3>(codes, scores, n, true_codes, true_scores, above, counts);
+        case 4:
+            return count_codes<T, Bytes, 4>(codes, scores, n, true_codes, true_scores, above, counts);
+        default:
+            return count_codes<T, Bytes, 5>(codes, scores, n, true_codes, true_scores, above, counts);
+    }
+}
+
+// Writes the codes of the true scores, in their order.
+template <class T, int Bytes>
+TRUERANK_INLINE void codes_of_true_scores(const Key<T>* true_scores, std::size_t k, CodeMap<T> map, int most,
+                                          std::int16_t* codes) {
+    using D = Codes<T, Bytes>;
+    constexpr std::size_t size = D::C::size;
+    typename Lanes<T, Bytes>::Counts nan = {};
+    for (std::size_t j = 0; j < k; j += size) {
+        const std::size_t m = std::min(k - j, size);
+        T scores[size] = {};
+        std::int16_t made[size];
+        for (std::size_t l = 0; l < m; ++l) scores[l] = Order<T>::score(true_scores[j + l]);
+        const typename D::Vector vector = D::of(scores, map, most, nan);
+        std::memcpy(made, &vector, Bytes);
+        for (std::size_t l = 0; l < size; ++l) {
+            if (D::score_at(l) < m) codes[j + D::score_at(l)] = made[l];
+        }
+    }
+}
+
+// Writes the codes of n scores, whole vectors of codes, in the order of Codes::score_at; meanwhile scores ahead are
+// prefetched.
+template <class T, int Bytes>
+TRUERANK_INLINE void codes_of(const T* scores, std::size_t n, CodeMap<T> map, int most, std::int16_t* codes,
+                              typename Lanes<T, Bytes>::Counts& nan) {
+    using D = Codes<T, Bytes>;
+    for (std::size_t u = 0; u < n; u += D::C::size) {
+        for (std::size_t byte = 0; byte < sizeof(T) * D::C::size; byte += kLine) {
+            prefetch(address_after(scores + u, kSeveralAheadBytes + byte));
+        }
+        const typename D::Vector vector = D::of(scores + u, map, most, nan);
+        std::memcpy(codes + u, &vector, Bytes);
+    }
+}
+
+// Counts in the first scores, as long as few of them have the codes of true scores; returns how many it has counted.
+template <class T, int Bytes>
+TRUERANK_INLINE std::size_t count_by_codes(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
+                                           PartialCounts* counts, std::int64_t* nans) {
+    using L = Lanes<T, Bytes>;
+    using D = Codes<T, Bytes>;
+    using C = typename D::C;
+    const CodeMap<T> map = code_map<T>(true_scores, k, kFineCodes);
+    if (!map) return 0;
+    alignas(kLine) std::int16_t true_codes[kLeastBinned];
+    alignas(kLine) std::uint16_t above[kLeastBinned * C::size] = {};
+    alignas(kLine) std::int16_t codes[kCodedScores];
+    codes_of_true_scores<T, Bytes>(true_scores, k, map, kFineCodes, true_codes);
+    typename L::Counts nan = {};
+    codes_of<T, Bytes>(scores, kProbedScores, map, kFineCodes, codes, nan);
+    typename C::Counts equal = {};
+    for (std::size_t j = 0; j < k; ++j) {
+        for (std::size_t u = 0; u < kProbedScores; u += C::size) {
+            typename D::Vector code;
+            std::memcpy(&code, codes + u, Bytes);
+            C::add(equal, code == (typename D::Vector{} + true_codes[j]));
+        }
+    }
+    if (C::sum(equal) > 2) return 0;
+    nan = typename L::Counts{};
+    const std::size_t groups = (k + kMaxInRegisters - 1) / kMaxInRegisters;
+    const std::size_t whole = n - n % kCodedScores;
+    std::size_t i = 0;
+    for (std::size_t hits = 0; i < whole;) {
+        codes_of<T, Bytes>(scores + i, kCodedScores, map, kFineCodes, codes, nan);
+        for (std::size_t g = 0, j = 0; g < groups; ++g) {
+            const std::size_t size = (k - j) / (groups - g);
+            hits += count_codes<T, Bytes>(size, codes, scores + i, kCodedScores, true_codes + j, true_scores + j,
+                                          above + j * C::size, counts + j);
+            j += size;
+        }
+        i += kCodedScores;
+        // The true scores themselves are hits. Where there are more than a few others, comparing scores is cheaper.
+        const bool dear = hits > 4 + k * (1 + i / (4 * kCodedScores));
+        if (dear || i >= whole || i % kSummedScores == 0) {
+            for (std::size_t j = 0; j < k; ++j) {
+                typename C::Counts counters;
+                std::memcpy(&counters, above + j * C::size, Bytes);
+                counts[j].above += C::sum(counters);
+            }
+            std::memset(above, 0, sizeof above);
+            *nans += L::sum(nan);
+            nan = typename L::Counts{};
+        }
+        if (dear) break;
+    }
+    return i;
+}
+
+// Counts many true scores: every score is entered in a histogram of its codes, and only in bins that have a true score
+// are scores compared, with those of the bin. below[p] and equal[p] are as in `search`. Returns how many scores it has
+// counted: none where too many would be compared.
+template <class T, int Bytes>
+TRUERANK_INLINE std::size_t count_by_bins(const T* scores, std::size_t n, const Key<T>* true_scores, std::size_t k,
+                                          PartialCounts* counts, std::int64_t* below, std::int64_t* equal,
+                                          std::int64_t* memory, std::int64_t* nans) {
+    using L = Lanes<T, Bytes>;
+    using D = Codes<T, Bytes>;
+    const CodeMap<T> map = code_map<T>(true_scores, k, kBins);
+    if (!map) return 0;
+    // For each bin the number of scores, times two, and in the lowest bit whether it has a true score; for those that
+    // have, which is the first, and how many there are; for each true score, its bin.
+    auto* const table = reinterpret_cast<std::uint32_t*>(memory);
+    auto* const begin = reinterpret_cast<std::uint16_t*>(table + kBins);
+    auto* const length = begin + kBins;
+    auto* const bin_of = length + kBins;
+    const auto bin = [](std::int16_t code) { return static_cast<std::uint16_t>(code + 0x8000); };
+    std::memset(table, 0, kBins * sizeof *table);
+    codes_of_true_scores<T, Bytes>(true_scores, k, map, kBins, reinterpret_cast<std::int16_t*>(bin_of));
+    std::size_t most = 0;
+    for (std::size_t j = 0; j < k; ++j) {
+        const std::uint16_t b = bin_of[j] = bin(static_cast<std::int16_t>(bin_of[j]));
+        if (table[b] == 0) {
+            table[b] = 1;
+            begin[b] = static_cast<std::uint16_t>(j);
+        }
+        length[b] = static_cast<std::uint16_t>(j + 1 - begin[b]);
+        most = std::max(most, std::size_t{length[b]});
+    }
+    const auto steps = static_cast<std::size_t>(std::bit_width(most - 1));  // of a search in a bin
+    alignas(kLine) std::int16_t codes[kCodedScores];
+    std::uint16_t listed[kCodedScores];
+    typename L::Counts nan = {};
+    codes_of<T, Bytes>(scores, kProbedScores, map, kBins, codes, nan);
+    std::size_t compared = 0;
+    for (std::size_t u = 0; u < kProbedScores; ++u) compared += table[bin(codes[u])] & 1;
+    // Processor cycles for each score as measured on Zen 4: here, and without bins.
+    const std::size_t otherwise = k < search_threshold<T> ? k / 8 : 16;
+    if (5 * kProbedScores + compared * (10 + 3 * steps) > otherwise * kProbedScores) return 0;
+    nan = typename L::Counts{};
+    // Entries of the table have 31 bits for a number of scores.
+    const std::size_t whole = std::min(n - n % kCodedScores, std::size_t{1} << 30);
+    for (std::size_t i = 0; i < whole; i += kCodedScores) {
+        codes_of<T, Bytes>(scores + i, kCodedScores, map, kBins, codes, nan);
+        std::size_t m = 0;
+#pragma GCC unroll 4
+        for (std::size_t u = 0; u < kCodedScores; ++u) {
+            std::uint32_t& entry = table[bin(codes[u])];
+            listed[m] = static_cast<std::uint16_t>(u);
+            m += entry & 1;
+            entry += 2;
+        }
+        // All searches take the same number of steps, so that the processor foresees it.
+        for (std::size_t l = 0; l < m; ++l) {
+            const std::uint16_t b = bin(codes[listed[l]]);
+            const Key<T> key = Order<T>::key(scores[i + D::score_at(listed[l])]);
+            std::size_t at = begin[b], left = length[b];
+            for (std::size_t step = 0; step < steps; ++step) {
+                const std::size_t part = left / 2;
+                at += true_scores[at + part - (part > 0 ? 1 : 0)] < key ? part : 0;
+                left -= part;
+            }
+            equal[at] += true_scores[at] == key ? 1 : 0;
+            ++below[at + (true_scores[at] < key ? 1 : 0)];
+        }
+    }
+    std::uint32_t sum = 0;
+    for (int b = 0; b < kBins; ++b) {
+        sum += (table[b] >> 1) & ((table[b] & 1) - 1);  // 0 for a bin whose scores were compared
+        table[b] = sum;
+    }
+    for (std::size_t j = 0; j < k; ++j) counts[j].above += sum - table[bin_of[j]];
+    *nans += L::sum(nan);
+    return whole;
+}
+
+// Counts K true scores without keys: for so few, one pass over the scores costs less than to make keys.
+template <class T, int Bytes, int K>
+TRUERANK_INLINE std::int64_t count_directly(const T* scores, std::size_t n, const Key<T>* true_scores,
+                                            PartialCounts* counts) {
+    using L = Lanes<T, Bytes>;
+    constexpr std::size_t line = kLine / sizeof(T);
+    typename L::Scores true_score[K];
+    for (int j = 0; j < K; ++j) true_score[j] = L::broadcast_of(true_scores[j]);
+    std::int64_t nans = 0;
+    for (std::size_t i = 0; i < n;) {
+        const std::size_t stop = i + std::min(n - i, L::max_additions * L::size);
+        typename L::Counts above[K] = {}, tied[K] = {}, nan = {};
+        const auto count_vector = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
+            const typename L::Scores vector = L::load(from);
+            for (int j = 0; j < K; ++j) {
+                L::add(above[j], (vector > true_score[j]) & valid);
+                L::add(tied[j], (vector == true_score[j]) & valid);
+            }
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector) & valid);
+        };
+        const typename L::Masks all = ~typename L::Masks{};
+#pragma GCC unroll 1
+        for (; i + line <= stop; i += line) {
+            prefetch(address_after(scores + i, kSeveralAheadBytes));
+            for (std::size_t u = 0; u < line; u += L::size) count_vector(scores + i + u, all);
+        }
+#pragma GCC unroll 1
+        for (; i + L::size <= stop; i += L::size) count_vector(scores + i, all);
+        if (i < stop && stop == n) {
+            T copy[L::size];
+            typename L::Masks valid;
+            const T* from = L::tail(scores, n, n - i, copy, valid);
+            count_vector(from, valid);
+            i = n;
+        }
+        for (int j = 0; j < K; ++j) {
+            counts[j].above += L::sum(above[j]);
+            counts[j].tied += L::sum(tied[j]);
+        }
+        if constexpr (has_nan<T>) nans += L::sum(nan);
+    }
+    return nans;
+}
+
 template <class T, int Bytes>
 TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, const Key<T>* true_scores,
                                                 std::size_t k, PartialCounts* counts, std::int64_t* scratch) {
+    if (k == 2) return count_directly<T, Bytes, 2>(scores, n, true_scores, counts);
+    if (k == 3) return count_directly<T, Bytes, 3>(scores, n, true_scores, counts);
     constexpr std::size_t chunk = kCachedKeys<T>;
     alignas(kLine) Key<T> keys[chunk];
     const bool many = k >= search_threshold<T>;
+    const bool binned = uses_bins<T>(k) && n >= kLeastBinnedScores;
     std::int64_t* const below = scratch;
-    std::int64_t* const equal = many ? scratch + k + 1 : nullptr;
-    if (many) std::fill_n(scratch, scratch_size<T>(k), 0);
+    std::int64_t* const equal = many || binned ? scratch + k + 1 : nullptr;
+    if (many || binned) std::fill_n(scratch, 2 * k + 2, 0);
     std::int64_t nan = 0, padding = 0;
-    for (std::size_t i = 0; i < n; i += chunk) {
+    std::size_t first = 0;
+    if constexpr (std::is_floating_point_v<T>) {
+        // Vectors of 16 bytes gain nothing by codes of 32-bit scores; making them takes too many instructions.
+        constexpr bool codes_gain = Bytes > 16 || sizeof(T) == 8;
+        if (binned) {
+            first = count_by_bins<T, Bytes>(scores, n, true_scores, k, counts, below, equal, scratch + 2 * k + 2, &nan);
+        } else if (codes_gain && k > 3 && k < kLeastBinned && n * sizeof(T) >= kLeastCodedBytes) {
+            first = count_by_codes<T, Bytes>(scores, n, true_scores, k, counts, &nan);
+        }
+    }
+    for (std::size_t i = first; i < n; i += chunk) {
         const std::size_t m = std::min(chunk, n - i);
         nan += keys_of<T, Bytes>(scores + i, m, keys);
         constexpr std::size_t whole = kLine / sizeof(T);
@@ -137,7 +539,7 @@ TRUERANK_INLINE std::int64_t count_several_body(const T* scores, std::size_t n, 
         }
     }
     std::int64_t above = 0;
-    for (std::size_t j = k; many && j-- > 0;) {
+    for (std::size_t j = k; (many || binned) && j-- > 0;) {
         above += below[j + 1];
         counts[j].above += above;
         counts[j].tied += equal[j];

@@ -1,5 +1,6 @@
 // The counting kernels, for all types of scores.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
@@ -133,6 +134,75 @@ void check_several(Checks& checks, const char* name, Random& random) {
     });
 }
 
+// Scores of the kinds that count_several counts in ways of their own: spread evenly, neighbours of a few numbers,
+// mostly one number, the same with NaN and infinities, and powers.
+enum class Spread : int { even, near, one, even_with_extremes, powers };
+
+template <class T>
+T spread_score(Spread spread, Random& random) {
+    const double even = static_cast<double>(random.bits() >> 11) * 0x1p-53 - 0.25;
+    switch (spread) {
+        case Spread::near: {
+            T score = static_cast<T>(1 + random.below(3));
+            for (std::int64_t step = random.below(6); step > 0; --step) score = std::nextafter(score, T(9));
+            return score;
+        }
+        case Spread::one:
+            return random.one_in(3) ? static_cast<T>(even) : T(0);
+        case Spread::even_with_extremes:
+            return random.one_in(20) ? extreme<T>(random) : static_cast<T>(even);
+        case Spread::powers:
+            return static_cast<T>(std::exp(40 * even));
+        default:
+            return static_cast<T>(even);
+    }
+}
+
+// Long rows and many true scores; a sorted copy says what is right. True scores come from the row, and from beside it.
+template <class T>
+void check_long(Checks& checks, const char* name, Random& random) {
+    for (int kind = 0; kind < 5; ++kind) {
+        const auto spread = static_cast<Spread>(kind);
+        for (const std::size_t n : {4096u, 8192u, 8960u, 20'011u, 600'000u}) {
+            if (n > 100'000 && spread != Spread::even) continue;
+            std::vector<T> scores(n), sorted;
+            for (T& score : scores) score = spread_score<T>(spread, random);
+            if (n == 8960) {  // ties with most true scores begin late
+                for (std::size_t i = 4000; i < n; ++i) scores[i] = T(0.5);
+            }
+            for (const T score : scores) {
+                if (!is_nan(score)) sorted.push_back(score);
+            }
+            std::sort(sorted.begin(), sorted.end());
+            for (const std::size_t most :
+                 {2u, 3u, 4u, 5u, 6u, 11u, 31u, 32u, 33u, 64u, 100u, 127u, 128u, 1000u, 1500u}) {
+                std::vector<Key<T>> true_scores;
+                for (std::size_t i = 0; i < most; ++i) {
+                    T score = scores[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(n)))];
+                    if (i % 4 == 3) score = std::nextafter(score, T(0));
+                    if (n == 8960 && i == 0) score = T(0.5);
+                    if (!is_nan(score)) true_scores.push_back(Order<T>::key(score));
+                }
+                std::sort(true_scores.begin(), true_scores.end());
+                true_scores.erase(std::unique(true_scores.begin(), true_scores.end()), true_scores.end());
+                const std::size_t k = true_scores.size();
+                std::vector<PartialCounts> results(k, PartialCounts{5, 7});
+                std::vector<std::int64_t> scratch(scratch_size<T>(k), -1);
+                const std::int64_t nan = count_kernels<T>().count_several(scores.data(), n, true_scores.data(), k,
+                                                                          results.data(), scratch.data());
+                bool right = nan == static_cast<std::int64_t>(n - sorted.size());
+                for (std::size_t j = 0; j < k; ++j) {
+                    const T true_score = Order<T>::score(true_scores[j]);
+                    const auto [low, high] = std::equal_range(sorted.begin(), sorted.end(), true_score);
+                    right = right && Order<T>::key(true_score) == true_scores[j] &&
+                            results[j].above == 5 + (sorted.end() - high) && results[j].tied == 7 + (high - low);
+                }
+                checks.expect(right, "count_several, %s, %zu scores, %zu true scores, spread %d", name, n, k, kind);
+            }
+        }
+    }
+}
+
 template <class T>
 void check_best(Checks& checks, const char* name, Random& random) {
     for_each_block<T>(random, [&](const T* scores, std::size_t n, Distribution distribution) {
@@ -224,6 +294,7 @@ void check_count(Checks& checks) {
         check_keys<T>(checks, name, random);
         check_one<T>(checks, name, random);
         check_several<T>(checks, name, random);
+        if constexpr (std::is_floating_point_v<T>) check_long<T>(checks, name, random);
         check_best<T>(checks, name, random);
         check_columns<T>(checks, name, random);
     });
