@@ -2,6 +2,9 @@
 // includes.
 #pragma once
 
+#include <algorithm>
+#include <bit>
+
 #include "kernels/lanes.hpp"
 
 namespace truerank {
@@ -462,25 +465,24 @@ TRUERANK_INLINE std::int64_t count_directly(const T* scores, std::size_t n, cons
     for (std::size_t i = 0; i < n;) {
         const std::size_t stop = i + std::min(n - i, L::max_additions * L::size);
         typename L::Counts above[K] = {}, tied[K] = {}, nan = {};
-        const auto count_vector = [&](const T* from, typename L::Masks valid) __attribute__((always_inline)) {
+        const auto count_vector = [&](const T* from, const auto&... increments) __attribute__((always_inline)) {
             const typename L::Scores vector = L::load(from);
             for (int j = 0; j < K; ++j) {
-                L::add(above[j], (vector > true_score[j]) & valid);
-                L::add(tied[j], (vector == true_score[j]) & valid);
+                L::add(above[j], vector > true_score[j], increments...);
+                L::add(tied[j], vector == true_score[j], increments...);
             }
-            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector) & valid);
+            if constexpr (has_nan<T>) L::add(nan, L::is_nan_score(vector), increments...);
         };
-        const typename L::Masks all = ~typename L::Masks{};
 #pragma GCC unroll 1
         for (; i + line <= stop; i += line) {
             prefetch(address_after(scores + i, kSeveralAheadBytes));
-            for (std::size_t u = 0; u < line; u += L::size) count_vector(scores + i + u, all);
+            for (std::size_t u = 0; u < line; u += L::size) count_vector(scores + i + u);
         }
 #pragma GCC unroll 1
-        for (; i + L::size <= stop; i += L::size) count_vector(scores + i, all);
+        for (; i + L::size <= stop; i += L::size) count_vector(scores + i);
         if (i < stop && stop == n) {
             T copy[L::size];
-            typename L::Masks valid;
+            typename L::Counts valid;
             const T* from = L::tail(scores, n, n - i, copy, valid);
             count_vector(from, valid);
             i = n;
