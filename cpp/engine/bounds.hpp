@@ -347,8 +347,10 @@ class BoundedPanels {
     // returns false.
     template <class Sink>
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
-        if (!usable_ || !(forced_ || gauge_.tries_bounds()) || !quantise_queries()) return false;
-        set_thresholds(sink.thresholds());  // as a rule once for a cell, and not a cost of this panel
+        if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
+        const C* const thresholds = sink.thresholds();
+        if (thresholds == nullptr || !quantise_queries()) return false;
+        set_thresholds<Sink::kCounts>(thresholds);  // as a rule once for a cell, and not a cost of this panel
         const auto start = Gauge::Clock::now();
         if (!load_candidates(columns, width)) return false;
         if (!forced_ && gauge_.is_trial() && !promises(width)) {
@@ -594,10 +596,13 @@ class BoundedPanels {
         lane_norms_[j] = rounded_up(levels * kUp);
     }
 
-    // Sets the thresholds on values from those on scores.
+    // Sets the thresholds on values from those on scores. Where a sink does not count, no pair is above.
+    template <bool Counts>
     void set_thresholds(const C* scores) {
         for (std::size_t t = 0; t < tasks_.size(); ++t) {
-            if (tasks_[t].score != scores[t]) set_threshold(t, scores[t]);
+            if (tasks_[t].score == scores[t]) continue;
+            set_threshold(t, scores[t]);
+            if constexpr (!Counts) above_[t] = kInfinity;
         }
     }
     void set_threshold(std::size_t t, C score) {

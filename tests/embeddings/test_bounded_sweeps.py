@@ -1,0 +1,78 @@
+"""Top-k lists are the same with bounds and without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from strategies.near_ties import COVERED, FAMILIES, NearTies, choices, levels, near_ties, problems
+from truerank import _core
+
+Tally = tuple[int, ...]
+
+
+def lists(made: NearTies, k: int) -> list[Any]:
+    """Return the top k of every query."""
+    found = tr.topk_embeddings(
+        *(made.queries, made.entities, k),
+        similarity=made.similarity,
+        bias=made.bias,
+        nan="worst",
+        candidates=made.allowed,
+        block=made.block,
+        threads=made.threads,
+    )
+    return [found.ids.tolist(), np.nan_to_num(found.scores, nan=0.5).tobytes()]
+
+
+def check(made: NearTies, what: Any, *arguments: Any) -> Tally:
+    """Check that all choices give the same; return the tally of the last one."""
+    with levels("off"):
+        expected = what(made, *arguments)
+    done: Tally = ()
+    for name in choices()[1:]:
+        before = _core.bounds_tally()
+        with levels(name):
+            assert what(made, *arguments) == expected, name
+        done = tuple(b - a for a, b in zip(before, _core.bounds_tally(), strict=True))
+    return done
+
+
+@given(problems(), st.integers(1, 5))
+@settings(max_examples=150)
+def test_lists_of_the_greatest(made: NearTies, k: int) -> None:
+    event(made.similarity)
+    pairs, bounded, *_ = check(made, lists, k)
+    if made.covered and made.csls is None:
+        assert bounded == pairs
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("similarity", COVERED)
+def test_every_family(similarity: str, family: str) -> None:
+    """More candidates than a panel holds, so that lists are full before the last ones come."""
+    for seed, kind in enumerate(("float32", "float64")):
+        for added in ("", "bias"):
+            made = near_ties(seed, family, kind, similarity, (9, 140, 16), added)
+            done = check(made, lists, 3)
+            assert not made.covered or done[1] > 0
+
+
+@pytest.mark.parametrize("similarity", COVERED)
+def test_bounds_spare_most_scores(similarity: str) -> None:
+    rng = np.random.default_rng(5)
+    entities = rng.standard_normal((2000, 32)).astype(np.float32)
+    queries = entities[:500] + rng.standard_normal((500, 32)).astype(np.float32) / 9
+    before = _core.bounds_tally()
+    with levels("int16!"):
+        tr.topk_embeddings(queries, entities, 2, similarity=similarity, threads=1)
+    pairs, bounded, still_open, _ = (
+        b - a for a, b in zip(before, _core.bounds_tally(), strict=True)
+    )
+    assert bounded > pairs * 0.5
+    assert still_open < bounded * 0.09
