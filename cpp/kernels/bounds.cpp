@@ -7,17 +7,10 @@
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/instructions.hpp"
+#include "kernels/steps.hpp"
 
 namespace truerank {
 namespace {
-
-#if defined(__aarch64__) || defined(_M_ARM64)
-template <int Bytes>
-constexpr std::size_t kTileVectors = 4;
-#else
-template <int Bytes>
-constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
-#endif
 
 // The candidates in a panel of vectors of T.
 template <class T, int Bytes>
@@ -154,15 +147,8 @@ struct RoughModuli {
         return A::fma(square, rough_inverse_root<Bytes>(square), sum);
     }
 };
-template <int Bytes>
-struct Squares {
-    static constexpr int components = 1;
+struct Squares : SquaredDifference {
     static constexpr double error = 0;
-    template <class A, class V>
-    static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
-        const V difference = q[0] - e[0];
-        return A::fma(difference, difference, sum);
-    }
 };
 
 // For sums in which roundings do not matter, since their bound covers them: without an instruction, a * b + c.
@@ -177,42 +163,6 @@ struct Rough : Arithmetic<float, Bytes, Fused> {
         }
     }
 };
-
-template <class Step, class A, int Bytes, class T>
-TRUERANK_INLINE void float_sum_body(const void* queries, const void* panel, std::size_t groups, std::int32_t* sums) {
-    using Floats = typename Simd<float, Bytes>::type;
-    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>, vectors = lanes / size;
-    constexpr std::size_t width = Step::components;
-    const auto* query = static_cast<const float*>(queries);
-    const auto* candidate = static_cast<const float*>(panel);
-    Floats sum[kTileQueries][vectors];
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kTileQueries; ++i) {
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = Floats{};
-    }
-    for (std::size_t k = 0; k < groups; k += width) {
-        Floats e[vectors][width];
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) {
-            TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) e[v][c] = A::load(candidate + (k + c) * lanes + v * size);
-        }
-        TRUERANK_UNROLL
-        for (std::size_t i = 0; i < kTileQueries; ++i) {
-            Floats q[width];
-            TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) q[c] = A::broadcast(query[(k + c) * kTileQueries + i]);
-            TRUERANK_UNROLL
-            for (std::size_t v = 0; v < vectors; ++v) sum[i][v] = Step::template next<A>(sum[i][v], q, e[v]);
-        }
-    }
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kTileQueries; ++i) {
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < vectors; ++v) std::memcpy(sums + i * lanes + v * size, &sum[i][v], Bytes);
-    }
-}
 
 template <class V>
 TRUERANK_INLINE float sum_of(V vector) {
@@ -439,7 +389,9 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     template <class T, class Step>                                                                                  \
     attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,       \
                              std::int32_t* sums) {                                                                  \
-        float_sum_body<Step, Rough<width, fused>, width, T>(queries, panel, groups, sums);                          \
+        accumulate_body<Rough<width, fused>, kLanes<T, width> * sizeof(float) / width, Step>(                       \
+            static_cast<const float*>(queries), static_cast<const float*>(panel), groups, true,                     \
+            reinterpret_cast<float*>(sums));                                                                        \
     }                                                                                                               \
     template <class T, class Step>                                                                                  \
     constexpr LevelForm float_form() {                                                                              \
@@ -458,7 +410,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
                 form<T, ByteDistances<width>>(),                                                                    \
                 float_form<T, RoughModuli<width>>(),                                                                \
-                float_form<T, Squares<width>>(),                                                                    \
+                float_form<T, Squares>(),                                                                           \
                 kLanes<T, width>};                                                                                  \
     }                                                                                                               \
     }

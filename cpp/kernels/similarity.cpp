@@ -13,51 +13,6 @@
 namespace truerank {
 namespace {
 
-// Vectors of candidates in a register tile. Each has kTileQueries accumulators, and with these the tile fills the
-// thirty-two registers of AVX-512 and NEON, or the sixteen of AVX2 and SSE.
-#if defined(__aarch64__) || defined(_M_ARM64)
-template <int Bytes>
-constexpr std::size_t kTileVectors = 4;
-#else
-template <int Bytes>
-constexpr std::size_t kTileVectors = Bytes == 64 ? 4 : 2;
-#endif
-
-template <class A, std::size_t Vectors, class Step, class T>
-TRUERANK_INLINE void accumulate_body(const T* queries, const T* panel, std::size_t depth, bool from_zero, T* sums) {
-    using Vector = typename A::Vector;
-    constexpr std::size_t size = A::size, lanes = Vectors * size, width = Step::components;
-    Vector sum[kTileQueries][Vectors];
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kTileQueries; ++i) {
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) {
-            sum[i][v] = from_zero ? Vector{} : A::load(sums + i * lanes + v * size);
-        }
-    }
-    for (std::size_t k = 0; k < depth; k += width) {
-        Vector e[Vectors][width];
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) {
-            TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) e[v][c] = A::load(panel + (k + c) * lanes + v * size);
-        }
-        TRUERANK_UNROLL
-        for (std::size_t i = 0; i < kTileQueries; ++i) {
-            Vector q[width];
-            TRUERANK_UNROLL
-            for (std::size_t c = 0; c < width; ++c) q[c] = A::broadcast(queries[(k + c) * kTileQueries + i]);
-            TRUERANK_UNROLL
-            for (std::size_t v = 0; v < Vectors; ++v) sum[i][v] = Step::template next<A>(sum[i][v], q, e[v]);
-        }
-    }
-    TRUERANK_UNROLL
-    for (std::size_t i = 0; i < kTileQueries; ++i) {
-        TRUERANK_UNROLL
-        for (std::size_t v = 0; v < Vectors; ++v) A::store(sums + i * lanes + v * size, sum[i][v]);
-    }
-}
-
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void accumulate_pairs_body(const T* queries, const T* panel, std::size_t depth, T* sums) {
     using Vector = typename A::Vector;
