@@ -235,7 +235,7 @@ def isa(session: nox.Session) -> None:
     session.env["TRUERANK_ISA"] = best
     choices = str(session.run("python", "-c", script, silent=True)).split()
     for name, bounds in [*((best, choice) for choice in choices), (names[0], "int16")]:
-        session.env |= {"TRUERANK_ISA": name, "TRUERANK_BOUNDS": f"{bounds}!"}
+        session.env.update(TRUERANK_ISA=name, TRUERANK_BOUNDS=f"{bounds}!")
         run_tests(session, *ALL_CORES, *CORE, *options, "tests/embeddings")
 
 
@@ -352,7 +352,7 @@ def coverage(session: nox.Session) -> None:
     session.install("cmake", "ninja")
     session.chdir(session.cache_dir / "source")
     folder = Path(session.create_tmp())
-    session.env |= {"COVERAGE_FILE": f"{folder}/python", "LLVM_PROFILE_FILE": f"{folder}/%4m.cpp"}
+    session.env.update(COVERAGE_FILE=f"{folder}/python", LLVM_PROFILE_FILE=f"{folder}/%4m.cpp")
     run_tests(session, python=["coverage", "run"])
     tests = "build/coverage-tests"
     options = ["-DTRUERANK_TESTS=ON", "-DCMAKE_CXX_COMPILER=clang++-14", "-GNinja", f"-B{tests}"]
