@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "bind/tasks.hpp"
-#include "engine/bounds.hpp"
+#include "engine/value_scale.hpp"
 
 namespace truerank::bind {
 namespace {

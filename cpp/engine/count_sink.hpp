@@ -83,7 +83,7 @@ class CountSink {
         return work;
     }
 
-    // What bounds need, and what they tell (engine/bounds.hpp).
+    // What bounds need, and what they tell (engine/bounded_panels.hpp).
     static constexpr bool kCounts = true;
     const C* thresholds() const { return shared_.true_scores.data() + cell_->first_task; }
 

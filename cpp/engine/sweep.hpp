@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/bounds.hpp"
+#include "engine/bounded_panels.hpp"
 #include "engine/embeddings.hpp"
 #include "engine/selection.hpp"
 #include "engine/threads.hpp"

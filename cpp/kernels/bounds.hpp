@@ -2,7 +2,7 @@
 //
 // A vector is quantised on a grid of equal steps, x = shift + step * level + residue, with one integer level for each
 // component. The sum over the levels of two vectors, of products or of distances, is exact, and differs from the sum
-// over the vectors themselves by no more than the residues allow (engine/bounds.hpp has the arithmetic). Where the sum
+// over the vectors themselves by no more than the residues allow (engine/bounded_panels.hpp has the arithmetic). Where the sum
 // is farther from a threshold than that, it tells on which side of the threshold the pair is.
 #pragma once
 

@@ -16,31 +16,31 @@ def counts(made: NearTies) -> None:
 FAULTS = [
     Fault(
         "half of a residue",
-        "cpp/engine/bounds.hpp",
+        "cpp/engine/bounded_panels.hpp",
         "return std::sqrt(static_cast<double>(residues.squares)) * kUp +",
         "return std::sqrt(static_cast<double>(residues.squares)) / 2 +",
     ),
     Fault(
         "the residue of a query left out",
-        "cpp/engine/bounds.hpp",
+        "cpp/engine/bounded_panels.hpp",
         "value_rows_[at].residue = rounded_up(facts.residue);",
         "value_rows_[at].residue = 0;",
     ),
     Fault(
         "the residue of a candidate's distances left out",
-        "cpp/engine/bounds.hpp",
+        "cpp/engine/bounded_panels.hpp",
         "error = residue + 255 * depth() * step * kFloatError;",
         "error = 255 * depth() * step * kFloatError;",
     ),
     Fault(
         "the rounding of values left out",
-        "cpp/engine/bounds.hpp",
+        "cpp/engine/bounded_panels.hpp",
         "const double slack = 2 * scale_.gamma() * size +",
         "const double slack = 0 * size +",
     ),
     Fault(
         "the roughness of moduli left out",
-        "cpp/engine/bounds.hpp",
+        "cpp/engine/bounded_panels.hpp",
         "const double share = 2 * q.form.error + (depth() + 40) * 0x1p-23;",
         "const double share = 0;",
     ),
