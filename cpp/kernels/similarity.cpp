@@ -9,6 +9,7 @@
 
 #include "kernels/arithmetic.hpp"
 #include "kernels/steps.hpp"
+#include "kernels/transpose.hpp"
 
 namespace truerank {
 namespace {
@@ -64,51 +65,74 @@ TRUERANK_INLINE void accumulate_rows_body(const T* const* queries, const T* cons
     }
 }
 
-// The sum of the numbers of a vector, half by half, since each addition waits for the last one.
-template <class T, std::size_t Bytes, class Vector>
-TRUERANK_INLINE T sum_of_lanes(Vector vector) {
-    if constexpr (Bytes == 2 * sizeof(T)) {
-        return vector[0] + vector[1];
+// Both halves of a vector added up, until it has as many bytes as `To`.
+template <class To, class T, class Vector>
+TRUERANK_INLINE To added_halves(Vector vector) {
+    if constexpr (sizeof(Vector) == sizeof(To)) {
+        return vector;
     } else {
-        typename Simd<T, Bytes / 2>::type low, high;
-        std::memcpy(&low, &vector, Bytes / 2);
-        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + Bytes / 2, Bytes / 2);
-        return sum_of_lanes<T, Bytes / 2>(low + high);
+        constexpr std::size_t half = sizeof(Vector) / 2;
+        typename Simd<T, half>::type low, high;
+        std::memcpy(&low, &vector, half);
+        std::memcpy(&high, reinterpret_cast<const char*>(&vector) + half, half);
+        return added_halves<To, T>(low + high);
     }
+}
+
+// The sum of a pair of rows, spread over the lanes of a vector. What follows the first lines of the row `next` is
+// fetched meanwhile.
+template <class A, class Step, class T>
+TRUERANK_INLINE typename A::Vector sum_row(const T* q, const T* e, std::size_t depth, const T* next) {
+    using Vector = typename A::Vector;
+    // Sums side by side, since each waits for its last addition.
+    constexpr std::size_t size = A::size, side = 4, step = side * size;
+    static_assert(Step::components == 1);
+    Vector sum[side] = {};
+    std::size_t k = 0;
+    for (; k + step <= depth; k += step) {
+        TRUERANK_UNROLL
+        for (std::size_t s = 0; s < side; ++s) {
+            const Vector x = A::load(q + k + s * size), y = A::load(e + k + s * size);
+            sum[s] = Step::template next<A>(sum[s], &x, &y);
+        }
+        TRUERANK_UNROLL
+        for (std::size_t at = 0; at < step * sizeof(T); at += 64) prefetch(address_after(next, k * sizeof(T) + at));
+    }
+    for (; k + size <= depth; k += size) {
+        const Vector x = A::load(q + k), y = A::load(e + k);
+        sum[0] = Step::template next<A>(sum[0], &x, &y);
+    }
+    if (k < depth) {
+        T rest[2][size] = {};
+        for (std::size_t j = 0; j < depth - k; ++j) {
+            rest[0][j] = q[k + j];
+            rest[1][j] = e[k + j];
+        }
+        const Vector x = A::load(rest[0]), y = A::load(rest[1]);
+        sum[1] = Step::template next<A>(sum[1], &x, &y);
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
 template <class A, std::size_t Vectors, class Step, class T>
 TRUERANK_INLINE void sum_rows_body(const T* const* queries, const T* const* candidates, std::size_t n,
                                    std::size_t depth, T* sums) {
-    using Vector = typename A::Vector;
-    // Sums side by side, since each waits for its last addition.
-    constexpr std::size_t size = A::size, side = 4, step = side * size;
-    static_assert(Step::components == 1);
-    for (std::size_t i = 0; i < n; ++i) {
-        const T *q = queries[i], *e = candidates[i];
-        Vector sum[side] = {};
-        std::size_t k = 0;
-        for (; k + step <= depth; k += step) {
-            TRUERANK_UNROLL
-            for (std::size_t s = 0; s < side; ++s) {
-                const Vector x = A::load(q + k + s * size), y = A::load(e + k + s * size);
-                sum[s] = Step::template next<A>(sum[s], &x, &y);
-            }
+    // As many pairs at a time as a block to transpose has rows: its columns add up to the sums of all of them.
+    using Block = Arithmetic<T, kBlockBytes<sizeof(typename A::Vector)>, A::fused>;
+    constexpr std::size_t size = Block::size;
+    for (std::size_t first = 0; first < n; first += size) {
+        typename Block::Vector block[size];
+        for (std::size_t i = 0; i < size; ++i) {
+            // The last pair stands in for those that are missing.
+            const std::size_t at = std::min(first + i, n - 1), next = std::min(at + 2, n - 1);
+            block[i] = added_halves<typename Block::Vector, T>(
+                sum_row<A, Step>(queries[at], candidates[at], depth, queries[next]));
         }
-        for (; k + size <= depth; k += size) {
-            const Vector x = A::load(q + k), y = A::load(e + k);
-            sum[0] = Step::template next<A>(sum[0], &x, &y);
-        }
-        if (k < depth) {
-            T rest[2][size] = {};
-            for (std::size_t j = 0; j < depth - k; ++j) {
-                rest[0][j] = q[k + j];
-                rest[1][j] = e[k + j];
-            }
-            const Vector x = A::load(rest[0]), y = A::load(rest[1]);
-            sum[0] = Step::template next<A>(sum[0], &x, &y);
-        }
-        sums[i] = sum_of_lanes<T, sizeof(Vector)>((sum[0] + sum[1]) + (sum[2] + sum[3]));
+        Transposition<Block>::transpose(block);
+        typename Block::Vector total = block[0];
+        TRUERANK_UNROLL
+        for (std::size_t i = 1; i < size; ++i) total += block[i];
+        Block::store(sums + first, total);
     }
 }
 
