@@ -49,6 +49,13 @@ class LineBuffer {
     std::vector<Line> lines_;
 };
 
+// A sink that can do without the scores of most pairs: it says what they are compared with, and takes what bounds tell.
+template <class Sink>
+concept TakesBounds = requires(Sink& sink) { sink.thresholds(); };
+// One that also has tasks of the candidates, in layers of one task for each lane, and says the same of these.
+template <class Sink>
+concept TakesLanes = requires(Sink& sink) { sink.lanes().thresholds(); };
+
 // The bounds of one thread, for the queries of a cell and one panel after the other.
 template <class C>
 class BoundedPanels {
@@ -72,7 +79,7 @@ class BoundedPanels {
         first_ = first.data();
         count_ = static_cast<std::int64_t>(rows.size());
         quantised_ = false;
-        usable_ = first.back() > 0 && (forced_ || count_ >= kFewQueries);
+        usable_ = forced_ || count_ >= kFewQueries;
     }
     // Takes the time in which a panel was scored.
     void record_scored(Gauge::Clock::duration time, std::int64_t width) { gauge_.record_scored(time, count_ * width); }
@@ -87,23 +94,26 @@ class BoundedPanels {
         set_thresholds<Sink::kCounts>(thresholds);  // as a rule once for a cell, and not a cost of this panel
         const auto start = Gauge::Clock::now();
         if (!load_candidates(columns, width)) return false;
-        if (!forced_ && gauge_.is_trial() && !promises(width)) {
+        if constexpr (TakesLanes<Sink>) set_lane_thresholds<Sink::kCounts>(sink.lanes());
+        if (!forced_ && gauge_.is_trial() && !promises<Sink>(width)) {
             gauge_.lost();
             return false;
         }
-        std::size_t total = 0;
+        RowSide<Sink> rows{*this, sink};
         for (std::int64_t tile = 0; tile < tiles(); ++tile) {
-            const std::int64_t n = decide_tile(tile), first = tile * kTileRows;
-            sink.take_masks(masks_.data(), first, n);
-            const std::size_t found = collect(tile, n, sink.counters());
-            open_count_ += found;
-            total += found;
-            if (open_count_ >= kOpenAtOnce) settle(sink, tally);
+            const std::int64_t n = decide_tile(tile);
+            sink.take_masks(masks_.data(), tile * kTileRows, n);
+            tally.open += collect(tile, n, sink.counters());
+            if (open_.count >= kOpenAtOnce) settle(open_, rows, tally);
+            if constexpr (TakesLanes<Sink>) {
+                decide_lanes(tile, n, sink.lanes().counters());
+                tally.open += collect_lanes(tile, n);
+                if (lane_open_.count >= kOpenAtOnce) settle_lanes<Sink>(sink, tally);
+            }
         }
-        settle(sink, tally);
-        const std::size_t pairs = tasks_.size() * static_cast<std::size_t>(width);
-        tally.bounded += static_cast<std::int64_t>(pairs);
-        tally.open += static_cast<std::int64_t>(total);
+        settle(open_, rows, tally);
+        if constexpr (TakesLanes<Sink>) settle_lanes<Sink>(sink, tally);
+        tally.bounded += static_cast<std::int64_t>(tasks_.size()) * width + lane_tasks_ * count_;
         gauge_.record_bounded(Gauge::Clock::now() - start, count_ * width);
         return true;
     }
@@ -135,6 +145,46 @@ class BoundedPanels {
         double norm = 0;
         std::uint32_t query = 0;
         C score = std::numeric_limits<C>::quiet_NaN();
+    };
+
+    // Open pairs, and how many they are: room for more is kept.
+    struct OpenPairs {
+        std::vector<OpenPair> list;
+        std::size_t count = 0;
+        OpenPair* room(std::size_t more) {
+            if (list.size() < count + more + kOpenRoom) list.resize(count + more + kOpenRoom);
+            return list.data() + count;
+        }
+    };
+    // What settle() asks about an open pair, and to whom it tells what came out: about a task of its query,
+    template <class Sink>
+    struct RowSide {
+        static constexpr bool kCounts = Sink::kCounts;
+        const BoundedPanels& panels;
+        Sink& sink;
+        std::size_t query(OpenPair pair) const { return panels.tasks_[pair.task].query; }
+        double norm(OpenPair pair) const { return panels.tasks_[pair.task].norm; }
+        const ValueThresholds& values(OpenPair pair) const { return panels.tasks_[pair.task].values; }
+        void take_decision(OpenPair pair, bool above) { sink.take_decision(pair.task, above); }
+        void take_score(OpenPair pair, C score) { sink.take_score(pair.task, pair.lane, score); }
+    };
+    // and about one of its lane, whose pairs are numbered layer by layer for each query.
+    template <class Sink>
+    struct LaneSide {
+        static constexpr bool kCounts = Sink::kCounts;
+        const BoundedPanels& panels;
+        Sink& sink;
+        std::size_t query(OpenPair pair) const { return pair.task / panels.layers_; }
+        double norm(OpenPair pair) const { return panels.facts_[query(pair)].norm; }
+        ValueThresholds values(OpenPair pair) const {
+            return panels.scale_.thresholds(static_cast<double>(panels.lane_scores_[slot(pair)]),
+                                            panels.facts_[query(pair)].mean);
+        }
+        void take_decision(OpenPair pair, bool above) { sink.lanes().take_decision(slot(pair), above); }
+        void take_score(OpenPair pair, C score) { sink.lanes().take_score(slot(pair), score); }
+
+      private:
+        std::size_t slot(OpenPair pair) const { return pair.task % panels.layers_ * panels.kernels_.lanes + pair.lane; }
     };
 
     std::size_t size() const { return static_cast<std::size_t>(queries_.depth()); }
@@ -194,6 +244,7 @@ class BoundedPanels {
         for (auto* array : {&above_, &below_}) array->assign(tasks_.size(), 0);
         starts_.assign(static_cast<std::size_t>(tiles()) * kTileQueries, 0);
         value_rows_.assign(n, {1, 0, 0});
+        row_offsets_.resize(n);
         largest_norm_ = 0;
         for (std::int64_t i = 0; i < count_ && usable_; ++i) usable_ = quantise_query(ids_[i], i);
         return usable_;
@@ -249,6 +300,7 @@ class BoundedPanels {
             value_rows_[at].norm = rounded_up(q.centred_queries ? facts.shifted : facts.norm);
             value_rows_[at].residue = rounded_up(facts.residue);
         }
+        row_offsets_[at] = offset_of(facts);
         for (std::int64_t t = first_[i]; t < first_[i + 1]; ++t) {
             tasks_[static_cast<std::size_t>(t)].query = static_cast<std::uint32_t>(i);
             tasks_[static_cast<std::size_t>(t)].norm = facts.norm;
@@ -348,16 +400,51 @@ class BoundedPanels {
             return;
         }
         task.values = scale_.thresholds(static_cast<double>(score), query.mean);
-        // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
-        double slack =
+        const double slack = slack_of(query);
+        set_floats({task.values.above - query.offset + slack, task.values.below - query.offset - slack}, above_[t],
+                   below_[t]);
+    }
+    // What rounding does to the offset, and what quantisation does to a distance, whatever the candidate.
+    double slack_of(const QueryFacts& query) const {
+        const double slack =
             std::abs(query.offset) * (squares_error() + 0x1p-40) + query.norm * quantisation_.shift_norm * 0x1p-30;
-        if (quantisation_.kind == Kind::distances) slack += query.residue;
-        const double above = task.values.above - query.offset + slack;
-        const double below = task.values.below - query.offset - slack;
+        return quantisation_.kind == Kind::distances ? slack + query.residue : slack;
+    }
+    static void set_floats(const ValueThresholds& values, float& above, float& below) {
         constexpr double most = 0x1p120;
-        const bool known = std::abs(above) <= most && std::abs(below) <= most;
-        above_[t] = known ? rounded_up(above) : kInfinity;
-        below_[t] = known ? rounded_down(below) : -kInfinity;
+        const bool known = std::abs(values.above) <= most && std::abs(values.below) <= most;
+        above = known ? rounded_up(values.above) : kInfinity;
+        below = known ? rounded_down(values.below) : -kInfinity;
+    }
+
+    // What a query adds to its values, where thresholds belong to lanes: its offset, less what its mean adds to every
+    // threshold.
+    RowOffset offset_of(const QueryFacts& query) const {
+        const double slack = slack_of(query);
+        double low = query.offset - slack, high = query.offset + slack;
+        if (query_means_ != nullptr) {
+            const ValueThresholds with = scale_.thresholds(0, query.mean), without = scale_.thresholds(0, 0);
+            low -= with.above - without.above;
+            high -= with.below - without.below;
+        }
+        return {rounded_down(low), rounded_up(high)};
+    }
+    // Sets the thresholds of the tasks of the panel's lanes.
+    template <bool Counts, class Lanes>
+    void set_lane_thresholds(const Lanes& lanes) {
+        layers_ = lanes.layers();
+        lane_tasks_ = lanes.tasks();
+        lane_scores_ = lanes.thresholds();
+        const std::size_t n = layers_ * kernels_.lanes;
+        for (auto* thresholds : {&lane_above_, &lane_below_}) thresholds->assign(n, kNoCandidate);
+        for (std::size_t i = 0; i < n; ++i) {
+            if (lane_scores_[i] != lane_scores_[i]) continue;  // no task, or one that nothing is above
+            set_floats(scale_.thresholds(static_cast<double>(lane_scores_[i]), 0), lane_above_[i], lane_below_[i]);
+            if constexpr (!Counts) lane_above_[i] = kInfinity;
+        }
+        const std::size_t pairs = static_cast<std::size_t>(count_) * layers_;
+        if (uncounted_.size() < std::max(n, pairs)) uncounted_.resize(std::max(n, pairs));
+        lane_masks_.resize(kTileQueries * layers_);
     }
 
     // Decides the pairs of a tile, and returns its number of queries.
@@ -371,91 +458,127 @@ class BoundedPanels {
                  form.groups(size()), starts_.data() + first, sums);
         const auto tasks = static_cast<std::size_t>(first_[first + static_cast<std::size_t>(n)] - first_[first]);
         if (masks_.size() < tasks) masks_.resize(tasks);
+        if (tasks > 0) {
+            kernels_.decide(form, sums, static_cast<std::size_t>(n), value_rows_.data() + first, value_lanes(),
+                            first_ + first, above_.data(), below_.data(), masks_.data());
+        }
+        return n;
+    }
+    // Decides the pairs of the tile that was decided last for the tasks of the lanes.
+    void decide_lanes(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
+        const auto first = static_cast<std::size_t>(tile * kTileRows);
+        kernels_.decide_lanes(quantisation_.form, reinterpret_cast<const std::int32_t*>(sums_.data()),
+                              static_cast<std::size_t>(n), value_rows_.data() + first, value_lanes(),
+                              row_offsets_.data() + first, {layers_, lane_above_.data(), lane_below_.data()}, counters,
+                              lane_masks_.data());
+    }
+    ValueLanes value_lanes() const {
         ValueLanes lanes{low_scale_.data(), low_.data(), high_scale_.data(), high_.data()};
         if (quantisation_.kind == Kind::products) {
             lanes.residue = lane_residues_.data();
             lanes.norm = lane_norms_.data();
         }
-        kernels_.decide(form, sums, static_cast<std::size_t>(n), value_rows_.data() + first, lanes, first_ + first,
-                        above_.data(), below_.data(), masks_.data());
-        return n;
+        return lanes;
     }
 
     // Adds up what was decided, and lists the open pairs of a tile behind those of others. Returns their number.
-    std::size_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
+    std::int64_t collect(std::int64_t tile, std::int64_t n, std::uint32_t* counters) {
         const auto first = static_cast<std::size_t>(first_[tile * kTileRows]);
         const std::size_t tasks = static_cast<std::size_t>(first_[tile * kTileRows + n]) - first;
-        const std::size_t most = open_count_ + tasks * kernels_.lanes + kOpenRoom;
-        if (open_.size() < most) open_.resize(most);
-        return kernels_.collect(masks_.data(), first, tasks, counters, open_.data() + open_count_);
+        return collect(masks_, first, tasks, counters, open_);
+    }
+    std::int64_t collect_lanes(std::int64_t tile, std::int64_t n) {
+        const std::size_t first = static_cast<std::size_t>(tile * kTileRows) * layers_;
+        return collect(lane_masks_, first, static_cast<std::size_t>(n) * layers_, uncounted_.data(), lane_open_);
+    }
+    std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
+                         std::uint32_t* counters, OpenPairs& open) {
+        const std::size_t found =
+            kernels_.collect(masks.data(), first, tasks, counters, open.room(tasks * kernels_.lanes));
+        open.count += found;
+        return static_cast<std::int64_t>(found);
     }
 
     // Whether few enough pairs of some tiles are open.
+    template <class Sink>
     bool promises(std::int64_t width) {
         constexpr std::int64_t tried = 8;
-        std::size_t found = 0, pairs = 0;
+        std::int64_t found = 0, pairs = 0;
+        const auto add = [&](const std::vector<PairMasks>& masks, std::size_t n) {
+            for (std::size_t i = 0; i < n; ++i) found += std::popcount(masks[i].open());
+        };
         const std::int64_t step = std::max<std::int64_t>(1, tiles() / tried);
         for (std::int64_t tile = 0; tile < tiles(); tile += step) {
             const std::int64_t n = decide_tile(tile);
-            const auto tasks = static_cast<std::size_t>(first_[tile * kTileRows + n] - first_[tile * kTileRows]);
-            for (std::size_t t = 0; t < tasks; ++t) found += static_cast<std::size_t>(std::popcount(masks_[t].open()));
-            pairs += tasks * static_cast<std::size_t>(width);
+            const std::int64_t tasks = first_[tile * kTileRows + n] - first_[tile * kTileRows];
+            add(masks_, static_cast<std::size_t>(tasks));
+            pairs += tasks * width;
+            if constexpr (TakesLanes<Sink>) {
+                decide_lanes(tile, n, uncounted_.data());
+                add(lane_masks_, static_cast<std::size_t>(n) * layers_);
+                pairs += n * lane_tasks_;
+            }
         }
         // With more, bounds lose whatever the depth.
         return 6 * found <= pairs;
     }
 
-    // Settles the open pairs by their values or, where these do not tell either, by their scores.
-    template <class Sink>
-    void settle(Sink& sink, BoundsTally& tally) {
-        if (!quantisation_.form.has_float_sums()) settle_by_values(sink);
+    // Settles open pairs by their values or, where these do not tell either, by their scores. Then there are none.
+    template <class Side>
+    void settle(OpenPairs& open, Side side, BoundsTally& tally) {
+        if (!quantisation_.form.has_float_sums()) settle_by_values(open, side);
         const std::size_t lanes = kernels_.lanes;
         values_.resize(lanes);
-        tally.scored += static_cast<std::int64_t>(open_count_);
-        for (std::size_t at = 0; at < open_count_; at += lanes) {
-            const std::size_t n = std::min(lanes, open_count_ - at);
-            const OpenPair* const pairs = open_.data() + at;
-            gather_rows(pairs, n);
+        tally.scored += static_cast<std::int64_t>(open.count);
+        for (std::size_t at = 0; at < open.count; at += lanes) {
+            const std::size_t n = std::min(lanes, open.count - at);
+            const OpenPair* const pairs = open.list.data() + at;
+            gather_rows(pairs, n, side);
             scoring_.accumulate_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(),
                                      values_.data());
-            scoring_.finish(similarity_, register_tile(pairs, n));
-            for (std::size_t i = 0; i < n; ++i) sink.take_score(pairs[i].task, pairs[i].lane, values_[i]);
+            scoring_.finish(similarity_, register_tile(pairs, n, side));
+            for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
         }
-        open_count_ = 0;
+        open.count = 0;
+    }
+    template <class Sink>
+    void settle_lanes(Sink& sink, BoundsTally& tally) {
+        settle(lane_open_, LaneSide<Sink>{*this, sink}, tally);
     }
 
     // Keeps those pairs of which the value does not tell. As good as random, its sides are not branched on.
-    template <class Sink>
-    void settle_by_values(Sink& sink) {
+    template <class Side>
+    void settle_by_values(OpenPairs& open, Side& side) {
         const std::size_t lanes = kernels_.lanes;
         values_.resize(lanes);
         std::size_t kept = 0;
-        for (std::size_t at = 0; at < open_count_; at += lanes) {
-            const std::size_t n = std::min(lanes, open_count_ - at);
-            gather_rows(open_.data() + at, n);
+        for (std::size_t at = 0; at < open.count; at += lanes) {
+            const std::size_t n = std::min(lanes, open.count - at);
+            gather_rows(open.list.data() + at, n, side);
             scoring_.sum_rows(similarity_, pair_queries_.data(), pair_candidates_.data(), n, size(), values_.data());
             for (std::size_t i = 0; i < n; ++i) {
-                const OpenPair pair = open_[at + i];
-                const TaskFacts& task = tasks_[pair.task];
+                const OpenPair pair = open.list[at + i];
+                const ValueThresholds& thresholds = side.values(pair);
                 const double value = scale_.value(static_cast<double>(values_[i]));
                 // The rounding of this sum, and for products that of the score.
-                const double size = scale_.is_product() ? task.norm * panel_norms_[pair.lane] : std::abs(value);
+                const double size = scale_.is_product() ? side.norm(pair) * panel_norms_[pair.lane] : std::abs(value);
                 const double sum = value + pair_offsets_[pair.lane];
                 const double slack = 2 * scale_.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
-                const bool below = sum + slack < task.values.below;
-                const bool above = Sink::kCounts && sum - slack > task.values.above;
-                sink.take_decision(pair.task, above);
-                open_[kept] = pair;
+                const bool below = sum + slack < thresholds.below;
+                const bool above = Side::kCounts && sum - slack > thresholds.above;
+                side.take_decision(pair, above);
+                open.list[kept] = pair;
                 kept += static_cast<std::size_t>(!(below | above));
             }
         }
-        open_count_ = kept;
+        open.count = kept;
     }
 
-    void gather_rows(const OpenPair* pairs, std::size_t n) {
+    template <class Side>
+    void gather_rows(const OpenPair* pairs, std::size_t n, const Side& side) {
         for (auto* rows : {&pair_queries_, &pair_candidates_}) rows->resize(kernels_.lanes);
         for (std::size_t i = 0; i < n; ++i) {
-            const C* const row = rows_[tasks_[pairs[i].task].query];
+            const C* const row = rows_[side.query(pairs[i])];
             // The rows of queries are far apart, and seldom in the nearest cache; the hardware finds what follows.
             for (std::size_t line = 0; line < 4; ++line) prefetch(address_after(row, 64 * line));
             pair_queries_[i] = row;
@@ -464,12 +587,13 @@ class BoundedPanels {
     }
 
     // What finish() needs of n pairs.
-    RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n) {
+    template <class Side>
+    RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n, const Side& side) {
         RegisterTile<C> tile{values_.data(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, true};
         for (auto* buffer : {&pair_bias_, &pair_means_, &pair_query_means_}) buffer->assign(kernels_.lanes, C{0});
         for (auto* buffer : {&pair_squares_, &pair_query_squares_}) buffer->assign(kernels_.lanes, 0);
         for (std::size_t i = 0; i < n; ++i) {
-            const QueryFacts& query = facts_[tasks_[pairs[i].task].query];
+            const QueryFacts& query = facts_[side.query(pairs[i])];
             const std::int64_t column = columns_[pairs[i].lane];
             if (bias_ != nullptr) pair_bias_[i] = bias_[column];
             if (candidate_means_ != nullptr) pair_means_[i] = candidate_means_[column];
@@ -509,6 +633,7 @@ class BoundedPanels {
     std::vector<QueryFacts> facts_;
     double largest_norm_ = 0;
     std::vector<ValueRow> value_rows_;
+    std::vector<RowOffset> row_offsets_;
     std::vector<std::int32_t> starts_;
     std::vector<TaskFacts> tasks_;
     std::vector<float> above_, below_;
@@ -521,11 +646,17 @@ class BoundedPanels {
     std::vector<double> panel_norms_, pair_offsets_, panel_squares_;
     std::vector<float> low_scale_, low_, high_scale_, high_, lane_residues_, lane_norms_;
 
+    // The tasks of its lanes.
+    std::size_t layers_ = 0;
+    std::int64_t lane_tasks_ = 0;
+    const C* lane_scores_ = nullptr;
+    std::vector<float> lane_above_, lane_below_;
+
     // A tile, and the pairs that it leaves open.
     LineBuffer sums_;
-    std::vector<PairMasks> masks_;
-    std::vector<OpenPair> open_;
-    std::size_t open_count_ = 0;
+    std::vector<PairMasks> masks_, lane_masks_;
+    OpenPairs open_, lane_open_;
+    std::vector<std::uint32_t> uncounted_;  // of lanes: where collect() and a trial count what nobody asks for
 
     std::vector<float> shifted_, panel_shifted_;
     std::vector<C> values_, pair_bias_, pair_means_, pair_query_means_;

@@ -88,6 +88,7 @@ class ColumnSink {
         for (auto* counters : {&above_, &tied_}) {
             counters->assign(static_cast<std::size_t>((last - first_layer_) * shared_.layers.lanes), 0);
         }
+        bounded_above_.clear();
         nans_.clear();
         // A query may have more tasks than a cell holds: only the first of its cells counts for the columns.
         counts_columns_ = cell.first_task == shared_.sorted.first_task_of(cell.first_query);
@@ -96,19 +97,38 @@ class ColumnSink {
     void begin_panel(const Panel& panel) {
         panel_ = panel;
         layer_ = layers_ = 0;
-        if (!asked_) return;
+        if (!asked_ || !counts_columns_) return;
         layer_ = shared_.layers.panel(panel.begin);
         layers_ = shared_.layers.panel(panel.begin + shared_.layers.lanes) - layer_;
     }
 
     std::int64_t take_scores(const C* scores, std::int64_t first_query, std::int64_t queries, bool saw_nan) {
-        if (layers_ == 0 || !counts_columns_) return 0;
-        const std::int64_t lanes = shared_.layers.lanes, at = (layer_ - first_layer_) * lanes;
+        if (layers_ == 0) return 0;
+        const std::int64_t lanes = shared_.layers.lanes, at = slot();
         kernels_.count_lanes(
             scores, static_cast<std::size_t>(queries), static_cast<std::size_t>(layers_),
             {shared_.layers.true_scores.data() + layer_ * lanes, above_.data() + at, tied_.data() + at});
         if (saw_nan) find_nans(scores, first_query, queries);
         return queries * layers_ * lanes;
+    }
+
+    // What bounds need, and what they tell (engine/bounded_panels.hpp), about the layers of the panel.
+    std::size_t layers() const { return static_cast<std::size_t>(layers_); }
+    std::int64_t tasks() const {
+        const auto first = shared_.layers.tasks.begin() + layer_ * shared_.layers.lanes;
+        return std::count_if(first, first + layers_ * shared_.layers.lanes,
+                             [](std::int64_t task) { return task >= 0; });
+    }
+    const C* thresholds() const { return shared_.layers.true_scores.data() + layer_ * shared_.layers.lanes; }
+    std::uint32_t* counters() {
+        bounded_above_.resize(above_.size());
+        return bounded_above_.data() + slot();
+    }
+    void take_decision(std::size_t at, bool above) { counters()[at] += above; }
+    void take_score(std::size_t at, C score) {
+        const C true_score = thresholds()[at];
+        above_[static_cast<std::size_t>(slot()) + at] += score > true_score;
+        tied_[static_cast<std::size_t>(slot()) + at] += score == true_score;
     }
 
     void end_cell() {
@@ -118,6 +138,7 @@ class ColumnSink {
                 shared_.layers.tasks[static_cast<std::size_t>(first_layer_ * shared_.layers.lanes) + i];
             if (task < 0) continue;
             shared_.counts.above[task] += static_cast<std::int64_t>(above_[i]);
+            if (!bounded_above_.empty()) shared_.counts.above[task] += bounded_above_[i];
             shared_.counts.tied[task] += static_cast<std::int64_t>(tied_[i]);
             if (!nans_.empty()) shared_.nan[static_cast<std::size_t>(task)] += static_cast<std::int64_t>(nans_[i]);
         }
@@ -125,6 +146,9 @@ class ColumnSink {
     }
 
   private:
+    // The place of the panel's first layer in the counters of the cell.
+    std::int64_t slot() const { return (layer_ - first_layer_) * shared_.layers.lanes; }
+
     void find_nans(const C* scores, std::int64_t first_query, std::int64_t queries) {
         const std::int64_t lanes = shared_.layers.lanes;
         for (std::int64_t i = 0; i < queries; ++i) {
@@ -163,35 +187,38 @@ class ColumnSink {
     bool counts_columns_ = true;
     bool asked_ = true;  // whether the cell's candidates are those that have tasks
     std::vector<Counter> above_, tied_;
-    std::vector<Counter> nans_;  // empty until there is one
+    std::vector<std::uint32_t> bounded_above_;  // those that bounds found, empty until there are any
+    std::vector<Counter> nans_;                 // empty until there is one
     Fault fault_{};
 };
 
+// Counts for the tasks of the rows, and for those of the columns.
 template <class C>
-class GridSink {
+class GridSink : public CountSink<C> {
+    using Rows = CountSink<C>;
+
   public:
-    GridSink(const SimilarityKernels<C>& kernels, typename CountSink<C>::Shared& rows,
-             typename ColumnSink<C>::Shared& columns)
-        : rows_(kernels, rows), columns_(kernels, columns) {}
+    GridSink(const SimilarityKernels<C>& kernels, typename Rows::Shared& rows, typename ColumnSink<C>::Shared& columns)
+        : Rows(kernels, rows), columns_(kernels, columns) {}
     void begin_cell(const Cell& cell, const std::vector<std::int64_t>& first) {
-        rows_.begin_cell(cell, first);
+        Rows::begin_cell(cell, first);
         columns_.begin_cell(cell);
     }
     void begin_panel(const Panel& panel) {
-        rows_.begin_panel(panel);
+        Rows::begin_panel(panel);
         columns_.begin_panel(panel);
     }
     std::int64_t take_scores(C* scores, std::int64_t first_query, std::int64_t queries) {
-        const std::int64_t work = rows_.take_scores(scores, first_query, queries);
-        return work + columns_.take_scores(scores, first_query, queries, rows_.saw_nan());
+        const std::int64_t work = Rows::take_scores(scores, first_query, queries);
+        return work + columns_.take_scores(scores, first_query, queries, Rows::saw_nan());
     }
+    ColumnSink<C>& lanes() { return columns_; }
     void end_cell() {
-        rows_.end_cell();
+        Rows::end_cell();
         columns_.end_cell();
     }
 
   private:
-    CountSink<C> rows_;
     ColumnSink<C> columns_;
 };
 

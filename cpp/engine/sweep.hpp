@@ -117,10 +117,6 @@ struct CellSizing {
 };
 std::vector<Cell> cut_cells(const SortedTasks& sorted, const CellSizing& sizing);
 
-// A sink that can do without the scores of most pairs: it says what they are compared with, and takes what bounds tell.
-template <class Sink>
-concept TakesBounds = requires(Sink& sink) { sink.thresholds(); };
-
 // Scores cells for one thread, in buffers of its own.
 template <class C>
 class SweepWorker {
@@ -156,7 +152,7 @@ class SweepWorker {
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
             load_columns(panel, cell.candidates);
             sink.begin_panel(panel);
-            tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
+            count_pairs(cell, panel, sink);
             if constexpr (TakesBounds<Sink>) {
                 if (bounded_ && bounded_->run(columns_.data(), panel.width, sink, tally_)) {
                     if (stop.requested(is_caller, kWorkBetweenPolls)) return;
@@ -209,7 +205,7 @@ class SweepWorker {
             load_columns(panel, cell.candidates);
             load_additions(panel);
             sink.begin_panel(panel);
-            tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
+            count_pairs(cell, panel, sink);
             scoring_.candidates.locate(panel.columns, panel.width, scratch_, vectors_.data());
             std::fill(vectors_.begin() + panel.width, vectors_.end(), vectors_[0]);
             row_kernels<C>().accumulate(scoring_.similarity, queries_.data(), static_cast<std::size_t>(queries),
@@ -259,6 +255,12 @@ class SweepWorker {
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
 
     bool few() const { return scoring_.few(static_cast<std::int64_t>(query_rows_.size())); }
+
+    template <class Sink>
+    void count_pairs(const Cell& cell, const Panel& panel, Sink& sink) {
+        tally_.pairs += (cell.last_task - cell.first_task) * panel.width;
+        if constexpr (TakesLanes<Sink>) tally_.pairs += (cell.last_query - cell.first_query) * sink.lanes().tasks();
+    }
 
     // Makes room for what is known of each candidate of a panel, beside its components.
     void resize_panel(std::int64_t lanes) {

@@ -295,39 +295,89 @@ TRUERANK_INLINE void put_bits(std::uint64_t& mask, std::size_t at, std::uint64_t
     }
 }
 
+// What values of some lanes follow from, in registers.
+template <class A, int Bytes, class Sum, bool HasError>
+struct LaneVectors {
+    using Floats = typename A::Vector;
+    using Sums = typename Simd<Sum, Bytes>::type;
+    Floats low_scale, low, high_scale, high, residue, norm;
+
+    TRUERANK_INLINE LaneVectors(const ValueLanes& lanes, std::size_t at)
+        : low_scale(A::load(lanes.low_scale + at)),
+          low(A::load(lanes.low + at)),
+          high_scale(A::load(lanes.high_scale + at)),
+          high(A::load(lanes.high + at)),
+          residue{},
+          norm{} {
+        if constexpr (HasError) {
+            residue = A::load(lanes.residue + at);
+            norm = A::load(lanes.norm + at);
+        }
+    }
+    // The intervals in which the values of a row are.
+    TRUERANK_INLINE void intervals(const std::int32_t* sums, const ValueRow& row, Floats& least, Floats& most) const {
+        Sums sum;
+        std::memcpy(&sum, sums, Bytes);
+        Floats x;
+        if constexpr (std::is_floating_point_v<Sum>) {
+            x = sum * A::broadcast(row.scale);
+        } else {
+            x = __builtin_convertvector(sum, Floats) * A::broadcast(row.scale);
+        }
+        least = A::fma(x, low_scale, low);
+        most = A::fma(x, high_scale, high);
+        if constexpr (HasError) {
+            const Floats error = A::fma(A::broadcast(row.norm), residue, A::broadcast(row.residue) * norm);
+            least -= error;
+            most += error;
+        }
+    }
+};
+
 template <class A, int Bytes, class T, class Sum, bool HasError>
 TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                                  const ValueLanes& values, const std::int64_t* first, const float* above,
                                  const float* below, PairMasks* masks) {
-    using Floats = typename A::Vector;
-    using Sums = typename Simd<Sum, Bytes>::type;
     constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
     for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
     TRUERANK_UNROLL
     for (std::size_t at = 0; at < lanes; at += size) {
-        const Floats low_scale = A::load(values.low_scale + at), high_scale = A::load(values.high_scale + at),
-                     least = A::load(values.low + at), most = A::load(values.high + at);
+        const LaneVectors<A, Bytes, Sum, HasError> vectors(values, at);
         for (std::size_t i = 0; i < rows; ++i) {
-            Sums sum;
-            std::memcpy(&sum, sums + i * lanes + at, Bytes);
-            Floats x;
-            if constexpr (std::is_floating_point_v<Sum>) {
-                x = sum * A::broadcast(value_rows[i].scale);
-            } else {
-                x = __builtin_convertvector(sum, Floats) * A::broadcast(value_rows[i].scale);
-            }
-            Floats low = A::fma(x, low_scale, least), high = A::fma(x, high_scale, most);
-            if constexpr (HasError) {
-                const Floats error = A::fma(A::broadcast(value_rows[i].norm), A::load(values.residue + at),
-                                            A::broadcast(value_rows[i].residue) * A::load(values.norm + at));
-                low -= error;
-                high += error;
-            }
+            typename A::Vector low, high;
+            vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
             for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
                 PairMasks& mask = masks[task - first[0]];
                 put_bits<size>(mask.above, at, lanes_greater<Bytes>(low, A::broadcast(above[task])));
                 put_bits<size>(mask.not_below, at, lanes_at_least<Bytes>(high, A::broadcast(below[task])));
             }
+        }
+    }
+}
+
+template <class A, int Bytes, class T, class Sum, bool HasError>
+TRUERANK_INLINE void decide_lanes_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
+                                       const ValueLanes& values, const RowOffset* offsets,
+                                       const LaneThresholds& thresholds, std::uint32_t* counters, PairMasks* masks) {
+    constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
+    for (std::size_t i = 0; i < rows * thresholds.layers; ++i) masks[i] = {};
+    for (std::size_t layer = 0; layer < thresholds.layers; ++layer) {
+        TRUERANK_UNROLL
+        for (std::size_t at = 0; at < lanes; at += size) {
+            const LaneVectors<A, Bytes, Sum, HasError> vectors(values, at);
+            const auto above = A::load(thresholds.above + layer * lanes + at),
+                       below = A::load(thresholds.below + layer * lanes + at);
+            auto count = A::load(counters + layer * lanes + at);
+            for (std::size_t i = 0; i < rows; ++i) {
+                typename A::Vector low, high;
+                vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
+                low += A::broadcast(offsets[i].low);
+                high += A::broadcast(offsets[i].high);
+                count = A::add(count, low > above);
+                put_bits<size>(masks[i * thresholds.layers + layer].not_below, at,
+                               lanes_at_least<Bytes>(high, below) & ~lanes_greater<Bytes>(low, above));
+            }
+            A::store(counters + layer * lanes + at, count);
         }
     }
 }
@@ -382,6 +432,21 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                                                                            above, below, masks);                    \
         }                                                                                                           \
     }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                  \
+                                const ValueRow* value_rows, const ValueLanes& lanes, const RowOffset* offsets,      \
+                                const LaneThresholds& thresholds, std::uint32_t* counters, PairMasks* masks) {      \
+        if (form.has_float_sums()) {                                                                                \
+            decide_lanes_body<Rough<width, fused>, width, T, float, false>(sums, rows, value_rows, lanes, offsets,  \
+                                                                           thresholds, counters, masks);            \
+        } else if (lanes.residue == nullptr) {                                                                      \
+            decide_lanes_body<Rough<width, fused>, width, T, std::int32_t, false>(                                  \
+                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                               \
+        } else {                                                                                                    \
+            decide_lanes_body<Rough<width, fused>, width, T, std::int32_t, true>(                                   \
+                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                               \
+        }                                                                                                           \
+    }                                                                                                               \
     attribute std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, \
                                   OpenPair* open) {                                                                 \
         return collect_body(masks, task, n, counters, open);                                                        \
@@ -406,6 +471,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
         return {shift<T>,                                                                                           \
                 quantise,                                                                                           \
                 decide<T>,                                                                                          \
+                decide_lanes<T>,                                                                                    \
                 collect,                                                                                            \
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
                 form<T, ByteDistances<width>>(),                                                                    \

@@ -2,8 +2,8 @@
 //
 // A vector is quantised on a grid of equal steps, x = shift + step * level + residue, with one integer level for each
 // component. The sum over the levels of two vectors, of products or of distances, is exact, and differs from the sum
-// over the vectors themselves by no more than the residues allow (engine/bounded_panels.hpp has the arithmetic). Where the sum
-// is farther from a threshold than that, it tells on which side of the threshold the pair is.
+// over the vectors themselves by no more than the residues allow (engine/bounded_panels.hpp has the arithmetic). Where
+// the sum is farther from a threshold than that, it tells on which side of the threshold the pair is.
 #pragma once
 
 #include <cstddef>
@@ -88,6 +88,19 @@ struct PairMasks {
     std::uint64_t open() const { return not_below & ~above; }
 };
 
+// What is added to the ends of a row's intervals before they are compared with thresholds that belong to lanes.
+struct RowOffset {
+    float low;
+    float high;
+};
+// The thresholds of the tasks of lanes, in layers of one task for each lane: NaN, with which no comparison holds, where
+// there is none.
+struct LaneThresholds {
+    std::size_t layers;
+    const float* above;
+    const float* below;
+};
+
 // So many places after the open pairs that collect() lists may be written to.
 inline constexpr std::size_t kOpenRoom = 4;
 
@@ -109,6 +122,12 @@ struct BoundKernels {
     void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                    const ValueLanes& lanes, const std::int64_t* first, const float* above, const float* below,
                    PairMasks* masks);
+    // The same for tasks of the lanes, whose candidates are the rows. Adds the rows that are above to the counters of
+    // the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of these is
+    // above.
+    void (*decide_lanes)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
+                         const ValueLanes& lanes, const RowOffset* offsets, const LaneThresholds& thresholds,
+                         std::uint32_t* counters, PairMasks* masks);
     // Adds up the masks of n tasks, from `task` on: the number of lanes above to the counter of the task. Writes the
     // open pairs, and returns their number.
     std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,

@@ -4,8 +4,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
+#include <utility>
 
 #include "engine/embeddings.hpp"
+#include "engine/grid.hpp"
+#include "engine/quantisation.hpp"
 #include "kernels/bounds.hpp"
 #include "kernels/simd.hpp"
 #include "tests/tests.hpp"
@@ -309,6 +313,16 @@ void check_decisions(Checks& checks, Random& random) {
             if (random.one_in(5)) above[t] = infinity, below[t] = -infinity;  // all are open
             if (random.one_in(5)) above[t] = below[t] = infinity;             // none is
         }
+        const auto interval = [&](std::size_t i, std::size_t j) {
+            const auto of = [&](std::size_t field) { return static_cast<double>(of_lanes[field][j]); };
+            const double x = numbers[i * lanes + j] * static_cast<double>(value_rows[i].scale);
+            double error = 0;
+            if (has_error) {
+                error = static_cast<double>(value_rows[i].norm) * of(4) +
+                        static_cast<double>(value_rows[i].residue) * of(5);
+            }
+            return std::pair(of(0) * x + of(1) - error, of(2) * x + of(3) + error);
+        };
         std::vector<PairMasks> masks(tasks, {~0ULL, ~0ULL});
         kernels.decide(form, sums.data(), rows, value_rows.data(), values, first.data(), above.data(), below.data(),
                        masks.data());
@@ -318,14 +332,7 @@ void check_decisions(Checks& checks, Random& random) {
                 const auto task = static_cast<std::size_t>(t);
                 PairMasks expected{0, 0};
                 for (std::size_t j = 0; j < lanes; ++j) {
-                    const auto of = [&](std::size_t field) { return static_cast<double>(of_lanes[field][j]); };
-                    const double x = numbers[i * lanes + j] * static_cast<double>(value_rows[i].scale);
-                    double error = 0;
-                    if (has_error) {
-                        error = static_cast<double>(value_rows[i].norm) * of(4) +
-                                static_cast<double>(value_rows[i].residue) * of(5);
-                    }
-                    const double low = of(0) * x + of(1) - error, high = of(2) * x + of(3) + error;
+                    const auto [low, high] = interval(i, j);
                     expected.above |= std::uint64_t{low > static_cast<double>(above[task])} << j;
                     expected.not_below |= std::uint64_t{high >= static_cast<double>(below[task])} << j;
                 }
@@ -335,6 +342,40 @@ void check_decisions(Checks& checks, Random& random) {
         }
         checks.expect(right, "decide, %zu bytes, %zu rows, %zu tasks, floats %d, error %d", sizeof(T), rows, tasks,
                       floats, has_error);
+
+        const auto layers = static_cast<std::size_t>(random.below(4));
+        std::vector<RowOffset> offsets(rows);
+        for (RowOffset& offset : offsets) {
+            offset.low = eighths(random, 20);
+            offset.high = offset.low + std::abs(eighths(random, 9));
+        }
+        above.clear(), below.clear();
+        for (std::size_t at = 0; at < layers * lanes; ++at) {
+            above.push_back(random.one_in(4) ? nan : eighths(random, 60));  // NaN: no task
+            below.push_back(above[at] != above[at] ? nan : std::min(above[at], eighths(random, 60)));
+            if (random.one_in(5)) above[at] = infinity, below[at] = -infinity;
+        }
+        std::vector<std::uint32_t> counters(layers * lanes + 1, 3), counted = counters;
+        std::vector<PairMasks> open(rows * layers, {~0ULL, ~0ULL}), left_open(rows * layers, {0, 0});
+        for (std::size_t i = 0; i < rows; ++i) {
+            for (std::size_t at = 0; at < layers * lanes; ++at) {
+                const auto [least, most] = interval(i, at % lanes);
+                const double low = least + static_cast<double>(offsets[i].low);
+                const double high = most + static_cast<double>(offsets[i].high);
+                const bool is_above = low > static_cast<double>(above[at]);
+                counted[at] += is_above;
+                left_open[i * layers + at / lanes].not_below |=
+                    std::uint64_t{!is_above && high >= static_cast<double>(below[at])} << at % lanes;
+            }
+        }
+        kernels.decide_lanes(form, sums.data(), rows, value_rows.data(), values, offsets.data(),
+                             {layers, above.data(), below.data()}, counters.data(), open.data());
+        right = counters == counted;
+        for (std::size_t i = 0; i < open.size(); ++i) {
+            right = right && open[i].above == 0 && open[i].not_below == left_open[i].not_below;
+        }
+        checks.expect(right, "decide_lanes, %zu bytes, %zu rows, %zu layers, floats %d, error %d", sizeof(T), rows,
+                      layers, floats, has_error);
     }
 }
 
@@ -409,22 +450,30 @@ void check_counts_with_bounds(Checks& checks, Random& random) {
                 }
                 Embeddings embeddings{matrix(q, queries), matrix(e, entities), similarity};
                 if (kind == 3) embeddings.bias = bias.data();
-                std::vector<std::int64_t> counts[3];
-                std::vector<std::int64_t> plain[3];
+                Grid grid{embeddings, std::vector<std::int64_t>(queries), std::vector<std::int64_t>(entities)};
+                std::iota(grid.left.begin(), grid.left.end(), 0);
+                std::iota(grid.right.begin(), grid.right.end(), 0);
+                // Of the queries by themselves; of the queries and of the entities of the grid.
+                constexpr std::size_t arrays = 9;
+                std::vector<std::int64_t> counts[arrays], plain[arrays];
                 const std::vector<std::string> names = usable_levels();
                 for (std::size_t i = 0; i < names.size(); ++i) {
                     choose_levels((names[i] + "!").c_str());
                     for (auto& of_tasks : counts) of_tasks.assign(tasks, 0);
-                    Counts out;
-                    out.above = counts[0].data();
-                    out.tied = counts[1].data();
-                    out.candidates = counts[2].data();
-                    rank_embeddings(embeddings, {static_cast<std::int64_t>(tasks), rows.data(), targets.data()}, {}, {},
-                                    NanRule::worst, {0, 1, nullptr}, out);
-                    if (i == 0) std::copy_n(counts, 3, plain);
-                    checks.expect(std::equal(counts, counts + 3, plain),
-                                  "counts by %s, %s, %zu bytes, depth %zu, kind %d", names[i].c_str(), name, sizeof(T),
-                                  depth, kind);
+                    Counts out[3];
+                    for (std::size_t j = 0; j < 3; ++j) {
+                        out[j].above = counts[3 * j].data();
+                        out[j].tied = counts[3 * j + 1].data();
+                        out[j].candidates = counts[3 * j + 2].data();
+                    }
+                    const Tasks all{static_cast<std::int64_t>(tasks), rows.data(), targets.data()};
+                    rank_embeddings(embeddings, all, {}, {}, NanRule::worst, {0, 1, nullptr}, out[0]);
+                    rank_grid(grid, all, {}, {}, NanRule::worst, {0, 1, nullptr}, out[1], out[2]);
+                    if (i == 0) std::copy_n(counts, arrays, plain);
+                    checks.expect(
+                        std::equal(counts, counts + 3, counts + 3) && std::equal(counts, counts + arrays, plain),
+                        "counts by %s, %s, %zu bytes, depth %zu, kind %d", names[i].c_str(), name, sizeof(T), depth,
+                        kind);
                 }
             }
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fuzz.check import Fault, check
-from strategies.near_ties import NearTies, check_levels, problems
+from strategies.near_ties import NearTies, check_grid, check_levels, problems
 
 CORE = True
 
@@ -11,6 +11,11 @@ CORE = True
 @check(problems())
 def counts(made: NearTies) -> None:
     check_levels(made)
+
+
+@check(problems())
+def both_directions(made: NearTies) -> None:
+    check_grid(made)
 
 
 FAULTS = [
@@ -31,6 +36,12 @@ FAULTS = [
         "cpp/engine/bounded_panels.hpp",
         "error = residue + 255 * depth() * step * kFloatError;",
         "error = 255 * depth() * step * kFloatError;",
+    ),
+    Fault(
+        "what an offset may be wrong by left out of thresholds that belong to lanes",
+        "cpp/engine/bounded_panels.hpp",
+        "double low = query.offset - slack, high = query.offset + slack;",
+        "double low = query.offset, high = query.offset;",
     ),
     Fault(
         "the rounding of values left out",

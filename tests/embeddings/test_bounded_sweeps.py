@@ -1,4 +1,4 @@
-"""Top-k lists are the same with bounds and without."""
+"""Both directions of a grid, and top-k lists, are the same with bounds and without."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from strategies.near_ties import COVERED, FAMILIES, NearTies, choices, levels, near_ties, problems
+from strategies.near_ties import (
+    COVERED,
+    FAMILIES,
+    KINDS,
+    NearTies,
+    Tally,
+    check_grid,
+    choices,
+    levels,
+    near_ties,
+    problems,
+)
 from truerank import _core
-
-Tally = tuple[int, ...]
 
 
 def lists(made: NearTies, k: int) -> list[Any]:
@@ -41,6 +50,36 @@ def check(made: NearTies, what: Any, *arguments: Any) -> Tally:
             assert what(made, *arguments) == expected, name
         done = tuple(b - a for a, b in zip(before, _core.bounds_tally(), strict=True))
     return done
+
+
+@given(problems())
+@settings(max_examples=200)
+def test_both_directions(made: NearTies) -> None:
+    event(made.similarity)
+    check_grid(made)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("similarity", COVERED)
+def test_both_directions_of_every_family(similarity: str, family: str) -> None:
+    for seed, kind in enumerate(KINDS):
+        for sizes in ((3, 33, 1), (7, 12, 70)):
+            for added in ("", "bias", "equal", "means"):
+                check_grid(near_ties(seed, family, kind, similarity, sizes, added))
+
+
+def test_bounds_spare_most_scores_of_both_directions() -> None:
+    """Not all entities are targets, and some queries have no tasks."""
+    rng = np.random.default_rng(6)
+    left = rng.standard_normal((700, 32)).astype(np.float32)
+    right = (left + rng.standard_normal((700, 32)) / 9).astype(np.float32)
+    pairs = np.repeat(np.arange(0, 700, 2)[:, None], 2, axis=1)
+    before = _core.bounds_tally()
+    with levels("int16!"):
+        tr.alignment.evaluate(left, right, pairs, candidates="all", similarity="l2", threads=1)
+    counted = [b - a for a, b in zip(before, _core.bounds_tally(), strict=True)]
+    assert counted[0] == counted[1] == 2 * 350 * 700
+    assert counted[2] < counted[1] * 0.09
 
 
 @given(problems(), st.integers(1, 5))

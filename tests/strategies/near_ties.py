@@ -6,7 +6,7 @@ others, and a single wrong decision changes a count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.problems import Array
 from truerank import _core
-from truerank.embeddings.vectors import CSLS
+from truerank.embeddings.vectors import CSLS, open_embeddings
 
 LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
 COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")
@@ -50,6 +50,9 @@ def _grid(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
     made[:, rng.integers(0, shape[1])] = rng.choice([-127, 127], shape[0])
     return made
 
+
+Counted = tuple[Array, Array, Array]  # above, tied and candidates
+Tally = tuple[int, ...]  # pairs, and how many of them were bounded, open and scored
 
 FAMILIES: dict[str, Family] = {
     "normal": lambda rng, shape: rng.standard_normal(shape),
@@ -191,17 +194,12 @@ def choices() -> list[str]:
     return [off, *(f"{name}!" for name in names)]
 
 
-def expected_counts(made: NearTies, rows: Array, targets: Array) -> tuple[Array, Array, Array]:
-    """Return above, tied and candidates by comparing every score with every true score."""
-    scores = tr.score_embeddings(
-        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
-    )
-    inside = np.ones((len(rows), len(made.entities)), bool)
-    if made.allowed is not None:
-        inside[:] = False
-        inside[:, made.allowed] = True
-    if made.filtered is not None:
-        inside &= ~made.filtered
+def expected_counts(scores: Array, rows: Array, targets: Array, inside: Array) -> Counted:
+    """Return above, tied and candidates by comparing every score with every true score.
+
+    `inside` says for each task and column whether it is a candidate.
+    """
+    inside = inside.copy()
     inside[np.arange(len(rows)), targets] = True
     true = scores[rows, targets][:, None]
     above = ((scores[rows] > true) & inside).sum(axis=1)
@@ -211,40 +209,98 @@ def expected_counts(made: NearTies, rows: Array, targets: Array) -> tuple[Array,
     return np.where(void, candidates - 1, above), np.where(void, 1, tied), candidates
 
 
-def check_levels(made: NearTies) -> tuple[int, int, int, int]:
+def lists_of(mask: Array) -> tuple[Array, Array]:
+    """Return a selection of the columns at which a mask of tasks and columns is set."""
+    return np.append(0, np.cumsum(mask.sum(axis=1))), mask.nonzero()[1].copy()
+
+
+def compare_levels(made: NearTies, pairs: int, expected: Sequence[Counted], counts: Any) -> Tally:
+    """Compare what `counts` returns with bounds of every kind and without; return the last tally.
+
+    There are so many pairs of a task and a candidate.
+    """
+    done: Tally = ()
+    for name in choices():
+        before = _core.bounds_tally()
+        with levels(name):
+            got = counts()
+        done = tuple(b - a for a, b in zip(before, _core.bounds_tally(), strict=True))
+        for found, wanted in zip(got, expected, strict=True):
+            for ours, theirs in zip(found, wanted, strict=True):
+                assert (ours == theirs).all(), (name, np.flatnonzero(ours != theirs), done)
+        if name == "off":
+            assert done[1:] == (0, 0, 0)
+        elif made.covered:
+            assert done[1] == done[0] == pairs, (name, done)
+    return done
+
+
+def all_tasks(made: NearTies) -> tuple[Array, Array, Array, Array]:
+    """Return the candidates; the rows and targets of tasks of all pairs; what the filter lists."""
+    chosen = np.arange(len(made.entities)) if made.allowed is None else made.allowed
+    rows = np.repeat(np.arange(len(made.queries)), len(chosen))
+    filtered = np.zeros((len(rows), len(made.entities)), bool)
+    if made.filtered is not None:
+        filtered = made.filtered[: len(rows)]
+    return chosen, rows, np.tile(chosen, len(made.queries)), filtered
+
+
+def check_levels(made: NearTies) -> Tally:
     """Check that the counts are those of the scores, with bounds of every kind and without.
 
     Returns how many pairs there were with the last kind, how many of them went by bounds, how many
     of these were open, and how many were scored.
     """
-    chosen = np.arange(len(made.entities)) if made.allowed is None else made.allowed
-    rows = np.repeat(np.arange(len(made.queries)), len(chosen))
-    targets = np.tile(chosen, len(made.queries))
-    options: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
-    options |= {"rows": rows, "candidates": made.allowed}
+    chosen, rows, targets, filtered = all_tasks(made)
+    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    scores = tr.score_embeddings(made.queries, made.entities, **added)
+    inside = np.isin(np.arange(scores.shape[1]), chosen) & ~filtered
+
+    def counts() -> list[Counted]:
+        got = tr.rank_embeddings(
+            *(made.queries, made.entities, targets),
+            **added,
+            rows=rows,
+            candidates=made.allowed,
+            filter=None if made.filtered is None else lists_of(filtered),
+            nan="worst",
+            block=made.block,
+            threads=made.threads,
+        )
+        return [(got.above, got.tied, got.candidates)]
+
+    expected = expected_counts(scores, rows, targets, inside)
+    return compare_levels(made, len(rows) * len(chosen), [expected], counts)
+
+
+def check_grid(made: NearTies) -> Tally:
+    """Do the same for both directions of a grid: queries and entities rank each other."""
+    chosen, rows, targets, filtered = all_tasks(made)
+    if len(chosen) == 0:
+        return (0, 0, 0, 0)  # a grid has queries and entities
+    scores = tr.score_embeddings(
+        made.queries, made.entities, similarity=made.similarity, bias=made.bias, csls=made.csls
+    )
+    height, columns = scores.shape
+    to_left = filtered[:, np.arange(height) % columns]
+    inside = np.isin(np.arange(columns), chosen) & ~filtered
+    expected = [
+        expected_counts(scores, rows, targets, inside),
+        expected_counts(scores.T, targets, rows, ~to_left),
+    ]
+    opened = open_embeddings(
+        made.queries, made.entities, made.similarity, made.bias, None, made.csls
+    )
+    core_grid = _core.Grid(opened.core_embeddings, np.arange(height), chosen)
+    filters = [None, None]
     if made.filtered is not None:
-        made.filtered = made.filtered[: len(rows)]
-        lengths = made.filtered.sum(axis=1)
-        options["filter"] = (np.append(0, np.cumsum(lengths)), np.nonzero(made.filtered)[1])
-    above, tied, candidates = expected_counts(made, rows, targets)
-    done = (0, 0, 0, 0)
-    for name in choices():
-        before = _core.bounds_tally()
-        with levels(name):
-            got = tr.rank_embeddings(
-                *(made.queries, made.entities, targets),
-                **options,
-                nan="worst",
-                block=made.block,
-                threads=made.threads,
-            )
-        after = _core.bounds_tally()
-        done = tuple(b - a for a, b in zip(before, after, strict=True))  # type: ignore[assignment]
-        assert (got.above == above).all(), (name, np.flatnonzero(got.above != above), done)
-        assert (got.tied == tied).all(), (name, np.flatnonzero(got.tied != tied), done)
-        assert (got.candidates == candidates).all(), (name, done)
-        if name == "off":
-            assert done[1:] == (0, 0, 0)
-        elif made.covered:
-            assert done[1] == done[0] == len(rows) * len(chosen), (name, done)
-    return done
+        filters = [_core.Selection(*lists_of(mask)) for mask in (filtered, to_left)]
+    tasks = _core.Tasks(rows, targets, filters[0])
+
+    def counts() -> list[Counted]:
+        block = 0 if made.block is None else made.block
+        found = _core.rank_grid(core_grid, tasks, filters[1], "worst", block, made.threads)
+        arrays = [both.arrays for both in found]
+        return [(x["above"], x["tied"], x["candidates"]) for x in arrays]
+
+    return compare_levels(made, len(rows) * (len(chosen) + height), expected, counts)
