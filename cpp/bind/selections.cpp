@@ -24,11 +24,11 @@ SelectionArrays make_ranges(Int64Array indptr) {
     return selection;
 }
 
-py::tuple state_of(const SelectionArrays& s) {
+py::tuple state_of_selection(const SelectionArrays& s) {
     return py::make_tuple(s.indptr, s.indices, s.lists, s.shared, s.ranges);
 }
 
-SelectionArrays from_state(const py::tuple& state) {
+SelectionArrays selection_from_state(const py::tuple& state) {
     require(state.size() == 5, "selection: no such state");
     SelectionArrays selection{state[0].cast<Int64Array>(), state[1].cast<py::array>(),
                               state[2].cast<std::optional<Int64Array>>(), state[3].cast<bool>(), state[4].cast<bool>()};
@@ -139,7 +139,7 @@ void register_selections(py::module_& m) {
              "distinct.")
         .def("sorted_copy", &sorted_copy, py::arg("bound"), py::arg("threads"),
              "The selection with every list sorted and without repeats, in new arrays.")
-        .def(py::pickle(&state_of, &from_state));
+        .def(py::pickle(&state_of_selection, &selection_from_state));
 }
 
 }  // namespace truerank::bind

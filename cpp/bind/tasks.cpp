@@ -34,8 +34,8 @@ bool is_ascending(const AuditedRules& r) { return r.rules.ascending; }
 std::string_view nan_name(const AuditedRules& r) { return kNanRules[static_cast<std::size_t>(r.rules.nan)]; }
 
 using RulesState = std::tuple<bool, std::string, bool>;
-RulesState state_of(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
-AuditedRules from_state(const RulesState& state) { return std::apply(make_rules, state); }
+RulesState state_of_rules(const AuditedRules& r) { return {r.rules.ascending, std::string(nan_name(r)), r.audit}; }
+AuditedRules rules_from_state(const RulesState& state) { return std::apply(make_rules, state); }
 
 std::string_view fault_name(const Fault& fault) { return kFaultKinds[static_cast<std::size_t>(fault.kind)]; }
 Fault make_fault(std::string_view kind, std::int64_t task, std::int64_t row, std::int64_t column) {
@@ -105,7 +105,7 @@ void register_tasks(py::module_& m) {
     add_attribute<&nan_name>(rules, "nan");
     add_attribute<&AuditedRules::audit>(rules, "audit");
     rules.def(py::init(&make_rules), py::arg("ascending"), py::arg("nan"), py::arg("audit"))
-        .def(py::pickle(&state_of, &from_state));
+        .def(py::pickle(&state_of_rules, &rules_from_state));
     py::class_<Fault> fault(m, "Fault", py::is_final(), "What made counts void.");
     add_attribute<&fault_name>(fault, "kind");
     add_attribute<&Fault::task>(fault, "task");
