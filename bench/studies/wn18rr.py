@@ -75,13 +75,12 @@ def make_queries(triples: Array, relations: int) -> Array:
     return np.concatenate([tails, heads])
 
 
-class Embedding:
-    """Complex vectors, and Adagrad's sums of their squared gradients."""
+class Vectors:
+    """Vectors and Adagrad's sums of their squared gradients, to which `small` is added."""
 
-    def __init__(self, size: int, rank: int, rng: np.random.Generator) -> None:
-        numbers = rng.standard_normal((size, 2 * rank), dtype=np.float32)
-        self.vectors = (numbers * np.float32(1e-3)).view(np.complex64)
-        self.squares = np.zeros((size, rank), np.float32)
+    def __init__(self, vectors: Array, rate: float, small: float) -> None:
+        self.vectors, self.rate, self.small = vectors, np.float32(rate), np.float32(small)
+        self.squares = np.zeros(vectors.shape, np.float32)
 
     def step(self, ids: Array, gradients: Array) -> None:
         """Take one step; the gradients of a repeated id are added."""
@@ -91,7 +90,7 @@ class Embedding:
         sums = np.add.reduceat(gradients[order], starts, axis=0)
         ids = ids[starts]
         self.squares[ids] += sums.real**2 + sums.imag**2
-        self.vectors[ids] -= np.float32(RATE) * sums / np.sqrt(self.squares[ids] + 1e-10)
+        self.vectors[ids] -= self.rate * sums / np.sqrt(self.squares[ids] + self.small)
 
 
 class ComplEx:
@@ -99,8 +98,12 @@ class ComplEx:
 
     def __init__(self, entities: int, relations: int, rank: int, seed: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.entities = Embedding(entities, rank, self.rng)
-        self.relations = Embedding(2 * relations, rank, self.rng)
+        self.entities = self._start(entities, rank)
+        self.relations = self._start(2 * relations, rank)
+
+    def _start(self, size: int, rank: int) -> Vectors:
+        numbers = self.rng.standard_normal((size, 2 * rank), dtype=np.float32)
+        return Vectors((numbers * np.float32(1e-3)).view(np.complex64), RATE, 1e-10)
 
     def epoch(self, queries: Array) -> float:
         """Train on all queries, with a softmax over the batch's targets and sampled entities.

@@ -27,6 +27,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from graphs import SPLITS, Graph, wordnet
 from numpy.typing import NDArray
+from wn18rr import Vectors
 
 import truerank as tr
 
@@ -37,7 +38,7 @@ Scoring = tuple[Array, Callable[[Array], tuple[Array, Array]]]
 
 DIMS = (64, 256)
 ROWS = 16  # queries whose differences from all candidates fit into the second cache
-TINY = np.float32(1e-12)
+TINY = 1e-12
 
 
 class Recipe(NamedTuple):
@@ -59,24 +60,6 @@ RECIPES = {
     "distmult": Recipe("dot", np.float32, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
     "complex": Recipe("dot", np.complex64, 1e-3, 0.1, 0.05, 1024, 2048, {64: 15, 256: 10}),
 }
-
-
-class Vectors:
-    """Vectors and Adagrad's sums of their squared gradients."""
-
-    def __init__(self, vectors: Array) -> None:
-        self.vectors = vectors
-        self.squares = np.zeros(vectors.shape, np.float32)
-
-    def step(self, ids: Array, gradients: Array, rate: float) -> None:
-        """Take one step; the gradients of a repeated id are added."""
-        order = np.argsort(ids, kind="stable")
-        ids = ids[order]
-        starts = np.flatnonzero(np.diff(ids, prepend=-1))
-        sums = np.add.reduceat(gradients[order], starts, axis=0)
-        ids = ids[starts]
-        self.squares[ids] += sums.real**2 + sums.imag**2
-        self.vectors[ids] -= np.float32(rate) * sums / np.sqrt(self.squares[ids] + TINY)
 
 
 # -- scores of all pairs, and their gradients ------------------------------------------------------
@@ -133,12 +116,12 @@ class Model:
         self.name, self.recipe = name, RECIPES[name]
         # Distances grow with d: components shrink with it, so that the softmax is about as sharp.
         share = 1.0 if self.recipe.similarity == "dot" else 64 / dim
-        self.start, self.rate = share * self.recipe.start, share * self.recipe.rate
+        self.start, rate = share * self.recipe.start, share * self.recipe.rate
         self.rng = np.random.default_rng(seed)
         entities, relations = (self._draw(n, dim) for n in (graph.entities, graph.relations))
         if name == "rotate":
             relations /= np.maximum(np.abs(relations), TINY)
-        self.entities, self.relations = Vectors(entities), Vectors(relations)
+        self.entities, self.relations = (Vectors(v, rate, TINY) for v in (entities, relations))
 
     def _draw(self, size: int, dim: int) -> Array:
         numbers = self.rng.standard_normal((size, dim), dtype=np.float32)
@@ -184,10 +167,8 @@ class Model:
             by_true = weight * np.abs(true_vectors) * true_vectors
             candidates = np.concatenate([candidates, targets])
             by_right = np.concatenate([by_right, by_true])
-        self.entities.step(
-            np.concatenate([candidates, known]), np.concatenate([by_right, by_left]), self.rate
-        )
-        self.relations.step(relation, by_relation, self.rate)
+        self.entities.step(np.concatenate([candidates, known]), np.concatenate([by_right, by_left]))
+        self.relations.step(relation, by_relation)
         if self.name == "rotate":
             vectors = self.relations.vectors
             vectors /= np.maximum(np.abs(vectors), TINY)
