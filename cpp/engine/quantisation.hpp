@@ -64,7 +64,7 @@ struct Quantisation {
             case Similarity::l1:
             case Similarity::inverse_l1:
                 result.kind = Kind::distances;
-                result.form = kernels.distances;
+                result.form = kernels.distances[static_cast<int>(levels)];
                 break;
             default:
                 result.form = kernels.products[static_cast<int>(levels)];

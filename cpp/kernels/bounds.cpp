@@ -16,59 +16,47 @@ namespace {
 template <class T, int Bytes>
 constexpr std::size_t kLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
 
-// Each of these is an instruction that adds the products, or the distances, of groups of levels to sums; a group is as
-// wide as a sum.
+// Each of these adds `sign` times the products, or the distances, of groups of levels to sums; a group is as wide as a
+// sum. (The sums of distances are negative, but what instructions add is positive.)
 template <int Bytes>
-struct ByteProducts {  // four unsigned bytes of candidates with four signed ones of a query
-    using Sum = typename Simd<std::int32_t, Bytes>::type;
-    static constexpr std::size_t group = 4, bytes = 1;
-    static constexpr int zero = 128;
-    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
-#if defined(TRUERANK_AVX2)
-        Instructions<Bytes>::add_byte_products(sum, candidates, queries);
-#else
-        for (int shift = 0; shift < 32; shift += 8) {
-            sum += (candidates >> shift & 0xff) * (queries << (24 - shift) >> 24);
+struct ByteProducts {
+    using Sum = typename Instructions<Bytes>::Ints;
+    static constexpr std::size_t bytes = 1;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
+        Instructions<Bytes>::add_byte_products(sum, e, q);
+    }
+};
+template <int Bytes>
+struct WordProducts {
+    using Sum = typename Instructions<Bytes>::Ints;
+    static constexpr std::size_t bytes = 2;
+    static constexpr int zero = 0, sign = 1;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
+        Instructions<Bytes>::add_word_products(sum, e, q);
+    }
+};
+template <int Bytes, bool ByProducts>
+struct ByteDistances {
+    using Sum = typename Instructions<Bytes>::Distances;
+    static constexpr std::size_t bytes = 1;
+    static constexpr int zero = 0, sign = -1;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
+        if constexpr (ByProducts) {
+            Instructions<Bytes>::add_byte_distances_by_products(sum, e, q);
+        } else {
+            Instructions<Bytes>::add_byte_distances(sum, e, q);
         }
-#endif
-        return sum;
     }
 };
-template <int Bytes>
-struct WordProducts {  // two words of 16 bits
-    using Sum = typename Simd<std::int32_t, Bytes>::type;
-    static constexpr std::size_t group = 2, bytes = 2;
-    static constexpr int zero = 0;
-    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
-#if defined(TRUERANK_AVX2)
-        Sum products;
-        Instructions<Bytes>::word_products(products, candidates, queries);
-        return sum + products;
-#else
-        const Sum low = (candidates << 16 >> 16) * (queries << 16 >> 16);
-        return sum + low + (candidates >> 16) * (queries >> 16);
-#endif
-    }
-};
-template <int Bytes>
-struct ByteDistances {  // eight unsigned bytes
-    using Sum = typename Simd<std::int64_t, Bytes>::type;
-    static constexpr std::size_t group = 8, bytes = 1;
-    static constexpr int zero = 0;
-    static TRUERANK_INLINE Sum next(Sum sum, Sum candidates, Sum queries) {
-#if defined(TRUERANK_AVX2)
-        Sum distances;
-        Instructions<Bytes>::byte_distances(distances, candidates, queries);
-        return sum - distances;
-#else
-        for (int shift = 0; shift < 64; shift += 8) {
-            const Sum difference = (candidates >> shift & 0xff) - (queries >> shift & 0xff);
-            sum -= difference < 0 ? -difference : difference;
-        }
-        return sum;
-#endif
-    }
-};
+
+template <class Step>
+using LaneOf = std::remove_cvref_t<decltype(typename Step::Sum{}[0])>;
+
+template <class Step>
+constexpr LevelForm form_of(decltype(LevelForm::sum) sum) {
+    return {sizeof(LaneOf<Step>) / Step::bytes, Step::bytes, Step::zero, 0, sum};
+}
 
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
 // are half of a panel of floats.
@@ -76,7 +64,7 @@ template <class Step, int Bytes, class T>
 TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
                               std::int32_t* sums) {
     using Sum = typename Step::Sum;
-    using Lane = std::remove_cvref_t<decltype(Sum{}[0])>;
+    using Lane = LaneOf<Step>;
     constexpr std::size_t vectors = kTileVectors<Bytes>, size = Bytes / sizeof(Lane), lanes = kLanes<T, Bytes>;
     constexpr std::size_t at_once = std::min(vectors, lanes / size);
     const auto* const query_bytes = static_cast<const unsigned char*>(queries);
@@ -87,7 +75,7 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
         TRUERANK_UNROLL
         for (std::size_t i = 0; i < kTileQueries; ++i) {
             TRUERANK_UNROLL
-            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{} + start[i];
+            for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{};
         }
         for (std::size_t g = 0; g < groups; ++g) {
             Sum e[at_once];
@@ -101,7 +89,7 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
                 std::memcpy(&level, query + i * sizeof(Lane), sizeof(Lane));
                 const Sum q = Sum{} + level;
                 TRUERANK_UNROLL
-                for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Step::next(sum[i][v], e[v], q);
+                for (std::size_t v = 0; v < at_once; ++v) Step::add(sum[i][v], e[v], q);
             }
             from += lanes * sizeof(Lane);
             query += kTileQueries * sizeof(Lane);
@@ -111,40 +99,26 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < at_once; ++v) {
                 typedef std::int32_t Narrow __attribute__((vector_size(size * 4)));
-                const Narrow narrow = __builtin_convertvector(sum[i][v], Narrow);
+                const Narrow narrow = start[i] + Step::sign * __builtin_convertvector(sum[i][v], Narrow);
                 std::memcpy(sums + i * lanes + first + v * size, &narrow, sizeof narrow);
             }
         }
     }
 }
 
-// 1 / sqrt(x) for normal numbers x > 0, roughly: the instructions promise the relative error.
-template <int Bytes, class Floats>
-TRUERANK_INLINE Floats rough_inverse_root(Floats x) {
-#if defined(TRUERANK_AVX2)
-    Floats result;
-    Instructions<Bytes>::rough_inverse_root(result, x);
-    return result;
-#else
-    return 1 / Arithmetic<float, Bytes, true>::sqrt(x);
-#endif
-}
-
 // Each of these adds a term to sums of floats.
 template <int Bytes>
 struct RoughModuli {
     static constexpr int components = 2;
-#if defined(TRUERANK_AVX2)
-    static constexpr double error = Bytes == 64 ? 0x1p-14 : 0x1.8p-12;
-#else
-    static constexpr double error = 0x1p-22;
-#endif
+    static constexpr double error = Instructions<Bytes>::root_error;
     template <class A, class V>
     static TRUERANK_INLINE V next(V sum, const V* q, const V* e) {
         const V re = q[0] - e[0], im = q[1] - e[1];
         // The small number, whose root is 2^-60, keeps the inverse root finite.
         const V square = A::fma(re, re, A::fma(im, im, V{} + 0x1p-120F));
-        return A::fma(square, rough_inverse_root<Bytes>(square), sum);
+        V inverse_root;
+        Instructions<Bytes>::rough_inverse_root(inverse_root, square);
+        return A::fma(square, inverse_root, sum);
     }
 };
 struct Squares : SquaredDifference {
@@ -260,28 +234,31 @@ TRUERANK_INLINE Residues quantise_body(const float* x, std::size_t depth, const 
 // One bit for each lane of a mask.
 template <int Bytes, class Mask>
 TRUERANK_INLINE std::uint64_t lane_bits(Mask mask) {
-#if defined(TRUERANK_AVX2)
-    if constexpr (Bytes < 64) return Instructions<Bytes>::lane_bits(mask);
-#endif
-    std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
-    return bits;
+    if constexpr (requires { Instructions<Bytes>::lane_bits(mask); }) {
+        return Instructions<Bytes>::lane_bits(mask);
+    } else {
+        std::uint64_t bits = 0;
+        for (std::size_t i = 0; i < Bytes / 4; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
+        return bits;
+    }
 }
 
 // One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold.
 template <int Bytes, class Floats>
 TRUERANK_INLINE std::uint64_t lanes_greater(Floats a, Floats b) {
-#if defined(TRUERANK_AVX2)
-    if constexpr (Bytes == 64) return Instructions<Bytes>::lanes_greater(a, b);
-#endif
-    return lane_bits<Bytes>(a > b);
+    if constexpr (requires { Instructions<Bytes>::lanes_greater(a, b); }) {
+        return Instructions<Bytes>::lanes_greater(a, b);
+    } else {
+        return lane_bits<Bytes>(a > b);
+    }
 }
 template <int Bytes, class Floats>
 TRUERANK_INLINE std::uint64_t lanes_at_least(Floats a, Floats b) {
-#if defined(TRUERANK_AVX2)
-    if constexpr (Bytes == 64) return Instructions<Bytes>::lanes_at_least(a, b);
-#endif
-    return lane_bits<Bytes>(a >= b);
+    if constexpr (requires { Instructions<Bytes>::lanes_at_least(a, b); }) {
+        return Instructions<Bytes>::lanes_at_least(a, b);
+    } else {
+        return lane_bits<Bytes>(a >= b);
+    }
 }
 
 // Sets the bits of some lanes, which are 0. Whole bytes are written alone: otherwise the compiler would shift and
@@ -464,7 +441,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     }                                                                                                               \
     template <class T, class Step>                                                                                  \
     constexpr LevelForm form() {                                                                                    \
-        return {Step::group, Step::bytes, Step::zero, 0, sum<T, Step>};                                             \
+        return form_of<Step>(sum<T, Step>);                                                                         \
     }                                                                                                               \
     template <class T>                                                                                              \
     constexpr BoundKernels<T> kernels() {                                                                           \
@@ -474,7 +451,9 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                 decide_lanes<T>,                                                                                    \
                 collect,                                                                                            \
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
-                form<T, ByteDistances<width>>(),                                                                    \
+                {{},                                                                                                \
+                 form<T, ByteDistances<width, false>>(),                                                            \
+                 form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                  \
                 float_form<T, RoughModuli<width>>(),                                                                \
                 float_form<T, Squares>(),                                                                           \
                 kLanes<T, width>};                                                                                  \

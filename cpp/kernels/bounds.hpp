@@ -132,8 +132,8 @@ struct BoundKernels {
     // open pairs, and returns their number.
     std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
                            OpenPair* open);
-    LevelForm products[3];  // for each of Levels; without a sum where the machine has none
-    LevelForm distances;
+    // For each of Levels. Those of int8 are for processors with products of bytes, distances too.
+    LevelForm products[3], distances[3];
     // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
     std::size_t lanes;  // those of SimilarityKernels

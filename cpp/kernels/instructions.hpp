@@ -1,9 +1,45 @@
-// Instructions of x86-64 that have names in no common language, hence the assembly: for vectors of each width.
+// Instructions that have names in no common language, hence the assembly: for vectors of each width. The three widths
+// of x86-64 are alike, but that of SSE has two operands, and clang wants the set of each function.
 #pragma once
 
 #include <cstdint>
 
+#include "kernels/arithmetic.hpp"
 #include "kernels/simd.hpp"
+
+namespace truerank {
+
+// What the instructions come to, in arithmetic that all processors have. Each adds to every sum: add_byte_products the
+// products of four bytes of candidates `e`, which are stored as level + zero, with four signed ones of a query `q`;
+// add_word_products those of two words of 16 bits; add_byte_distances the distances of the unsigned bytes of a sum.
+// rough_inverse_root: 1 / sqrt(x) of normal numbers x > 0, with no greater relative error than root_error.
+template <int Bytes>
+struct PlainInstructions {
+    using Ints = typename Simd<std::int32_t, Bytes>::type;
+    using Floats = typename Simd<float, Bytes>::type;
+    using Distances = Ints;
+    static constexpr int zero = 0;
+    static constexpr bool has_distances_by_products = false;  // another way to add_byte_distances
+    static constexpr double root_error = 0x1p-22;
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        for (int shift = 0; shift < 32; shift += 8) sums += (e << shift >> 24) * (q << shift >> 24);
+    }
+    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        for (int shift = 0; shift < 32; shift += 16) sums += (e << shift >> 16) * (q << shift >> 16);
+    }
+    static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        for (int shift = 0; shift < 32; shift += 8) {
+            const Ints difference = (e >> shift & 0xff) - (q >> shift & 0xff);
+            sums += difference < 0 ? -difference : difference;
+        }
+    }
+    static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
+        result = 1 / Arithmetic<float, Bytes, true>::sqrt(x);
+    }
+};
+
+template <int Bytes>
+struct Instructions : PlainInstructions<Bytes> {};
 
 #if defined(TRUERANK_AVX2)
 
@@ -17,33 +53,27 @@
 #define TRUERANK_INSTRUCTION(set) static TRUERANK_INLINE
 #endif
 
-namespace truerank {
-
 template <int Bytes>
-struct VectorTypes {
-    using Ints = typename Simd<std::int32_t, Bytes>::type;
-    using Longs = typename Simd<std::int64_t, Bytes>::type;
-    using Floats = typename Simd<float, Bytes>::type;
+struct InstructionsOfX86 : PlainInstructions<Bytes> {
+    using Distances = typename Simd<std::int64_t, Bytes>::type;
+    static constexpr int zero = 128;
+    static constexpr double root_error = Bytes == 64 ? 0x1p-14 : 0x1.8p-12;
 };
 
-// add_byte_products: adds the products of four unsigned bytes of `a` and four signed ones of `b` to each sum.
-// word_products: the sums of the products of two words of 16 bits. byte_distances: of the distances of eight unsigned
-// bytes. rough_inverse_root: 1 / sqrt(x).
-template <int Bytes>
-struct Instructions;
-
 template <>
-struct Instructions<16> : VectorTypes<16> {
-    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& a, const Ints& b) {
-        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(a), "x"(b));
+struct Instructions<16> : InstructionsOfX86<16> {
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    static TRUERANK_INLINE void word_products(Ints& result, const Ints& a, const Ints& b) {
-        result = a;
-        __asm__("pmaddwd %1, %0" : "+x"(result) : "x"(b));
+    static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        Ints products = e;
+        __asm__("pmaddwd %1, %0" : "+x"(products) : "x"(q));
+        sums += products;
     }
-    static TRUERANK_INLINE void byte_distances(Longs& result, const Longs& a, const Longs& b) {
-        result = a;
-        __asm__("psadbw %1, %0" : "+x"(result) : "x"(b));
+    static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        Distances distances = e;
+        __asm__("psadbw %1, %0" : "+x"(distances) : "x"(q));
+        sums += distances;
     }
     static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
         __asm__("rsqrtps %1, %0" : "=x"(result) : "x"(x));
@@ -57,15 +87,20 @@ struct Instructions<16> : VectorTypes<16> {
 };
 
 template <>
-struct Instructions<32> : VectorTypes<32> {
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_byte_products(Ints& sums, const Ints& a, const Ints& b) {
-        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(a), "x"(b));
+struct Instructions<32> : InstructionsOfX86<32> {
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void word_products(Ints& result, const Ints& a, const Ints& b) {
-        __asm__("vpmaddwd %2, %1, %0" : "=x"(result) : "x"(a), "x"(b));
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        Ints products;
+        __asm__("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(e), "x"(q));
+        sums += products;
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void byte_distances(Longs& result, const Longs& a, const Longs& b) {
-        __asm__("vpsadbw %2, %1, %0" : "=x"(result) : "x"(a), "x"(b));
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2)
+    void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        Distances distances;
+        __asm__("vpsadbw %2, %1, %0" : "=x"(distances) : "x"(e), "x"(q));
+        sums += distances;
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void rough_inverse_root(Floats& result, const Floats& x) {
         __asm__("vrsqrtps %1, %0" : "=x"(result) : "x"(x));
@@ -78,15 +113,20 @@ struct Instructions<32> : VectorTypes<32> {
 };
 
 template <>
-struct Instructions<64> : VectorTypes<64> {
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_byte_products(Ints& sums, const Ints& a, const Ints& b) {
-        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+struct Instructions<64> : InstructionsOfX86<64> {
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(e), "v"(q));
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void word_products(Ints& result, const Ints& a, const Ints& b) {
-        __asm__("vpmaddwd %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
+        Ints products;
+        __asm__("vpmaddwd %2, %1, %0" : "=v"(products) : "v"(e), "v"(q));
+        sums += products;
     }
-    TRUERANK_INSTRUCTION(TRUERANK_AVX512) void byte_distances(Longs& result, const Longs& a, const Longs& b) {
-        __asm__("vpsadbw %2, %1, %0" : "=v"(result) : "v"(a), "v"(b));
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512)
+    void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
+        Distances distances;
+        __asm__("vpsadbw %2, %1, %0" : "=v"(distances) : "v"(e), "v"(q));
+        sums += distances;
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) void rough_inverse_root(Floats& result, const Floats& x) {
         __asm__("vrsqrt14ps %1, %0" : "=v"(result) : "v"(x));
@@ -104,7 +144,54 @@ struct Instructions<64> : VectorTypes<64> {
     }
 };
 
-}  // namespace truerank
-
 #undef TRUERANK_INSTRUCTION
+
+#elif defined(TRUERANK_NEON)
+
+// A dot product, of signed bytes (0x4) or of unsigned ones (0x6). Some assemblers take its name only with a later
+// baseline than ours: so it is put together from the numbers of its registers.
+#define TRUERANK_DOT_PRODUCT(signs, sums, a, b)                                                            \
+    __asm__(                                                                                               \
+        ".irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n\t" \
+        ".set .Ltruerank_v\\n, \\n\n\t.endr\n\t"                                                           \
+        ".inst " signs "e809400 | .Ltruerank_%2 << 16 | .Ltruerank_%1 << 5 | .Ltruerank_%0"                \
+        : "+w"(sums)                                                                                       \
+        : "w"(a), "w"(b))
+
+template <>
+struct Instructions<16> : PlainInstructions<16> {
+    static constexpr double root_error = 0x1p-15;
+    static constexpr bool has_distances_by_products = true;
+    static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
+        TRUERANK_DOT_PRODUCT("0x4", sums, e, q);
+    }
+    static TRUERANK_INLINE void add_byte_distances(Ints& sums, const Ints& e, const Ints& q) {
+        Ints distances;
+        __asm__("uabd %0.16b, %1.16b, %2.16b" : "=w"(distances) : "w"(e), "w"(q));
+        __asm__("uaddlp %0.8h, %1.16b" : "=w"(distances) : "w"(distances));
+        __asm__("uadalp %0.4s, %1.8h" : "+w"(sums) : "w"(distances));
+    }
+    // The same for processors with products of bytes: the distances times 1.
+    static TRUERANK_INLINE void add_byte_distances_by_products(Ints& sums, const Ints& e, const Ints& q) {
+        Ints distances;
+        __asm__("uabd %0.16b, %1.16b, %2.16b" : "=w"(distances) : "w"(e), "w"(q));
+        TRUERANK_DOT_PRODUCT("0x6", sums, distances, Ints{} + 0x01010101);
+    }
+    static TRUERANK_INLINE void rough_inverse_root(Floats& result, const Floats& x) {
+        Floats estimate, factor;
+        __asm__("frsqrte %0.4s, %1.4s" : "=w"(estimate) : "w"(x));
+        // One of Newton's steps: (3 - x * estimate * estimate) / 2.
+        __asm__("frsqrts %0.4s, %1.4s, %2.4s" : "=w"(factor) : "w"(x), "w"(estimate * estimate));
+        result = estimate * factor;
+    }
+    static TRUERANK_INLINE std::uint64_t lane_bits(const Ints& mask) {
+        Ints bits;
+        __asm__("addv %s0, %1.4s" : "=w"(bits) : "w"(mask & Ints{1, 2, 4, 8}));
+        return static_cast<std::uint32_t>(bits[0]);
+    }
+};
+
+#undef TRUERANK_DOT_PRODUCT
 #endif
+
+}  // namespace truerank

@@ -5,6 +5,10 @@
 
 #if defined(TRUERANK_AVX2)  // the table of x86-64
 #include <cpuid.h>
+#elif defined(TRUERANK_NEON) && defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(TRUERANK_NEON) && defined(_WIN32)
+#include <windows.h>
 #endif
 
 namespace truerank {
@@ -127,8 +131,16 @@ bool has_byte_products() {
 #if defined(TRUERANK_AVX2)  // the table of x86-64
     if (isa() == Isa::avx512) return (processor_here().leaf7_ecx & bits(11)) != 0;
     if (isa() == Isa::avx2) return (processor_here().leaf7_1_eax & bits(4)) != 0;
-#endif
     return false;
+#elif defined(TRUERANK_NEON) && defined(__linux__)
+    return (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
+#elif defined(TRUERANK_NEON) && defined(__APPLE__)
+    return true;  // as all of these processors have them
+#elif defined(TRUERANK_NEON) && defined(_WIN32)
+    return IsProcessorFeaturePresent(43) != 0;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which old headers lack
+#else
+    return false;
+#endif
 }
 
 }  // namespace truerank

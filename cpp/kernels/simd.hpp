@@ -28,6 +28,7 @@
     X(avx2, 32, avx2, true, __attribute__((target(TRUERANK_AVX2)))) \
     X(avx512, 64, avx2, true, __attribute__((target(TRUERANK_AVX512))))
 #elif defined(__aarch64__) || defined(_M_ARM64)
+#define TRUERANK_NEON
 #define TRUERANK_FOR_EACH_ISA(X) X(neon, 16, neon, true, )
 #else
 #define TRUERANK_FOR_EACH_ISA(X) X(baseline, 16, baseline, true, )
@@ -52,7 +53,7 @@ Isa isa();
 const char* isa_name();
 
 // Whether the chosen instruction set is accompanied by products of bytes that are added to sums of 32 bits
-// (AVX512-VNNI, or AVX-VNNI beside AVX2).
+// (AVX512-VNNI, or AVX-VNNI beside AVX2; the dot products of Armv8.2).
 bool has_byte_products();
 
 // A vector of `Bytes` bytes of T, and the same at any address at which a T may be.

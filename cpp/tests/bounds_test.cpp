@@ -19,8 +19,8 @@ namespace {
 
 // Levels of one vector after the other, and the same as kernels take them.
 struct PackedLevels {
-    PackedLevels(const LevelForm& form, std::size_t depth, std::size_t lanes, int stored_zero)
-        : form(form), depth(depth), lanes(lanes), zero(stored_zero), levels(depth * lanes) {
+    PackedLevels(const LevelForm& form, std::size_t depth, std::size_t lanes, int stored_zero, int least = 0)
+        : form(form), depth(depth), lanes(lanes), zero(stored_zero), least(least), levels(depth * lanes) {
         bytes.assign(form.size(depth, lanes), 0);
     }
     void set(std::size_t k, std::size_t lane, int level) {
@@ -35,11 +35,11 @@ struct PackedLevels {
         const unsigned char* const at =
             bytes.data() + ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
         if (form.bytes == 2) return static_cast<std::int16_t>(at[0] | at[1] << 8) - zero;
-        return at[0] - zero;
+        return static_cast<unsigned char>(at[0] - zero - least) + least;  // with a sign or without
     }
     const LevelForm& form;
     std::size_t depth, lanes;
-    int zero;
+    int zero, least;
     std::vector<int> levels;
     std::vector<unsigned char> bytes;
 };
@@ -56,14 +56,16 @@ std::vector<NamedForm> forms(std::size_t depth) {
     const auto words = static_cast<int>(std::min(16383.0, std::sqrt(0x1p30 / static_cast<double>(depth))));
     std::vector<NamedForm> result{
         {"words", kernels.products[static_cast<int>(Levels::int16)], LevelSum::products, -words, words},
-        {"distances", kernels.distances, LevelSum::distances, 0, 255}};
-#if defined(TRUERANK_AVX2)
+        {"distances", kernels.distances[static_cast<int>(Levels::int16)], LevelSum::distances, 0, 255}};
+#if defined(TRUERANK_AVX2) || defined(TRUERANK_NEON)
     const bool has_bytes = has_byte_products();
 #else
     const bool has_bytes = true;  // by way of generic arithmetic
 #endif
     if (has_bytes) {
-        result.push_back({"bytes", kernels.products[static_cast<int>(Levels::int8)], LevelSum::products, -127, 127});
+        constexpr int bytes = static_cast<int>(Levels::int8);
+        result.push_back({"bytes", kernels.products[bytes], LevelSum::products, -127, 127});
+        result.push_back({"distances by products", kernels.distances[bytes], LevelSum::distances, 0, 255});
     }
     return result;
 }
@@ -168,7 +170,7 @@ void check_quantise(Checks& checks, Random& random) {
                                      static_cast<float>(named.greatest)};
                 const std::size_t lane =
                     static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kernels.lanes)));
-                PackedLevels panel(named.form, depth, kernels.lanes, named.form.zero);
+                PackedLevels panel(named.form, depth, kernels.lanes, named.form.zero, named.least);
                 const Residues residues = kernels.quantise(x.data(), depth, grid, named.form, named.form.zero, lane,
                                                            kernels.lanes, panel.bytes.data());
                 bool right = true;
@@ -277,7 +279,7 @@ void check_decisions(Checks& checks, Random& random) {
         for (std::size_t i = 0; i < rows; ++i) first[i + 1] = first[i] + random.below(4);
         const auto tasks = static_cast<std::size_t>(first[rows]);
         const bool floats = random.one_in(2), has_error = !floats && random.one_in(2);
-        const LevelForm& form = floats ? kernels.squares : kernels.distances;
+        const LevelForm& form = floats ? kernels.squares : kernels.distances[static_cast<int>(Levels::int16)];
         std::vector<double> numbers(rows * lanes);
         std::vector<std::int32_t> sums(rows * lanes);
         for (std::size_t i = 0; i < sums.size(); ++i) {
