@@ -40,7 +40,7 @@ def test_call_overhead(compare: Compare, pool: Pool) -> None:
             "numpy, sum of nothing": lambda: empty.sum(),
         },
         [
-            Pair("truerank", "numpy, > and =="),
+            Pair("truerank", "numpy, > and ==", "cost", goal=1.0),
             Pair("truerank", "numpy, sum of nothing", "cost"),
             Pair("truerank, 1-D", "numpy, sum of nothing", "cost"),
         ],

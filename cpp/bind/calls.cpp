@@ -47,9 +47,13 @@ void require(bool holds, const char* message) {
 }
 
 void require_within(const Int64Array& values, std::int64_t bound, const char* message, std::int64_t least) {
-    const std::int64_t* first = values.data();
-    require(std::all_of(first, first + values.size(), [=](std::int64_t v) { return v >= least && v < bound; }),
-            message);
+    require(first_outside(values, bound, least) < 0, message);
+}
+
+std::int64_t first_outside(const Int64Array& values, std::int64_t bound, std::int64_t least) {
+    const std::int64_t *const first = values.data(), *const last = first + values.size();
+    const auto* const found = std::find_if(first, last, [=](std::int64_t v) { return v < least || v >= bound; });
+    return found == last ? -1 : found - first;
 }
 
 bool is_plain(const py::array& array) {

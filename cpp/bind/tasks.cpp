@@ -97,6 +97,9 @@ void register_tasks(py::module_& m) {
     for (std::size_t i = 0; i < std::size(kCountNames); ++i) {
         count_names[i] = PyUnicode_InternFromString(kCountNames[i]);
     }
+    m.def(
+        "first_outside", [](const Int64Array& values, std::int64_t bound) { return first_outside(values, bound); },
+        py::arg("values"), py::arg("bound"), "The position of the first value outside of [0, bound), or -1.");
     py::class_<TaskArrays>(m, "Tasks", py::is_final(), "Which row each task reads, and which columns count.")
         .def(py::init(&make_tasks), py::arg("rows").none(true), py::arg("targets").none(true),
              py::arg("filter").none(true) = py::none(), py::arg("candidates").none(true) = py::none());

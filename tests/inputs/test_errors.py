@@ -12,7 +12,7 @@ import pytest
 
 import truerank as tr
 from support.problems import csr, refuse
-from truerank.inputs.checks import first_outside
+from truerank import _core
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
@@ -334,8 +334,8 @@ def test_after_an_error_the_next_count_is_right() -> None:
 @pytest.mark.parametrize("wrong", [-1, 9, np.iinfo(np.int64).min, np.iinfo(np.int64).max])
 def test_the_first_index_that_is_outside(size: int, wrong: int) -> None:
     values = np.arange(size) % 9
-    assert first_outside(values, 9) == -1
+    assert _core.first_outside(values, 9) == -1
     for place in range(size):
         values[place:] = wrong
-        assert first_outside(values, 9) == place
+        assert _core.first_outside(values, 9) == place
         values[place:] = np.arange(place, size) % 9

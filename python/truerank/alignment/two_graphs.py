@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from ..embeddings.vectors import QUERIES, Roles
 from ..inputs.arrays import index_array, read_only
-from ..inputs.checks import first_outside
 from ..inputs.errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def as_ids(name: str, value: Any, size: int, noun: str = "ids") -> IntArray:
     ids = index_array(name, value)
     if ids.ndim != 1:
         raise InputValueError(name, expected=f"a 1-D array of {noun}", got=f"shape {ids.shape}")
-    wrong = first_outside(ids, size)
+    wrong = _core.first_outside(ids, size)
     if wrong >= 0:
         raise InputValueError(name, expected=f"{noun} from 0 to {size - 1}", got=ids[wrong])
     return np.unique(ids)

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import index_array
-from ..inputs.checks import check_shape, first_outside, integer
+from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_at_columns
 
@@ -69,7 +70,7 @@ def locate_block(
 
 def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
     """Number the columns of a block by their positions in it, also in targets and filter."""
-    position = first_outside(ids, total)
+    position = _core.first_outside(ids, total)
     if position >= 0:
         got = f"{ids[position]} at position {position}"
         raise InputValueError("columns", expected=f"columns from 0 to {total - 1}", got=got)

@@ -10,14 +10,7 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..inputs.arrays import index_array
-from ..inputs.checks import (
-    check_range,
-    check_shape,
-    first_outside,
-    forbidden_nan,
-    integer,
-    thread_count,
-)
+from ..inputs.checks import check_range, check_shape, forbidden_nan, integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import as_selection, copy_selection, selection_arrays
@@ -237,7 +230,7 @@ class RankCounter:
     def _check_height(self, name: str, shape: tuple[int, ...], rows: IntArray | None) -> None:
         tasks = len(self._job.targets)
         if rows is not None:
-            task = first_outside(rows, shape[0])
+            task = _core.first_outside(rows, shape[0])
             if task >= 0:
                 expected = f"more than {rows[task]} rows, for task {task} reads that row"
                 raise InputValueError(name, expected=expected, got=f"shape {shape}")

@@ -206,6 +206,7 @@ def _make_read_only(value: object) -> None:
             _make_read_only(item)
 
 
+_INT64 = np.dtype(np.int64)  # numpy has one object of it
 _INT64_MAX = np.iinfo(np.int64).max
 
 
@@ -232,6 +233,8 @@ def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
     >>> index_array("rows", [[0, 2]])
     array([[0, 2]])
     """
+    if type(value) is np.ndarray and value.dtype is _INT64:  # the usual case, at the least cost
+        return value.copy() if copy or not value.flags.c_contiguous else value
     array = _any_integers(name, value, as_array(value, name))
     if array.dtype.kind == "u" and array.dtype.itemsize == 8:
         array = np.minimum(array, np.uint64(_INT64_MAX))

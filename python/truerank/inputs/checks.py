@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import numpy as np
 
+from .. import _core
 from .errors import InputTypeError, InputValueError, spelled
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ IO = ("map", "read")
 _MAX_THREADS = 1 << 20
 _MAX_INTEGER = 1 << 40
 _MOST_RESAMPLES = 100_000_000
-# Of so few integers Python finds the least and the greatest in half of the time that numpy takes.
-_FEW = 16
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -196,21 +195,9 @@ def thread_count(threads: object) -> int:
     return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)
 
 
-def first_outside(values: IntArray, bound: int) -> int:
-    """Return the position of the first value outside of [0, bound), or -1."""
-    if values.size <= _FEW:
-        listed = values.ravel().tolist()
-        if not listed or (min(listed) >= 0 and max(listed) < bound):
-            return -1
-    # As unsigned integers, negative values are larger than any bound.
-    if values.size == 0 or int(values.view(np.uint64).max()) < bound:
-        return -1
-    return int(np.argmax((values < 0) | (values >= bound)))
-
-
 def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
     """Check that the indices of all tasks are from 0 to `bound` - 1."""
-    position = first_outside(values, bound)
+    position = _core.first_outside(values, bound)
     if position < 0:
         return
     if not bound:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .. import _core
 from .._core import Selection
 from .arrays import as_array, index_array
-from .checks import check_shape, first_outside, integer
+from .checks import check_shape, integer
 from .errors import InputTypeError, InputValueError
 from .naming import public
 
@@ -109,7 +110,7 @@ def as_selection(
         if len(selection.lists) != tasks:
             expected = f"lists of length {tasks}, one for each task"
             raise InputValueError(name, expected=expected, got=len(selection.lists))
-        position = first_outside(selection.lists, lists)
+        position = _core.first_outside(selection.lists, lists)
         if position >= 0:
             got = f"{selection.lists[position]} for task {position}"
             raise InputValueError(name, expected=f"lists from 0 to {lists - 1}", got=got)

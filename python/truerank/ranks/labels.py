@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import integers, read_only
-from ..inputs.checks import first_outside, has_dimensions
+from ..inputs.checks import has_dimensions
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -293,7 +294,7 @@ def _checked_codes(
         last = {word: i for i, word in enumerate(words)}
         repeated = next(word for i, word in enumerate(words) if last[word] != i)
         raise InputValueError(argument, f"{repeated!r} occurs twice")
-    i = first_outside(array, len(words))
+    i = _core.first_outside(array, len(words))
     if i >= 0:
         expected = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
         raise InputValueError(f"{name} codes", expected=expected, got=f"{array[i]} at position {i}")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arrays import index_array
-from ..inputs.checks import first_outside, is_integer
+from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .row_keys import distinct
 
@@ -245,7 +246,7 @@ def _check_range(
 ) -> tuple[Vocabulary, list[IntArray]]:
     for column in columns:
         bound = min(vocabulary.size, MAX_IDS)
-        row = first_outside(np.ascontiguousarray(column.values), bound)
+        row = _core.first_outside(np.ascontiguousarray(column.values), bound)
         if row >= 0:
             upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
             raise InputValueError(
@@ -321,7 +322,7 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
             raise InputValueError(name, f"unknown label {unknown[0]!r}")
         array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
     ids = index_array(name, value if not len(array) else array)
-    wrong = first_outside(ids, vocabulary.size)
+    wrong = _core.first_outside(ids, vocabulary.size)
     if wrong >= 0:
         raise InputValueError(
             name,

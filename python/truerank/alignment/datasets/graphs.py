@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import _core
 from ...inputs.arrays import ReadOnlyArrays, index_array, integers, read_only
-from ...inputs.checks import first_outside, integer
+from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows
@@ -92,7 +93,7 @@ def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
     """Refuse relations that are negative, or that lack a name or id while others have one."""
     known = [len(fields[k]) for k in ("relations", "relation_ids") if fields[k] is not None]
     bound = min(known, default=np.iinfo(np.int64).max)
-    row = first_outside(np.ascontiguousarray(relations), bound)
+    row = _core.first_outside(np.ascontiguousarray(relations), bound)
     if row >= 0:
         upto = f"from 0 to {bound - 1}" if known else "from 0 on"
         raise InputValueError(
@@ -157,7 +158,7 @@ def _check_triples(triples: Any, entities: Any, name: str) -> IntArray:
             "triples", expected="shape (n, 3) or wider", got=f"shape {rows.shape}"
         )
     for column, what in ((0, "head"), (2, "tail")):
-        row = first_outside(np.ascontiguousarray(rows[:, column]), size)
+        row = _core.first_outside(np.ascontiguousarray(rows[:, column]), size)
         if row >= 0:
             raise InputValueError(
                 "triples",
@@ -267,7 +268,7 @@ class AlignmentData(ReadOnlyArrays):
     def _check_pairs(self, name: str, value: Any) -> IntArray:
         pairs = as_pairs(name, value)
         for column, graph in ((0, self.left), (1, self.right)):
-            row = first_outside(np.ascontiguousarray(pairs[:, column]), graph.size)
+            row = _core.first_outside(np.ascontiguousarray(pairs[:, column]), graph.size)
             if row >= 0:
                 raise InputValueError(
                     name,

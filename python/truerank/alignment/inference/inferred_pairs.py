@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ... import _core
 from ...inputs.arrays import ReadOnlyArrays
-from ...inputs.checks import choice, first_outside
+from ...inputs.checks import choice
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS, as_pairs
@@ -213,7 +214,7 @@ class Alignment(ReadOnlyArrays):
         array = as_pairs("reference", reference, "pairs of shape (m, 2)")
         for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
             column = np.ascontiguousarray(array[:, side])
-            outside = first_outside(column, size)
+            outside = _core.first_outside(column, size)
             if outside >= 0:
                 raise InputValueError(
                     "reference",
