@@ -15,7 +15,7 @@ from harness import Compare, Pair, Team
 from harness.synthetic import Pool, Sizes, draw_targets
 from peers.numpy_scipy import numpy_by_row
 
-SHARDS, SHARDS_GOAL = 5, 0.8
+SHARDS, SHARDS_GOAL = (5, 25), 0.8
 DIM, BATCH = 64, 256  # dimension of the embeddings; rows that a model scores at once
 
 
@@ -65,7 +65,9 @@ def test_blocks_of_candidates(
     )
 
 
+@pytest.mark.parametrize("count", SHARDS)
 def test_shards(
+    count: int,
     team: Team,
     compare: Compare,
     pool: Pool,
@@ -78,11 +80,11 @@ def test_shards(
     require_memory(scores.nbytes * 2.5)
     stores = {}
     for axis, name in enumerate(("shards of rows", "shards of columns")):
-        for number, shard in enumerate(np.array_split(scores, SHARDS, axis=axis)):
-            np.save(tmp_path / f"{axis}-{number}.npy", shard)
+        for number, shard in enumerate(np.array_split(scores, count, axis=axis)):
+            np.save(tmp_path / f"{axis}-{number:02}.npy", shard)
         stores[name] = tr.open_scores(tmp_path / f"{axis}-*.npy", axis=axis)
     compare(
-        f"{SHARDS} warm shards, {team}",
+        f"{count} warm shards, {team}",
         {
             name: partial(tr.rank, store, targets, threads=team.argument)
             for name, store in reversed(stores.items())

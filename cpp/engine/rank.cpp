@@ -42,7 +42,7 @@ void Ranker<T>::group_tasks() {
 }
 
 template <class T>
-Plan Ranker<T>::make_plan() const {
+Plan Ranker<T>::make_plan(int threads) const {
     constexpr auto size = static_cast<std::int64_t>(sizeof(T));
     const bool own_lists = candidates_ && !candidates_.shared;
     Plan plan;
@@ -58,9 +58,20 @@ Plan Ranker<T>::make_plan() const {
     plan.serial = row_bytes < kSerialBytes && groups() * row_bytes * (1 + depth / 8) < kSerialBytes;
 
     if (plan.column_major) {
-        plan.chunk_groups = static_cast<std::int64_t>(kernels_.max_lanes);
-        // Chunks are large, since the counts of every lane are added up at the end of each.
-        plan.chunks_per_row = divide_up(plan.chunk_groups * row_bytes, 4 * kChunkBytes);
+        // Strips of about the same height. Where rows have several tasks, strips are low, so that columns stay in the
+        // cache while the tasks pass over them.
+        const auto most = static_cast<std::int64_t>(kernels_.max_lanes) / (groups() == tasks_.size ? 1 : 8);
+        const int team = threads > 0 ? threads : default_threads();
+        std::int64_t strips = divide_up(scores_.rows, most);
+        // Chunks are as large as the number of threads allows: in each, the true scores of all lanes are read, and
+        // their counts added up. But large chunks are cut, so that a stop is soon noticed.
+        const bool whole_strips = team == 1 || strips >= 4 * team;
+        if (whole_strips) strips = divide_up(strips, team) * team;
+        plan.chunk_groups = divide_up(divide_up(scores_.rows, strips), kLineBytes) * kLineBytes;
+        const std::int64_t bytes = plan.chunk_groups * row_bytes;
+        plan.chunks_per_row =
+            std::max(divide_up(bytes, 64 * kChunkBytes),
+                     whole_strips ? 1 : std::min(divide_up(8 * team, strips), divide_up(bytes, kChunkBytes)));
     } else if (!own_lists && row_bytes * plan.groups_at_once >= 2 * kChunkBytes) {
         plan.chunk_groups = plan.groups_at_once;
         plan.chunks_per_row = divide_up(row_bytes * plan.groups_at_once, kChunkBytes);
@@ -68,8 +79,10 @@ Plan Ranker<T>::make_plan() const {
         plan.chunk_groups =
             plan.groups_at_once * std::max<std::int64_t>(1, kChunkBytes / (row_bytes * plan.groups_at_once));
     }
-    // A chunk has whole cache lines.
-    plan.chunk_columns = divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), 64) * 64;
+    // A chunk has whole cache lines, or whole visits.
+    const std::int64_t unit = plan.column_major ? 5 * static_cast<std::int64_t>(kColumnsPerVisit) : 64;
+    plan.chunk_columns =
+        divide_up(divide_up(std::max<std::int64_t>(plan.row_length, 1), plan.chunks_per_row), unit) * unit;
     plan.chunks_per_row = std::max<std::int64_t>(1, divide_up(plan.row_length, plan.chunk_columns));
     const std::int64_t extent = plan.column_major ? row(group(groups() - 1)[0]) + 1 : groups();
     plan.chunks = divide_up(extent, plan.chunk_groups) * plan.chunks_per_row;
@@ -101,7 +114,7 @@ Fault Ranker<T>::run(int threads, bool (*interrupted)()) {
 
     const auto later = [](const Fault& a, const Fault& b) { return precedes(b, a) ? b : a; };
 
-    const Plan plan = make_plan();
+    const Plan plan = make_plan(threads);
     const Team team(plan.serial ? 1 : threads, plan.chunks);
     std::vector<Worker> workers(static_cast<std::size_t>(team.size()));
     const bool whole_rows = plan.chunks_per_row == 1;

@@ -20,6 +20,11 @@ namespace truerank {
 
 constexpr std::int64_t kLineBytes = 64;
 
+// Memory that starts at a cache line.
+struct alignas(kLineBytes) Line {
+    unsigned char bytes[kLineBytes];
+};
+
 // The numbers of some tasks: those of a list or, without one, consecutive numbers.
 class TaskIds {
   public:
@@ -133,6 +138,7 @@ class Ranker {
         std::vector<std::int64_t> common_columns;
         std::vector<T> layer_true_scores;
         std::vector<std::int64_t> lane_counts;
+        std::vector<Line> lane_scratch;
         Fault fault;
         Stop* stop;
         bool is_caller;
@@ -166,13 +172,13 @@ class Ranker {
         return {order_.data(), first, starts_[static_cast<std::size_t>(g) + 1] - first};
     }
 
-    Plan make_plan() const;
+    Plan make_plan(int threads) const;
     std::int64_t first_group_from(std::int64_t row) const;
 
     bool is_single_task(TaskIds ids) const { return ids.size() == 1 && !counts_.audit(); }
     void gather_true_scores(TaskIds ids, TrueScores<T>& true_scores) const;
     void count(const T* scores, std::int64_t n, TrueScores<T>& true_scores) const;
-    void count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const;
+    void count(const T* scores, std::int64_t n, T true_score, bool more_follow, RowCounts& row_counts) const;
     template <class Columns, class Use>
     void pack(Worker& worker, std::span<const std::int64_t> rows, std::int64_t n, const Columns& columns,
               const Use& use) const;

@@ -58,7 +58,7 @@ template <class T>
 void Ranker<T>::count(const T* scores, std::int64_t n, TrueScores<T>& true_scores) const {
     const auto size = static_cast<std::size_t>(n);
     if (true_scores.slots.size() == 1 && true_scores.keys.size() == 1) {
-        true_scores.nan += kernels_.count_one(scores, size, true_scores.last, true_scores.counts.data());
+        true_scores.nan += kernels_.count_one(scores, size, true_scores.last, true, true_scores.counts.data());
     } else {
         true_scores.nan += kernels_.count_several(scores, size, true_scores.keys.data(), true_scores.keys.size(),
                                                   true_scores.counts.data(), true_scores.scratch.data());
@@ -68,11 +68,11 @@ void Ranker<T>::count(const T* scores, std::int64_t n, TrueScores<T>& true_score
 
 // A single task needs no tables.
 template <class T>
-void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, RowCounts& row_counts) const {
+void Ranker<T>::count(const T* scores, std::int64_t n, T true_score, bool more_follow, RowCounts& row_counts) const {
     const auto size = static_cast<std::size_t>(n);
     row_counts.nan += Order<T>::is_nan(Order<T>::key(true_score))
                           ? kernels_.count_several(scores, size, nullptr, 0, nullptr, nullptr)
-                          : kernels_.count_one(scores, size, true_score, &row_counts.counts);
+                          : kernels_.count_one(scores, size, true_score, more_follow, &row_counts.counts);
 }
 
 // Copies the rows' scores in columns(0) to columns(n - 1), some columns at a time, and calls use(i, scores, width) with
@@ -215,7 +215,7 @@ void Ranker<T>::scan_single_tasks(Worker& worker, std::int64_t first, std::int64
             for (std::int64_t from = begin; from < end || from == begin; from += columns_at_once) {
                 const std::int64_t to = std::min(end, from + columns_at_once);
                 if (later >= 0) prefetch_scores(later, from, to, row_bytes <= kNarrowBytes);
-                count(reader_.in_place(row(task), from), to - from, true_score, row_counts);
+                count(reader_.in_place(row(task), from), to - from, true_score, !rows_apart, row_counts);
             }
             if (whole_rows && !tasks_.is_partial()) counts_.above[task] = counts_.tied[task] = 0;
             add_counts(task, row_counts.counts, row_counts.nan, whole_rows);
@@ -290,8 +290,9 @@ void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t la
     std::int64_t* const above = worker.lane_counts.data();
     std::int64_t* const tied = above + lanes;
     std::int64_t* const nan = tied + lanes;
+    worker.lane_scratch.resize(divide_up(3 * lanes * static_cast<std::int64_t>(sizeof(T)), kLineBytes));
     // So few columns at a time stay in the cache while several layers pass over them.
-    const std::int64_t columns_at_once = layers == 1 ? end - begin : 64;
+    const std::int64_t columns_at_once = layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(kColumnsPerVisit);
     for (std::int64_t b = begin; b < end; b += columns_at_once) {
         const std::int64_t columns = std::min(columns_at_once, end - b);
         for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -306,7 +307,8 @@ void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t la
                 }
             }
             kernels_.count_columns(reader_.at(top, b), scores_.column_stride, static_cast<std::size_t>(columns), width,
-                                   worker.layer_true_scores.data(), above, tied, layer == 0 ? nan : nullptr);
+                                   worker.layer_true_scores.data(), above, tied, layer == 0 ? nan : nullptr,
+                                   worker.lane_scratch.data());
             for (std::int64_t g = first; g < last; ++g) {
                 const TaskIds ids = group(g);
                 const auto t = static_cast<std::size_t>(layer);

@@ -87,8 +87,9 @@ void Ranker<T>::subtract_filtered(Worker& worker, TaskIds ids, std::int64_t list
         const T true_score = true_score_of(ids[0]);
         const bool nan = Order<T>::is_nan(Order<T>::key(true_score));
         RowCounts row_counts;
-        pack_filtered(
-            [&](std::int64_t, const T* scores, std::int64_t width) { count(scores, width, true_score, row_counts); });
+        pack_filtered([&](std::int64_t, const T* scores, std::int64_t width) {
+            count(scores, width, true_score, false, row_counts);
+        });
         // Only now, since the list is in the cache: every step of a search in it would wait for memory.
         const bool keeps_target = !tasks_.is_partial() && filter_.has(list, tasks_.targets[ids[0]]);
         subtract(ids[0], row_counts.counts, row_counts.nan, keeps_target, nan);
