@@ -90,7 +90,11 @@ class BoundedPanels {
     bool run(const std::int64_t* columns, std::int64_t width, Sink& sink, BoundsTally& tally) {
         if (!usable_ || !(forced_ || gauge_.tries_bounds())) return false;
         const C* const thresholds = sink.thresholds();
-        if (thresholds == nullptr || !quantise_queries()) return false;
+        if (thresholds == nullptr) return false;
+        if constexpr (TakesLanes<Sink>) {
+            if (sink.lanes().layers() > 0 && sink.lanes().thresholds() == nullptr) return false;
+        }
+        if (!quantise_queries()) return false;
         set_thresholds<Sink::kCounts>(thresholds);  // as a rule once for a cell, and not a cost of this panel
         const auto start = Gauge::Clock::now();
         if (!load_candidates(columns, width)) return false;

@@ -22,6 +22,15 @@ class TopScores {
     std::int64_t k() const { return k_; }
     std::int64_t bytes() const { return k_ * static_cast<std::int64_t>(sizeof(C)); }
 
+    // Whether nearly all of some lists have k scores, so that their thresholds leave few scores to be offered.
+    bool are_full(std::int64_t first, std::int64_t n) const {
+        std::int64_t full = 0;
+        for (std::int64_t i = first; i < first + n; ++i) {
+            full += thresholds_[static_cast<std::size_t>(i)] > -std::numeric_limits<C>::infinity();
+        }
+        return 32 * (n - full) <= n;
+    }
+
     // `padding`: the number of thresholds after the last list's that no score reaches, so that all are read as whole
     // vectors.
     void reset(std::int64_t lists, std::int64_t padding) {
@@ -82,7 +91,8 @@ class TopScoresSink {
           shared_(shared),
           rows_(shared.left.k()),
           columns_(shared.right.k()),
-          reached_(kernels.lanes) {}
+          reached_(kernels.lanes),
+          not_counted_(kernels.lanes) {}
 
     void begin_cell(const Cell& cell, const std::vector<std::int64_t>&) {
         cell_ = &cell;
@@ -127,6 +137,43 @@ class TopScoresSink {
         return work;
     }
 
+    // What bounds need, and what they tell (engine/bounded_panels.hpp): no more than which scores certainly are in no
+    // list. Of the rows,
+    static constexpr bool kCounts = false;
+    const C* thresholds() {
+        const std::int64_t queries = cell_->last_query - cell_->first_query;
+        if (not_counted_.size() < static_cast<std::size_t>(queries)) {
+            not_counted_.resize(static_cast<std::size_t>(queries));
+        }
+        return knows(rows_, panel_.begin, 0, queries) ? rows_.thresholds_from(0) : nullptr;
+    }
+    std::uint32_t* counters() { return not_counted_.data(); }
+    void take_masks(PairMasks*, std::int64_t, std::int64_t) {}
+    void take_decision(std::uint32_t, bool) {}
+    void take_score(std::uint32_t query, std::uint32_t, C score) { rows_.offer(query, score); }
+
+    // and of the columns: one layer, in which each lane has a list.
+    class Lanes {
+      public:
+        explicit Lanes(TopScoresSink& sink) : sink_(sink), first_(sink.panel_.begin - sink.cell_->begin) {}
+        std::size_t layers() const { return 1; }
+        std::int64_t tasks() const { return sink_.panel_.width; }
+        const C* thresholds() const {
+            const bool known = sink_.knows(sink_.columns_, sink_.cell_->first_query, first_, tasks());
+            return known ? sink_.columns_.thresholds_from(first_) : nullptr;
+        }
+        std::uint32_t* counters() const { return sink_.counters(); }
+        void take_decision(std::size_t, bool) const {}
+        void take_score(std::size_t lane, C score) const {
+            sink_.columns_.offer(first_ + static_cast<std::int64_t>(lane), score);
+        }
+
+      private:
+        TopScoresSink& sink_;
+        std::int64_t first_;
+    };
+    Lanes lanes() { return Lanes(*this); }
+
     void end_cell() {
         const std::lock_guard<std::mutex> lock(shared_.mutex);
         for (std::int64_t i = cell_->first_query; i < cell_->last_query; ++i) {
@@ -137,12 +184,19 @@ class TopScoresSink {
     }
 
   private:
-    static constexpr std::int64_t kScoresPerOffer = 64;  // an offer takes as long as counting so many scores
+    // Whether so many scores were offered to some lists before that bounds spare most of what is to come.
+    bool knows(const TopScores<C>& lists, std::int64_t before, std::int64_t first, std::int64_t n) const {
+        return are_bounds_forced() || (before >= kScoresPerEntry * lists.k() && lists.are_full(first, n));
+    }
+
+    static constexpr std::int64_t kScoresPerEntry = 128;  // as in topk.cpp
+    static constexpr std::int64_t kScoresPerOffer = 64;   // an offer takes as long as counting so many scores
 
     const SimilarityKernels<C>& kernels_;
     Shared& shared_;
     TopScores<C> rows_, columns_;
     std::vector<typename TaskCounters<C>::Counter> reached_;
+    std::vector<std::uint32_t> not_counted_;
     const Cell* cell_ = nullptr;
     Panel panel_{};
     Fault fault_{};
@@ -165,7 +219,10 @@ Fault mean_topk_as(const Grid& grid, std::int64_t k, NanRule nan, Execution exec
     constexpr std::int64_t list_bytes = std::int64_t{16} << 20, longest = 1 << 16;
     const std::int64_t lists = std::max<std::int64_t>(1, list_bytes / shared.right.bytes());
     if (execution.block == 0 && lists < std::min(longest, grid.right_size())) execution.block = lists;
-    sweep(scoring, sorted, execution, shared.left.bytes(), [&] { return TopScoresSink<C>(scoring.kernels, shared); });
+    // For bounds the lists of the columns must be full, which those of the first cells are not: few queries in each.
+    constexpr std::int64_t cell_bytes = std::int64_t{16} << 20, queries = 2048;
+    sweep(scoring, sorted, execution, std::max(shared.left.bytes(), cell_bytes / queries),
+          [&] { return TopScoresSink<C>(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
     const auto mean = [&](TopScores<C>& lists, std::int64_t n, C* means) {
         const std::int64_t step = std::max<std::int64_t>(1, kWorkBetweenPolls / (16 * lists.k()));
