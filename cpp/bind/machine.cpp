@@ -65,9 +65,8 @@ void register_machine(py::module_& m) {
             const BoundsTally tally = bounds_tally();
             return std::tuple(tally.pairs, tally.bounded, tally.open, tally.scored);
         },
-        "Of all pairs so far of a task and a candidate: how many there were; those that went by bounds; of these, "
-        "those "
-        "that levels left open; of these, those that had to be scored.");
+        "Of all pairs of a task and a candidate in calls of this thread: how many there were; those that went by "
+        "bounds; of these, those that levels left open; of these, those that had to be scored.");
     m.def("openmp", &has_openmp, "Whether the core was built with OpenMP.");
     m.def("default_threads", &default_threads, "The number of threads that a call takes by default.");
     m.def("use_default_arithmetic", &use_default_arithmetic,

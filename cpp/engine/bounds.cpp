@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <mutex>
 #include <string_view>
 
 #include "kernels/simd.hpp"
@@ -14,8 +13,7 @@ constexpr const char* kNames[] = {"off", "int16", "int8"};
 
 Levels levels = Levels::off;
 bool forced = false;
-std::mutex tally_mutex;
-BoundsTally total;
+thread_local BoundsTally total;
 
 Levels best_levels() { return has_byte_products() ? Levels::int8 : Levels::int16; }
 
@@ -45,14 +43,7 @@ Levels chosen_levels() { return levels; }
 bool are_bounds_forced() { return forced; }
 std::string levels_name() { return std::string(kNames[static_cast<int>(levels)]) + (forced ? "!" : ""); }
 
-void add_to_tally(const BoundsTally& tally) {
-    const std::lock_guard<std::mutex> lock(tally_mutex);
-    total.add(tally);
-}
-
-BoundsTally bounds_tally() {
-    const std::lock_guard<std::mutex> lock(tally_mutex);
-    return total;
-}
+void add_to_tally(const BoundsTally& tally) { total.add(tally); }
+BoundsTally bounds_tally() { return total; }
 
 }  // namespace truerank

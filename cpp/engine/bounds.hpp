@@ -23,7 +23,7 @@ struct BoundsTally {
     }
 };
 
-// Adds to the tally of all calls of this process; and that tally.
+// Adds to the tally of all calls of this thread; and that tally.
 void add_to_tally(const BoundsTally& tally);
 BoundsTally bounds_tally();
 

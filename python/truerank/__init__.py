@@ -32,7 +32,7 @@ if _typing.TYPE_CHECKING:
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
-    from .counting.tiles import Progress
+    from .counting.tiles import BoundedPairs, Progress
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .inputs.errors import InputError, InputTypeError, InputValueError
     from .inputs.selection import csr_from_padded
@@ -45,6 +45,7 @@ if _typing.TYPE_CHECKING:
     from .tasks.evaluate_scores import evaluate
 
 __all__ = [
+    "BoundedPairs",
     "InputError",
     "InputTypeError",
     "InputValueError",
@@ -86,6 +87,7 @@ _MODULES = {
     "InputError": "inputs.errors",
     "InputTypeError": "inputs.errors",
     "InputValueError": "inputs.errors",
+    "BoundedPairs": "counting.tiles",
     "Progress": "counting.tiles",
     "Protocol": "ranks.protocol",
     "RankCounter": "counting.counter",

@@ -1,4 +1,4 @@
-"""Both directions of a grid, and top-k lists, are the same with bounds and without."""
+"""Both directions of a grid, means of CSLS, and top-k lists: the same with bounds and without."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from strategies.near_ties import (
     problems,
 )
 from truerank import _core
+from truerank.alignment.local_scaling import csls_means
 
 
 def lists(made: NearTies, k: int) -> list[Any]:
@@ -37,6 +38,19 @@ def lists(made: NearTies, k: int) -> list[Any]:
         threads=made.threads,
     )
     return [found.ids.tolist(), np.nan_to_num(found.scores, nan=0.5).tobytes()]
+
+
+def means(made: NearTies, k: int) -> list[bytes]:
+    """Return the means of CSLS."""
+    found = csls_means(
+        *(made.queries, made.entities, k),
+        similarity=made.similarity,
+        candidates=(None, made.allowed),
+        nan="omit",
+        block=made.block,
+        threads=made.threads,
+    )
+    return [np.nan_to_num(x, nan=0.5).tobytes() for x in found[:2]]
 
 
 def check(made: NearTies, what: Any, *arguments: Any) -> Tally:
@@ -84,6 +98,27 @@ def test_bounds_spare_most_scores_of_both_directions() -> None:
 
 @given(problems(), st.integers(1, 5))
 @settings(max_examples=150)
+def test_means_of_csls(made: NearTies, k: int) -> None:
+    event(made.similarity)
+    if made.allowed is None or len(made.allowed):
+        pairs, bounded, *_ = check(made, means, k)
+        assert (
+            bounded == pairs or not made.covered or made.csls is not None or made.bias is not None
+        )
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("similarity", COVERED)
+def test_means_of_every_family(similarity: str, family: str) -> None:
+    """More of both sides than a panel and a tile hold, so that lists are full before the rest."""
+    for seed, kind in enumerate(("float32", "float64")):
+        made = near_ties(seed, family, kind, similarity, (29, 140, 16))
+        made.block = 64
+        assert check(made, means, 3)[1] > 0 or not made.covered
+
+
+@given(problems(), st.integers(1, 5))
+@settings(max_examples=150)
 def test_lists_of_the_greatest(made: NearTies, k: int) -> None:
     event(made.similarity)
     pairs, bounded, *_ = check(made, lists, k)
@@ -117,3 +152,52 @@ def test_bounds_spare_most_scores(similarity: str) -> None:
     )
     assert bounded > pairs * 0.5
     assert still_open < bounded * 0.09
+
+
+# --- what a call is told about its bounds
+
+
+def test_progress_says_what_bounds_spared() -> None:
+    """The counts are those of the call, whatever else the process counts."""
+    rng = np.random.default_rng(7)
+    entities = rng.standard_normal((500, 32)).astype(np.float32)
+    queries = entities[:90] + rng.standard_normal((90, 32)).astype(np.float32) / 9
+    told: list[tr.Progress] = []
+    options: dict[str, Any] = {"similarity": "l2", "progress": told.append}
+    for name in ("off", "int16!"):
+        with levels(name):
+            tr.rank_embeddings(queries, entities, np.arange(90), **options)
+    assert [report.done for report in told] == [report.total for report in told] == [180_000] * 2
+    off, on = (report.bounds for report in told)
+    assert off == tr.BoundedPairs("off", 45_000, 0, 0, 0)
+    assert off.share_open == 0
+    assert on is not None
+    assert on[:3] == ("int16!", 45_000, 45_000)
+    assert on.scored <= on.open == round(on.share_open * 45_000) < 4000
+    tr.rank_embeddings(queries, entities, np.arange(90), similarity="l2")
+    with pytest.raises(TypeError, match=r"^progress: expected a callable, got int"):
+        tr.rank_embeddings(queries, entities, np.arange(90), progress=3)  # type: ignore[arg-type]
+
+
+def test_progress_of_tasks() -> None:
+    """A task reports once: both sides, or both directions and the means of CSLS."""
+    rng = np.random.default_rng(8)
+    vectors = rng.standard_normal((50, 16)).astype(np.float32)
+    told: list[tr.Progress] = []
+    triples = np.stack([np.arange(30), np.zeros(30), np.arange(1, 31)], axis=1).astype(int)
+    task = tr.link_prediction.Task(triples, entities=50)
+    with levels("int16!"):
+        task.evaluate_embeddings(vectors[:30], vectors[1:31], vectors, progress=told.append)
+        pairs = np.stack([np.arange(30)] * 2, axis=1)
+        tr.alignment.evaluate(
+            *(vectors, vectors + 1, pairs),
+            candidates="all",
+            csls=3,
+            progress=told.append,
+        )
+    assert [report.total for report in told] == [2 * 30 * 50 * 4, 50 * 50 * 4]
+    first, second = (report.bounds for report in told)
+    assert first is not None
+    assert second is not None
+    assert first[:3] == ("int16!", 2 * 30 * 50, 2 * 30 * 50)
+    assert second[:3] == ("int16!", *[2 * 50 * 50 + 2 * 30 * 50] * 2)

@@ -59,9 +59,9 @@ def evaluate(
         As in `Task`.
     similarity, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
-    order, io, progress : optional
+    order, io : optional
         As in `Task.evaluate_scores`; only for a matrix.
-    csls, nan, dtype, threads, audit : optional
+    csls, nan, dtype, threads, audit, progress : optional
         As in both.
 
     Returns
@@ -91,8 +91,9 @@ def evaluate(
     1.5
     """
     shared: dict[str, Any] = {"csls": csls, "nan": nan, "threads": threads, "audit": audit}
+    shared["progress"] = progress
     of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
-    of_matrix: dict[str, Any] = {"order": order, "io": io, "progress": progress}
+    of_matrix: dict[str, Any] = {"order": order, "io": io}
     unsuitable, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
     for name, value in unsuitable.items():
         if value != _DEFAULTS.get(name):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..embeddings.scoring import report_bounds
 from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, check_callback, choice
@@ -204,6 +205,7 @@ class Task(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate embeddings of both graphs, in both directions; scores are never stored.
 
@@ -217,7 +219,7 @@ class Task(ProtocolTask):
         csls : int or CSLS, optional
             The number of neighbours for cross-domain similarity local scaling, or means from
             `csls_means`; see Notes.
-        nan, dtype, block, threads, audit : optional
+        nan, dtype, block, threads, audit, progress : optional
             As in `truerank.rank_embeddings`.
 
         Returns
@@ -252,6 +254,7 @@ class Task(ProtocolTask):
         (1.5, 1.25)
         """
         rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
+        rules["progress"] = progress
         pairs = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
         return self._evaluate_pairs(pairs, csls, **rules)
 
@@ -264,6 +267,7 @@ class Task(ProtocolTask):
         block: int | None,
         threads: int | None,
         audit: bool,
+        progress: Callable[[Progress], object] | None,
     ) -> Report:
         """Evaluate open embeddings."""
         scaling = check_csls(csls)
@@ -278,17 +282,18 @@ class Task(ProtocolTask):
                     expected=f"vectors of shape ({height}, d), {each}",
                     got=array.shape[1:] if single else array.shape,
                 )
-        if isinstance(scaling, int):
-            options: dict[str, Any] = {
-                "candidates": self.candidates,
-                "nan": nan,
-                "threads": threads,
-            }
-            scaling = means_of_vectors(pairs, scaling, **options)
-        elif scaling is not None and nan == "raise":
-            _check_means(scaling, self.candidates)
-        pairs = pairs.with_csls(scaling)
-        ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
+        with report_bounds(progress, pairs):
+            if isinstance(scaling, int):
+                options: dict[str, Any] = {
+                    "candidates": self.candidates,
+                    "nan": nan,
+                    "threads": threads,
+                }
+                scaling = means_of_vectors(pairs, scaling, **options)
+            elif scaling is not None and nan == "raise":
+                _check_means(scaling, self.candidates)
+            pairs = pairs.with_csls(scaling)
+            ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
         return self._report_similarity(ranks, pairs.measure)
 
     def evaluate_scores(

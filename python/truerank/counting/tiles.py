@@ -58,6 +58,42 @@ SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
 @public("truerank")
+class BoundedPairs(NamedTuple):
+    """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
+
+    Attributes
+    ----------
+    levels : str
+        The levels that bounds use, "int8" or "int16", or "off".
+    pairs : int
+        All pairs.
+    bounded : int
+        Of these, how many went by bounds; the others were scored at once, since that is faster.
+    open : int
+        Of these, how many the levels left open.
+    scored : int
+        Of these, how many had to be scored.
+    """
+
+    levels: str
+    pairs: int
+    bounded: int
+    open: int
+    scored: int
+
+    @property
+    def share_open(self) -> float:
+        """The share of the bounded pairs that levels left open; 0 where there are none.
+
+        Examples
+        --------
+        >>> BoundedPairs("int8", 10_000, 8000, 80, 2).share_open
+        0.01
+        """
+        return self.open / self.bounded if self.bounded else 0.0
+
+
+@public("truerank")
 class Progress(NamedTuple):
     """How far a count has come.
 
@@ -69,12 +105,15 @@ class Progress(NamedTuple):
         The time since the call began to count.
     resumed : int
         Bytes of scores that were already counted in the checkpoint.
+    bounds : BoundedPairs, optional
+        Of embeddings, whose scores are not stored: what bounds spared in this call.
     """
 
     done: int
     total: int
     seconds: float
     resumed: int = 0
+    bounds: BoundedPairs | None = None
 
     @property
     def rate(self) -> float:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +13,8 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error, prepare_job
-from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
+from ..counting.tiles import BoundedPairs, Progress
+from ..inputs.checks import NAN_RULES, check_callback, choice, positive_integer, thread_count
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
@@ -56,6 +60,7 @@ def rank_embeddings(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
 
@@ -105,6 +110,9 @@ def rank_embeddings(
     audit : bool
         Also count, per task, the candidates that are NaN or infinite, and those at the best score;
         the counts are in ``Ranks.audit``.
+    progress : callable, optional
+        Called with a `Progress` when all is counted; ``progress.bounds`` says which certified
+        bounds went before the scores, and what share of the pairs they left open.
 
     Returns
     -------
@@ -201,7 +209,23 @@ def rank_embeddings(
         block=block,
         threads=threads,
         audit=audit,
+        progress=progress,
     )
+
+
+@contextmanager
+def report_bounds(
+    progress: Callable[[Progress], object] | None, embeddings: OpenEmbeddings
+) -> Iterator[None]:
+    """Tell `progress` what bounds spared within a block of code that counts embeddings."""
+    check_callback("progress", progress)
+    start, before = time.monotonic(), _core.bounds_tally()
+    yield
+    if progress is not None:
+        done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
+        size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
+        bounds = BoundedPairs(_core.bounds(), *done)
+        progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
 
 
 def rank_open_embeddings(
@@ -215,6 +239,7 @@ def rank_open_embeddings(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
+    progress: Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
@@ -222,11 +247,12 @@ def rank_open_embeddings(
     job = prepare_job(
         embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
     )
-    counted = _core.rank_embeddings(
-        embeddings.core_embeddings, job.tasks(), job.rules, size, job.threads
-    )
-    if fault := counted.fault:
-        raise job.error_of(fault)
+    with report_bounds(progress, embeddings):
+        counted = _core.rank_embeddings(
+            embeddings.core_embeddings, job.tasks(), job.rules, size, job.threads
+        )
+        if fault := counted.fault:
+            raise job.error_of(fault)
     return with_similarity(
         job.ranks(counted.arrays, embeddings.dtype, embeddings.files), embeddings.measure
     )

@@ -272,6 +272,7 @@ class Task(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -287,8 +288,8 @@ class Task(ProtocolTask):
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
-        similarity, nan, dtype, block, threads, audit : optional
-            As in `truerank.rank_embeddings`.
+        similarity, nan, dtype, block, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`; `progress` is called once, with the sums of all sides.
         unique : bool
             Whether rows belong to the distinct queries.
 
@@ -332,6 +333,7 @@ class Task(ProtocolTask):
             block=block,
             threads=threads,
             audit=audit,
+            progress=progress,
         )
 
     def evaluate_scores(

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..counting.tiles import BoundedPairs, Progress
 from ..embeddings.vectors import Vectors, read_vectors
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
@@ -15,7 +16,6 @@ from ..stores import Store, scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from .._core import Scores
-    from ..counting.tiles import Progress
 
     ProgressCallback = Callable[[Progress], object]
 
@@ -161,6 +161,18 @@ def split_progress(
         return show
 
     return [callback_after(sum(sizes[:i])) for i in range(len(sizes))]
+
+
+def summed_progress(reports: Sequence[Progress]) -> Progress:
+    """Return the sums of what calls on embeddings reported at their ends."""
+    bounds = [report.bounds for report in reports if report.bounds is not None]
+    sums = (sum(counts) for counts in zip(*(found[1:] for found in bounds), strict=True))
+    return Progress(
+        sum(report.done for report in reports),
+        sum(report.total for report in reports),
+        sum(report.seconds for report in reports),
+        bounds=BoundedPairs(bounds[0].levels, *sums),
+    )
 
 
 def ranks_of(name: str, value: object) -> Ranks:

@@ -19,7 +19,14 @@ from ..inputs.checks import check_callback
 from ..inputs.errors import InputTypeError, renamed
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
-from .arguments import Argument, biases_of, open_side_scores, read_side_vectors, split_progress
+from .arguments import (
+    Argument,
+    biases_of,
+    open_side_scores,
+    read_side_vectors,
+    split_progress,
+    summed_progress,
+)
 from .batches import rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
@@ -81,15 +88,19 @@ class ProtocolTask(ReadOnlyArrays):
         bias: Any = None,
         unique: bool = False,
         dtype: Any = None,
+        progress: Callable[[Progress], object] | None = None,
         **rules: Any,
     ) -> Report:
         """Evaluate embeddings of queries against those of the candidates, for each side.
 
         `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
         none); `rules` are similarity, nan, block, threads and audit of `rank_embeddings`.
+        `progress` is called once, with the sums of all sides.
         """
         from ..embeddings.scoring import rank_embeddings
 
+        check_callback("progress", progress)
+        reports: list[Progress] = []
         query_arguments, entity_arguments = (
             self._check_arguments(queries, "vectors"),
             self._check_arguments(entities, "vectors"),
@@ -125,9 +136,12 @@ class ProtocolTask(ReadOnlyArrays):
                     filter=without,
                     candidates=candidates,
                     dtype=dtype,
+                    progress=reports.append,
                     **rules,
                 )
             ranks_of_sides.append(side.labelled(ranks, mismatched))
+        if progress is not None:
+            progress(summed_progress(reports))
         return self._make_report(ranks_of_sides)
 
     def _evaluate_scores(
