@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import truerank as tr
@@ -86,6 +87,32 @@ def test_clustered(
         agree=False,  # the peak counts nothing
     )
     assert_same_counts({name: times[name] for name in contestants})
+
+
+@pytest.mark.parametrize("k", [None, 10])
+def test_both_directions(k: int | None, compare: Compare, sizes: Sizes, team: Team) -> None:
+    """An alignment, with bounds against without; with k, the means of CSLS come first."""
+    problem = draw_clustered(sizes.embeddings, 256, "dot")
+    targets, rows = np.unique(problem.targets, return_index=True)
+    pairs = np.stack([rows, targets], axis=1)
+
+    def evaluate(levels: str) -> tr.Ranks:
+        assert _core.choose_bounds(levels)
+        report = tr.alignment.evaluate(
+            *(problem.queries, problem.entities, pairs),
+            similarity="dot",
+            candidates="all",
+            csls=k,
+            threads=team.argument,
+        )
+        return report.ranks
+
+    compare(
+        f"clustered, both directions{'' if k is None else f', CSLS {k}'}, {team}",
+        {"bounds": lambda: evaluate(FASTEST), "no bounds": lambda: evaluate("off")},
+        [Pair("bounds", "no bounds")],
+        rounds=max(3, sizes.rounds // 3),
+    )
 
 
 @pytest.mark.parametrize("name", HOSTILE)

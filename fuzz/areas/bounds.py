@@ -41,7 +41,7 @@ FAULTS = [
         "what an offset may be wrong by left out of thresholds that belong to lanes",
         "cpp/engine/bounded_panels.hpp",
         "double low = query.offset - slack, high = query.offset + slack;",
-        "double low = query.offset, high = query.offset;",
+        "double low = query.offset - 0 * slack, high = query.offset + 0 * slack;",
     ),
     Fault(
         "the rounding of values left out",
