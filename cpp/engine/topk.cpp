@@ -196,7 +196,8 @@ class TopKSink {
         return work;
     }
 
-    // What bounds need, and what they tell (engine/bounded_panels.hpp): no more than which pairs are certainly not in a list.
+    // What bounds need, and what they tell (engine/bounded_panels.hpp): no more than which pairs certainly are in no
+    // list.
     static constexpr bool kCounts = false;
     // Null while few candidates have been seen, or lists are not full, for then too many pairs would be open.
     const C* thresholds() {

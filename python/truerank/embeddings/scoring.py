@@ -224,7 +224,7 @@ def report_bounds(
     if progress is not None:
         done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
         size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
-        bounds = BoundedPairs(_core.bounds(), *done)
+        bounds = BoundedPairs(_core.bounds().removesuffix("!"), *done)
         progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
 
 
