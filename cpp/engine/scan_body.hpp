@@ -290,7 +290,8 @@ void Ranker<T>::scan_columns(Worker& worker, std::int64_t first, std::int64_t la
     std::int64_t* const above = worker.lane_counts.data();
     std::int64_t* const tied = above + lanes;
     std::int64_t* const nan = tied + lanes;
-    worker.lane_scratch.resize(divide_up(3 * lanes * static_cast<std::int64_t>(sizeof(T)), kLineBytes));
+    const std::int64_t scratch_bytes = 3 * lanes * static_cast<std::int64_t>(sizeof(T));
+    worker.lane_scratch.resize(static_cast<std::size_t>(divide_up(scratch_bytes, kLineBytes)));
     // So few columns at a time stay in the cache while several layers pass over them.
     const std::int64_t columns_at_once = layers == 1 ? end - begin : 5 * static_cast<std::int64_t>(kColumnsPerVisit);
     for (std::int64_t b = begin; b < end; b += columns_at_once) {
