@@ -265,7 +265,9 @@ def sanitized(sanitizer: str) -> list[str]:
     if sanitizer == "asan":
         # A small object in Python's own arena would have no red zone: hence PYTHONMALLOC. What
         # Python leaks at exit is not ours.
-        command += ["PYTHONMALLOC=malloc", "ASAN_OPTIONS=detect_leaks=0"]
+        command += ["PYTHONMALLOC=malloc"]
+        # More memory than there is must be refused, as it is elsewhere, and not end the process.
+        command += ["ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1"]
         command += ["UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1"]
         return [*command, preload("asan", "ubsan")]
     # ignore_noninstrumented_modules confines the accesses that are checked to our own code.
