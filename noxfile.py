@@ -31,6 +31,8 @@ WHEEL = [f"wheel-{OWN}"]
 
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
+# Of the examples that hypothesis draws: the line of README.md has four times as many.
+FEW = "25"
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
 FOLDERS = [f"tests/{name}" for name in ("alignment", "core", "counting", "embeddings", "package")]
 
@@ -234,6 +236,7 @@ def isa(session: nox.Session) -> None:
     ignored = ["core", "counting/test_checkpoints.py", "counting/test_saved_counters.py"]
     options = [f"--ignore=tests/{name}" for name in ignored]
     options += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]
+    session.env["TRUERANK_EXAMPLES"] = FEW
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
         run_tests(session, *ALL_CORES, *CORE, *options)
@@ -323,6 +326,7 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     settings += ["cmake.build-type=", *([BASELINE_ONLY] if kind == "thread" else [])]
     path = build(session, sanitizer, *settings)
     session.install(f"{path}[test,h5py,zarr]")
+    session.env["TRUERANK_EXAMPLES"] = FEW
     # Reports are not pytest's to capture: one that ends the process would be lost.
     run_tests(session, "--capture=sys", *tests, python=[*under, "python"])
 

@@ -225,9 +225,9 @@ FAULTS = [
     ),
     Fault(
         "a bound made too tight",
-        "python/truerank/inputs/checks.py",
-        "if values.size == 0 or int(values.view(np.uint64).max()) < bound:",
-        "if values.size == 0 or int(values.view(np.uint64).max()) <= bound:",
+        "cpp/bind/calls.cpp",
+        "return v < least || v >= bound; });",
+        "return v < least || v >= bound - 1; });",
     ),
     Fault(
         "a checked size left out",
