@@ -172,7 +172,7 @@ def test_progress_says_what_bounds_spared() -> None:
     assert off == tr.BoundedPairs("off", 45_000, 0, 0, 0)
     assert off.share_open == 0
     assert on is not None
-    assert on[:3] == ("int16!", 45_000, 45_000)
+    assert on[:3] == ("int16", 45_000, 45_000)
     assert on.scored <= on.open == round(on.share_open * 45_000) < 4000
     tr.rank_embeddings(queries, entities, np.arange(90), similarity="l2")
     with pytest.raises(TypeError, match=r"^progress: expected a callable, got int"):
@@ -199,5 +199,5 @@ def test_progress_of_tasks() -> None:
     first, second = (report.bounds for report in told)
     assert first is not None
     assert second is not None
-    assert first[:3] == ("int16!", 2 * 30 * 50, 2 * 30 * 50)
+    assert first[:3] == ("int16", 2 * 30 * 50, 2 * 30 * 50)
     assert second[:3] == ("int16!", *[2 * 50 * 50 + 2 * 30 * 50] * 2)
