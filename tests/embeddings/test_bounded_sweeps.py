@@ -200,4 +200,4 @@ def test_progress_of_tasks() -> None:
     assert first is not None
     assert second is not None
     assert first[:3] == ("int16", 2 * 30 * 50, 2 * 30 * 50)
-    assert second[:3] == ("int16!", *[2 * 50 * 50 + 2 * 30 * 50] * 2)
+    assert second[:3] == ("int16", *[2 * 50 * 50 + 2 * 30 * 50] * 2)
