@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import nox
+from filelock import FileLock  # comes with nox
 
 nox.needs_version = ">=2026.10"
 nox.options.default_venv_backend = "uv"
@@ -72,10 +73,10 @@ def build(session: nox.Session, name: str, *settings: str, python: str = "") -> 
     shutil.rmtree(target, ignore_errors=True)
     options = [f"-C{setting}" for setting in ("cmake.define.TRUERANK_WERROR=ON", *settings)]
     options += [f"--python={python or session.bin + '/python'}", f"--out-dir={target}"]
+    command = ["uv", "build", "-q", "--wheel", *options, f"{session.cache_dir}/source"]
     # One after the other: each keeps all cores busy, and the next finds what it compiled.
-    lock = ["flock", f"{session.cache_dir}/build.lock"] if shutil.which("flock") else []
-    command = [*lock, "uv", "build", "-q", "--wheel", *options, f"{session.cache_dir}/source"]
-    session.run(*command, env={"SKBUILD_BUILD_DIR": f"build/{name}"}, external=True)
+    with FileLock(session.cache_dir / "build.lock"):
+        session.run(*command, env={"SKBUILD_BUILD_DIR": f"build/{name}"}, external=True)
     return next(target.glob("*.whl"))
 
 
