@@ -13,9 +13,9 @@ import truerank as tr
 from strategies.near_ties import (
     COVERED,
     FAMILIES,
-    KINDS,
     NearTies,
     Tally,
+    all_near_ties,
     check_grid,
     choices,
     levels,
@@ -76,10 +76,8 @@ def test_both_directions(made: NearTies) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("similarity", COVERED)
 def test_both_directions_of_every_family(similarity: str, family: str) -> None:
-    for seed, kind in enumerate(KINDS):
-        for sizes in ((3, 33, 1), (7, 12, 70)):
-            for added in ("", "bias", "equal", "means"):
-                check_grid(near_ties(seed, family, kind, similarity, sizes, added))
+    for made in all_near_ties(family, similarity, ((3, 33, 1), (7, 12, 70))):
+        check_grid(made)
 
 
 def test_bounds_spare_most_scores_of_both_directions() -> None:

@@ -13,10 +13,10 @@ import truerank as tr
 from strategies.near_ties import (
     COVERED,
     FAMILIES,
-    KINDS,
     LARGEST_ADDEND,
     LINEAR,
     NearTies,
+    all_near_ties,
     check_levels,
     choices,
     levels,
@@ -38,10 +38,8 @@ def test_counts_are_those_of_the_scores(made: NearTies) -> None:
 @pytest.mark.parametrize("similarity", COVERED)
 def test_every_family(similarity: str, family: str) -> None:
     """Short vectors have tight bounds, long ones have sums near the limits."""
-    for seed, kind in enumerate(KINDS):
-        for sizes in ((3, 33, 1), (2, 65, 2), (7, 12, 70)):
-            for added in ("", "bias", "equal", "means"):
-                check_levels(near_ties(seed, family, kind, similarity, sizes, added))
+    for made in all_near_ties(family, similarity, ((3, 33, 1), (2, 65, 2), (7, 12, 70))):
+        check_levels(made)
 
 
 # --- faults of the first bounds

@@ -153,6 +153,16 @@ def near_ties(
     return made
 
 
+def all_near_ties(
+    family: str, similarity: str, all_sizes: Sequence[tuple[int, int, int]]
+) -> Iterator[NearTies]:
+    """Make near ties of a family in every kind, with every addition."""
+    for seed, kind in enumerate(KINDS):
+        for sizes in all_sizes:
+            for added in ("", "bias", "equal", "means"):
+                yield near_ties(seed, family, kind, similarity, sizes, added)
+
+
 @st.composite
 def problems(draw: st.DrawFn) -> NearTies:
     """Draw vectors of any family, with everything that a call can combine with them."""

@@ -219,13 +219,15 @@ def report_bounds(
 ) -> Iterator[None]:
     """Tell `progress` what bounds spared within a block of code that counts embeddings."""
     check_callback("progress", progress)
+    if progress is None:
+        yield
+        return
     start, before = time.monotonic(), _core.bounds_tally()
     yield
-    if progress is not None:
-        done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
-        size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
-        bounds = BoundedPairs(_core.bounds().removesuffix("!"), *done)
-        progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
+    done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
+    size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
+    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *done)
+    progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
 
 
 def rank_open_embeddings(
