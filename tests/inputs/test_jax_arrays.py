@@ -94,3 +94,37 @@ print("as expected")
 def test_sharded_arrays(run_python: Callable[..., str]) -> None:
     devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
     assert run_python(SHARDED, timeout=240, env=devices) == "as expected\n"
+
+
+COUNTED_THERE = """
+import numpy as np
+import jax
+import torch
+import truerank as tr
+from jax.sharding import NamedSharding, PartitionSpec
+
+rng = np.random.default_rng(2)
+mesh = jax.make_mesh((2, 2), ("rows", "columns"))
+targets, filter = rng.integers(0, 40, 24), [rng.integers(0, 40, 3) for _ in range(24)]
+for kind in ("float32", "bfloat16", "uint16"):
+    plain = jax.numpy.asarray(rng.integers(0, 30, (24, 40))).astype(kind)
+    array = np.asarray(plain)
+    for spec in (("rows", None), (None, "columns"), ("rows", "columns"), ()):
+        sharded = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
+        ranks = tr.rank(sharded, targets, filter=filter, audit=True)
+        assert ranks == tr.rank(array, targets, filter=filter, audit=True), (kind, spec)
+        assert ranks.protocol.device == "cpu:0 + cpu:1 + cpu:2 + cpu:3, torch"
+        counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
+        counter.update(sharded)
+        assert counter.ranks() == tr.rank(array, targets)
+    row = jax.device_put(plain[0], NamedSharding(mesh, PartitionSpec("columns")))
+    assert tr.rank(row, targets) == tr.rank(array[0], targets)
+print("as expected")
+"""
+
+
+def test_sharded_arrays_that_torch_counts(run_python: Callable[..., str]) -> None:
+    pytest.importorskip("torch", reason="tensors of torch")
+    devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    environment = devices | {"TRUERANK_DEVICE": "torch"}
+    assert run_python(COUNTED_THERE, timeout=240, env=environment) == "as expected\n"

@@ -21,6 +21,7 @@ def test_fields_and_defaults() -> None:
         "order": "descending",
         "dtype": None,
         "similarity": None,
+        "device": None,
         "version": None,
         "files": (),
     }

@@ -14,6 +14,7 @@ from support.simulated_device import (  # noqa: F401  # a fixture
     RNG,
     DeviceTensor,
     Stream,
+    blocks_of_streams,
     module,
     on_device,
     pending_scores,
@@ -57,12 +58,7 @@ def test_blocks_of_a_stream_beside(width: int) -> None:
     """A block is right although another thread counts it, whose stream is not the block's."""
     array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
 
-    def made() -> Iterator[tuple[Any, Any]]:
-        for i in range(0, 60, 20):
-            with module.stream(Stream()):
-                yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
-
-    assert tr.rank_blocks(made()) == tr.rank(array, targets)
+    assert tr.rank_blocks(blocks_of_streams(array, targets)) == tr.rank(array, targets)
 
 
 def test_a_buffer_that_is_filled_again_is_refused() -> None:

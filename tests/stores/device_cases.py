@@ -331,10 +331,10 @@ def test_vectors() -> None:
     bias, targets = RNG.random(30), RNG.integers(0, 30, 9)
     expected = tr.rank_embeddings(queries, entities, targets, similarity="l1", bias=bias)
     on_the_device = pending_scores(queries), pending_scores(entities)
-    assert (
-        tr.rank_embeddings(*on_the_device, targets, similarity="l1", bias=pending_scores(bias))
-        == expected
-    )
+    options = {"similarity": "l1", "bias": pending_scores(bias)}
+    ranks = tr.rank_embeddings(*on_the_device, targets, **options)
+    assert ranks == expected
+    assert ranks.protocol.device == "standin:0, host"
     best = tr.topk_embeddings(queries, entities, 3)
     np.testing.assert_array_equal(tr.topk_embeddings(*on_the_device, 3).ids, best.ids)
 

@@ -11,7 +11,15 @@ import pytest
 pytest.importorskip("torch", reason="tensors of torch")
 
 
-@pytest.mark.parametrize("cases", ["device_cases.py", "device_call_cases.py"])
+@pytest.mark.parametrize(
+    "cases",
+    [
+        "device_cases.py",
+        "device_call_cases.py",
+        "device_counting_cases.py",
+        "simulated_device_cases.py",
+    ],
+)
 def test_devices_in_a_process_of_their_own(cases: str) -> None:
     """A device stays registered with torch, and other tests must not see it."""
     path = Path(__file__).with_name(cases)

@@ -1,10 +1,13 @@
 """A simulated device for torch, as slow as a device may be: it works only when waited for.
 
-It is registered with torch as a device of its own ("standin"), so that tensors, their views and
-copies go through torch as they do for a real device. Its memory is memory of the host that only its
-own operations read. The operations of a stream are run when somebody waits for it, and not before;
-until then a result holds a number that occurs in no scores. So whatever is read without waiting, or
-is written while it is still read, is certainly wrong.
+It is registered with torch as a device of its own ("standin"), so that tensors, their views, copies
+and operations go through torch as they do for a real device. Its memory is memory of the host that
+only its own operations read. The operations of a stream are run when somebody waits for it, and not
+before; until then a result holds a number that occurs in no scores. So whatever is read without
+waiting, or is written while it is still read, is certainly wrong.
+
+An operation whose result depends on values in a way that the host must know (`item`, `bool`,
+`nonzero`, a mask as an index) waits for the current stream; `module.synchronisations` counts these.
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch.utils._pytree import tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from support.problems import Array
@@ -51,7 +54,9 @@ class Stream:
     def run(self, position: int) -> None:
         with self._lock:
             while self._done < position:
-                self.operations[self._done]()
+                with _own_modes():
+                    self.operations[self._done]()
+                self.operations[self._done] = _nothing  # which frees what it has read
                 self._done += 1
 
     def wait_stream(self, other: Stream) -> None:
@@ -73,6 +78,8 @@ class Module:
     def __init__(self) -> None:
         self.default = Stream()
         self.copies: list[bool] = []  # for each copy to the host, whether it was waited for at once
+        self.uploads: list[bool] = []  # the same for copies from the host
+        self.synchronisations = 0  # by operations whose result the host must know
         self.copied = threading.Condition()
         self._local = threading.local()
 
@@ -87,6 +94,12 @@ class Module:
             yield
         finally:
             self._local.stream = before
+
+    def forget(self) -> None:
+        """Forget which copies were made, and what has waited."""
+        self.copies.clear()
+        self.uploads.clear()
+        self.synchronisations = 0
 
     def note_copy(self, blocking: bool) -> None:
         with self.copied:
@@ -138,35 +151,238 @@ class DeviceTensor(torch.Tensor):
     def data_ptr(self) -> int:
         return self.raw.data_ptr()
 
+    def tolist(self) -> Any:
+        return self.to("cpu").tolist()
+
+    def __repr__(self) -> str:
+        return f"DeviceTensor({tuple(self.shape)}, {self.dtype})"
+
     @classmethod
     def __torch_dispatch__(
         cls, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
-        kwargs = kwargs or {}
-        if function is _aten.copy_.default:
-            return _copy(*args, **kwargs)
-        if function is _aten._to_copy.default:
-            (source,) = args
-            return _copy(torch.empty(source.shape, dtype=source.dtype), source)
-        plain = tree_map(lambda x: x.raw if isinstance(x, DeviceTensor) else x, args)
-        if function is not _aten.index.Tensor:  # a view
-            return DeviceTensor(function(*plain, **kwargs))
-        return pending_tensor(lambda: function(*plain, **kwargs))
+        return _operate(function, args, kwargs or {})
 
 
-def _copy(to: torch.Tensor, source: DeviceTensor, non_blocking: bool = False) -> torch.Tensor:
-    stream, memory = module.current_stream(), source.raw
-    to.fill_(POISON)
-    stream.add(lambda: to.copy_(memory))
-    module.note_copy(not non_blocking)
+# --- operations
+
+_READ_NOTHING = {  # their results stay poison until something else is written there
+    _aten.empty.memory_format,
+    _aten.empty_strided.default,
+    _aten.empty_like.default,
+    _aten.new_empty.default,
+    _aten.new_empty_strided.default,
+}
+_TAKE_HOST_INDICES = {"index", "index_put", "index_put_", "_index_put_impl_"}
+_TO_THE_HOST = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+
+
+def _nothing() -> None:
+    """Do nothing."""
+
+
+@contextmanager
+def _own_modes() -> Iterator[None]:
+    """Set aside the modes of the calling thread, such as autocast: the device knows none of them.
+
+    In inference mode any memory can be written, whatever the mode in which it was made.
+    """
+    with torch.inference_mode(), torch._C._DisableAutocast(), torch._C.DisableTorchFunction():
+        yield
+
+
+def _mapped(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to each value in tuples, lists and dicts; torch's own is slow."""
+    if isinstance(value, (tuple, list)):
+        return type(value)([_mapped(function, each) for each in value])
+    if isinstance(value, dict):
+        return {key: _mapped(function, each) for key, each in value.items()}
+    return function(value)
+
+
+def _leaves(value: Any) -> list[Any]:
+    found: list[Any] = []
+    _mapped(found.append, value)
+    return found
+
+
+def _operate(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Run a view at once, and enqueue the work of any other operation on the current stream."""
+    # In inference mode torch leaves it to the device to take operations apart, such as `matmul`.
+    if (parts := function.decompose(*args, **kwargs)) is not NotImplemented:
+        return parts
+    if function is _aten.copy_.default:
+        return _copy(*args, **kwargs)
+    if function is _aten._to_copy.default and _is_host(kwargs.get("device")):
+        return _copy_to_host(*args, **kwargs)
+    _check_devices(function, args, kwargs)
+    if _is_host(kwargs.get("device")):  # a new tensor on the host, of a shape on the device
+        return function(*_mapped(_raw, args), **kwargs)
+    schema, stream = function._schema, module.current_stream()
+    aliases = [each.alias_info for each in schema.returns if each.alias_info]
+    with _own_modes():
+        raw_args, raw_kwargs = _mapped(_raw, (args, kwargs))
+        run = partial(function, *raw_args, **raw_kwargs)
+        if aliases and not any(alias.is_write for alias in aliases):  # a view
+            results = run()
+        elif _host_must_wait(function, args, kwargs):
+            module.synchronisations += 1
+            stream.synchronize()
+            results = run()
+        else:
+            like = _shapes_of(function, args, kwargs)
+            if schema.is_mutable:
+                stream.add(run)
+                return _written(schema, args, kwargs)
+            results = _mapped(_poisoned, like)
+            if function not in _READ_NOTHING:
+                stream.add(lambda: _write(results, run()))
+    return _mapped(_wrapped, results)
+
+
+def _is_host(device: Any) -> bool:
+    return device is not None and torch.device(device).type != NAME
+
+
+def _raw(value: Any) -> Any:
+    """Return the memory of a tensor on the device, and a copy of one in the host's memory."""
+    if isinstance(value, DeviceTensor):
+        return value.raw
+    if torch.is_tensor(value):
+        return value.detach().clone()  # as it is now, whatever is written there later
+    return torch.device("cpu") if isinstance(value, torch.device) else value
+
+
+def _wrapped(value: Any) -> Any:
+    return DeviceTensor(value) if torch.is_tensor(value) else value
+
+
+def _check_devices(function: Any, args: Any, kwargs: Any) -> None:
+    """Refuse tensors of the host as other devices do: but numbers, and indices."""
+    if function.overloadpacket.__name__ in _TAKE_HOST_INDICES:
+        return
+    for value in _leaves((args, kwargs)):
+        if torch.is_tensor(value) and not isinstance(value, DeviceTensor) and value.dim():
+            raise RuntimeError(f"{function}: expected all tensors to be on the same device")
+
+
+def _host_must_wait(function: Any, args: Any, kwargs: Any) -> bool:
+    if function.overloadpacket.__name__ in _TAKE_HOST_INDICES:
+        return any(
+            torch.is_tensor(index) and index.dtype in (torch.bool, torch.uint8) for index in args[1]
+        )
+    if function is _aten.repeat_interleave.Tensor:
+        return kwargs.get("output_size") is None
+    return bool(_TO_THE_HOST & set(function.tags))
+
+
+def _shapes_of(function: Any, args: Any, kwargs: Any) -> Any:
+    """Run an operation on shapes alone; raise what it raises for shapes and dtypes that misfit."""
+
+    def shape(value: Any) -> Any:
+        if torch.is_tensor(value):
+            plain = value.raw if isinstance(value, DeviceTensor) else value
+            return torch.empty_strided(
+                plain.shape, plain.stride(), dtype=plain.dtype, device="meta"
+            )
+        return torch.device("meta") if isinstance(value, torch.device) else value
+
+    given = _mapped(shape, (args, kwargs))
+    before = [tuple(x.shape) for x in _leaves(given) if torch.is_tensor(x)]
+    result = function(*given[0], **given[1])
+    after = [tuple(x.shape) for x in _leaves(given) if torch.is_tensor(x)]
+    if before != after:
+        raise NotImplementedError(f"{function}: changes a shape of {before} to one of {after}")
+    return result
+
+
+def _poisoned(like: Any) -> Any:
+    """Return memory of the shape, strides and dtype of a tensor, all poison."""
+    if not torch.is_tensor(like):
+        return like
+    memory = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="cpu")
+    return memory.fill_(POISON)
+
+
+def _write(results: Any, values: Any) -> None:
+    for result, value in zip(_leaves(results), _leaves(values), strict=True):
+        if torch.is_tensor(result):
+            result.copy_(value)
+
+
+def _written(schema: Any, args: Any, kwargs: Any) -> Any:
+    """Return the arguments that an operation writes and returns."""
+    given = {each.name: value for each, value in zip(schema.arguments, args, strict=False)}
+    given |= kwargs
+    names = {
+        frozenset(each.alias_info.before_set): each.name
+        for each in schema.arguments
+        if each.alias_info and each.alias_info.is_write
+    }
+    found = [given[names[frozenset(each.alias_info.before_set)]] for each in schema.returns]
+    return found[0] if len(found) == 1 else tuple(found) or None
+
+
+def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
+    """Copy within the device, to the host or from it."""
+    stream = module.current_stream()
+    if not isinstance(to, DeviceTensor):
+        with _own_modes():
+            to.fill_(POISON)
+        memory = source.raw
+        stream.add(lambda: to.copy_(memory))
+        module.note_copy(not non_blocking)
+    else:
+        with _own_modes():
+            memory, values = to.raw, _raw(source)
+            _shapes_of(_aten.copy_.default, (to, source), {})
+        stream.add(lambda: memory.copy_(values))
+        if isinstance(source, DeviceTensor):
+            return to
+        module.uploads.append(not non_blocking)
     if not non_blocking:
         stream.synchronize()
     return to
 
 
+def _copy_to_host(
+    source: Any, *, dtype: Any = None, non_blocking: bool = False, **layout: Any
+) -> torch.Tensor:
+    if dtype is not None and dtype != source.dtype:
+        source = _operate(_aten._to_copy.default, (source,), {"dtype": dtype})
+    to = torch.empty(source.shape, dtype=source.dtype, device="cpu")
+    return _copy(to, source, non_blocking)
+
+
+def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
+    """Make a tensor on the device by no other, such as ``torch.empty(3, device="standin")``."""
+    return _operate(function, args, kwargs)
+
+
+# What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
+_library = torch.library.Library("aten", "IMPL")
+for _factory in (
+    _aten.empty.memory_format,
+    _aten.empty_strided.default,
+    _aten.arange.default,
+    _aten.arange.start,
+    _aten.arange.start_step,
+):
+    _name = _factory._schema.name.removeprefix(
+        "aten::"
+    ) + f".{_factory._schema.overload_name}".rstrip(".")
+    _library.impl(_name, partial(_new, _factory), "PrivateUse1")
+_library.impl(  # by which `torch.tensor` copies
+    "_copy_from",
+    lambda source, to, non_blocking=False: _copy(to, source, non_blocking),
+    "PrivateUse1",
+)
+
+
 def pending_tensor(make: Callable[[], torch.Tensor]) -> DeviceTensor:
     """Return a tensor that this thread's current stream computes when somebody waits for it."""
-    memory = torch.full_like(make(), POISON)
+    with _own_modes():
+        memory = torch.full_like(make(), POISON)
     module.current_stream().add(lambda: memory.copy_(make()))
     return DeviceTensor(memory)
 
@@ -195,8 +411,17 @@ def pending_scores(array: Array) -> DeviceTensor:
     return pending_tensor(lambda: tensor)
 
 
+def blocks_of_streams(array: Array, targets: Array) -> Iterator[tuple[Any, Any]]:
+    """Yield blocks of 20 rows with their targets, each computed on a stream of its own."""
+    for i in range(0, len(array), 20):
+        with module.stream(Stream()):
+            yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
+
+
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let scores be copied to the host, block by block, whatever else could count them."""
+    monkeypatch.setenv("TRUERANK_DEVICE", "host")
     monkeypatch.setattr(device_stores, "BLOCK_BYTES", 700)
     monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 700)
-    module.copies.clear()
+    module.forget()

@@ -79,7 +79,10 @@ def demo() -> None:
 
 @commands.command()
 def info() -> None:
-    """Show versions, instruction sets, bounds and threads."""
+    """Show versions, instruction sets, bounds, threads and devices."""
+    from ..stores.devices.ways import ways_of_devices  # other commands do not need torch
+
+    devices = [f"{name} ({way})" for name, way in ways_of_devices().items()]
     facts = {
         "truerank": __version__,
         "Python": f"{platform.python_implementation()} {platform.python_version()}",
@@ -89,6 +92,7 @@ def info() -> None:
         "bounds": f"{_core.bounds()} (usable: {', '.join(_core.bounds_choices())})",
         "OpenMP": "yes" if _core.openmp() else "no",
         "threads": str(_core.default_threads()),
+        "devices": ", ".join(devices) or "none that torch knows",
         "compiler": _core.compiler,
     }
     width = max(map(len, facts)) + 2

@@ -9,26 +9,27 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..inputs.arrays import index_array
-from ..inputs.checks import check_range, check_shape, forbidden_nan, integer, thread_count
+from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import as_selection, copy_selection, selection_arrays
+from ..inputs.selection import selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, read_scores, shape_of
-from .block_columns import NO_COLUMN, BlockColumns, ColumnSet, column_range, locate_block
+from .block_columns import BlockColumns, ColumnSet, column_range, locate_block
+from .counter_arguments import checked_columns, checked_filter, checked_rows, checked_targets
 from .job import Job, rules_of
 from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
 from .saved_counters import CounterState, read, write
+from .summed_counts import checked_sum, summable
 from .tiles import column_tiles
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from .._core import Selection
     from ..inputs.arrays import IntArray
+    from .device_counting import DeviceCount
 
 
 @public("truerank")
@@ -38,7 +39,7 @@ class RankCounter:
     The true scores must be known before. Each block is compared with them and can then be
     forgotten; after all blocks, `ranks` returns the same integers as `rank` for the whole matrix.
     Several threads may call `update` at once. Counters of disjoint blocks, also from other
-    processes or machines, can be merged.
+    processes or machines, can be merged, or their `counts` be summed.
 
     Parameters
     ----------
@@ -110,11 +111,11 @@ class RankCounter:
         rules = rules_of(order, nan, audit)
         num_threads = thread_count(threads)
         tasks = len(scores.array)
-        columns = _checked_columns(targets, candidates)
+        columns = checked_columns(targets, candidates)
         job = Job(
-            _checked_rows(rows, tasks),
-            _checked_targets(targets, tasks, columns),
-            _checked_filter(filter, tasks, columns, num_threads),
+            checked_rows(rows, tasks),
+            checked_targets(targets, tasks, columns),
+            checked_filter(filter, tasks, columns, num_threads),
             None,
             rules,
             num_threads,
@@ -131,7 +132,8 @@ class RankCounter:
         self._columns = columns
         refuse_nan_true_score(self._true_scores, job.rules.nan)
         # replaced as a whole, so that an interrupted call has counted all of a block or nothing
-        self._counted = _CountedColumns(self._zero_counts(), column_range(0, 0))
+        self._settled = _CountedColumns(self._zero_counts(), column_range(0, 0))
+        self._pending: _PendingBlock | None = None  # which a device may still count
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -157,6 +159,12 @@ class RankCounter:
         ValueError
             For a block of another shape, for a column that is out of range, repeated or already
             counted, and for a NaN that the rule forbids. The counter then stays as it was.
+
+        Notes
+        -----
+        A block on a device is counted there while the caller goes on; the next call waits for it.
+        If it has a NaN that the rule forbids, the next call of any method raises the error, and
+        the block is not counted. It must not change until then.
         """
         dtype = self._dtype if self._is_dtype_given else None
         self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
@@ -177,16 +185,65 @@ class RankCounter:
             rows = np.zeros(len(self._job.targets), np.int64)
         self._check_height(name, shape, rows)
         block_columns = locate_block(self._job, self._columns, shape[1], start, columns)
-        self._refuse_counted(name, block_columns.columns)
         before = self._counted
+        self._refuse_counted(name, block_columns.columns)
+        pending = self._begin(scores, name, rows, block_columns)
+        if pending is not None:
+            with self._lock:
+                self._refuse_counted(name, block_columns.columns)
+                self._pending = pending
+            return
         counts = self._block_counts(scores, name, rows, block_columns)
         with self._lock:
             if self._counted is not before:  # another thread may have been faster
                 self._refuse_counted(name, block_columns.columns)
-            partial_counts, seen = self._counted
-            self._counted = _CountedColumns(
-                partial_counts.plus(counts), seen | block_columns.columns
+            self._add(counts, block_columns.columns)
+
+    def _add(self, counts: dict[str, IntArray], columns: ColumnSet) -> None:
+        partial_counts, seen = self._settled
+        self._settled = _CountedColumns(partial_counts.plus(counts), seen | columns)
+
+    @property
+    def _counted(self) -> _CountedColumns:
+        """What has been counted, after a wait for the block that a device still counts."""
+        with self._lock:
+            pending, self._pending = self._pending, None
+            if pending is not None:
+                self._add(self._counts_of(pending), pending.columns.columns)
+            return self._settled
+
+    def _begin(
+        self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
+    ) -> _PendingBlock | None:
+        """Let a device begin to count a block; None if the host counts it."""
+        if not isinstance(scores, Store):
+            return None
+        from ..stores.devices.task_counts import PartOfTasks
+        from .device_counting import begin_count
+
+        targets, filter = block_columns.targets, block_columns.filter
+        rows = np.arange(len(targets)) if rows is None else rows
+        tasks = PartOfTasks(rows, targets, filter, first_column=block_columns.first)
+        counting = begin_count(scores, tasks, self._true_scores.scores, self._job.rules)
+        return None if counting is None else _PendingBlock(counting, name, block_columns)
+
+    def _counts_of(self, block: _PendingBlock) -> dict[str, IntArray]:
+        """Wait for the partial counts of a block."""
+        counts = block.counting.partial_counts().arrays
+        with_nan = counts["nan"] > 0
+        if self._job.rules.nan == "raise" and with_nan.any():
+            row, tasks = block.counting.first_row(with_nan)
+            columns = block.columns
+            filter = columns.filter and selection_of_tasks(columns.filter, tasks)
+            counted = _core.partial_counts(
+                block.counting.row_on_host(row),
+                _core.Tasks(np.zeros_like(tasks), columns.targets[tasks], filter),
+                self._true_scores.scores[tasks],
+                *(columns.first, self._job.rules, self._job.threads),
             )
+            assert counted.fault is not None
+            self._refuse_nan(block.name, row, counted.fault.column, columns)
+        return counts
 
     def _block_counts(
         self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
@@ -244,8 +301,50 @@ class RankCounter:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
         return self._counted.partial_counts.arrays["differing"].copy()
 
-    def ranks(self) -> Ranks:
+    def counts(self) -> IntArray:
+        """Return what has been counted as integers, which may be summed over processes.
+
+        Counters of disjoint columns, with the same true scores, targets, filter and rules, add up:
+        the sum of their arrays, given to the `ranks` of any of them, gives the ranks of all
+        columns. This is for collective operations, such as ``torch.distributed.all_reduce``.
+
+        Returns
+        -------
+        ndarray of int64, shape (7, tasks)
+            Partial counts, without the true candidates: scores greater than the true score, equal
+            to it, all, NaN, and whether the target's own differed; the number of columns; and a
+            number by which `ranks` sees that the sum is of the same tasks and of each column once.
+            Sums of it wrap around. Without targets, candidates have no columns, and the last two
+            rows are 0: what is summed is not checked.
+
+        Raises
+        ------
+        ValueError
+            With ``audit=True``, since the best scores are no sums; `merge` joins such counters.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> scores = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
+        >>> halves = [tr.RankCounter([0.5, 0.2], [2, 1], candidates=4) for _ in range(2)]
+        >>> halves[0].update(scores[:, :2], start=0)  # in one process
+        >>> halves[1].update(scores[:, 2:], start=2)  # in another
+        >>> halves[0].ranks(halves[0].counts() + halves[1].counts()).pessimistic
+        array([3, 4])
+        """
+        if self._job.rules.audit:
+            raise InputValueError(
+                "audit", expected="False for counts that are summed; merge joins audits, too"
+            )
+        return summable(*self._counted, self._identity())
+
+    def ranks(self, counts: Any = None) -> Ranks:
         """Return the ranks of all tasks, once all columns have been counted.
+
+        Parameters
+        ----------
+        counts : array_like of int, shape (7, tasks), optional
+            The sum of the `counts` of several counters, in place of what this one has counted.
 
         Returns
         -------
@@ -255,21 +354,24 @@ class RankCounter:
 
         Raises
         ------
+        TypeError
+            If `counts` are not integers.
         ValueError
-            If columns are missing; the first one is named.
+            If columns are missing; the first one is named. If `counts` are no sum over all columns,
+            each counted once, for the same true scores, targets, filter and rules.
 
         Warns
         -----
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        partial_counts, seen = self._counted
-        missing = seen.missing(self._columns or 0)
-        if missing.size:
-            others = f"{missing.size} of {self._columns} columns are missing"
-            problem = f"column {missing.starts[0]} has not been counted ({others})"
-            raise InputValueError("update", problem)
-        counts = partial_counts.final_counts(self._true_scores)
+        if counts is None:
+            partial_counts = self._whole_counts()
+        else:
+            every = None if self._columns is None else column_range(0, self._columns)
+            tasks = len(self._job.targets)
+            partial_counts = checked_sum(counts, self._job.rules, every, self._identity(), tasks)
+        final = partial_counts.final_counts(self._true_scores)
         differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -283,13 +385,25 @@ class RankCounter:
                 "two batches",
                 stacklevel=2,
             )
-        return ranks_of_counts(self._job, counts, self._dtype, sampled=self._columns is None)
+        return ranks_of_counts(self._job, final, self._dtype, sampled=self._columns is None)
+
+    def _whole_counts(self) -> PartialCounts:
+        """Return the counts of all columns."""
+        partial_counts, seen = self._counted
+        missing = seen.missing(self._columns or 0)
+        if missing.size:
+            others = f"{missing.size} of {self._columns} columns are missing"
+            problem = f"column {missing.starts[0]} has not been counted ({others})"
+            raise InputValueError("update", problem)
+        return partial_counts
 
     def __repr__(self) -> str:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
         if self._columns is None:
             return f"RankCounter({what}, sampled)"
-        return f"RankCounter({what}, {self._counted.seen.size} of {self._columns} columns)"
+        size, pending = self._settled.seen.size, self._pending
+        size += 0 if pending is None else pending.columns.columns.size
+        return f"RankCounter({what}, {size} of {self._columns} columns)"
 
     # -- merging ---------------------------------------------------------------------------------
 
@@ -325,13 +439,11 @@ class RankCounter:
             )
         other_counted = other._counted
         with self._lock:
-            partial_counts, seen = self._counted
-            repeated = seen.first_common(other_counted.seen)
+            repeated = self._counted.seen.first_common(other_counted.seen)
             if repeated >= 0:
                 raise InputValueError("other", f"both counters have counted column {repeated}")
             others = other_counted.partial_counts.arrays
-            merged = partial_counts.plus({name: array.copy() for name, array in others.items()})
-            self._counted = _CountedColumns(merged, seen | other_counted.seen)
+            self._add({name: array.copy() for name, array in others.items()}, other_counted.seen)
         return self
 
     def _differences(self, other: RankCounter) -> list[str]:
@@ -413,7 +525,7 @@ class RankCounter:
         self._start(scores, state.job, state.columns, state.raw)
         partial_counts = self._zero_counts()
         partial_counts.arrays = state.counts
-        self._counted = _CountedColumns(partial_counts, state.seen)
+        self._settled = _CountedColumns(partial_counts, state.seen)
 
     def __getstate__(self) -> dict[str, Any]:
         return self._state()._asdict()
@@ -427,6 +539,14 @@ class _CountedColumns(NamedTuple):
 
     partial_counts: PartialCounts
     seen: ColumnSet
+
+
+class _PendingBlock(NamedTuple):
+    """A block that a device may still count."""
+
+    counting: DeviceCount
+    name: str  # of the argument, for the messages
+    columns: BlockColumns
 
 
 def ranks_of_counts(
@@ -446,56 +566,6 @@ def ranks_of_counts(
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )
-
-
-def _checked_columns(targets: Any, candidates: Any) -> int | None:
-    if targets is None:
-        if candidates is not None:
-            raise InputValueError("candidates", expected="none without targets")
-        return None
-    if candidates is None:
-        raise InputValueError("candidates", expected="the number of columns in all, beside targets")
-    number_of_columns = "the number of columns in all"
-    most = int(np.iinfo(np.int64).max)
-    expected = f"an integer, {number_of_columns}"
-    return integer(
-        "candidates", candidates, least=0, most=most, expected=expected, range=number_of_columns
-    )
-
-
-def _checked_targets(targets: Any, tasks: int, columns: int | None) -> IntArray:
-    if columns is None:
-        return np.full(tasks, NO_COLUMN, np.int64)
-    array = index_array("targets", targets)
-    if array.ndim == 0:
-        array = np.full(tasks, array, np.int64)
-    check_shape("targets", array.shape, (tasks,), f"{tasks} integers, one for each true score")
-    check_range("targets", array, columns, "columns in all")
-    return array
-
-
-def _checked_filter(filter: Any, tasks: int, columns: int | None, threads: int) -> Selection | None:
-    """Check a filter, and copy it, because a counter lives longer than the call."""
-    if columns is None:
-        if filter is not None:
-            raise InputValueError(
-                "filter", expected="none without targets, as candidates then have no columns"
-            )
-        return None
-    selection = as_selection("filter", filter, tasks, columns, threads)
-    return selection and copy_selection(selection)
-
-
-def _checked_rows(rows: Any, tasks: int) -> IntArray | None:
-    if rows is None:
-        return None
-    array = index_array("rows", rows)
-    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
-    below_zero = np.flatnonzero(array < 0)
-    if below_zero.size:
-        got = f"{array[below_zero[0]]} for task {below_zero[0]}"
-        raise InputValueError("rows", expected="rows from 0 on", got=got)
-    return array
 
 
 def _are_equal(a: Any, b: Any) -> bool:

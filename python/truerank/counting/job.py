@@ -56,6 +56,11 @@ class Job(NamedTuple):
     threads: int  # 0: as many as are free
     nouns: ScoreNouns = SCORES
 
+    @property
+    def all_rows(self) -> IntArray:
+        """The row of each task."""
+        return np.arange(len(self.targets)) if self.rows is None else self.rows
+
     def tasks(self) -> _core.Tasks:
         """Return the tasks as the core takes them."""
         return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
@@ -65,7 +70,11 @@ class Job(NamedTuple):
         return fault_error(fault, self.rules.nan, self.targets, self.nouns)
 
     def ranks(
-        self, counts: Mapping[str, IntArray], dtype: str, files: tuple[str, ...] = ()
+        self,
+        counts: Mapping[str, IntArray],
+        dtype: str,
+        files: tuple[str, ...] = (),
+        device: str | None = None,
     ) -> Ranks:
         """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
         audit = None
@@ -75,8 +84,8 @@ class Job(NamedTuple):
                 audit = audit._replace(differing=counts["differing"])
         filtered, selected = self.filter is not None, self.candidates is not None
         protocol = _protocol(filtered, selected, self.rules, dtype)
-        if files:
-            protocol = replace(protocol, files=files)
+        if files or device:
+            protocol = replace(protocol, files=files, device=device)
         return Ranks._trusted(
             counts["above"], counts["tied"], counts["candidates"], audit=audit, protocol=protocol
         )

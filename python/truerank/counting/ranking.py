@@ -55,7 +55,7 @@ def rank(
         One column per entity. float16, bfloat16, float32, float64 or integers of 8 to 64 bits, in
         any layout: Fortran order, slices, broadcasts, read-only arrays, memory maps. Anything with
         `__array__`, the buffer protocol or DLPack; torch tensors and JAX arrays on the CPU or on a
-        device, from which they are copied block by block. Or the path of a `.npy` file or of an
+        device, where they are counted (see Notes). Or the path of a `.npy` file or of an
         uncompressed `.npz`; a list of paths or a pattern (``"part-*.npy"``) of files that follow
         each other by rows; a zarr array or an HDF5 dataset; or what `open_scores` returns, for raw
         binary files and files that follow each other by columns.
@@ -119,6 +119,13 @@ def rank(
     -----
     Scores are compared exactly, in their own dtype: no tolerance, no conversion. Infinities are
     ordinary scores, and -0.0 equals 0.0.
+
+    Scores on a device are counted there, on the stream that makes them, with the same integers:
+    by a kernel of Triton, or else by operations of torch, in at most 64 MB beside the scores and
+    the selections. Only counts are copied, and waited for once, at the end. What a device cannot
+    count, and scores of a call with a checkpoint, are copied to the host block by block.
+    ``ranks.protocol.device`` says which way was taken. JAX arrays on a device are counted there if
+    the program has imported a torch that has the device, too.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import as_array, is_on_device
+from ..inputs.arrays import as_array, counts_as_on_device
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -181,7 +181,7 @@ def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store 
 
     Scores on a device wait for the stream of this thread. Files are opened later, by `rank`.
     """
-    if is_stored(value) and not is_on_device(value):
+    if is_stored(value) and not counts_as_on_device(value):
         return value, None
     scores = read_scores(value, dtype)
     if isinstance(scores, Store):

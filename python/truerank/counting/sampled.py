@@ -12,9 +12,8 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import as_scores
 from ..inputs.selection import check_indptr
-from ..stores import read_scores, shape_of
+from ..stores import Store, host_scores, read_scores, shape_of
 from .block_columns import NO_COLUMN
 from .counter import RankCounter, ranks_of_counts
 from .job import Job, rules_of
@@ -86,12 +85,24 @@ def rank_against(
     true_values = checked_true_scores(true_scores, dtype)
     rules = rules_of(order, nan, audit)
     num_threads = thread_count(threads)
-    values, indptr = as_scores(others[0], dtype, "others"), index_array("others: indptr", others[1])
-    _check_ragged(true_values, values, indptr)
+    given, indptr = (
+        read_scores(others[0], dtype, "others"),
+        index_array("others: indptr", others[1]),
+    )
+    _check_ragged(true_values, given, indptr)
     tasks = len(true_values.array)
     true = TrueScores(true_values.array, true_values.dtype)
     refuse_nan_true_score(true, nan)
     no_columns = np.full(tasks, NO_COLUMN, np.int64)
+    partial_counts = PartialCounts(tasks, rules)
+    job = Job(None, no_columns, None, None, rules, num_threads)
+    if isinstance(given, Store):
+        counts = _counts_of_device(given, indptr, true_values, rules)
+        if counts is not None:
+            partial_counts.add(counts)
+            counts = partial_counts.final_counts(true)
+            return ranks_of_counts(job, counts, true_values.dtype, sampled=True)
+    values = host_scores(given)
     lists = _core.Selection.of_ranges(indptr)
     task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
     counted = _core.partial_counts(values, task_ranges, true_values.array, 0, rules, num_threads)
@@ -99,16 +110,32 @@ def rank_against(
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
         raise forbidden_nan("others", f"the score at position {position}, of task {task},", nan)
-    partial_counts = PartialCounts(tasks, rules)
     partial_counts.add(counted.arrays)
-    job = Job(None, no_columns, None, None, rules, num_threads)
     return ranks_of_counts(job, partial_counts.final_counts(true), true_values.dtype, sampled=True)
 
 
-def _check_ragged(true_values: Scores, values: Scores, indptr: IntArray) -> None:
+def _counts_of_device(
+    values: Store, indptr: IntArray, true_values: Scores, rules: _core.Rules
+) -> dict[str, IntArray] | None:
+    """Count lists of scores on a device; None if the host has to count them, or to find a NaN."""
+    from ..stores.devices.task_counts import PartOfTasks
+    from .device_counting import begin_count
+
+    tasks = len(indptr) - 1
+    lists = _core.Selection(indptr, np.arange(indptr[-1]))
+    no_columns = np.full(tasks, NO_COLUMN, np.int64)
+    columns = PartOfTasks(np.zeros(tasks, np.int64), no_columns, candidates=lists)
+    counting = begin_count(values, columns, true_values.array, rules)
+    counts = None if counting is None else counting.partial_counts().arrays
+    is_void = counts is None or (rules.nan == "raise" and counts["nan"].any())
+    return None if is_void else counts
+
+
+def _check_ragged(true_values: Scores, values: Scores | Store, indptr: IntArray) -> None:
     if values.dtype != true_values.dtype:
         raise InputTypeError(
             "others", expected=f"{true_values.dtype}, as true_scores are", got=values.dtype
         )
-    check_shape("others", values.array.shape, 1, "1-D values")
-    check_indptr("others", indptr, len(true_values.array), len(values.array), "values")
+    shape = shape_of(values)
+    check_shape("others", shape, 1, "1-D values")
+    check_indptr("others", indptr, len(true_values.array), shape[0], "values")

@@ -155,6 +155,15 @@ def rank_store(
         if absent >= 0:
             fault = _core.Fault("target", absent, -1, -1)
             raise job.error_of(fault)
+    if store.on_device and checkpoint is None:
+        from .device_counting import rank_on_device
+
+        start = time.monotonic()
+        if (ranks := rank_on_device(store, job)) is not None:
+            if progress is not None:
+                progress(Progress(0, store.nbytes, 0.0))
+                progress(Progress(store.nbytes, store.nbytes, time.monotonic() - start))
+            return ranks
     tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
     count = tile_count(store, tiles, io, job)
     saved = Checkpoint(checkpoint, count, store, job, tiles) if checkpoint is not None else None
@@ -187,7 +196,8 @@ def rank_store(
         raise
     if saved is not None:
         saved.save(done)
-    return job.ranks(count.final_counts(), store.dtype, store.files)
+    device = f"{store.device}, host" if store.device else None
+    return job.ranks(count.final_counts(), store.dtype, store.files, device)
 
 
 def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
@@ -422,7 +432,7 @@ class _PartialRowCount(TileCount):
     def __init__(self, store: Store, job: Job, io: str) -> None:
         super().__init__(store, job)
         tasks = len(job.targets)
-        rows = np.arange(tasks) if job.rows is None else job.rows
+        rows = job.all_rows
         scores = np.ascontiguousarray(store.take(rows, job.targets, io))
         self._true_scores = TrueScores(scores, store.dtype)
         task = self._true_scores.first_nan(job.rules.nan)

@@ -5,6 +5,7 @@ Neither library is imported here: a program that has not imported it has no arra
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     IntArray = npt.NDArray[np.int64]
     FloatArray = npt.NDArray[np.float64]
 
+# How arrays on a device are counted: there, by kernels or by operations of torch, or as a copy.
+DEVICE_WAYS = ("triton", "torch", "host")
+
 
 def is_tensor(value: object) -> bool:
     """Whether a value is a tensor of torch.
@@ -30,6 +34,24 @@ def is_tensor(value: object) -> bool:
     """
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, getattr(torch, "Tensor", ()))
+
+
+def device_way() -> str | None:
+    """Return the way that TRUERANK_DEVICE chooses for arrays on a device; None: the best.
+
+    With "triton" and "torch", tensors in the host's memory count as on the device, too, so that
+    both ways can be tried without one.
+
+    Raises
+    ------
+    ValueError
+        For another value of it.
+    """
+    value = os.environ.get("TRUERANK_DEVICE")
+    if value and value not in DEVICE_WAYS:
+        expected = f"one of {', '.join(DEVICE_WAYS)}"
+        raise InputValueError("TRUERANK_DEVICE", expected=expected, got=repr(value))
+    return value or None
 
 
 def is_on_device(value: Any) -> bool:
@@ -46,6 +68,31 @@ def is_on_device(value: Any) -> bool:
         devices = value.sharding.device_set
         return len(devices) > 1 or next(iter(devices)).platform != "cpu"
     return False
+
+
+def device_of(value: Any) -> str:
+    """Return the name of the device that an array is on, or of all; empty in the host's memory.
+
+    Examples
+    --------
+    >>> device_of(np.zeros((2, 3)))
+    ''
+    """
+    if not is_on_device(value):
+        return ""
+    devices = (value.device,) if is_tensor(value) else value.devices()
+    return " + ".join(sorted(map(str, devices)))
+
+
+def counts_as_on_device(value: Any) -> bool:
+    """Whether an array is on a device, or TRUERANK_DEVICE has tensors of the host counted so.
+
+    Examples
+    --------
+    >>> counts_as_on_device(np.zeros((2, 3)))
+    False
+    """
+    return is_on_device(value) or (is_tensor(value) and device_way() in DEVICE_WAYS[:2])
 
 
 def on_host(value: Any, name: str = "array") -> Any:
@@ -87,12 +134,18 @@ def dense_tensor(tensor: Any, name: str) -> Any:
     return tensor.detach()
 
 
+def _is_transformed(tensor: Any) -> bool:
+    transforms = getattr(sys.modules["torch"]._C, "_functorch", None)  # old versions have none
+    return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(tensor))
+
+
 _NOT_DENSE: dict[str, Callable[[Any], bool]] = {
     "a fake one, which has no data": lambda tensor: type(tensor).__name__ == "FakeTensor",
     'one on the device "meta", which has no data': lambda tensor: tensor.is_meta,
     "a DTensor; to_local() or full_tensor() of it is dense": lambda tensor: (
         type(tensor).__name__ == "DTensor"
     ),
+    "one within a transform such as torch.vmap, which has no numbers yet": _is_transformed,
     "a nested one": lambda tensor: tensor.is_nested,
     "a quantized one; dequantize() of it is dense": lambda tensor: tensor.is_quantized,
     "a sparse one; to_dense() of it is dense": lambda tensor: (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from ..inputs.checks import NAN_RULES, ORDERS, choice
@@ -10,7 +10,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
 COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
-PROVENANCE = ("order", "dtype", "similarity", "version", "files")
+PROVENANCE = ("order", "dtype", "similarity", "device", "version", "files")
 MIXED = "mixed"
 
 _CHOICES = {"nan": NAN_RULES, "order": (*ORDERS, MIXED)}
@@ -41,6 +41,10 @@ class Protocol:
         Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional
         Provenance. The dtype of the scores, the similarity that made them, truerank's version.
+    device : str, optional
+        Provenance. The device that counted them and the way, "triton" or "torch", or "host" if they
+        were copied to the host. None: they were in the host's memory. Protocols that differ in
+        nothing else are equal, since the counts are.
     files : sequence of str
         Provenance. The files that were read.
 
@@ -68,6 +72,7 @@ class Protocol:
     order: str = "descending"
     dtype: str | None = None
     similarity: str | None = None
+    device: str | None = field(default=None, compare=False)
     version: str | None = None
     files: tuple[str, ...] = ()
 
@@ -76,7 +81,7 @@ class Protocol:
             object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
         for name in ("candidates", "nan", "order"):
             _check_name(name, getattr(self, name))
-        for name in ("split", "dtype", "similarity", "version"):
+        for name in ("split", "dtype", "similarity", "device", "version"):
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
         if not isinstance(self.sampled, bool):
@@ -139,7 +144,7 @@ class Protocol:
         if differences:
             problem = f"counted under another protocol: {'; '.join(differences)}"
             raise InputValueError("other", problem)
-        if self == other:
+        if vars(self) == vars(other):
             return self
         values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         for name in PROVENANCE:
@@ -158,6 +163,7 @@ class Protocol:
         if self.order != "descending":
             words.append(f"order {self.order}")
         words += [w for w in (self.dtype, self.similarity) if w]
+        words += [f"on {self.device}"] if self.device else []
         return printable(", ".join(words))
 
 

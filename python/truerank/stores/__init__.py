@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..inputs.naming import lazy_names
-from .sources import array_of, read_scores, scores_or_store, shape_of, store_of
+from .sources import array_of, host_scores, read_scores, scores_or_store, shape_of, store_of
 from .store import FileBlock, Store, Tile
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ __all__ = [
     "Store",
     "Tile",
     "array_of",
+    "host_scores",
     "open_scores",
     "read_scores",
     "scores_or_store",

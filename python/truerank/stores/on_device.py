@@ -1,7 +1,7 @@
-"""Matrices on a device: the next block is copied to the host while one is counted.
+"""Matrices on a device: they are counted there or, where that cannot be, copied to the host.
 
-`counting.tiles` makes the blocks of such stores on a thread of its own, one ahead. Two of them are
-in the host's memory at a time.
+Then `counting.tiles` makes the blocks of such stores on a thread of its own, one ahead. Two of them
+are in the host's memory at a time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import dense_tensor, is_tensor, tensor_array
+from ..inputs.arrays import dense_tensor, device_of, device_way, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DtypeRequest, Form, as_scores, check_dimensions
-from .store import Store, Tile, cut_tiles, digest_scores
+from .devices.streams import DeviceStream, pinned, streams_of
+from .devices.ways import way_of
+from .store import DevicePart, Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
-# torch's module for a kind of device, such as torch.cuda, has these if copies can run on streams.
-_STREAM_NAMES = ("Stream", "stream", "current_stream")
 
 
 def device_store(value: Any, request: DtypeRequest, name: str = "scores") -> DeviceStore:
@@ -54,6 +54,11 @@ class DeviceStore(Store):
     form : Form
         What the array must be.
 
+    Attributes
+    ----------
+    device : str
+        The device that has them, or all such devices.
+
     Raises
     ------
     ValueError
@@ -62,6 +67,7 @@ class DeviceStore(Store):
 
     in_place = False
     on_device = True
+    device: str
 
     def __init__(self, shape: tuple[int, ...], like: Scores, name: str, form: Form) -> None:
         check_dimensions(shape, name, form)
@@ -112,7 +118,15 @@ class TorchStore(DeviceStore):
         with suppress(RuntimeError):  # some devices have no addresses
             self.address = int(plain.data_ptr())
         self._tensor = plain.unsqueeze(0) if self.single_row else plain
+        self.device = str(plain.device)
+        self._stream = DeviceStream(plain.device)
         self._to_host = _copier_for(plain.device)
+
+    def parts(self) -> list[DevicePart]:
+        tensor = self._tensor
+        if tensor.is_neg() or (way := way_of(tensor)) == "host":
+            return []
+        return [DevicePart(0, 0, tensor, self._stream, way)]
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
@@ -132,10 +146,8 @@ class TorchStore(DeviceStore):
 
 def _copier_for(device: Any) -> ToHost:
     """Return what copies blocks from a device: on a stream of its own, if there are streams."""
-    module = getattr(sys.modules["torch"], device.type, None)
-    if all(hasattr(module, name) for name in _STREAM_NAMES):
-        return _PinnedCopier(module, device)
-    return _copy_and_wait
+    module = streams_of(device)
+    return _copy_and_wait if module is None else _PinnedCopier(module, device)
 
 
 @contextmanager
@@ -180,16 +192,8 @@ class _PinnedCopier:
         try:
             buffer = self._free.pop()
         except IndexError:
-            return _pinned(size, dtype)
-        return buffer if buffer.numel() >= size else _pinned(size, dtype)
-
-
-def _pinned(size: int, dtype: Any) -> Any:
-    torch = sys.modules["torch"]
-    try:
-        return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
-    except RuntimeError:  # no more memory can be pinned: the copy is slower but correct
-        return torch.empty(size, dtype=dtype, device="cpu")
+            return pinned(size, dtype)
+        return buffer if buffer.numel() >= size else pinned(size, dtype)
 
 
 class _Shard(NamedTuple):
@@ -230,9 +234,27 @@ class JaxStore(DeviceStore):
                 got="one that is also on devices of others; rank in each process the rows that it "
                 "has",
             )
+        self.device = device_of(array)
         self._shards = [
             _make_shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
         ]
+
+    def parts(self) -> list[DevicePart]:
+        torch = sys.modules.get("torch")
+        if torch is None or device_way() == "host":
+            return []
+        found = []
+        for top, left, height, width, data in self._shards:
+            try:
+                tensor = torch.from_dlpack(data).view(height, width)
+            except (AssertionError, BufferError, RuntimeError, TypeError):  # torch lacks the device
+                return []
+            # an array over several devices may yet be in the host's memory
+            way = "host" if tensor.is_cpu and device_way() is None else way_of(tensor)
+            if way == "host":
+                return []
+            found.append(DevicePart(top, left, tensor, DeviceStream(tensor.device), way))
+        return found
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..inputs.arrays import is_on_device
+from ..inputs.arrays import counts_as_on_device
 from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
@@ -226,7 +226,7 @@ def _open_object(value: Any, options: OpenOptions) -> Store:
         return open_array_or_group(value, options.member, options.request)
     if options.member is not None:
         raise InputValueError("member", f"there are no members in {type(value).__name__}")
-    if is_on_device(value):
+    if counts_as_on_device(value):
         from .on_device import device_store
 
         return device_store(value, options.request)

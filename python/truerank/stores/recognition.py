@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import is_on_device, is_tensor
+from ..inputs.arrays import counts_as_on_device, is_tensor
 from .store import Store
 
 if TYPE_CHECKING:
@@ -38,8 +38,10 @@ def is_stored(value: Any) -> bool:
     if isinstance(value, (list, tuple)):
         return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
     if is_tensor(value):
-        return is_on_device(value)
-    return any(holds(value) for holds in (_is_path_or_store, is_on_device, is_chunked, is_group))
+        return counts_as_on_device(value)
+    return any(
+        holds(value) for holds in (_is_path_or_store, counts_as_on_device, is_chunked, is_group)
+    )
 
 
 def _is_path_or_store(value: Any) -> bool:
@@ -53,6 +55,8 @@ def is_group(value: Any) -> bool:
 
 def is_chunked(value: Any) -> bool:
     """Whether a value is an array in chunks, such as one of zarr; a dask array is not."""
+    if is_tensor(value):  # a nested one has no shape, which is an error and not an absence
+        return False
     if not all(hasattr(value, name) for name in ("shape", "dtype", "chunks", "__getitem__")):
         return False
     if value.chunks is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from .store import FileBlock, Store, Tile
+from .store import DevicePart, FileBlock, Store, Tile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -62,6 +62,21 @@ class ShardStore(Store):
         self._first_shards = np.cumsum([0, *(shard.shards for shard in shards)])
         self.shards = int(self._first_shards[-1])
         self._axis = axis
+        self.on_device = all(shard.on_device for shard in shards)
+        if self.on_device:
+            self.device = " + ".join(dict.fromkeys(shard.device for shard in shards))
+
+    def parts(self) -> list[DevicePart]:
+        found = [shard.parts() for shard in self._stores]
+        if not all(found):
+            return []
+        return [
+            part._replace(left=part.left + start)
+            if self._axis
+            else part._replace(top=part.top + start)
+            for parts, start in zip(found, self._starts.tolist(), strict=True)
+            for part in parts
+        ]
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [

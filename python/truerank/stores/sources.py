@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import is_on_device
+from ..inputs.arrays import counts_as_on_device
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.scores import SCORES, DtypeRequest, Form, as_scores
 from .recognition import is_stored
-from .store import Store
+from .store import Store, Tile, block_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -95,7 +95,7 @@ def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores |
     """
     if isinstance(value, Store) and value.on_device:
         return value
-    if not is_on_device(value):
+    if not counts_as_on_device(value):
         return as_scores(value, dtype, name)
     from .on_device import device_store
 
@@ -146,6 +146,21 @@ def shape_of(scores: Scores | Store) -> tuple[int, ...]:
     if not isinstance(scores, Store):
         return scores.array.shape
     return scores.shape[1:] if scores.single_row else scores.shape
+
+
+def host_scores(scores: Scores | Store) -> Scores:
+    """Return scores in the host's memory; those of a store are copied as a whole.
+
+    Examples
+    --------
+    >>> host_scores(as_scores([0.1, 0.9])).dtype
+    'float64'
+    """
+    if not isinstance(scores, Store):
+        return scores
+    with scores.block(Tile(0, 0, *scores.shape), "map") as block:
+        array = np.array(block_array(block, scores)).reshape(shape_of(scores))
+    return Scores(array, scores.dtype, scores.swapped)
 
 
 def array_of(store: Store) -> npt.NDArray[Any]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from .devices.streams import DeviceStream
 
 _DIGEST_TILE_BYTES = 1 << 24
 
@@ -31,6 +32,27 @@ class Tile(NamedTuple):
     height: int
     width: int
     shard: int = 0
+
+
+class DevicePart(NamedTuple):
+    """A rectangle of a matrix on one device, which is counted there.
+
+    Attributes
+    ----------
+    top, left : int
+        Its first row and column.
+    tensor : Tensor, shape (height, width)
+    stream : DeviceStream
+        The stream that makes the scores.
+    way : {"triton", "torch"}
+        What counts them.
+    """
+
+    top: int
+    left: int
+    tensor: Any
+    stream: DeviceStream
+    way: str
 
 
 class FileBlock(NamedTuple):
@@ -101,6 +123,8 @@ class Store(ABC):
         How `rank` reads blocks by default.
     on_device : bool
         Whether the scores are on a device.
+    device : str
+        That device, or those devices; empty for all others.
     address : int
         Where scores on a device begin in its memory; 0 for all others.
 
@@ -118,6 +142,7 @@ class Store(ABC):
     single_row = False
     io = "map"
     on_device = False
+    device = ""
     address = 0
 
     def __init__(
@@ -179,6 +204,10 @@ class Store(ABC):
         ValueError
             If a file ends before one of them; it names the file.
         """
+
+    def parts(self) -> list[DevicePart]:
+        """Return all of a matrix on devices if it is counted there; nothing if the host counts."""
+        return []
 
     @abstractmethod
     def check(self) -> None:

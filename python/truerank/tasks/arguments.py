@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..counting.tiles import BoundedPairs, Progress
-from ..embeddings.vectors import Vectors, read_vectors
+from ..embeddings.device_embeddings import DeviceVectors, read_in_place
+from ..embeddings.vectors import Vectors
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
 from ..reporting import Report
@@ -60,7 +61,7 @@ def biases_of(bias: Any, sides: Iterable[str]) -> dict[str, Argument]:
 
 def read_side_vectors(
     argument: Argument, role: str, dtype: Any, height: int, row_noun: str
-) -> Vectors:
+) -> Vectors | DeviceVectors:
     """Open embeddings and check their shape. Every function that takes embeddings takes the result.
 
     Parameters
@@ -83,11 +84,11 @@ def read_side_vectors(
 
     Examples
     --------
-    >>> read_side_vectors(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").array.shape
+    >>> read_side_vectors(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").shape
     (1, 2)
     """
-    vectors = read_vectors(argument.name, argument.value, dtype, role)
-    shape = vectors.array.shape
+    vectors = read_in_place(argument.name, argument.value, dtype, role)
+    shape = vectors.shape
     if len(shape) != 2 or shape[0] != height:
         expected = f"vectors of shape ({height}, d), a row for each {row_noun}"
         raise InputValueError(argument.name, expected=expected, got=shape)

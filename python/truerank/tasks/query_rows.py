@@ -124,7 +124,8 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
 def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:
     """Return the same for pairs of rows of a store, and read each row once.
 
-    Rows are compared by 128 bits of their BLAKE2b hash, so that no row stays in memory.
+    Rows are compared by 128 bits of their BLAKE2b hash, so that no row stays in memory. Those that
+    are on devices are compared there.
 
     Parameters
     ----------
@@ -149,6 +150,18 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     from hashlib import blake2b
 
     is_compared = rows != others
+    parts = store.parts()
+    if parts and all(part.tensor.shape[0] == store.shape[0] for part in parts):
+        from ..stores.devices.scans import differing_rows
+
+        mismatched = np.zeros(len(rows), dtype=np.bool_)
+        for part in parts:
+            with part.stream.current():
+                pairs = rows[is_compared], others[is_compared]
+                found = part.stream.copy_to_host(differing_rows(part.tensor, *pairs))
+                part.stream.wait()
+            mismatched[is_compared] |= found.numpy()
+        return mismatched
     row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
     for tile in store.tiles(_TILE_BYTES) if len(row_ids) else ():

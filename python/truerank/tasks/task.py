@@ -114,7 +114,7 @@ class ProtocolTask(ReadOnlyArrays):
             )
             rows, mismatched = side.rows, None
             if not unique:
-                rows, mismatched = merge_rows(query_vectors.array, side.rows, side.given)
+                rows, mismatched = merge_rows(query_vectors.on_host().array, side.rows, side.given)
             # all arguments are checked before the first side is ranked
             entity_vectors = read_side_vectors(
                 entity_arguments[key], "entities", dtype, side.columns, "candidate"

@@ -1,0 +1,276 @@
+"""Scores that are counted on a simulated device by torch operations; `test_devices.py` runs these.
+
+What nobody waited for is wrong there, and every wait is noted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+
+import truerank as tr
+from strategies.count_problems import Problem, problems
+from support.outcomes import outcome
+from support.problems import DTYPES, csr, matrix
+from support.simulated_device import (  # noqa: F401  # a fixture
+    RNG,
+    Event,
+    Stream,
+    blocks_of_streams,
+    host_tensor,
+    module,
+    on_device,
+    pending_scores,
+    pending_tensor,
+    small_blocks,
+)
+from truerank.link_prediction import Task
+from truerank.stores.devices import scans, selected_columns, task_counts, ways
+from truerank.tasks.query_rows import mismatched_stored_rows
+
+THERE = "standin:0, torch"
+
+
+@pytest.fixture(autouse=True)
+def counted_there(monkeypatch: pytest.MonkeyPatch, small_blocks: None) -> None:  # noqa: F811
+    choose(monkeypatch)
+
+
+def choose(patch: pytest.MonkeyPatch) -> None:
+    """Choose torch operations, with small limits, so that every call takes several blocks."""
+    patch.setenv("TRUERANK_DEVICE", "torch")
+    patch.setattr(scans, "BLOCK_BYTES", 700)
+    patch.setattr(selected_columns, "MOST_ENTRIES", 20)
+    patch.setattr(task_counts, "MOST_TASKS", 9)
+    module.forget()
+
+
+def test_the_best_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a choice a device counts by itself what it counts right in a trial."""
+    monkeypatch.delenv("TRUERANK_DEVICE")
+    array, targets = RNG.random((30, 50)), RNG.integers(0, 50, 30)
+    ways.counts_right.cache_clear()
+    ranks = tr.rank(pending_scores(array), targets)
+    assert ranks == tr.rank(array, targets)
+    assert ranks.protocol.device == THERE
+    assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
+    monkeypatch.setattr(ways, "count_tasks", lambda *args: 1 / 0)  # a device that cannot
+    ways.counts_right.cache_clear()
+    ranks = tr.rank(pending_scores(array), targets)
+    assert ranks == tr.rank(array, targets)
+    assert ranks.protocol.device == "standin:0, host"
+    ways.counts_right.cache_clear()
+
+
+def test_an_unknown_way_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUERANK_DEVICE", "gpu")
+    expected = r"^TRUERANK_DEVICE: expected one of triton, torch, host, got 'gpu'"
+    with pytest.raises(ValueError, match=expected):
+        tr.rank(on_device(np.eye(3)), [0, 1, 2])
+
+
+@pytest.mark.parametrize("kind", DTYPES)
+def test_every_dtype_without_a_wait(kind: str) -> None:
+    array, targets = matrix(kind, (23, 67)), RNG.integers(0, 67, 23)
+    lists = [RNG.integers(0, 67, 30).tolist() for _ in range(23)]
+    scores = pending_scores(array)
+    module.forget()
+    ranks = tr.rank(scores, targets, filter=lists, audit=True)
+    assert module.synchronisations == 0
+    assert module.copies == [False] * len(module.copies)  # none of which was waited for by itself
+    assert ranks == tr.rank(host_tensor(array), targets, filter=lists, audit=True)
+    assert ranks.protocol.device == THERE
+    assert tr.rank(pending_scores(array)[3], 7) == tr.rank(host_tensor(array)[3], 7)
+
+
+@given(problems(nan=True, errors=True))
+@settings(max_examples=60, deadline=None)
+def test_the_counts_and_errors_of_the_host(problem: Problem) -> None:
+    tensor = host_tensor(problem.scores)
+    problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRUERANK_DEVICE", "host")
+        expected = outcome(tensor, problem)
+        choose(patch)
+        got = outcome(pending_tensor(lambda: tensor), problem)
+    if isinstance(expected, Exception):
+        assert (type(got), str(got)) == (type(expected), str(expected))
+    else:
+        assert got == expected
+
+
+def test_within_modes_of_torch() -> None:
+    array, targets = RNG.random((30, 50)).astype(np.float32), RNG.integers(0, 50, 30)
+    expected = tr.rank(array, targets)
+    with torch.inference_mode(), torch.autocast("cpu"):
+        assert tr.rank(pending_scores(array), targets) == expected
+    with_gradient = on_device(array).requires_grad_()
+    assert tr.rank(with_gradient, targets) == expected
+    assert with_gradient.grad is None
+    with torch.inference_mode():
+        made = pending_scores(array)
+    assert tr.rank(made, targets) == expected
+
+
+# --- blocks of candidates
+
+
+def test_a_counter_goes_on_while_a_device_counts() -> None:
+    array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 23)
+    lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]
+    counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300, filter=lists)
+    module.forget()
+    done = module.default._done
+    counter.update(pending_scores(array[:, :100]), start=0)
+    assert module.default._done == done  # nothing was waited for
+    assert repr(counter) == "RankCounter(23 tasks, float64, 100 of 300 columns)"
+    with pytest.raises(ValueError, match=r"^block: column 99 has been counted before"):
+        counter.update(pending_scores(array[:, 99:200]), start=99)
+    mixed = 100 + RNG.permutation(200)
+    counter.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
+    assert module.synchronisations == 0
+    assert counter.ranks() == tr.rank(array, targets, filter=lists)
+
+
+def test_the_error_of_a_block_comes_with_the_next_call() -> None:
+    array, targets = RNG.random((23, 300)), RNG.integers(0, 100, 23)
+    wrong = array.copy()
+    wrong[5, 170] = np.nan
+    counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300)
+    counter.update(pending_scores(array[:, :100]), start=0)
+    counter.update(pending_scores(wrong[:, 100:200]), start=100)
+    message = r"^block: the score at row 5, column 70 \(column 170\) is NaN"
+    with pytest.raises(ValueError, match=message):
+        counter.update(pending_scores(array[:, 200:]), start=200)
+    counter.update(pending_scores(array[:, 200:]), start=200)
+    with pytest.raises(ValueError, match="column 100 has not been counted"):
+        counter.ranks()
+    counter.update(pending_scores(array[:, 100:200]), start=100)
+    assert counter.ranks() == tr.rank(array, targets)
+
+
+def test_a_counter_that_is_merged_and_saved(tmp_path: Any) -> None:
+    array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 23)
+    true_scores = pending_scores(array[np.arange(23), targets])
+    one, other = (tr.RankCounter(true_scores, targets, candidates=300) for _ in range(2))
+    one.update(pending_scores(array[:, :100]), start=0)
+    other.update(pending_scores(array[:, 100:]), start=100)
+    other.save(tmp_path / "other.npz")
+    assert one.merge(tr.RankCounter.load(tmp_path / "other.npz")).ranks() == tr.rank(array, targets)
+
+
+def test_sampled_negatives() -> None:
+    true_scores, others = RNG.random(40), RNG.random((40, 60))
+    expected = tr.rank_against(true_scores, others)
+    assert tr.rank_against(true_scores, pending_scores(others)) == expected
+    indptr = np.arange(41) * 60
+    ragged = (pending_scores(others.reshape(-1)), indptr)
+    assert tr.rank_against(pending_scores(true_scores), ragged) == expected
+    with_nan = others.copy()
+    with_nan[7, 3] = np.nan
+    with pytest.raises(ValueError, match=r"^others: the score at row 7, column 3 is NaN"):
+        tr.rank_against(true_scores, pending_scores(with_nan))
+
+
+# --- blocks of rows
+
+
+@pytest.mark.parametrize("width", [50, 300])
+def test_blocks_of_a_stream_beside(width: int) -> None:
+    array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
+
+    ranks = tr.rank_blocks(blocks_of_streams(array, targets))
+    assert ranks == tr.rank(array, targets)
+    assert ranks.protocol.device == THERE
+
+
+def test_a_count_that_is_not_waited_for_is_seen() -> None:
+    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Event, "synchronize", lambda self: None)
+        wrong = tr.rank(pending_scores(array), targets, nan="worst")
+    assert wrong != tr.rank(array, targets)
+
+
+def test_tasks_of_a_protocol() -> None:
+    test = np.stack([RNG.integers(0, 30, 40), np.zeros(40, np.int64), RNG.integers(0, 30, 40)], 1)
+    train = np.stack([*test.T[:2], (test[:, 2] + 1) % 30], axis=1)
+    task = Task(
+        test, entities=30, relations=1, known={"train": train}, duplicates="drop", leaks="drop"
+    )
+    model = RNG.random((30, 30)).astype(np.float32)
+    report = task.evaluate(
+        tails=lambda q: pending_scores(model[q[:, 0]]),
+        heads=lambda q: pending_scores(model.T[q[:, 1]]),
+        batch_size=7,
+    )
+    expected = task.evaluate(tails=lambda q: model[q[:, 0]], heads=lambda q: model.T[q[:, 1]])
+    assert report.ranks == expected.ranks
+    assert report.protocol.device == THERE
+
+
+@pytest.mark.parametrize("kind", ["float32", "bfloat16", "uint16", "int8", "float64"])
+def test_rows_of_one_query_are_compared_there(kind: str) -> None:
+    array = matrix(kind, (9, 130))[RNG.integers(0, 9, 40)]
+    array[5, 7], array[6, 129] = array[7, 8], array[8, 0]
+    rows, others = RNG.integers(0, 40, (2, 300))
+    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+    expected = (bits[rows] != bits[others]).any(axis=1)
+    assert 0 < expected.sum() < 300
+    module.forget()
+    for store in (
+        tr.open_scores(pending_scores(array)),
+        tr.open_scores([pending_scores(array[:, :50]), pending_scores(array[:, 50:])], axis=1),
+    ):
+        found = mismatched_stored_rows(store, rows, others, "map")
+        assert np.array_equal(found, expected)
+    assert module.synchronisations == 0
+    assert len(module.copies) == 3  # of flags, one for each part
+    in_two = [pending_scores(array[:20]), pending_scores(array[20:])]
+    found = mismatched_stored_rows(tr.open_scores(in_two), rows, others, "map")
+    assert np.array_equal(found, expected)  # rows of different devices are compared on the host
+
+
+def test_everything_is_on_the_device() -> None:
+    array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 60)
+    rows = RNG.integers(0, 23, 60).astype(np.int32)
+    lists = [RNG.integers(0, 300, 20).tolist() for _ in range(60)]
+    shared = np.unique(np.concatenate([targets, RNG.integers(0, 300, 100)]))
+    expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=shared)
+    selected = {"filter": tuple(map(on_device, csr(lists))), "candidates": on_device(shared)}
+    ranks = tr.evaluate(
+        pending_scores(array), on_device(targets), rows=on_device(rows), **selected
+    ).ranks
+    assert ranks == expected
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_shards_on_devices(axis: int) -> None:
+    array, targets = RNG.random((40, 90)), RNG.integers(0, 90, 40)
+    shards = np.split(array, [15, 15, 30], axis=axis)
+    lists = [RNG.integers(0, 90, 20).tolist() for _ in range(40)]
+    store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
+    assert store.on_device
+    ranks = tr.rank(store, targets, filter=lists, audit=True)
+    assert ranks == tr.rank(array, targets, filter=lists, audit=True)
+    assert ranks.protocol.device == THERE
+    array[38, 70] = array[38, 80] = np.nan
+    store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)
+    with pytest.raises(ValueError, match=r"^scores: a score at row 38, column 70 is NaN"):
+        tr.rank(store, np.zeros(40, np.int64))
+    half_there = tr.open_scores([pending_scores(array[:30]), array[30:]])
+    assert not half_there.on_device
+
+
+def test_progress_and_checkpoint(tmp_path: Any) -> None:
+    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
+    seen: list[int] = []
+    ranks = tr.rank(pending_scores(array), targets, progress=lambda p: seen.append(p.done))
+    assert seen == [0, array.nbytes]
+    kept = tr.rank(pending_scores(array), targets, checkpoint=tmp_path / "kept")
+    assert ranks == kept == tr.rank(array, targets)
+    assert kept.protocol.device == "standin:0, host"  # a checkpoint is of what the host has read

@@ -1,0 +1,365 @@
+"""Embeddings on a device, in Triton's interpreter; `test_device_kernels.py` runs these cases.
+
+Tensors in the host's memory stand in for those on a device, and arrays go to the core. Programs,
+panels and tiles are so small that every call takes several.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.embeddings import SIMILARITIES, same_bits
+from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from support.problems import Array
+from truerank import alignment
+from truerank.embeddings import device_embeddings
+from truerank.embeddings.device_embeddings import DeviceEmbeddings, open_in_place
+from truerank.embeddings.vectors import CSLS, OpenEmbeddings
+from truerank.stores.devices import (
+    scans,
+    scoring_kernels,
+    selected_columns,
+    task_counts,
+    top_scores,
+    vector_scores,
+)
+from truerank.stores.devices.scoring_trust import distrust
+from truerank.stores.devices.vector_scores import Blocks, VectorScores
+
+RNG = np.random.default_rng(5)
+EXAMPLES = settings(max_examples=30)
+# of NumPy, by which the interpreter computes
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_and_poisoned() -> Iterator[None]:
+    """Small limits, and new memory that is full of numbers that nobody set."""
+    plain = VectorScores.empty
+
+    def poisoned(self: VectorScores, shape: tuple[int, ...], dtype: Any) -> Any:
+        return plain(self, shape, dtype).fill_(113 if dtype != torch.bool else True)
+
+    for similarity in SIMILARITIES:  # with blocks of the usual size
+        for dtype in ("float32", "float64"):
+            assert distrust(torch.device("cpu"), similarity, dtype) == ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(VectorScores, "empty", poisoned)
+        patch.setattr(vector_scores, "BLOCKS", Blocks(4, 16, 32, 2))
+        patch.setattr(vector_scores, "PANEL_BYTES", 6000)
+        patch.setattr(scans, "BLOCK_BYTES", 4000)
+        patch.setattr(selected_columns, "MOST_ENTRIES", 60)
+        patch.setattr(task_counts, "MOST_TASKS", 6)
+        patch.setattr(top_scores, "TILE_SCORES", 400)
+        patch.setattr(top_scores, "TILE_COLUMNS", 64)
+        patch.setattr(device_embeddings, "TILE_SCORES", 400)
+        patch.setattr(device_embeddings, "TILE_COLUMNS", 64)
+        yield
+
+
+def tensor_of(array: Any) -> Any:
+    """Return a tensor of the same numbers, with the same strides where torch can have them."""
+    if not isinstance(array, np.ndarray):
+        return array
+    native = array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
+    native = native if native.flags.writeable else native.copy()
+    bits = native.dtype.itemsize == 2 and native.dtype != np.float16
+    try:
+        plain = torch.from_numpy(native.view(np.int16) if bits else native)
+    except ValueError:
+        plain = torch.from_numpy(
+            np.array(native, order="C").view(np.int16 if bits else native.dtype)
+        )
+    return plain.view(torch.bfloat16) if native.dtype.name == "bfloat16" else plain
+
+
+def result(call: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+    try:
+        return call(*arguments, **keywords)
+    except (ValueError, TypeError, IndexError) as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def both(call: Callable[..., Any], given: Vectors, *more: Any, **keywords: Any) -> tuple[Any, Any]:
+    """Return what a call gives for tensors, and for arrays."""
+    tensors = tensor_of(given.queries), tensor_of(given.entities)
+    offsets = {**given.keywords, "bias": tensor_of(given.bias)}
+    opened = result(open_in_place, *tensors, given.similarity, offsets["bias"], given.dtype)
+    assert isinstance(opened, (DeviceEmbeddings, str))
+    return (
+        result(call, *tensors, *more, **offsets, **keywords),
+        result(call, given.queries, given.entities, *more, **given.keywords, **keywords),
+    )
+
+
+# --- the same bits, integers and errors
+
+
+@given(vectors(nan=True, similarities=SIMILARITIES))
+@EXAMPLES
+def test_scores(given: Vectors) -> None:
+    got, expected = both(tr.score_embeddings, given)
+    assert same_bits(got, expected)
+    if given.height and len(given.entities):
+        rows = RNG.integers(0, given.height, 7)
+        got, expected = both(tr.score_embeddings, given, rows=rows)
+        assert same_bits(got, expected)
+        targets = RNG.integers(0, len(given.entities), 7)
+        got, expected = both(tr.score_embeddings, given, targets, rows=rows)
+        assert same_bits(got, expected)
+
+
+@st.composite
+def problems(draw: st.DrawFn, *, errors: bool) -> tuple[Vectors, Tasks]:
+    given = draw(vectors(nan=draw(st.booleans())))
+    single = given.queries.ndim == 1
+    return given, draw(tasks(given.height, max(1, len(given.entities)), single, errors=errors))
+
+
+@given(st.booleans().flatmap(lambda errors: problems(errors=errors)), st.booleans())
+@EXAMPLES
+def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> None:
+    given, asked = problem
+    got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords, audit=audit)
+    assert got == expected
+    if isinstance(expected, tr.Ranks):
+        assert got.protocol.device == "cpu, triton"
+        assert expected.protocol.device is None
+        assert got.protocol.similarity == expected.protocol.similarity
+
+
+@given(st.booleans().flatmap(lambda errors: problems(errors=errors)), st.integers(1, 45))
+@EXAMPLES
+def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
+    given, asked = problem
+    if "rows" not in asked.keywords and given.queries.ndim == 1:
+        asked.keywords["rows"] = np.zeros(len(np.atleast_1d(asked.targets)), np.int64)
+    got, expected = both(tr.topk_embeddings, given, k, **asked.keywords)
+    if isinstance(expected, str):
+        assert got == expected
+        return
+    np.testing.assert_array_equal(got.ids, expected.ids, strict=True)
+    assert same_bits(got.scores, expected.scores)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("nan", ["worst", "omit"])
+def test_top_k_of_ties_and_nan(dtype: str, nan: str) -> None:
+    """Equal scores are in the order of their ids, across tiles, and so are NaN."""
+    queries = RNG.integers(-1, 2, (9, 3)).astype(dtype)
+    entities = RNG.integers(-1, 2, (150, 3)).astype(dtype)
+    entities[RNG.integers(0, 150, 40)] = np.nan
+    entities[RNG.integers(0, 150, 20)] = [np.inf, 0, -0.0]
+    lists = [RNG.integers(0, 150, n) for n in (0, 3, 100, 149, 149, 40, 1, 60, 20)]
+    for options in (
+        {},
+        {"filter": lists},
+        {"candidates": lists},
+        {"candidates": np.arange(0, 150, 3)},
+    ):
+        given = Vectors(queries, entities)
+        for k in (7, 150):
+            got, expected = both(tr.topk_embeddings, given, k, nan=nan, **options)
+            np.testing.assert_array_equal(got.ids, expected.ids, strict=True)
+            assert same_bits(got.scores, expected.scores)
+
+
+@given(vectors(nan=True), st.integers(1, 9), st.sampled_from(["raise", "worst", "omit"]), st.data())
+@EXAMPLES
+def test_means(given: Vectors, k: int, nan: str, data: st.DataObject) -> None:
+    if given.queries.ndim == 1:
+        return
+    given.bias = given.csls = None
+    ids = None
+    if data.draw(st.booleans()):
+        ids = tuple(
+            np.flatnonzero(
+                np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)), bool)
+            )
+            for n in (given.height, len(given.entities))
+        )
+    options = {"similarity": given.similarity, "nan": nan, "candidates": ids, "dtype": given.dtype}
+    tensors = tensor_of(given.queries), tensor_of(given.entities)
+    got = result(alignment.csls_means, *tensors, k, **options)
+    expected = result(alignment.csls_means, given.queries, given.entities, k, **options)
+    if isinstance(expected, str):
+        assert got == expected
+        return
+    assert same_bits(got.queries, expected.queries)
+    assert same_bits(got.entities, expected.entities)
+
+
+def test_no_array_is_larger_than_a_panel(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    plain = VectorScores.empty
+
+    def noted(self: VectorScores, shape: tuple[int, ...], dtype: Any) -> Any:
+        made = plain(self, shape, dtype)
+        sizes.append(made.numel() * made.element_size())
+        return made
+
+    monkeypatch.setattr(VectorScores, "empty", noted)
+    queries, entities = RNG.normal(size=(5, 8)), RNG.normal(size=(700, 8)).astype(np.float32)
+    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    for similarity in ("cosine", "l2"):
+        tr.rank_embeddings(*there, [0, 1, 2, 3, 699], similarity=similarity)
+        tr.topk_embeddings(*there, 3, similarity=similarity)
+        tr.score_embeddings(*there, similarity=similarity)
+    assert max(sizes) <= vector_scores.PANEL_BYTES
+    assert len(sizes) > 100
+
+
+# --- the ways in
+
+
+def tenths(*shape: int) -> Array:
+    return (RNG.integers(-9, 10, shape) / 10).astype(np.float32)
+
+
+def test_alignment() -> None:
+    left, right = tenths(30, 6), tenths(40, 6)
+    right[:30:3] = left[::3]
+    pairs = np.arange(20)[:, None].repeat(2, axis=1)
+    for options in ({}, {"csls": 3}, {"csls": 3, "candidates": "test"}, {"audit": True}):
+        expected = alignment.evaluate(left, right, pairs, **options)
+        got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
+        assert got.ranks == expected.ranks
+        assert got.ranks.protocol.device == "cpu, triton"
+    task, words = alignment.Task(pairs, left=30, right=40), r"left: .*\(30, d\).*got \(29, 6\)"
+    with pytest.raises(ValueError, match=words):
+        task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))
+
+
+def test_link_prediction() -> None:
+    test = np.stack([RNG.integers(0, 30, 40), RNG.integers(0, 3, 40), RNG.integers(0, 30, 40)], 1)
+    known = {"train": np.stack([RNG.integers(0, n, 200) for n in (30, 3, 30)], 1)}
+    rules = {"duplicates": "drop", "leaks": "drop"}
+    task = tr.link_prediction.Task(test, known=known, entities=30, relations=3, **rules)
+    entities, relations = tenths(30, 6), tenths(3, 6)
+    sides = {
+        "tails": entities[task.sides["tail"].queries[:, 0]]
+        * relations[task.sides["tail"].queries[:, 1]],
+        "heads": entities[task.sides["head"].queries[:, 1]]
+        * relations[task.sides["head"].queries[:, 0]],
+    }
+    tensors = {name: torch.from_numpy(x) for name, x in sides.items()}
+    call = task.evaluate_embeddings
+    expected = call(sides["tails"], sides["heads"], entities=entities, unique=True)
+    got = call(tensors["tails"], tensors["heads"], entities=torch.from_numpy(entities), unique=True)
+    assert got.ranks == expected.ranks
+    assert got.ranks.protocol.device == "cpu, triton"
+
+
+@pytest.mark.parametrize("name", ["distmult", "rotate"])
+@pytest.mark.filterwarnings("ignore:'pin_memory' argument:UserWarning")
+@pytest.mark.filterwarnings("ignore:Training instances are always shuffled:DeprecationWarning")
+def test_a_model_of_pykeen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pykeen", reason="PyKEEN is not installed")
+    from support.pykeen_models import data_set, trained
+    from truerank.adapters.pykeen import evaluate_model
+
+    triples = data_set("nations").testing.mapped_triples[:12]
+    got = evaluate_model(trained(name), triples, fused=True)
+    monkeypatch.setenv("TRUERANK_DEVICE", "host")
+    expected = evaluate_model(trained(name), triples, fused=True)
+    assert got.ranks == expected.ranks
+    assert (got.ranks.protocol.device, expected.ranks.protocol.device) == ("cpu, triton", None)
+
+
+def test_matching_has_a_copy_on_the_host() -> None:
+    left, right = tenths(12, 6), tenths(12, 6)
+    expected = alignment.infer(left, right, method="stable")
+    got = alignment.infer(*map(torch.from_numpy, (left, right)), method="stable")
+    np.testing.assert_array_equal(got.pairs, expected.pairs)
+
+
+# --- where vectors are scored
+
+
+def opened(queries: Any, entities: Any, **options: Any) -> Any:
+    return open_in_place(queries, entities, "dot", None, None, **options)
+
+
+def test_where_vectors_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, entities = tenths(3, 4), tenths(5, 4)
+    there = torch.from_numpy(entities)
+    assert isinstance(opened(torch.from_numpy(queries), there), DeviceEmbeddings)
+    assert isinstance(opened(queries, there), DeviceEmbeddings)
+    assert isinstance(opened(torch.from_numpy(queries), entities), OpenEmbeddings)
+    expected = tr.score_embeddings(queries, entities)
+    for left in (queries, queries.astype(">f4"), queries.astype(np.float64), queries[0]):
+        assert same_bits(tr.score_embeddings(left, there), tr.score_embeddings(left, entities))
+    assert same_bits(tr.score_embeddings(torch.from_numpy(queries), entities), expected)
+    for way in ("torch", "host"):
+        monkeypatch.setenv("TRUERANK_DEVICE", way)
+        assert isinstance(opened(queries, there), OpenEmbeddings)
+        assert same_bits(tr.score_embeddings(queries, there), expected)
+
+
+@triton.jit
+def rounds_twice(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    return total + q * e
+
+
+def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    queries, entities = RNG.normal(size=(3, 40)), RNG.normal(size=(50, 40))
+    expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
+    monkeypatch.setattr(scoring_kernels, "_step", rounds_twice)
+    monkeypatch.setattr(device_embeddings, "distrust", distrust.__wrapped__)
+    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    assert isinstance(opened(*there), OpenEmbeddings)
+    ranks = tr.rank_embeddings(*there, [1, 2, 3])
+    assert ranks == expected
+    assert ranks.protocol is not None
+    assert ranks.protocol.device == "cpu, host"
+
+
+def test_gradients_and_modes_change_nothing() -> None:
+    queries, entities = tenths(3, 4), tenths(5, 4)
+    expected = tr.rank_embeddings(queries, entities, [1, 2, 3], similarity="l2")
+    there = [torch.from_numpy(x).requires_grad_() for x in (queries, entities)]
+    for mode in (
+        torch.inference_mode(),
+        torch.no_grad(),
+        torch.device("meta"),
+        torch.autocast("cpu"),
+    ):
+        with mode:
+            assert tr.rank_embeddings(*there, [1, 2, 3], similarity="l2") == expected
+    negative = torch._neg_view(torch.from_numpy(-entities))
+    assert tr.rank_embeddings(there[0], negative, [1, 2, 3], similarity="l2") == expected
+
+
+def test_refusals() -> None:
+    queries, entities = tenths(3, 4), tenths(5, 4)
+    wrong: list[tuple[Any, Any]] = [
+        (queries[:, :3], entities),
+        (queries, entities[0]),
+        (queries[None], entities),
+        (queries, entities.astype(np.int32)),
+        (queries.astype(np.complex64), entities),
+        (queries[:, :0], entities[:, :0]),
+    ]
+    for left, right in wrong:
+        tensors = torch.from_numpy(left.copy()), torch.from_numpy(right.copy())
+        got = result(tr.rank_embeddings, *tensors, [1, 2, 3])
+        assert isinstance(got, str)
+        assert got == result(tr.rank_embeddings, left, right, [1, 2, 3])
+    sparse = torch.from_numpy(entities).to_sparse()
+    with pytest.raises(TypeError, match="entities: expected a dense tensor"):
+        tr.rank_embeddings(queries, sparse, [1, 2, 3])
+    there = torch.from_numpy(queries), torch.from_numpy(entities)
+    for name, value in {"bias": np.zeros(4), "csls": CSLS(np.zeros(3), np.zeros(4), 1)}.items():
+        got = result(tr.rank_embeddings, *there, [1, 2, 3], **{name: value})
+        assert got == result(tr.rank_embeddings, queries, entities, [1, 2, 3], **{name: value})
+        assert isinstance(got, str)

@@ -1,0 +1,122 @@
+"""Vectors scored by Triton's interpreter; `test_vector_scores.py` runs these in a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import triton
+import triton.language as tl
+
+from truerank import _core
+from truerank.stores.devices import scoring_kernels, vector_scores
+from truerank.stores.devices.scoring_trust import distrust
+
+HOST = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def afresh() -> Iterator[None]:
+    distrust.cache_clear()
+    yield
+    distrust.cache_clear()
+
+
+# --- a device is tried first
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("similarity", _core.similarities)
+def test_every_similarity_has_the_bits_of_the_core(similarity: str, dtype: str) -> None:
+    assert distrust(HOST, similarity, dtype) == ""
+
+
+@triton.jit
+def rounds_twice(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    return total + q * e
+
+
+@triton.jit
+def takes_subnormal_sums_for_zero(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    q, e = tl.broadcast(q, e)
+    total = tl.fma(q, e, total)
+    return tl.where(tl.abs(total) < 2.0**-126, 0.0, total)
+
+
+@triton.jit
+def rounds_as_tf32(total, q, e, SIMILARITY: tl.constexpr):  # type: ignore[no-untyped-def]
+    q, e = tl.broadcast(q, e)
+    short = (q.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)
+    return tl.fma(short, e, total)
+
+
+@pytest.mark.parametrize("step", [rounds_twice, takes_subnormal_sums_for_zero, rounds_as_tf32])
+def test_another_rounding_is_seen(step: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring_kernels, "_step", step)
+    assert distrust(HOST, "dot", "float32") == "scores of dot in float32"
+
+
+@triton.jit
+def one_ulp_more(x):  # type: ignore[no-untyped-def]
+    root = tl.sqrt(x)
+    bits = root.to(tl.int32, bitcast=True)
+    return tl.where(bits % 64 == 1, bits + 1, bits).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def by_a_reciprocal(x):  # type: ignore[no-untyped-def]
+    return (1.0 / (1.0 + x.to(tl.float64)) * (1 + 2.0**-25)).to(tl.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "similarity"),
+    [
+        ("_square_root", one_ulp_more, "l2"),
+        ("_square_root", one_ulp_more, "complex_l1"),
+        ("_inverse_of_one_more", by_a_reciprocal, "inverse_l1"),
+        ("_inverse_of_one_more", by_a_reciprocal, "inverse_l2"),
+    ],
+)
+def test_an_approximation_is_seen(
+    name: str, function: Any, similarity: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring_kernels, name, function)
+    assert distrust(HOST, similarity, "float32").startswith(f"scores of {similarity} in float32")
+
+
+def test_what_cannot_be_compiled_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*args: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(vector_scores.VectorScores, "block", fail)
+    assert distrust(HOST, "dot", "float32") == "RuntimeError: no compiler"
+
+
+@triton.jit
+def counts_ties_as_above(score, true_scores, task, here, is_column):  # type: ignore[no-untyped-def]
+    true_score = tl.load(true_scores + task, mask=here, other=float("nan"))[:, None]
+    return tl.sum(tl.where(is_column & (score >= true_score), 1, 0), axis=1)
+
+
+def test_wrong_counts_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring_kernels, "_compared", counts_ties_as_above)
+    assert distrust(HOST, "dot", "float64") == "counts of dot in float64"
+
+
+def test_the_hard_vectors_are_hard() -> None:
+    """They have scores of every kind, so that a wrong rounding shows."""
+    from truerank.stores.devices.scoring_trust import hard_vectors
+
+    for dtype in ("float32", "float64"):
+        least = np.finfo(dtype).tiny
+        for similarity in _core.similarities:
+            pair = [_core.Scores(x, dtype, False) for x in hard_vectors(similarity, dtype)]
+            scores = _core.score_embeddings(_core.Embeddings(*pair, similarity), None, None, 1)
+            assert np.isnan(scores).any()
+            finite = np.isfinite(scores) & (scores != 0)
+            assert finite.mean() > 0.3
+            if similarity in ("dot", "l1", "inverse_l1"):
+                assert ((abs(scores) < least) & finite).any(), similarity

@@ -1,0 +1,204 @@
+"""The simulated device itself: what it computes, and that it does so only when waited for.
+
+`test_devices.py` runs these tests in their own process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from support.simulated_device import (
+    NAME,
+    POISON,
+    DeviceTensor,
+    Stream,
+    module,
+    on_device,
+    pending_tensor,
+)
+
+VALUES = torch.tensor([[0.5, -1.0, 7.0, 7.0], [3.0, 2.0, -0.0, 5.0], [1.0, 9.0, 9.0, 4.0]])
+COLUMNS = torch.tensor([[0], [3], [1]])
+ROWS = torch.tensor([2, 0, 2])
+
+
+@pytest.fixture(autouse=True)
+def start_afresh() -> Iterator[None]:
+    module.forget()
+    yield
+    module.default.synchronize()
+
+
+def waiting(tensor: torch.Tensor) -> DeviceTensor:
+    """Return a copy of a tensor that the device has yet to make."""
+    values = tensor.clone()
+    return pending_tensor(lambda: values)
+
+
+def is_poison(tensor: Any) -> bool:
+    """Return whether nothing of a result is computed yet."""
+    memory = tensor.raw
+    return bool((memory == torch.tensor(POISON).to(memory.dtype)).all())
+
+
+# Each has no result that equals the poison, and takes a matrix, a column of each row, and rows.
+OPERATIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "arange": lambda x, at, rows: torch.arange(3, 8, device=x.device),
+    "zeros": lambda x, at, rows: torch.zeros((2, 3), dtype=torch.int64, device=x.device),
+    "full": lambda x, at, rows: torch.full((2, 3), 5, device=x.device),
+    "new_zeros": lambda x, at, rows: x.new_zeros(4, dtype=torch.int32),
+    "arithmetic": lambda x, at, rows: x * 2 + 1,
+    "comparison": lambda x, at, rows: (x > x.gather(1, at)).sum(1) + 10,
+    "sum of booleans": lambda x, at, rows: (x == x).sum(1, dtype=torch.int64),
+    "where": lambda x, at, rows: torch.where(x > 2, x, 0.0),
+    "gather": lambda x, at, rows: x.gather(1, at),
+    "index_select": lambda x, at, rows: x.index_select(0, rows),
+    "index": lambda x, at, rows: x[rows[:, None], at],
+    "index_add": lambda x, at, rows: x.new_zeros(3, 4).index_add(0, rows, x),
+    "cumsum": lambda x, at, rows: x.cumsum(1),
+    "searchsorted": lambda x, at, rows: torch.searchsorted(rows, rows),
+    "concatenate": lambda x, at, rows: torch.cat([x, x]),
+    "product": lambda x, at, rows: x @ x.T,
+    "repeat_interleave": lambda x, at, rows: rows.repeat_interleave(rows, output_size=4),
+    "dtype": lambda x, at, rows: x.to(torch.float64),
+}
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_an_operation_is_run_when_it_is_waited_for(name: str) -> None:
+    operation = OPERATIONS[name]
+    expected = operation(VALUES, COLUMNS, ROWS)
+    found = operation(waiting(VALUES), waiting(COLUMNS), waiting(ROWS))
+    assert is_poison(found)
+    assert (found.shape, found.dtype, found.device.type) == (expected.shape, expected.dtype, NAME)
+    assert found.stride() == expected.stride()
+    assert torch.equal(found.to("cpu"), expected)
+    assert module.copies == [True]
+    assert module.synchronisations == 0
+
+
+def test_several_results() -> None:
+    greatest, where = waiting(VALUES).max(1)
+    assert is_poison(greatest)
+    assert is_poison(where)
+    assert greatest.tolist() == [7, 5, 9]
+    assert where.tolist() == VALUES.max(1).indices.tolist()
+
+
+def test_views_are_made_at_once_and_share_memory() -> None:
+    scores = waiting(VALUES)
+    views = [scores.T, scores[1:, ::2], scores.view(torch.int32), scores.view(-1), scores[:, None]]
+    assert all(view.untyped_storage() is not None and is_poison(scores) for view in views)
+    halves = scores.split(2, dim=1)
+    halves[1].fill_(6)
+    assert torch.equal(scores.to("cpu")[:, 2:], torch.full((3, 2), 6.0))
+    assert torch.equal(views[2].to("cpu").view(torch.float32), scores.to("cpu"))
+
+
+def test_what_is_written_in_place() -> None:
+    scores, sums = waiting(VALUES), waiting(torch.zeros(3))
+    before = scores + 0
+    assert (scores.mul_(2)) is scores
+    scores[:, 0] = 8
+    sums.index_add_(0, waiting(ROWS), scores[:, 1])
+    out = scores.new_empty(3, dtype=torch.int64)
+    assert torch.sum(scores > 9, 1, out=out) is out
+    assert is_poison(out)
+    assert is_poison(sums)
+    assert is_poison(scores)
+    expected = VALUES * 2
+    expected[:, 0] = 8
+    assert torch.equal(before.to("cpu"), VALUES)
+    assert torch.equal(scores.to("cpu"), expected)
+    assert torch.equal(out.to("cpu"), (expected > 9).sum(1))
+    assert sums.tolist() == [4.0, 0.0, -2.0 + 18.0]
+
+
+def test_memory_that_nobody_writes_is_poison() -> None:
+    made = [
+        torch.empty(3, device=NAME),
+        waiting(VALUES).new_empty((2, 3)),
+        torch.empty_like(waiting(ROWS)),
+        torch.empty_strided((2, 3), (1, 2), device=NAME),
+    ]
+    for tensor in made:
+        assert set(tensor.flatten().tolist()) == {POISON}
+
+
+def test_copies_from_the_host() -> None:
+    host = torch.arange(4.0)
+    given = [torch.tensor([0.0, 1, 2, 3], device=NAME), host.to(NAME), torch.empty(4, device=NAME)]
+    given[2].copy_(host)
+    assert module.uploads == [True, True, True]
+    module.forget()
+    late = host.to(NAME, non_blocking=True)
+    host.fill_(9)  # what the host writes later is not copied
+    assert module.uploads == [False]
+    assert is_poison(late)
+    for tensor in (*given, late):
+        assert tensor.tolist() == [0, 1, 2, 3]
+
+
+def test_copies_to_the_host() -> None:
+    host = torch.empty((3, 4))
+    host.copy_(waiting(VALUES), non_blocking=True)
+    assert (host == POISON).all()
+    module.default.synchronize()
+    assert torch.equal(host, VALUES)
+    assert torch.equal(waiting(VALUES).to("cpu", torch.int32), VALUES.int())
+    assert module.copies == [False, True]
+    assert waiting(VALUES).new_zeros(2, device="cpu").tolist() == [0, 0]
+
+
+WAITING: dict[str, Callable[[Any], Any]] = {
+    "item": lambda x: x.sum().item(),
+    "bool": lambda x: bool((x > 3).any()),
+    "nonzero": lambda x: x.nonzero().tolist(),
+    "unique": lambda x: x.unique().tolist(),
+    "mask": lambda x: x[x > 3].tolist(),
+    "masked_select": lambda x: x.masked_select(x > 3).tolist(),
+    "equal": lambda x: torch.equal(x, x),
+    "repeats": lambda x: x[1].abs().long().repeat_interleave(x[1].abs().long()).tolist(),
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_what_the_host_must_know_is_waited_for(name: str) -> None:
+    assert WAITING[name](waiting(VALUES)) == WAITING[name](VALUES)
+    assert module.synchronisations == 1
+
+
+def test_operations_belong_to_the_current_stream() -> None:
+    beside, scores = Stream(), on_device(VALUES)
+    with module.stream(beside):
+        doubled = scores * 2
+    module.default.synchronize()
+    assert is_poison(doubled)
+    beside.synchronize()
+    assert torch.equal(doubled.raw, VALUES * 2)
+
+
+def test_modes_of_the_thread() -> None:
+    for mode in (torch.inference_mode(), torch.no_grad(), torch.autocast("cpu", torch.bfloat16)):
+        with mode:
+            product = waiting(VALUES) @ on_device(VALUES).T
+            product += 1
+        assert torch.equal(product.to("cpu"), VALUES @ VALUES.T + 1)
+    with torch.device("meta"):
+        assert torch.equal((waiting(VALUES) * 2).to("cpu"), VALUES * 2)
+    scores = on_device(VALUES).requires_grad_()
+    doubled = scores * 2
+    assert doubled.requires_grad
+    assert is_poison(doubled)
+
+
+def test_refusals() -> None:
+    with pytest.raises(RuntimeError, match="same device"):
+        waiting(VALUES) + VALUES
+    assert torch.equal((waiting(VALUES) + VALUES[0, 0]).to("cpu"), VALUES + 0.5)  # a number
+    with pytest.raises(RuntimeError, match="7"):  # before anything is computed
+        waiting(VALUES) + waiting(torch.zeros(7))
