@@ -17,7 +17,7 @@ from .. import _core
 from ..counting.job import SCORES, ScoreNouns, prepare_job
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, open_blocks, tile_count
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
-from ..embeddings.vectors import CSLS, OpenEmbeddings
+from ..embeddings.vectors import CSLS, PairedVectors
 from ..inputs.checks import IO, choice, positive_integer
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import ScaledStore, StoreView, means_of_store
@@ -49,7 +49,7 @@ SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
 
 def rank_both(
-    pairs: OpenEmbeddings,
+    pairs: PairedVectors,
     sides: Mapping[str, SideTasks],
     *,
     nan: str = "raise",
@@ -65,12 +65,12 @@ def rank_both(
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : PairedVectors
         The open embeddings of both graphs.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left".
     nan, block, threads, audit
-        As in `rank_embeddings`. With `audit`, each direction is counted by itself.
+        As in `rank_embeddings`. With `audit`, or on a device, each direction is counted by itself.
 
     Returns
     -------
@@ -84,7 +84,7 @@ def rank_both(
     """
     forward, backward = (sides[direction] for direction in DIRECTIONS)
     directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
-    if audit or not _joint_count_is_cheaper(forward, backward):
+    if audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
         rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
         left_ranks, right_ranks = (
             _rank_direction(vectors, side, **rules) for vectors, side in directions
@@ -100,7 +100,7 @@ def rank_both(
     # the left entity of every pair, and the right one
     tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     results_of_core = _core.rank_grid(
-        _core.Grid(pairs.core_embeddings, lefts, rights),
+        _core.Grid(pairs.on_host().core_embeddings, lefts, rights),
         tasks,
         jobs[1].filter,
         nan,
@@ -111,7 +111,7 @@ def rank_both(
     for job, result in zip(jobs, results_of_core, strict=True):
         if fault := result.fault:
             raise job.error_of(fault)
-        ranks = job.ranks(result.arrays, pairs.dtype, pairs.files)
+        ranks = job.ranks(result.arrays, pairs.dtype, pairs.files, pairs.way)
         results.append(with_similarity(ranks, pairs.measure))
     return results[0], results[1]
 
@@ -156,7 +156,7 @@ def make_job(
     return prepare_job(shape, False, *arguments, nouns)
 
 
-def _rank_direction(pairs: OpenEmbeddings, side: SideTasks, **rules: Any) -> Ranks:
+def _rank_direction(pairs: PairedVectors, side: SideTasks, **rules: Any) -> Ranks:
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
     among = {"filter": without, "candidates": candidates}

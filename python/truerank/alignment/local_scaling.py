@@ -10,14 +10,16 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error
-from ..embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
+from ..embeddings.device_embeddings import open_in_place
+from ..embeddings.scoring import topk_open_embeddings
+from ..embeddings.vectors import CSLS, PairedVectors, checked_means
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import FORWARD, GRAPHS, as_ids
+from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -104,13 +106,13 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    pairs = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
+    pairs = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
     given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
     return means_of_vectors(pairs, k, **given)
 
 
 def means_of_vectors(
-    pairs: OpenEmbeddings,
+    pairs: PairedVectors,
     k: int,
     *,
     candidates: Any = None,
@@ -134,15 +136,32 @@ def means_of_vectors(
     )
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
-    *means, fault = _core.mean_topk(
-        _core.Grid(pairs.core_embeddings, lefts, rights), top_k, nan, size, thread_number
-    )
-    if fault:
-        raise fault_error(fault, nan, lefts, pairs.roles.nouns)
+    if pairs.on_device:
+        means = [
+            _means_of_direction(pairs, lefts, rights, top_k, nan),
+            _means_of_direction(pairs.swapped(BACKWARD), rights, lefts, top_k, "omit"),
+        ]
+    else:
+        grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
+        *means, fault = _core.mean_topk(grid, top_k, nan, size, thread_number)
+        if fault:
+            raise fault_error(fault, nan, lefts, pairs.roles.nouns)
     means_of_sides = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(means_of_sides, (lefts, rights), means, strict=True):
         array[ids] = mean
     return CSLS(means_of_sides[0], means_of_sides[1], k)
+
+
+def _means_of_direction(
+    pairs: PairedVectors, queries: IntArray, entities: IntArray, k: int, nan: str
+) -> npt.NDArray[Any]:
+    """Return the means of queries over entities, by the top k of each query."""
+    candidates = entities if len(entities) < pairs.shape[1] else None
+    rule = "raise" if nan == "raise" else "omit"
+    options: dict[str, Any] = {"rows": queries, "candidates": candidates, "nan": rule}
+    best = topk_open_embeddings(pairs, min(k, len(entities)), **options)
+    with np.errstate(over="ignore"):
+        return mean_of_top(best.scores, (best.ids >= 0).sum(axis=1)).astype(pairs.dtype)
 
 
 def check_csls(csls: object) -> int | CSLS | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..embeddings.vectors import open_embeddings
+from ..embeddings.device_embeddings import open_in_place
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
@@ -102,7 +102,7 @@ def evaluate(
     task_options |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
         if right is not None:
-            vectors = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
+            vectors = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
             sizes = vectors.shape
         else:
             store: Any = stack.enter_context(

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import report_bounds
-from ..embeddings.vectors import CSLS, OpenEmbeddings, open_embeddings
+from ..embeddings.vectors import CSLS, PairedVectors
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, check_callback, choice
 from ..inputs.errors import InputValueError
@@ -255,12 +256,12 @@ class Task(ProtocolTask):
         """
         rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
         rules["progress"] = progress
-        pairs = open_embeddings(left, right, similarity, None, dtype, roles=FORWARD)
+        pairs = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
         return self._evaluate_pairs(pairs, csls, **rules)
 
     def _evaluate_pairs(
         self,
-        pairs: OpenEmbeddings,
+        pairs: PairedVectors,
         csls: int | CSLS | None,
         *,
         nan: str,
@@ -272,15 +273,14 @@ class Task(ProtocolTask):
         """Evaluate open embeddings."""
         scaling = check_csls(csls)
         choice("nan", nan, NAN_RULES)
-        arrays = (pairs.queries.array, pairs.entities.array)
-        for name, array, height in zip(GRAPHS, arrays, self._graph_sizes(), strict=True):
+        for name, size, height in zip(GRAPHS, pairs.shape, self._graph_sizes(), strict=True):
             single = pairs.is_single_query and name == "left"
-            if single or len(array) != height:
+            if single or size != height:
                 each = f"a row for each entity of the {name} graph"
                 raise InputValueError(
                     name,
                     expected=f"vectors of shape ({height}, d), {each}",
-                    got=array.shape[1:] if single else array.shape,
+                    got=(pairs.length,) if single else (size, pairs.length),
                 )
         with report_bounds(progress, pairs):
             if isinstance(scaling, int):

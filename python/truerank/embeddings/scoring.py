@@ -18,13 +18,15 @@ from ..inputs.checks import NAN_RULES, check_callback, choice, positive_integer,
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
-from .vectors import CSLS, OpenEmbeddings, open_embeddings
+from .device_embeddings import open_in_place
+from .vectors import TopKJob
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from ..ranks.protocol import Protocol
+    from .vectors import CSLS, PairedVectors
 
 
 @public("truerank")
@@ -75,6 +77,11 @@ def rank_embeddings(
         the query of all tasks. If a model makes its query of a head and a relation, this is the
         vector that is compared with the tails: head * relation for DistMult, head + relation for
         TransE.
+
+        Tensors on a device of CUDA, ROCm or XPU stay there if torch comes with Triton: scores are
+        made and counted there, with the same bits. A device is first tried on some thousands of
+        hard pairs; where one bit differs, vectors are copied to the host, as from other devices.
+        The kernels were run in Triton's interpreter only, not on a device.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
         large it is. Its size is checked first; if another process truncates the file meanwhile,
@@ -200,7 +207,7 @@ def rank_embeddings(
     array([1, 1])
     """
     return rank_open_embeddings(
-        open_embeddings(queries, entities, similarity, bias, dtype, csls),
+        open_in_place(queries, entities, similarity, bias, dtype, csls),
         targets,
         rows=rows,
         filter=filter,
@@ -215,7 +222,7 @@ def rank_embeddings(
 
 @contextmanager
 def report_bounds(
-    progress: Callable[[Progress], object] | None, embeddings: OpenEmbeddings
+    progress: Callable[[Progress], object] | None, embeddings: PairedVectors
 ) -> Iterator[None]:
     """Tell `progress` what bounds spared within a block of code that counts embeddings."""
     check_callback("progress", progress)
@@ -231,7 +238,7 @@ def report_bounds(
 
 
 def rank_open_embeddings(
-    embeddings: OpenEmbeddings,
+    embeddings: PairedVectors,
     targets: Any,
     *,
     rows: Any = None,
@@ -250,14 +257,8 @@ def rank_open_embeddings(
         embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
     )
     with report_bounds(progress, embeddings):
-        counted = _core.rank_embeddings(
-            embeddings.core_embeddings, job.tasks(), job.rules, size, job.threads
-        )
-        if fault := counted.fault:
-            raise job.error_of(fault)
-    return with_similarity(
-        job.ranks(counted.arrays, embeddings.dtype, embeddings.files), embeddings.measure
-    )
+        ranks = embeddings.count(job, size)
+    return with_similarity(ranks, embeddings.measure)
 
 
 @public("truerank")
@@ -304,24 +305,22 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    embeddings = open_embeddings(queries, entities, similarity, bias, dtype, csls)
+    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
     return score_open_embeddings(embeddings, targets, rows, threads)
 
 
 def score_open_embeddings(
-    embeddings: OpenEmbeddings, targets: Any, rows: Any, threads: int | None
+    embeddings: PairedVectors, targets: Any, rows: Any, threads: int | None
 ) -> npt.NDArray[Any]:
     """Score embeddings that are open, as `score_embeddings` does."""
     num_threads = thread_count(threads)
     if targets is None:
-        return _core.score_embeddings(
-            embeddings.core_embeddings, embeddings.rows(rows), None, num_threads
-        )
+        return embeddings.score(embeddings.rows(rows), None, num_threads)
     arguments = (targets, rows, None, None, "descending", "worst", None, False)
     job = prepare_job(
         embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
     )
-    return _core.score_embeddings(embeddings.core_embeddings, job.rows, job.targets, num_threads)
+    return embeddings.score(job.rows, job.targets, num_threads)
 
 
 @public("truerank")
@@ -380,7 +379,7 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    embeddings = open_embeddings(queries, entities, similarity, bias, dtype, csls)
+    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
     arguments = {"rows": rows, "filter": filter, "candidates": candidates}
     return topk_open_embeddings(embeddings, k, **arguments, nan=nan, block=block, threads=threads)
 
@@ -401,7 +400,7 @@ class CurrentMatches(NamedTuple):
 
 
 def topk_open_embeddings(
-    embeddings: OpenEmbeddings,
+    embeddings: PairedVectors,
     k: int,
     *,
     rows: Any = None,
@@ -416,7 +415,7 @@ def topk_open_embeddings(
 
     Parameters
     ----------
-    embeddings : OpenEmbeddings
+    embeddings : PairedVectors
     k, rows, filter, candidates, nan, block, threads
         As in `topk_embeddings`.
     current_matches : CurrentMatches, optional
@@ -427,7 +426,7 @@ def topk_open_embeddings(
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
     >>> current = CurrentMatches(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
-    >>> embeddings = open_embeddings(queries, entities, "dot", None, None)
+    >>> embeddings = open_in_place(queries, entities, "dot", None, None)
     >>> topk_open_embeddings(embeddings, 2, current_matches=current).ids
     array([[ 2, -1],
            [ 1,  2]])
@@ -442,7 +441,6 @@ def topk_open_embeddings(
     filter_selection = as_selection("filter", filter, tasks, columns, num_threads)
     candidate_selection = as_selection("candidates", candidates, tasks, columns, num_threads)
     width = min(length, max(1, columns))
-    core_tasks = _core.Tasks(query_rows, None, filter_selection, candidate_selection)
     matches = None
     if current_matches is not None:
         match_scores, match_queries = current_matches
@@ -450,9 +448,9 @@ def topk_open_embeddings(
             match_scores.astype(embeddings.dtype, order="C"),
             match_queries.astype(np.int64, order="C"),
         )
-    ids, scores, fault = _core.topk_embeddings(
-        embeddings.core_embeddings, core_tasks, width, nan, matches, size, num_threads
-    )
+    lists = filter_selection, candidate_selection
+    job = TopKJob(query_rows, *lists, width, nan, matches, size, num_threads)
+    ids, scores, fault = embeddings.top_k(job)
     if fault:
         raise fault_error(fault, nan, ids, embeddings.roles.nouns)
     if width < length:
@@ -464,13 +462,14 @@ def topk_open_embeddings(
 
 def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Record what made the scores in the protocol of ranks."""
-    protocol = _named_protocol(measure, ranks.protocol)
+    assert ranks.protocol is not None
+    protocol = _named_protocol(measure, ranks.protocol, ranks.protocol.device)
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )
 
 
 @lru_cache(maxsize=64)
-def _named_protocol(similarity: str, protocol: Protocol) -> Protocol:
-    """Cached, because it takes longer than a small count."""
+def _named_protocol(similarity: str, protocol: Protocol, device: str | None) -> Protocol:
+    """Cached, as it takes longer than a small count; equal protocols may differ in `device`."""
     return replace(protocol, similarity=similarity)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,17 +13,23 @@ from .. import _core
 from .._core import Scores
 from ..counting.job import ScoreNouns
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import index_array, on_host
+from ..inputs.arrays import device_of, index_array, is_tensor, on_host
 from ..inputs.checks import check_range, check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensions, widen_bfloat16
+from ..inputs.selection import selection_of_tasks
 from ..stores import array_of, store_of
 
 if TYPE_CHECKING:
+    from typing import Self
+
     import numpy.typing as npt
 
+    from .._core import Selection
+    from ..counting.job import Job
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
 
 SIMILARITIES = _core.similarities
 
@@ -82,47 +90,103 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-class OpenEmbeddings(NamedTuple):
-    """Queries and entities, opened and checked, and how a pair of them is scored."""
+class TopKJob(NamedTuple):
+    """What top k lists are asked for, after all checks."""
 
-    queries: Scores
-    entities: Scores
+    rows: IntArray | None  # None: task i is query i
+    filter: Selection | None
+    candidates: Selection | None
+    k: int
+    nan: str
+    current_matches: tuple[npt.NDArray[Any], IntArray] | None
+    block: int  # entities at a time; 0: as many as is best
+    threads: int
+
+    def of_one_query(self, tasks: IntArray) -> TopKJob:
+        """Return the job of some tasks that have the same query, for that query alone."""
+        filter = self.filter and selection_of_tasks(self.filter, tasks)
+        candidates = self.candidates and selection_of_tasks(self.candidates, tasks)
+        return self._replace(rows=np.zeros_like(tasks), filter=filter, candidates=candidates)
+
+
+@dataclass(frozen=True)
+class PairedVectors(ABC):
+    """Queries and entities, opened and checked, and how a pair of them is scored.
+
+    Attributes
+    ----------
+    on_device : bool
+        Whether they are on a device, and scored there.
+    """
+
+    queries: Any
+    entities: Any
     similarity: str
     bias: npt.NDArray[Any] | None  # of the dtype of the scores
     dtype: str  # of the scores
     is_single_query: bool  # whether a single vector is the query of all tasks
-    files: tuple[str, ...]
+    files: tuple[str, ...] = ()
     csls: CSLS | None = None  # of the dtype of the scores
     roles: Roles = QUERIES
+    device: str = ""  # the one that has them, or had the entities before they were copied
+    on_device: ClassVar[bool] = False
 
     @property
-    def core_embeddings(self) -> _core.Embeddings:
-        """The embeddings as the core takes them."""
-        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
-        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
-
-    @property
+    @abstractmethod
     def shape(self) -> tuple[int, int]:
         """The numbers of queries and entities, which are the shape of the scores."""
-        return len(self.queries.array), len(self.entities.array)
+
+    @property
+    @abstractmethod
+    def length(self) -> int:
+        """The length of the vectors."""
+
+    @abstractmethod
+    def on_host(self) -> OpenEmbeddings:
+        """Return them in the host's memory, without a copy if they are there."""
+
+    @abstractmethod
+    def count(self, job: Job, block: int) -> Ranks:
+        """Rank the tasks of a job, with blocks of some size of entities, or of the best one (0).
+
+        Raises
+        ------
+        ValueError
+            For a fault that the counting finds.
+        """
+
+    @abstractmethod
+    def score(
+        self, rows: IntArray | None, targets: IntArray | None, threads: int
+    ) -> npt.NDArray[Any]:
+        """Score each row's query with all entities, or with its target."""
+
+    @abstractmethod
+    def top_k(self, job: TopKJob) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+        """Find the ids and scores of the top k of each task."""
+
+    @property
+    def way(self) -> str | None:
+        """The device and how it counts, as a protocol names them; None without a device."""
+        return f"{self.device}, {'triton' if self.on_device else 'host'}" if self.device else None
 
     @property
     def measure(self) -> str:
         """The similarity, and csls if it is used, as a protocol names them."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
 
-    def with_csls(self, csls: CSLS | None) -> OpenEmbeddings:
+    def with_csls(self, csls: CSLS | None) -> Self:
         """Subtract means from the scores, checked and rounded to the scores' dtype."""
         if csls is None:
-            return self._replace(csls=None)
+            return replace(self, csls=None)
         means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
-        return self._replace(csls=CSLS(*means, csls.k))
+        return replace(self, csls=CSLS(*means, csls.k))
 
-    def swapped(self, roles: Roles) -> OpenEmbeddings:
+    def swapped(self, roles: Roles) -> Self:
         """Return the other direction of embeddings without a bias: entities are the queries."""
         csls = None if self.csls is None else self.csls.swapped()
-        swapped = self._replace(queries=self.entities, entities=self.queries)
-        return swapped._replace(csls=csls, roles=roles)
+        sides = {"queries": self.entities, "entities": self.queries}
+        return replace(self, **sides, csls=csls, roles=roles)
 
     def rows(self, rows: Any) -> IntArray | None:
         """Check the query of each task if there are no targets; None: task i is query i."""
@@ -134,16 +198,77 @@ class OpenEmbeddings(NamedTuple):
         return found
 
 
+@dataclass(frozen=True)
+class OpenEmbeddings(PairedVectors):
+    """Embeddings in the host's memory, or in files that are mapped; queries are `Scores`."""
+
+    @property
+    def core_embeddings(self) -> _core.Embeddings:
+        """The embeddings as the core takes them."""
+        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
+        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """As in `PairedVectors`."""
+        return len(self.queries.array), len(self.entities.array)
+
+    @property
+    def length(self) -> int:
+        """As in `PairedVectors`."""
+        return int(self.entities.array.shape[1])
+
+    def on_host(self) -> OpenEmbeddings:
+        """As in `PairedVectors`."""
+        return self
+
+    def count(self, job: Job, block: int) -> Ranks:
+        """As in `PairedVectors`."""
+        counted = _core.rank_embeddings(
+            self.core_embeddings, job.tasks(), job.rules, block, job.threads
+        )
+        if fault := counted.fault:
+            raise job.error_of(fault)
+        return job.ranks(counted.arrays, self.dtype, self.files, self.way)
+
+    def score(
+        self, rows: IntArray | None, targets: IntArray | None, threads: int
+    ) -> npt.NDArray[Any]:
+        """As in `PairedVectors`."""
+        return _core.score_embeddings(self.core_embeddings, rows, targets, threads)
+
+    def top_k(self, job: TopKJob) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+        """As in `PairedVectors`."""
+        tasks = _core.Tasks(job.rows, None, job.filter, job.candidates)
+        options = (job.k, job.nan, job.current_matches, job.block, job.threads)
+        return _core.topk_embeddings(self.core_embeddings, tasks, *options)
+
+
 class Vectors(NamedTuple):
     """Vectors that were opened and checked; functions that take vectors take these as well."""
 
     scores: Scores
     files: tuple[str, ...] = ()
+    device: str = ""  # on which they were before they were copied
 
     @property
     def array(self) -> npt.NDArray[Any]:
         """All vectors; the map of a file lasts as long as an array that is a view of it."""
         return self.scores.array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of all vectors, or of the single one."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> str:
+        """The name of their dtype."""
+        return self.scores.dtype
+
+    def on_host(self) -> Vectors:
+        """Return them in the host's memory, where they are."""
+        return self
 
 
 def read_vectors(
@@ -179,19 +304,26 @@ def read_vectors(
     """
     if isinstance(value, Vectors):
         return value
-    form = _BIAS if role == "bias" else _ENTITIES
-    if role == "queries":
-        form = _vector_form(roles.shape, 1, 2)
-    value = on_host(value, name)
+    form = form_of(role, roles)
+    device, value = device_of(value), on_host(value, name)
+    if is_tensor(value):
+        return Vectors(as_scores(value, dtype, name, form), device=device)
     with renamed(scores=name):
         store = store_of(value, dtype, form=form)
         if store is None:
-            return Vectors(as_scores(value, dtype, name, form))
+            return Vectors(as_scores(value, dtype, name, form), device=device)
         with nullcontext() if store is value else store:
             found = Scores(array_of(store), store.dtype, store.swapped)
             DtypeRequest(None, form).name_of(store.carrier, known=store.dtype)
             check_dimensions(found.array.shape, "scores", form)
             return Vectors(found, store.files)
+
+
+def form_of(role: str, roles: Roles) -> Form:
+    """Return what vectors must be, or a bias, and the words for it in messages."""
+    if role == "queries":
+        return _vector_form(roles.shape, 1, 2)
+    return _BIAS if role == "bias" else _ENTITIES
 
 
 def open_embeddings(
@@ -226,20 +358,19 @@ def open_embeddings(
     if single:
         given = given.with_array(left.array[None, :])
     sizes = len(given.array), len(right.array)
-    _check_lengths(given.array.shape, right.array.shape, similarity, roles)
+    check_lengths(given.array.shape, right.array.shape, similarity, roles)
     dtype_name = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
-    rounded_bias, files = None, left.files + right.files
+    offsets, files = None, left.files + right.files
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
-        rounded_bias, files = (
-            _rounded_bias(numbers.scores, sizes[1], dtype_name),
-            files + numbers.files,
-        )
-    fields = (given, right.scores, similarity, rounded_bias, dtype_name, single, files)
-    return OpenEmbeddings(*fields, roles=roles).with_csls(csls)
+        offsets = rounded_bias(numbers.scores, sizes[1], dtype_name)
+        files += numbers.files
+    fields = (given, right.scores, similarity, offsets, dtype_name, single, files)
+    device = right.device or left.device
+    return OpenEmbeddings(*fields, roles=roles, device=device).with_csls(csls)
 
 
-def _check_lengths(
+def check_lengths(
     queries: tuple[int, ...], entities: tuple[int, ...], similarity: str, roles: Roles
 ) -> None:
     length, got = queries[1], f"shape {queries}"
@@ -254,7 +385,7 @@ def _check_lengths(
 
 
 @default_arithmetic()
-def _rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
+def rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
     """Copy the bias, rounded to the dtype of the scores."""
     expected = f"{entities} numbers, one for each entity"
     check_shape("bias", bias.array.shape, (entities,), expected)
