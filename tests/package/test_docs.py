@@ -151,7 +151,7 @@ def test_architecture_names_what_is_there() -> None:
         ROOT / "cpp",
         ROOT / "bench",
         ROOT / "fuzz",
-        *(PACKAGE / x for x in ("metrics", "comparison")),
+        *(PACKAGE / x for x in ("metrics", "comparison", "stores")),
     )
     drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
     assert len(drawn) > 25

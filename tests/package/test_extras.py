@@ -174,11 +174,12 @@ FREE = {"numpy", "truerank", *sys.stdlib_module_names}
 DIRECT_IMPORTERS = {
     "cli": {"click", "rich"},
     "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
+    "stores": {"torch", "triton"},  # to name the device, and for kernels when it is used
 }
 
 
 def test_optional_libraries_are_imported_in_one_way() -> None:
-    """Only the command line and the adapters import an optional library directly."""
+    """Only the command line, adapters and kernels import an optional library directly."""
     for path in PACKAGE.rglob("*.py"):
         allowed = FREE | DIRECT_IMPORTERS.get(path.relative_to(PACKAGE).parts[0], set())
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -193,7 +194,7 @@ def test_optional_libraries_are_imported_in_one_way() -> None:
 
 def test_importing_the_package_imports_no_optional_library(extras: dict[str, list[str]]) -> None:
     libraries = {re.split(r"\W", line)[0] for lines in extras.values() for line in lines}
-    libraries = {*libraries, "torch", "jax"} - {"truerank"}
+    libraries = {*libraries, "torch", "triton", "jax"} - {"truerank"}
     assert len(libraries) > 15
     code = f"import sys, truerank; print(sorted({libraries!r} & set(sys.modules)))"
     assert find_spec("truerank") is not None

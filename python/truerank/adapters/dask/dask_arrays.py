@@ -23,6 +23,7 @@ from .workers import (
     count_vector_chunk,
     score_true_pairs,
     take_true_scores,
+    true_score_dtype,
 )
 
 if TYPE_CHECKING:
@@ -82,6 +83,10 @@ def rank(
 
     Notes
     -----
+    A chunk may be a tensor of torch, also on a device of its worker, where it is counted: the array
+    then says a dtype of NumPy (that of ml_dtypes for bfloat16), and nothing but what makes the
+    tensor may come before this function.
+
     For each task, ``above``, ``tied`` and ``candidates`` are sums of integers over the chunks of
     its row, so the order of the chunks does not matter. The true candidate is not part of these
     sums and is counted once, at the end.
@@ -109,7 +114,7 @@ def rank(
         axes="ij",
         first=partial(take_true_scores, options=options),
         second=partial(count_chunk, options=options),
-        true_score_dtype=matrix.array.dtype.newbyteorder("="),
+        true_score_dtype=true_score_dtype(matrix.array.dtype, matrix.dtype),
     )
     return count_in_two_passes(inputs, grid_of(*scores.chunks), job, options)
 

@@ -6,15 +6,19 @@ computed again.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ... import _core
 from ..._core import Scores
+from ...counting.device_counting import begin_count
 from ...counting.partial_counts import PartialCounts, checked_true_scores
+from ...counting.tiles import column_tiles
 from ...embeddings.vectors import OpenEmbeddings, open_embeddings
-from ...inputs.scores import as_scores
+from ...stores import Store, read_scores, shape_of
+from ...stores.devices.task_counts import PartOfTasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -63,7 +67,23 @@ def take_true_scores(
 ) -> npt.NDArray[Any]:
     """Return the true scores in a chunk of scores, in native byte order."""
     scores = _checked_scores(block, places.shape, options)
-    return checked_true_scores(scores.array[places.rows, places.columns], options.raw_dtype).array
+    if isinstance(scores, Store):
+        taken = scores.take(places.rows, places.columns)
+    else:
+        taken = scores.array[places.rows, places.columns]
+    array = checked_true_scores(taken, scores.dtype).array
+    return array.view(true_score_dtype(array.dtype, scores.dtype))
+
+
+def true_score_dtype(like: np.dtype[Any], dtype: str) -> np.dtype[Any]:
+    """Return the dtype in which true scores are gathered; that of bfloat16 is of raw numbers.
+
+    Examples
+    --------
+    >>> true_score_dtype(np.dtype(">f4"), "float32"), true_score_dtype(np.dtype("V2"), "bfloat16")
+    (dtype('float32'), dtype('uint16'))
+    """
+    return np.dtype(np.uint16) if dtype == "bfloat16" else like.newbyteorder("=")
 
 
 def score_true_pairs(
@@ -80,9 +100,12 @@ def score_true_pairs(
 def count_chunk(
     block: Any, row_tasks: RowChunkTasks, inputs: ChunkInputs, *, options: CountingOptions
 ) -> ChunkCounts:
-    """Count a chunk of scores."""
+    """Count a chunk of scores; a tensor on a device is counted there."""
     scores = _checked_scores(block, inputs.shape, options)
-    found = _count_blocks([(scores, 0)], row_tasks.rows, row_tasks, inputs, options)
+    if isinstance(scores, Store):
+        found = _count_on_device(scores, row_tasks, inputs, options)
+    else:
+        found = _count_blocks([(scores, 0)], row_tasks.rows, row_tasks, inputs, options)
     return _number_row_in_whole(found, row_tasks.first_row)
 
 
@@ -121,6 +144,33 @@ def add_up(chunks: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkC
     return ChunkCounts(totals.arrays, min((f.fault for f in chunks if f.fault), default=None))
 
 
+def _count_on_device(
+    store: Store, row_tasks: RowChunkTasks, inputs: ChunkInputs, options: CountingOptions
+) -> ChunkCounts:
+    """Count a chunk where it is, or as a copy, tile by tile, where that is not possible."""
+    tasks = PartOfTasks(
+        row_tasks.rows, row_tasks.targets, *_selections(row_tasks, inputs), inputs.first_column
+    )
+    count = begin_count(store, tasks, row_tasks.true_scores, options.rules)
+    if count is not None:
+        counts = count.partial_counts().arrays
+        if options.rules.nan != "raise" or not counts["nan"].any():
+            return ChunkCounts(counts, None)
+    with column_tiles(store) as tiles:
+        blocks = ((Scores(matrix, store.dtype, store.swapped), left) for left, matrix in tiles)
+        return _count_blocks(blocks, row_tasks.rows, row_tasks, inputs, options)
+
+
+def _selections(
+    row_tasks: RowChunkTasks, inputs: ChunkInputs
+) -> tuple[_core.Selection | None, _core.Selection | None]:
+    """Return the filter and the candidates of the tasks of a chunk."""
+    return (
+        row_tasks.filter and row_tasks.filter.selection(inputs.filter),
+        row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates),
+    )
+
+
 def _count_blocks(
     blocks: Iterable[tuple[Scores, int]],
     rows: IntArray,
@@ -129,9 +179,7 @@ def _count_blocks(
     options: CountingOptions,
 ) -> ChunkCounts:
     """Count the blocks of a chunk, each given with its first column; `rows` number their rows."""
-    filter = row_tasks.filter and row_tasks.filter.selection(inputs.filter)
-    candidates = row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates)
-    tasks = _core.Tasks(rows, row_tasks.targets, filter, candidates)
+    tasks = _core.Tasks(rows, row_tasks.targets, *_selections(row_tasks, inputs))
     totals = PartialCounts(len(row_tasks.targets), options.rules)
     faults = []
     for scores, start in blocks:
@@ -156,9 +204,9 @@ def _number_row_in_whole(
     return found._replace(fault=(first_row + (row if rows is None else int(rows[row])), column))
 
 
-def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions) -> Scores:
-    scores = as_scores(block, options.raw_dtype)
-    _check(scores.dtype, scores.array.shape, shape, options)
+def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions) -> Scores | Store:
+    scores = read_scores(block, options.raw_dtype)
+    _check(scores.dtype, shape_of(scores), shape, options)
     return scores
 
 
@@ -183,7 +231,7 @@ def _tiles(
         here = slice(start, start + width)
         bias = None if pairs.bias is None else pairs.bias[here]
         tile_entities = entities.with_array(entities.array[here])
-        tile = pairs._replace(entities=tile_entities, bias=bias)
+        tile = replace(pairs, entities=tile_entities, bias=bias)
         scored = _core.score_embeddings(tile.core_embeddings, query_rows, None, options.threads)
         yield Scores(scored, pairs.dtype, False), start
         del scored

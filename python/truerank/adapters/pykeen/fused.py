@@ -98,7 +98,7 @@ class SideVectors(NamedTuple):
             full_batch=False,
             ids=places,
         )
-        theirs = np.ma.masked_invalid(_as_array(theirs))
+        theirs = np.ma.masked_invalid(_as_vectors(theirs).cpu().numpy())
         differences = np.ma.masked_invalid(np.concatenate(ours) - theirs)
         # Vectors leave out what is the same for all candidates of a query.
         too_far = np.ptp(differences, axis=1) > _RELATIVE_TOLERANCE * np.abs(theirs).max()
@@ -145,8 +145,8 @@ class SideVectors(NamedTuple):
         for part in torch.from_numpy(pairs.copy()).split(step):
             entities = _vectors_of_ids(self.query_entities, part[:, entity].to(self.ids.device))
             relations = _vectors_of_ids(self.relations, self.ids[part[:, relation]])
-            vectors.append(_as_array(self.side.query(self.interaction, entities, relations)))
-        return np.concatenate(vectors)
+            vectors.append(_as_vectors(self.side.query(self.interaction, entities, relations)))
+        return torch.cat(vectors)
 
     def _candidates(self, relation: int | None) -> tuple[Any, Any]:
         """Make the vectors of candidates and their bias, for one relation if they depend on it."""
@@ -154,8 +154,8 @@ class SideVectors(NamedTuple):
         relations = (
             None if relation is None else _vectors_of_ids(self.relations, self.ids[relation, None])
         )
-        bias = None if self.side.bias is None else _as_array(self.side.bias(entities))[:, 0]
-        return _as_array(self.side.candidates(self.interaction, entities, relations)), bias
+        bias = None if self.side.bias is None else _as_vectors(self.side.bias(entities))[:, 0]
+        return _as_vectors(self.side.candidates(self.interaction, entities, relations)), bias
 
 
 def side_vectors(model: Any, side: str, mode: Any) -> SideVectors | str:
@@ -259,8 +259,8 @@ def _vectors_of_ids(representations: Sequence[Any], ids: Any) -> Any:
     )
 
 
-def _as_array(x: Any) -> Any:
-    """Convert vectors to an array (n, d); real and imaginary parts of complex ones alternate."""
+def _as_vectors(x: Any) -> Any:
+    """Return vectors (n, d) where they are; real and imaginary parts of complex ones alternate."""
     x = x.detach().resolve_conj()
     x = torch.view_as_real(x) if x.is_complex() else x
-    return x.reshape(len(x), -1).cpu().numpy()
+    return x.reshape(len(x), -1)

@@ -71,11 +71,9 @@ def rank_scores(
 def _predict(
     *, model: Any, side: str, queries: Any, batch_size: int, slice_size: int, mode: Any
 ) -> Any:
-    """Return the scores of queries, moved to the CPU."""
+    """Return the scores of queries, on the model's device, where they are counted."""
     options = {"target": side, "full_batch": False, "slice_size": slice_size, "mode": mode}
-    parts = [
-        model.predict(part.to(model.device), **options).cpu() for part in queries.split(batch_size)
-    ]
+    parts = [model.predict(part.to(model.device), **options) for part in queries.split(batch_size)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

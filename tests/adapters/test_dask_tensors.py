@@ -1,0 +1,93 @@
+"""truerank.adapters.dask where chunks are tensors of torch: they are counted where they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support.problems import Array, matrix
+
+pytestmark = pytest.mark.python_only
+
+dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 'truerank[dask]'")
+da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
+torch = pytest.importorskip("torch", reason="tensors of torch")
+
+from truerank.adapters import dask as adapter  # noqa: E402
+
+RNG = np.random.default_rng(4)
+TARGETS = RNG.integers(0, 90, 20)
+FILTER = [RNG.integers(0, 90, 9) for _ in range(20)]
+KINDS = ["float16", "bfloat16", "float32", "float64", "int8"]
+
+
+@pytest.fixture(params=["", "torch", "host"], autouse=True)
+def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Count in the host's memory; as on a device; and as copies from a device."""
+    monkeypatch.setenv("TRUERANK_DEVICE", request.param)
+    with dask.config.set(scheduler="synchronous"):
+        yield request.param
+
+
+def as_tensor(array: Array) -> Any:
+    if array.dtype.name == "bfloat16":
+        return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
+    return torch.from_numpy(array.copy())
+
+
+def of_tensors(array: Array, instead: Any = None) -> Any:
+    """Return a Dask array of chunks of 8 rows and 40 columns, each made as a tensor, or another."""
+
+    def chunk(block_info: Any = None) -> Any:
+        if instead is not None:
+            return instead
+        return as_tensor(array[tuple(slice(*e) for e in block_info[None]["array-location"])])
+
+    chunks = da.core.normalize_chunks((8, 40), array.shape)
+    meta = np.empty((0, 0), array.dtype)
+    return da.map_blocks(chunk, chunks=chunks, dtype=array.dtype, meta=meta)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_dtype(kind: str) -> None:
+    array = matrix(kind, (20, 90))
+    expected = tr.rank(array, TARGETS, filter=FILTER)
+    assert adapter.rank(of_tensors(array), TARGETS, filter=FILTER) == expected
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+@pytest.mark.parametrize("nan", ["worst", "omit"])
+def test_every_rule(order: str, nan: str) -> None:
+    array = RNG.integers(0, 9, (20, 90)).astype(np.float32)
+    array[RNG.random(array.shape) < 0.2] = np.nan
+    array[np.arange(20), TARGETS] = 4
+    options: dict[str, Any] = {"order": order, "nan": nan, "audit": True, "candidates": None}
+    options["rows"] = RNG.permutation(20)
+    array[options["rows"], TARGETS] = 4
+    expected = tr.rank(array, TARGETS, **options)
+    assert adapter.rank(of_tensors(array), TARGETS, **options) == expected
+    lists = [sorted({*RNG.integers(0, 90, 30).tolist(), int(t)}) for t in TARGETS]
+    options["candidates"] = lists
+    expected = tr.rank(array, TARGETS, **options)
+    assert adapter.rank(of_tensors(array), TARGETS, **options) == expected
+
+
+def test_the_first_nan_of_all_is_named() -> None:
+    array = RNG.random((20, 90))
+    array[[19, 11, 11], [2, 88, 45]] = np.nan
+    with pytest.raises(ValueError, match=r"^scores: a score at row 11, column 45 is NaN"):
+        adapter.rank(of_tensors(array), np.zeros(20, int))
+
+
+def test_chunks_that_differ_from_what_the_array_says() -> None:
+    array = RNG.random((20, 90))
+    for made, kind, words in (
+        (torch.zeros(8, 40), TypeError, "float64, as the dask array says, got float32"),
+        (torch.zeros(8, 39).double(), ValueError, r"\(4, 40\), .* got \(8, 39\)"),
+    ):
+        wrong = of_tensors(array, made)
+        with pytest.raises(kind, match=f"^scores: expected a chunk of {words}"):
+            adapter.rank(wrong, np.zeros(20, int))
