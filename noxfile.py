@@ -34,6 +34,8 @@ ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep o
 CORE = ["-m", "not python_only"]  # where only the core differs
 # Of the examples that hypothesis draws: the line of README.md has four times as many.
 FEW = "25"
+# Tests of counting on a device, in processes of their own; some need Triton.
+DEVICES = ("tests/stores/devices", "tests/stores/test_devices.py")
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
 FOLDERS = [f"tests/{name}" for name in ("alignment", "core", "counting", "embeddings", "package")]
 
@@ -228,14 +230,18 @@ def cross(session: nox.Session, target: str) -> None:
 
 @nox.session(requires=WHEEL)
 def isa(session: nox.Session) -> None:
-    """The tests that run the core, under every instruction set of the machine but the best."""
+    """The tests of counts and embeddings under every instruction set but the machine's best."""
     session.install(f"{repaired_wheel(session)}[test,h5py,zarr]")
     script = "from truerank import _core; print(_core.isa(), *_core.isas())"
     best, *names = str(session.run("python", "-c", script, silent=True)).split()
-    # Threads, signals, memory and what is saved are the same under all of them; and one test runs
-    # all of them itself, whatever was chosen.
-    ignored = ["core", "counting/test_checkpoints.py", "counting/test_saved_counters.py"]
-    options = [f"--ignore=tests/{name}" for name in ignored]
+    # What differs are the kernels, and what the compiler makes of the loops around them. The C++
+    # tests hold each kernel of each set against a plain loop. Files, published numbers, errors,
+    # threads, signals, memory and what is saved reach the same loops by other ways, which are
+    # tested under the best set; and one test runs all sets itself, whatever was chosen.
+    folders = ["counting", "embeddings", "alignment", "inputs/test_arrays.py"]
+    ignored = ["test_checkpoints.py", "test_saved_counters.py", "test_threads.py"]
+    options = [*(f"tests/{name}" for name in (*folders, "inputs/test_arithmetic.py"))]
+    options += [f"--ignore=tests/counting/{name}" for name in ignored]
     options += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]
     session.env["TRUERANK_EXAMPLES"] = FEW
     for name in sorted({*names} - {best}):
@@ -247,7 +253,7 @@ def isa(session: nox.Session) -> None:
     choices = str(session.run("python", "-c", script, silent=True)).split()
     for name, bounds in [*((best, choice) for choice in choices), (names[0], "int16")]:
         session.env.update(TRUERANK_ISA=name, TRUERANK_BOUNDS=f"{bounds}!")
-        run_tests(session, *ALL_CORES, *CORE, *options, "tests/embeddings")
+        run_tests(session, *ALL_CORES, *CORE, *options[-1:], "tests/embeddings")
 
 
 def sanitized(sanitizer: str) -> list[str]:
@@ -307,8 +313,9 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     kind, preset, tests = "thread", "tsan", ["-m", "threads", *FOLDERS]
     if sanitizer == "asan":
         kind, preset, tests = "address,undefined", "asan-ubsan", [*ALL_CORES, *CORE]
-        # WN18RR is large, and its ways of reading are those of smaller tests.
-        tests += ["--ignore=tests/published/test_wn18rr.py"]
+        # Published models are read and counted in the ways of smaller tests; how many threads are
+        # started is tested under TSan, in many processes, whose start takes most of the time.
+        tests += ["--ignore=tests/published", "--ignore=tests/core/test_parallel.py"]
 
     library = f"{session.create_tmp()}/planted.so"
     flags = f"-std=c++17 -O1 -g -fPIC -shared -fsanitize={kind} -o {library}"
@@ -421,13 +428,32 @@ def toolkits(session: nox.Session) -> None:
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
     session.chdir(session.cache_dir / "source")
     paths = [path for path in Path("tests").rglob("test_*.py") if imports.search(path.read_text())]
-    files = ["tests/package", *map(str, sorted(paths))]
+    files = ["tests/package", *sorted(map(str, paths))]
+    files = [name for name in files if not name.startswith(DEVICES)]  # of the session `device`
     log = session.cache_dir / "toolkits.xml"
     run_tests(session, *ALL_CORES, f"--junit-xml={log}", *files)
     # A skip names its reason; the one that no library would change is allowed.
     skips = re.findall(r'<skipped [^>]*message="([^"]*)"', log.read_text(encoding="utf-8"))
     if skips := [skip for skip in skips if "makes inverse triples of its own" not in skip]:
         session.error(f"tests were skipped: {skips}")
+
+
+@nox.session(requires=WHEEL)
+def device(session: nox.Session) -> None:
+    """Kernels of Triton under its interpreter; tensors counted as on a device, by either way."""
+    packages = [f"{repaired_wheel(session)}[test,torchmetrics]", "--group=device"]
+    session.install("--only-binary=:all:", *packages)
+    session.env["TRUERANK_EXAMPLES"] = FEW
+    run_tests(session, *ALL_CORES, *DEVICES)
+    # What is not about devices at all must give the same results there.
+    tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
+    session.env["TRUERANK_DEVICE"] = "torch"
+    run_tests(session, *ALL_CORES, *tests, "tests/counting/test_summed_counts.py")
+    study = f"{ROOT}/bench/studies/device.py"
+    session.run("python", study, "--device=cpu", "--quick", "--rounds=1", silent=True)
+    # The interpreter takes a second where a device takes a millisecond.
+    session.env.update(TRUERANK_DEVICE="triton", TRITON_INTERPRET="1")
+    run_tests(session, *ALL_CORES, *tests, "-k", "not batches_give and not processes")
 
 
 @nox.session(requires=WHEEL)
