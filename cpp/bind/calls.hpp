@@ -78,6 +78,7 @@ void register_tasks(py::module_& m);
 void register_ranking(py::module_& m);
 void register_embeddings(py::module_& m);
 void register_grids(py::module_& m);
+void register_lists(py::module_& m);
 
 }  // namespace truerank::bind
 

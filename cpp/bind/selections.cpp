@@ -18,8 +18,8 @@ SelectionArrays make_selection(Int64Array indptr, py::array indices, std::option
     return selection;
 }
 
-SelectionArrays make_ranges(Int64Array indptr) {
-    SelectionArrays selection{std::move(indptr), Int64Array(0), {}, false, true};
+SelectionArrays make_ranges(Int64Array indptr, std::optional<Int64Array> lists) {
+    SelectionArrays selection{std::move(indptr), Int64Array(0), std::move(lists), false, true};
     selection.check();
     return selection;
 }
@@ -130,7 +130,7 @@ void register_selections(py::module_& m) {
     selection
         .def(py::init(&make_selection), py::arg("indptr"), py::arg("indices"), py::arg("lists") = py::none(),
              py::arg("shared") = false)
-        .def_static("of_ranges", &make_ranges, py::arg("indptr"),
+        .def_static("of_ranges", &make_ranges, py::arg("indptr"), py::arg("lists") = py::none(),
                     "A selection without indices: list i holds the columns indptr[i] to indptr[i + 1] - 1.")
         .def("first_task_without", &first_task_without, py::arg("columns"),
              "The first task whose list lacks its column, or -1.")

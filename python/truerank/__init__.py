@@ -7,9 +7,10 @@ can show, `pvalue` tests one model against chance, and `table` shows several sid
 gives the chance level by which metrics are adjusted, and `adjust` adjusts published numbers.
 
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
-of rows (`rank_blocks`) or as sampled negatives (`rank_against`). `rank_embeddings` needs only
-vectors and stores no scores. `link_prediction` makes a report from triples, `alignment` from pairs
-of entities. `plot` draws reports, and `compat` computes the numbers of other toolkits.
+of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the best candidates,
+which may miss the target (`rank_lists`). `rank_embeddings` needs only vectors and stores no scores.
+`link_prediction` makes a report from triples, `alignment` from pairs of entities. `plot` draws
+reports, and `compat` computes the numbers of other toolkits.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from ._core import __version__
     from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
+    from .counting.lists import rank_lists
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
@@ -75,6 +77,7 @@ __all__ = [
     "rank_against",
     "rank_blocks",
     "rank_embeddings",
+    "rank_lists",
     "report",
     "score_embeddings",
     "table",
@@ -115,6 +118,7 @@ _MODULES = {
     "rank_against": "counting.sampled",
     "rank_blocks": "counting.row_blocks",
     "rank_embeddings": "embeddings.scoring",
+    "rank_lists": "counting.lists",
     "report": "reporting",
     "score_embeddings": "embeddings.scoring",
     "table": "reporting",

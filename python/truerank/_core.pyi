@@ -78,7 +78,7 @@ class Selection:
         self, indptr: _Int64, indices: _Indices, lists: _Int64 | None = None, shared: bool = False
     ) -> None: ...
     @staticmethod
-    def of_ranges(indptr: _Int64) -> Selection: ...
+    def of_ranges(indptr: _Int64, lists: _Int64 | None = None) -> Selection: ...
     @property
     def indptr(self) -> _Int64: ...
     @property
@@ -92,6 +92,14 @@ class Selection:
     def sorted_copy(self, bound: int, threads: int) -> Selection: ...
 
 def first_outside(values: _Int64, bound: int) -> int: ...
+def find_listed(
+    lists: Selection,
+    bound: int,
+    task_lists: _Int64,
+    targets: _Int64,
+    filter: Selection | None,
+    threads: int,
+) -> tuple[tuple[int, int] | None, dict[str, _Int64]]: ...
 
 @final
 class Tasks:

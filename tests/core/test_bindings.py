@@ -55,6 +55,16 @@ def in_file(
     return _core.FileScores(0, offset, shape, strides, "file", "float32", False)
 
 
+def find_listed(
+    targets: Any = ZEROS,
+    task_lists: Any = ZEROS,
+    filter: _core.Selection | None = None,
+    ids: _core.Selection | None = None,
+    bound: int = 3,
+) -> Any:
+    return _core.find_listed(ids or lists(), bound, task_lists, targets, filter, 1)
+
+
 def topk(block: int = 0, current: Any = None) -> Any:
     tasks = _core.Tasks(None, None)
     return _core.topk_embeddings(EMBEDDINGS, tasks, 1, "raise", current, block, 1)
@@ -121,6 +131,18 @@ def topk(block: int = 0, current: Any = None) -> Any:
         lambda: _core.score_embeddings(EMBEDDINGS, SQUARE, None, 1),
         lambda: _core.score_embeddings(EMBEDDINGS, None, SQUARE, 1),
         lambda: _core.score_embeddings(EMBEDDINGS, None, ZEROS[:2], 1),
+        lambda: find_listed(ZEROS + 3),
+        lambda: find_listed(ZEROS - 1),
+        lambda: find_listed(ZEROS[:2]),
+        lambda: find_listed(SQUARE),
+        lambda: find_listed(task_lists=ZEROS + 3),
+        lambda: find_listed(task_lists=ZEROS - 1),
+        lambda: find_listed(task_lists=INDPTR[2::-1]),
+        lambda: find_listed(filter=lists(INDPTR[:3], ZEROS[:2])),
+        lambda: find_listed(filter=_core.Selection.of_ranges(INDPTR)),
+        lambda: find_listed(ids=_core.Selection.of_ranges(INDPTR)),
+        lambda: find_listed(ids=lists([0, 2, 1, 3])),
+        lambda: find_listed(bound=-1),
         lambda: topk(block=-1),
         lambda: topk(current=(np.ones(3, np.float32), SQUARE)),
         lambda: topk(current=(np.ones(3, np.float32), ZEROS[:2])),

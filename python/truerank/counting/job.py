@@ -72,7 +72,7 @@ class Job(NamedTuple):
     def ranks(
         self,
         counts: Mapping[str, IntArray],
-        dtype: str,
+        dtype: str | None,
         files: tuple[str, ...] = (),
         device: str | None = None,
     ) -> Ranks:
@@ -174,7 +174,7 @@ _rules = lru_cache(maxsize=16)(_core.Rules)
 
 
 @lru_cache(maxsize=64)
-def _protocol(filtered: bool, selected: bool, rules: _core.Rules, dtype: str) -> Protocol:
+def _protocol(filtered: bool, selected: bool, rules: _core.Rules, dtype: str | None) -> Protocol:
     return Protocol(
         filter=("unnamed",) if filtered else (),
         candidates="selection" if selected else "all",

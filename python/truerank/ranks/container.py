@@ -23,7 +23,9 @@ from .counts import (
     checked_audit,
     checked_counts,
     checked_index,
+    checked_listed,
     complete_audit,
+    joined_listed,
     nonzero_weights,
 )
 from .labels import LABELS, Labels, as_labels, join_labels, other_labels
@@ -41,7 +43,9 @@ _NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 
 _set_slot = object.__setattr__
 
-_OPTIONAL = frozenset({"weights", *LABELS, "audit"})  # slots that are unset where they are None
+_OPTIONAL = frozenset(
+    {"weights", *LABELS, "audit", "listed"}
+)  # slots that are unset where they are None
 
 
 @public("truerank")
@@ -69,6 +73,9 @@ class Ranks:
         an identifier without another meaning in reports, intervals and weights.
     audit : Audit or three arrays of int, optional
         Per task, the number of NaN, of inf, and of candidates at the best score.
+    listed : array_like of bool, shape (n,), optional
+        Whether the target was in its list, where ranks are from lists (`rank_lists`). One that was
+        not is a miss: its tie holds all candidates that were neither listed nor filtered.
     protocol : Protocol, optional
         How the ranks were counted.
 
@@ -78,6 +85,7 @@ class Ranks:
     weights : ndarray of float64, shape (n,), read-only, or None
     side, group, queries, targets : Labels or None
     audit : Audit or None
+    listed : ndarray of bool, shape (n,), read-only, or None
     protocol : Protocol
 
     Raises
@@ -99,7 +107,10 @@ class Ranks:
 
     # _memo holds what reports derive from the ranks and would compute again; _more is unset where
     # there are no other labels, and those in _OPTIONAL where there are none
-    __slots__ = (*COUNTS, "weights", *LABELS, "_more", "audit", "protocol", "_memo", "__weakref__")
+    __slots__ = (
+        *(*COUNTS, "weights", *LABELS, "_more", "audit", "listed", "protocol"),
+        *("_memo", "__weakref__"),
+    )
 
     above: IntArray
     tied: IntArray
@@ -111,6 +122,7 @@ class Ranks:
     targets: Labels | None
     _other_labels: Mapping[str, Labels]
     audit: Audit | None
+    listed: npt.NDArray[np.bool_] | None
     protocol: Protocol
     _memo: dict[Any, Any]
 
@@ -129,6 +141,7 @@ class Ranks:
         targets: LabelsLike | None = None,
         labels: Mapping[str, LabelsLike] | None = None,
         audit: Audit | Sequence[Any] | None = None,
+        listed: Sequence[bool] | npt.NDArray[Any] | None = None,
         protocol: Protocol | None = None,
     ) -> None:
         if protocol is not None and not isinstance(protocol, Protocol):
@@ -143,6 +156,7 @@ class Ranks:
             *counts,
             weights=None if weights is None else nonzero_weights(weights, n),
             audit=None if audit is None else checked_audit(audit, n),
+            listed=None if listed is None else checked_listed(listed, n),
             protocol=protocol or Protocol(),
             labels={k: v for k, v in more.items() if v is not None},
             **named,
@@ -175,8 +189,9 @@ class Ranks:
         """Take over checked fields; all arrays become read-only, which pickles forget."""
         for name in COUNTS:
             read_only(fields[name])
-        if fields["weights"] is not None:
-            read_only(fields["weights"])
+        for name in ("weights", "listed"):
+            if fields.get(name) is not None:  # pickles of 0.1.0 have no "listed"
+                read_only(fields[name])
         if fields["audit"] is not None:
             fields["audit"] = complete_audit(fields["audit"])
         return _fill_slots(cls.__new__(cls), **fields)
@@ -328,6 +343,8 @@ class Ranks:
         optional = ("weights", *LABELS[1:])
         parts += [name for name in optional if getattr(self, name) is not None]
         parts += [*self.labels, *["audit"] * (self.audit is not None)]
+        if self.listed is not None:
+            parts.append(f"{n - np.count_nonzero(self.listed):,} misses")
         return printable(f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})")
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
@@ -420,7 +437,7 @@ class Ranks:
         return fields
 
 
-_PER_TASK = (*COUNTS, "weights", *LABELS)
+_PER_TASK = (*COUNTS, "weights", *LABELS, "listed")
 
 
 @public("truerank")
@@ -434,6 +451,7 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     ----------
     parts : iterable of Ranks
         At least one. Either all parts or none have weights, an audit, and labels of each name.
+        Where only some are from lists, the others have no misses.
 
     Returns
     -------
@@ -469,6 +487,7 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     for name in ("weights", *LABELS, "audit"):
         values = _in_all_parts(name, [getattr(part, name) for part in parts])
         joined[name] = None if values is None else _JOINERS.get(name, join_labels)(name, values)
+    joined["listed"] = joined_listed([(part.listed, len(part)) for part in parts])
     joined["labels"] = {}
     for name in dict.fromkeys(name for part in parts for name in part.labels):
         values = _in_all_parts(f"labels[{name!r}]", [part.labels.get(name) for part in parts])

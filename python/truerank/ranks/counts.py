@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights, integers
+from ..inputs.arrays import checked_weights, integers, read_only
+from ..inputs.checks import check_shape
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 
@@ -93,6 +94,38 @@ def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
             raise InputValueError(f"audit.{name}", problem)
         arrays.append(array)
     return complete_audit(Audit(*arrays))
+
+
+def checked_listed(value: object, length: int, *, copy: bool = True) -> npt.NDArray[np.bool_]:
+    """Check which tasks have their target in their list; return it as a read-only array.
+
+    Examples
+    --------
+    >>> checked_listed([True, False], 2)
+    array([ True, False])
+    """
+    array = np.asarray(value)
+    if array.size == 0 and isinstance(value, list | tuple):
+        array = array.astype(bool)
+    if array.dtype != np.bool_:
+        raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
+    check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")
+    return read_only(array.copy() if copy else array)
+
+
+def joined_listed(
+    parts: list[tuple[npt.NDArray[np.bool_] | None, int]],
+) -> npt.NDArray[np.bool_] | None:
+    """Join what is known of several tasks; parts that are not from lists have no misses.
+
+    Examples
+    --------
+    >>> joined_listed([(np.array([False]), 1), (None, 2)])
+    array([False,  True,  True])
+    """
+    if all(listed is None for listed, _ in parts):
+        return None
+    return np.concatenate([np.ones(n, bool) if one is None else one for one, n in parts])
 
 
 def complete_audit(audit: Audit) -> Audit:

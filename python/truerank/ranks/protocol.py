@@ -10,7 +10,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
 COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
-PROVENANCE = ("order", "dtype", "similarity", "device", "version", "files")
+PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
 MIXED = "mixed"
 
 _CHOICES = {"nan": NAN_RULES, "order": (*ORDERS, MIXED)}
@@ -41,6 +41,9 @@ class Protocol:
         Provenance. "descending": higher scores are better. "mixed": joined parts differ.
     dtype, similarity, version : str, optional
         Provenance. The dtype of the scores, the similarity that made them, truerank's version.
+    lists : str, optional
+        Provenance. What lists of candidates gave, "scores" or "order alone", if the counts are from
+        lists (`rank_lists`), whose misses are bounded, not ranked.
     device : str, optional
         Provenance. The device that counted them and the way, "triton" or "torch", or "host" if they
         were copied to the host. None: they were in the host's memory. Protocols that differ in
@@ -72,6 +75,7 @@ class Protocol:
     order: str = "descending"
     dtype: str | None = None
     similarity: str | None = None
+    lists: str | None = None
     device: str | None = field(default=None, compare=False)
     version: str | None = None
     files: tuple[str, ...] = ()
@@ -81,7 +85,7 @@ class Protocol:
             object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
         for name in ("candidates", "nan", "order"):
             _check_name(name, getattr(self, name))
-        for name in ("split", "dtype", "similarity", "device", "version"):
+        for name in ("split", "dtype", "similarity", "lists", "device", "version"):
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
         if not isinstance(self.sampled, bool):
@@ -163,6 +167,7 @@ class Protocol:
         if self.order != "descending":
             words.append(f"order {self.order}")
         words += [w for w in (self.dtype, self.similarity) if w]
+        words += [f"from lists ({self.lists})"] if self.lists else []
         words += [f"on {self.device}"] if self.device else []
         return printable(", ".join(words))
 

@@ -37,7 +37,7 @@ from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from .archives import ArchiveKind, from_json_array, json_array, read_archive, write_archive
-from .counts import COUNTS, Audit, checked_audit, checked_counts
+from .counts import COUNTS, Audit, checked_audit, checked_counts, checked_listed
 from .labels import LABELS, Labels, as_labels, other_labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 
@@ -85,6 +85,8 @@ def _to_members(fields: Mapping[str, Any]) -> Members:
             # these are nearly always zeros, and older versions did not write them
             if name not in Audit._field_defaults or np.any(counts):
                 members[f"audit.{name}"] = counts
+    if fields["listed"] is not None:
+        members["listed"] = fields["listed"]
     members["protocol"] = json_array(protocol)
     return members
 
@@ -98,11 +100,12 @@ def _from_members(members: Members) -> dict[str, Any]:
     audit = [members.get(f"audit.{name}") for name in Audit._fields]
     has_audit = any(array is not None for array in audit)
     # a slice of weighted ranks may have only weights of 0, and is saved as it is
-    weights = members.get("weights")
+    weights, listed = members.get("weights"), members.get("listed")
     return dict(zip(COUNTS, counts, strict=True)) | {
         **{name: _read_labels(name, members, n) for name in LABELS},
         "weights": None if weights is None else checked_weights(weights, length=n, copy=False),
         "labels": _read_other_labels(members, n),
+        "listed": None if listed is None else checked_listed(listed, n, copy=False),
         "audit": checked_audit(audit, n, copy=False) if has_audit else None,
         "protocol": _read_protocol(from_json_array(members["protocol"])),
     }

@@ -1,0 +1,64 @@
+// Lists of candidates by their ids: where targets and filters are in them.
+#include "engine/lists.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "bind/selections.hpp"
+
+namespace truerank::bind {
+namespace {
+
+using ListFaultOrNone = std::optional<std::pair<std::int64_t, std::int64_t>>;
+
+Int64Array array_of(const std::vector<std::int64_t>& values) {
+    Int64Array array(static_cast<py::ssize_t>(values.size()));
+    std::copy(values.begin(), values.end(), array.mutable_data());
+    return array;
+}
+
+// The fault as (place, earlier place), or None; and arrays by name.
+std::pair<ListFaultOrNone, py::dict> find(const SelectionArrays& list_arrays, std::int64_t bound,
+                                          const Int64Array& task_lists, const Int64Array& targets,
+                                          const std::optional<SelectionArrays>& filter_arrays, int threads) {
+    require(!list_arrays.ranges && !(filter_arrays && filter_arrays->ranges), "selection: ranges");
+    require(bound >= 0, "bound: negative");
+    const Selection lists = list_arrays.view();
+    const std::int64_t size = task_lists.size();
+    require(task_lists.ndim() == 1 && targets.ndim() == 1 && targets.size() == size, "targets: not one for each task");
+    require_within(task_lists, lists.size, "lists: no such list");
+    require(std::is_sorted(task_lists.data(), task_lists.data() + size), "lists: not sorted");
+    require_within(targets, bound, "targets: outside of the candidates");
+    const Selection filter = filter_arrays ? filter_arrays->view(size) : Selection{};
+    py::dict arrays;
+    const auto add = [&](const char* name) {
+        Int64Array array(size);
+        arrays[name] = array;
+        return array.mutable_data();
+    };
+    const ListedTasks found{add("place"), add("filtered"), add("before"), add("places")};
+    const ListTasks tasks{size, task_lists.data(), targets.data()};
+    std::vector<std::int64_t> filtered_places;
+    ListFault fault;
+    bool (*const interrupted)() = interrupt_hook();
+    without_gil(
+        [&] { fault = find_listed(lists, bound, tasks, filter, threads, interrupted, found, filtered_places); });
+    if (fault.place >= 0) return {std::pair{fault.place, fault.earlier}, py::dict()};
+    arrays["filtered_places"] = array_of(filtered_places);
+    return {std::nullopt, arrays};
+}
+
+}  // namespace
+
+void register_lists(py::module_& m) {
+    m.def("find_listed", &find, py::arg("lists"), py::arg("bound"), py::arg("task_lists"), py::arg("targets"),
+          py::arg("filter").none(true), py::arg("threads"),
+          "The place of the first id that is out of range (-1) or repeated (with its earlier place), or None. And, for "
+          "tasks in order of their lists: place, filtered, before, places, and the filtered_places of all tasks.");
+}
+
+}  // namespace truerank::bind

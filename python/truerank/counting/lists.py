@@ -1,0 +1,248 @@
+"""Top-k lists: ranks of targets that may be missing from the list of their query."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..inputs.candidate_lists import PAD, as_lists
+from ..inputs.checks import forbidden_nan, integer
+from ..inputs.errors import InputValueError
+from ..inputs.naming import public
+from ..inputs.selection import selection_of_tasks
+from ..ranks.container import Ranks
+from .block_columns import NO_COLUMN
+from .job import Job, ScoreNouns, prepare_job
+from .partial_counts import PartialCounts, TrueScores
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+    from ..inputs.candidate_lists import CandidateLists
+    from ..ranks.container import Ranks
+
+_NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
+_SCORED, _ORDERED = "scores", "order alone"  # what the protocol says of lists
+
+
+@public("truerank")
+def rank_lists(
+    ids: Any,
+    scores: Any,
+    targets: Any,
+    *,
+    candidates: int,
+    rows: Any = None,
+    filter: Any = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> Ranks:
+    """Count, for every task, what is above its target and tied with it, from a list of the best.
+
+    A list has some of a query's n candidates, such as the best hundred that rules, a language model
+    or a reranker give. What is not listed counts as below all that is. So for a task whose
+    candidates are S, those of n that the filter does not leave out, and the target:
+
+    - A target that is listed counts as usual among the listed scores: ``above`` = #{b listed in S :
+      b > a}, ``tied`` = #{b listed in S : b == a}.
+    - A target that is not listed, a miss, is tied with all that are neither listed nor filtered:
+      ``above`` = #{listed in S}, ``tied`` = #S - above, itself included. So its optimistic and
+      pessimistic ranks are the bounds of its rank in the full ranking.
+
+    ``candidates`` is #S in both cases. With lists of all n candidates, the counts are those of
+    `rank`.
+
+    Parameters
+    ----------
+    ids : array_like of int, shape (lists, width), or (values, indptr), or list of lists
+        The candidates of each list, from 0 to `candidates` - 1, each at most once in a list. Short
+        rows of a matrix end with pads, -1. In ``(values, indptr)``, list i has
+        ``values[indptr[i]:indptr[i + 1]]``.
+    scores : array_like, (values, indptr), list of lists, or None
+        Their scores, of the same form and shape and of a dtype that `rank` takes, in any order: the
+        scores decide, not the positions. None: the positions decide, the best first, and no two
+        that are listed are tied.
+    targets : array_like of int, shape (tasks,), or int
+        The true candidate of each task.
+    candidates : int
+        The number of candidates in all, n: of entities, documents or items.
+    rows : array_like of int, shape (tasks,), optional
+        The list that each task reads, in any order and with repeats. Default: task i reads list i.
+    filter : selection, optional
+        Candidates to leave out, per task, listed or not, as in `rank`. The target never is.
+    order, nan, dtype, threads
+        As in `rank`. Under "worst", a NaN that is listed is a candidate, never above and never
+        tied, also where the target is a miss; under "omit" it is no candidate. Without scores,
+        `order` has no effect.
+
+    Returns
+    -------
+    Ranks
+        ``ranks.listed`` says which tasks have their target in their list, and the protocol that the
+        counts are from lists.
+
+    Raises
+    ------
+    TypeError
+        For ids, targets or rows that are not integers, and for scores of another dtype.
+    ValueError
+        For an id that a list has twice or that is out of range, a list that is longer than
+        `candidates`, a pad that is not at the end, unlike shapes of ids and scores, and a NaN that
+        the rule forbids; the error names the list and the position. Also as `rank` does.
+
+    Notes
+    -----
+    Beside what is handed over, this takes some integers per task, and 8 bytes for every id that is
+    listed and filtered; a matrix with pads is copied without them.
+
+    Examples
+    --------
+    Of ten candidates the list has three; the second task's target is not among them.
+
+    >>> import truerank as tr
+    >>> ranks = tr.rank_lists([[4, 7, 1]], [[0.9, 0.5, 0.5]], [7, 2], candidates=10, rows=[0, 0])
+    >>> ranks.optimistic, ranks.pessimistic
+    (array([2, 4]), array([ 3, 10]))
+    >>> ranks.listed
+    array([ True, False])
+
+    In order alone, and with a filter that leaves out the best of the list and one unlisted.
+
+    >>> tr.rank_lists([[4, 7, 1]], None, [2], candidates=10, filter=[[4, 9]]).pessimistic
+    array([8])
+    """
+    n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
+    lists = as_lists(ids, scores, dtype)
+    height = len(lists.indptr) - 1
+    job = prepare_job(
+        (height, n), False, targets, rows, filter, None, order, nan, threads, False, _NOUNS
+    )
+    _check_lengths(lists, n)
+    job, by_list = _in_order_of_lists(job)
+    fault, found = _core.find_listed(
+        _core.Selection(lists.indptr, lists.ids),
+        n,
+        job.all_rows,
+        job.targets,
+        job.filter,
+        job.threads,
+    )
+    if fault is not None:
+        raise _fault_of_ids(lists, n, *fault)
+    if lists.scores is None:
+        counts = _counts_by_order(lists, job, found, n)
+    else:
+        counts = _counts_by_score(lists, lists.scores, job, found, n)
+    counts["listed"] = found["place"] >= 0
+    if by_list is not None:
+        counts = {name: _put_back(array, by_list) for name, array in counts.items()}
+    listed = counts.pop("listed")
+    source = _ORDERED if lists.scores is None else _SCORED
+    ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
+    ranks = ranks.with_protocol(lists=source)
+    return Ranks._of_fields({**ranks._fields(), "listed": listed})
+
+
+def _check_lengths(lists: CandidateLists, n: int) -> None:
+    lengths = np.diff(lists.indptr)
+    if lengths.size and lengths.max() > n:
+        i = int((lengths > n).argmax())
+        expected = f"at most {n} ids in a list, the number of candidates"
+        raise InputValueError("ids", expected=expected, got=f"{lengths[i]} in list {i}")
+
+
+def _in_order_of_lists(job: Job) -> tuple[Job, IntArray | None]:
+    """Sort the tasks by their lists; return their order, too, or None if they are sorted."""
+    lists = job.rows
+    if lists is None or not (lists[1:] < lists[:-1]).any():
+        return job, None
+    order = np.argsort(lists, kind="stable")
+    filter = None if job.filter is None else selection_of_tasks(job.filter, order)
+    return job._replace(rows=lists[order], targets=job.targets[order], filter=filter), order
+
+
+def _put_back(array: npt.NDArray[Any], order: IntArray) -> npt.NDArray[Any]:
+    result = np.empty_like(array)
+    result[order] = array
+    return result
+
+
+def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
+    i, position = lists.place(place)
+    got = f"{lists.ids[place]} in list {i}, at position"
+    if earlier >= 0:
+        got = f"{got}s {lists.place(earlier)[1]} and {position}"
+        return InputValueError("ids", expected="every id at most once in a list", got=got)
+    expected = f"ids from 0 to {n - 1} ({n} candidates)"
+    if lists.ids[place] == PAD:
+        expected += f" and pads ({PAD}) only at the end of a row"
+    return InputValueError("ids", expected=expected, got=f"{got} {position}")
+
+
+def _counts_by_order(
+    lists: CandidateLists, job: Job, found: dict[str, IntArray], n: int
+) -> dict[str, Any]:
+    rows, place = job.all_rows, found["place"]
+    start, end = lists.indptr[rows], lists.indptr[rows + 1]
+    is_listed = place >= 0
+    above = np.where(is_listed, place, end) - start - found["before"]
+    size = n - found["filtered"]
+    return {"above": above, "tied": np.where(is_listed, 1, size - above), "candidates": size}
+
+
+def _counts_by_score(
+    lists: CandidateLists, scores: _core.Scores, job: Job, found: dict[str, IntArray], n: int
+) -> dict[str, Any]:
+    place, rules = found["place"], job.rules
+    tasks = len(place)
+    is_listed = place >= 0
+    true = _true_scores(scores, place)
+    if (task := true.first_nan(rules.nan)) >= 0:
+        raise _forbidden(lists, int(place[task]), rules.nan)
+    filter = None
+    if found["places"].any():
+        indptr = np.zeros(tasks + 1, np.int64)
+        np.cumsum(found["places"], out=indptr[1:])
+        filter = _core.Selection(indptr, found["filtered_places"])
+    ranges = _core.Selection.of_ranges(lists.indptr, job.all_rows)
+    positions = np.where(is_listed, place, NO_COLUMN)
+    task_ranges = _core.Tasks(np.zeros(tasks, np.int64), positions, filter, ranges)
+    counted = _core.partial_counts(scores, task_ranges, true.scores, 0, rules, job.threads)
+    if counted.fault:
+        raise _forbidden(lists, counted.fault.column, rules.nan)
+    partial_counts = PartialCounts(tasks, rules)
+    partial_counts.add(counted.arrays)
+    listed_size, listed_nan = partial_counts.arrays["candidates"], partial_counts.arrays["nan"]
+    counts = partial_counts.final_counts(true)
+    size = n - found["filtered"] - (listed_nan if rules.nan == "omit" else 0)
+    is_nan = is_listed & true.nan
+    above = np.where(is_listed, counts["above"], listed_size - listed_nan)
+    above = np.where(is_nan, size - 1, above)
+    # under "worst", what is listed as NaN is behind the tie
+    tied_misses = size - above - (listed_nan if rules.nan == "worst" else 0)
+    return {
+        "above": above,
+        "tied": np.where(is_listed, counts["tied"], tied_misses),
+        "candidates": size,
+    }
+
+
+def _true_scores(scores: _core.Scores, place: IntArray) -> TrueScores:
+    """Return the scores of the targets; those of misses are zeros, which count for nothing."""
+    array = scores.array
+    values = np.zeros(len(place), array.dtype)
+    is_listed = place >= 0
+    values[is_listed] = array[place[is_listed]]
+    if scores.swapped:
+        values = values.byteswap().view(values.dtype.newbyteorder())
+    return TrueScores(values, scores.dtype)
+
+
+def _forbidden(lists: CandidateLists, place: int, rule: str) -> InputValueError:
+    i, position = lists.place(place)
+    return forbidden_nan("scores", f"the score in list {i}, at position {position},", rule)

@@ -1,0 +1,327 @@
+"""Lists with misses are counted as sets and loops count them, errors included."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import lists as oracle
+
+Array = Any
+DTYPES = ("float16", "float32", "float64", "int8", "uint64", ">f4")
+VALUES = (0.0, -0.0, 1.0, 2.0, 3.0, np.inf, -np.inf, np.nan)
+
+
+class Problem(NamedTuple):
+    """A call, in plain lists."""
+
+    ids: list[list[int]]
+    scores: list[list[Any]] | None
+    dtype: str
+    targets: list[int]
+    keywords: dict[str, Any]
+    form: str
+
+
+@st.composite
+def problems(draw: st.DrawFn, *, errors: bool) -> Problem:
+    n = draw(st.integers(1, 9))
+    lists = draw(st.integers(0, 5))
+    id_range = st.integers(-3 if errors else 0, n if errors else n - 1)
+    one_list = st.lists(id_range, max_size=n + errors, unique=not errors)
+    ids = [draw(one_list) for _ in range(lists)]
+    dtype = draw(st.sampled_from(DTYPES))
+    floating = np.dtype(dtype).kind == "f"
+    value = st.sampled_from(VALUES if floating else (0, 1, 2, 3))
+    scores = None
+    if draw(st.booleans()):
+        scores = [draw(st.lists(value, min_size=len(x), max_size=len(x))) for x in ids]
+    keywords: dict[str, Any] = {"candidates": n}
+    tasks = lists
+    if draw(st.booleans()):
+        tasks = draw(st.integers(0, 8)) if lists else 0
+        keywords["rows"] = draw(
+            st.lists(st.integers(0, max(0, lists - 1)), min_size=tasks, max_size=tasks)
+        )
+    targets = draw(st.lists(st.integers(0, n - 1), min_size=tasks, max_size=tasks))
+    if draw(st.booleans()):
+        of_task = st.lists(st.integers(0, n - 1), max_size=40)
+        keywords["filter"] = draw(st.lists(of_task, min_size=tasks, max_size=tasks))
+    keywords["order"] = draw(st.sampled_from(("descending", "ascending")))
+    keywords["nan"] = draw(st.sampled_from(("raise", "worst", "omit")))
+    form = draw(st.sampled_from(("padded", "ragged", "lists", "arrays")))
+    if any(-1 in one for one in ids):
+        form = "ragged"  # a pad is no error
+    return Problem(ids, scores, dtype, targets, keywords, form)
+
+
+def in_form(problem: Problem, index: type = np.int64) -> tuple[Any, Any]:
+    """Return ids and scores in the form of the problem."""
+    ids, scores, dtype = problem.ids, problem.scores, problem.dtype
+    if problem.form == "padded":
+        width = max(map(len, ids), default=0) + 1
+        padded = [[*one, *[-1] * (width - len(one))] for one in ids]
+        matrix = np.array(padded, index).reshape(len(ids), width)
+        if scores is None:
+            return matrix, None
+        values = [[*one, *[7] * (width - len(one))] for one in scores]
+        return matrix, np.array(values, dtype).reshape(len(ids), width)
+    if problem.form == "ragged":
+        indptr = np.cumsum([0, *map(len, ids)])
+        flat = np.array([x for one in ids for x in one], index)
+        if scores is None:
+            return (flat, indptr), None
+        return (flat, indptr), (np.array([x for one in scores for x in one], dtype), indptr)
+    if problem.form == "lists" and dtype == "float64":
+        return ids, scores
+    arrays = [np.array(one, index) for one in ids]
+    return arrays, None if scores is None else [np.array(one, dtype) for one in scores]
+
+
+def outcome(problem: Problem, **more: Any) -> list[oracle.Counted] | Exception:
+    """Return what the package counts, or the error that it raises."""
+    ids, scores = in_form(problem)
+    if not problem.ids and problem.form in ("lists", "arrays") and scores is not None:
+        scores = []
+    try:
+        ranks = tr.rank_lists(ids, scores, problem.targets, **problem.keywords, **more)
+    except (ValueError, TypeError) as error:
+        return error
+    assert ranks.listed is not None
+    columns = (ranks.above, ranks.tied, ranks.candidates, ranks.listed)
+    return [oracle.Counted(*row) for row in zip(*(c.tolist() for c in columns), strict=True)]
+
+
+def check(problem: Problem) -> None:
+    scores = problem.scores
+    if scores is not None:
+        scores = [np.array(one, problem.dtype).tolist() for one in scores]
+    try:
+        expected = oracle.count(problem.ids, scores, problem.targets, **problem.keywords)
+    except oracle.Refused as refused:
+        found = outcome(problem)
+        assert isinstance(found, tr.InputError)
+        for word in refused.words:
+            assert word in str(found)
+        return
+    found = outcome(problem)
+    if isinstance(found, Exception):
+        raise found
+    assert found == expected
+
+
+@pytest.mark.smoke
+@given(problems(errors=False))
+@settings(max_examples=500)
+def test_counts_are_those_of_sets_and_loops(problem: Problem) -> None:
+    check(problem)
+
+
+@given(problems(errors=True))
+@settings(max_examples=300)
+def test_errors_are_those_of_sets_and_loops(problem: Problem) -> None:
+    check(problem)
+
+
+@given(problems(errors=False), st.integers(1, 4))
+@settings(max_examples=100)
+def test_threads_and_index_types_change_nothing(problem: Problem, threads: int) -> None:
+    first, second = outcome(problem), outcome(problem, threads=threads)
+    assert str(first) == str(second)
+    ids, scores = in_form(problem, np.int32)
+    if isinstance(first, list) and len(problem.ids):
+        ranks = tr.rank_lists(ids, scores, problem.targets, **problem.keywords)
+        assert ranks.above.tolist() == [task.above for task in first]
+
+
+@given(st.integers(0, 2**32), st.sampled_from(("raise", "worst", "omit")))
+@settings(max_examples=60)
+def test_full_lists_give_the_counts_of_rank(seed: int, nan: str) -> None:
+    rng = np.random.default_rng(seed)
+    height, n = rng.integers(1, 6), int(rng.integers(1, 30))
+    scores = rng.integers(0, 6, (height, n)).astype(rng.choice(["float16", "float32", "int64"]))
+    if scores.dtype.kind == "f" and nan != "raise":
+        scores[rng.random(scores.shape) < 0.2] = np.nan
+    rows = rng.integers(0, height, 12)
+    targets = rng.integers(0, n, 12)
+    if nan == "omit":
+        keep = scores[rows, targets] == scores[rows, targets]
+        rows, targets = rows[keep], targets[keep]
+    filter = [rng.integers(0, n, 4).tolist() for _ in rows]
+    order = str(rng.choice(["descending", "ascending"]))
+    keywords = {"rows": rows, "filter": filter, "order": order, "nan": nan}
+    ids = np.argsort(rng.random(scores.shape), axis=1)
+    listed = np.take_along_axis(scores, ids, axis=1)
+    full = tr.rank(scores, targets, **keywords)
+    ranks = tr.rank_lists(ids, listed, targets, candidates=n, **keywords)
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(ranks, name), getattr(full, name), strict=True)
+    assert ranks.listed is not None
+    assert ranks.listed.all()
+    assert ranks.protocol.differences(full.protocol) == []
+
+
+@given(st.integers(0, 2**32), st.integers(0, 12))
+@settings(max_examples=60)
+def test_bounds_of_cut_lists_hold_the_full_ranks(seed: int, k: int) -> None:
+    """The best k of a full ranking without ties bound the ranks of the full one."""
+    rng = np.random.default_rng(seed)
+    n, height = 12, 6
+    scores = rng.permuted(np.tile(np.arange(n, dtype=np.float32), (height, 1)), axis=1)
+    targets = rng.integers(0, n, height)
+    filter = [rng.integers(0, n, 3).tolist() for _ in range(height)]
+    ids = np.argsort(-scores, axis=1)[:, :k]
+    full = tr.rank(scores, targets, filter=filter)
+    for listed in (np.take_along_axis(scores, ids, axis=1), None):
+        cut = tr.rank_lists(ids, listed, targets, candidates=n, filter=filter)
+        assert (cut.optimistic <= full.optimistic).all()
+        assert (cut.pessimistic >= full.pessimistic).all()
+        assert cut.listed is not None
+        np.testing.assert_array_equal(cut.above[cut.listed], full.above[cut.listed])
+        np.testing.assert_array_equal(cut.listed, (ids == targets[:, None]).any(axis=1))
+
+
+def test_long_lists_and_long_filters() -> None:
+    """Lists of many chunks, beside filters that are searched and filters that are read."""
+    rng = np.random.default_rng(5)
+    n = 60_000
+    ids = [rng.permutation(n)[:k].tolist() for k in (40_000, 3, 0, 2_000, 60_000)]
+    scores = [rng.integers(0, 50, len(one)).tolist() for one in ids]
+    rows = rng.integers(0, 5, 40).tolist()
+    targets = rng.integers(0, n, 40).tolist()
+    filter = [rng.integers(0, n, size).tolist() for size in rng.integers(0, 5_000, 40)]
+    given = {"candidates": n, "rows": rows, "filter": filter}
+    for values in (scores, None):
+        expected = oracle.count(ids, values, targets, **given)
+        found = outcome(Problem(ids, values, "float64", targets, given, "lists"), threads=2)
+        assert found == expected
+
+
+def test_bfloat16_is_what_dtype_says() -> None:
+    bits = np.array([[0x3F80, 0x4000, 0xBF80]], np.uint16)  # 1, 2, -1
+    ranks = tr.rank_lists([[0, 1, 2]], [bits[0]], [0], candidates=4, dtype="bfloat16")
+    assert (ranks.above.tolist(), ranks.protocol.dtype) == ([1], "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (dict(ids=[3, 1]), r"ids: expected a matrix \(lists, width\) .*, got shape \(2,\)"),
+        (dict(ids=np.zeros((1, 2))), "ids: expected integers, got dtype float64"),
+        (dict(ids=[[0.5]]), "ids: expected integers, got dtype float64"),
+        (dict(ids=[[[1]]]), r"ids: expected .*, got shape \(1, 1\)"),
+        (dict(ids=[[1], 2]), "ids: expected .*, got int for list 1"),
+        (dict(ids=([1],)), r"ids: expected \(values, indptr\), got 1 members"),
+        (dict(ids=([1, 2], [0, 1])), "ids: expected an indptr from 0 to 2"),
+        (dict(ids=([1, 2], [0, 2, 1, 2])), "ids: expected an indptr that never falls"),
+        (dict(ids=np.array([[-1, 2]])), r"at the end of a row, got -1 in list 0, at position 0"),
+        (dict(ids=np.array([[3, -1, 2, -1]])), "only at the end, got 2 after a pad in list 0, at"),
+        (dict(ids=np.array([[2, 2]])), "once in a list, got 2 in list 0, at positions 0 and 1"),
+        (dict(ids=np.array([[1, 9]])), r"ids from 0 to 4 \(5 candidates\), got 9 in list 0, at"),
+        (dict(ids=np.arange(6)[None]), "at most 5 ids in a list, the number of candidates, got 6"),
+        (dict(scores=[[1.0]]), "scores: expected 2 scores in list 0, one for each id, got 1"),
+        (dict(scores=[]), "scores: expected 1 lists, as ids have, got 0"),
+        (dict(scores=np.ones((1, 2))), "scores: expected a list of lists, as ids are, got ndarray"),
+        (
+            dict(ids=np.array([[0, 1]]), scores=np.ones(2)),
+            r"scores: expected the shape of ids, \(1, 2\), got shape \(2,\)",
+        ),
+        (
+            dict(ids=([1], [0, 1]), scores=[[1.0]]),
+            r"expected \(values, indptr\), as ids are, got l",
+        ),
+        (dict(ids=([1], [0, 1]), scores=([1.0, 2.0], [0, 2])), "expected 1 values, one for each"),
+        (
+            dict(ids=([1], [0, 1]), scores=([1.0], [0, 1, 1])),
+            "scores: indptr: expected that of ids",
+        ),
+        (dict(scores=[["a", "b"]]), "scores: expected one of float16"),
+        (dict(targets=[5]), r"targets: expected integers from 0 to 4 \(5 candidates\), got 5"),
+        (dict(targets=[1, 2]), "targets: expected 1 integers, one for each list, got 2"),
+        (dict(rows=[1]), r"rows: expected integers from 0 to 0 \(1 lists\), got 1 for task 0"),
+        (dict(candidates=-1), "candidates: expected at least|candidates: expected from 0"),
+        (dict(candidates=5.0), "candidates: expected an integer, got float"),
+        (dict(scores=[[np.nan, 1.0]]), "scores: the score in list 0, at position 0, is NaN, which"),
+        (dict(scores=[[1.0, np.nan]]), "scores: the score in list 0, at position 1, is NaN, which"),
+        (dict(filter=[[7]]), "filter: expected indices from 0 to 4, got 7 in list 0"),
+        (dict(order="up"), "order: expected one of"),
+        (dict(threads=0), "threads: expected at least 1"),
+    ],
+)
+def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
+    full: dict[str, Any] = {"ids": [[3, 1]], "scores": None, "targets": [3], "candidates": 5}
+    full |= call
+    positional = [full.pop(name) for name in ("ids", "scores", "targets")]
+    with pytest.raises(tr.InputError, match=message):
+        tr.rank_lists(*positional, **full)
+
+
+def test_input_is_neither_changed_nor_kept() -> None:
+    ids, scores = np.array([[3, 1, -1]]), np.array([[0.5, 0.25, np.nan]])
+    ids.flags.writeable = scores.flags.writeable = False
+    ranks = tr.rank_lists(ids, scores, 1, candidates=5)
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [1])
+
+
+# -- what is kept of misses ------------------------------------------------------------------------
+
+
+def some_ranks() -> tr.Ranks:
+    return tr.rank_lists([[4, 7], [1, 2]], None, [7, 3], candidates=10)
+
+
+def test_misses_travel_with_ranks(tmp_path: Path) -> None:
+    ranks = some_ranks()
+    ranks.save(tmp_path / "ranks.npz")
+    copies = (tr.load(tmp_path / "ranks.npz"), pickle.loads(pickle.dumps(ranks)))
+    for same in (*copies, copy.deepcopy(ranks), ranks.with_weights(None)):
+        assert same == ranks
+        assert same.listed is not None
+        assert same.listed.tolist() == [True, False]
+        assert not same.listed.flags.writeable
+    assert ranks[1:].listed is not None
+    assert ranks[1:].listed.tolist() == [False]
+    assert ranks.protocol.lists == "order alone"
+    assert "1 misses" in repr(ranks)
+    assert "from lists (order alone)" in repr(ranks)
+    assert ranks != tr.Ranks(ranks.above, ranks.tied, ranks.candidates, protocol=ranks.protocol)
+
+
+def test_ranks_that_are_not_from_lists_have_no_misses_when_joined() -> None:
+    full = tr.Ranks([0], [1], 10)
+    assert full.listed is None
+    joined = tr.concatenate([some_ranks(), full.with_protocol(version=tr.__version__)])
+    assert joined.listed is not None
+    assert joined.listed.tolist() == [True, False, True]
+    assert joined.protocol.lists == "mixed"
+    assert tr.concatenate([full, full]).listed is None
+
+
+@pytest.mark.parametrize(
+    ("listed", "message"),
+    [
+        ([1, 0], "listed: expected booleans, got dtype int64"),
+        ([True], r"listed: expected 2 booleans, one for each task, got shape \(1,\)"),
+    ],
+)
+def test_wrong_listed(listed: object, message: str) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.Ranks([0, 0], [1, 1], 5, listed=listed)
+
+
+def test_damaged_listed_is_refused(tmp_path: Path) -> None:
+    from truerank.ranks.storage import write
+
+    fields = some_ranks()._fields() | {"listed": np.array([1, 0])}
+    write(tmp_path / "ranks.npz", fields)
+    with pytest.raises(ValueError, match=re.escape("listed: expected booleans")):
+        tr.load(tmp_path / "ranks.npz")

@@ -1,0 +1,97 @@
+"""Ranks from lists with misses, by sets and loops over Python numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+Number = int | float
+Lists = Sequence[Sequence[int]]
+
+
+class Counted(NamedTuple):
+    """What is known of a task."""
+
+    above: int
+    tied: int
+    candidates: int
+    listed: bool
+
+
+class Refused(ValueError):
+    """Input that must be refused; the error contains all of the words."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(*words)
+        self.words = words
+
+
+def count(
+    ids: Lists,
+    scores: Sequence[Sequence[Number]] | None,
+    targets: Sequence[int],
+    *,
+    candidates: int,
+    rows: Sequence[int] | None = None,
+    filter: Lists | None = None,
+    order: str = "descending",
+    nan: str = "raise",
+) -> list[Counted]:
+    """Count every task; a list without scores gets those of its positions."""
+    _check_ids(ids, candidates)
+    if scores is None:
+        order = "ascending"
+        scores = [range(len(one)) for one in ids]
+    rows = range(len(targets)) if rows is None else rows
+    left_out = [set() if filter is None else set(filter[i]) for i in range(len(targets))]
+    tasks = [
+        _Task(dict(zip(ids[row], scores[row], strict=True)), target, out - {target})
+        for row, target, out in zip(rows, targets, left_out, strict=True)
+    ]
+    if any(math.isnan(t.listed.get(t.target, 0)) for t in tasks) and nan != "worst":
+        raise Refused("scores", "NaN")
+    if nan == "raise" and any(math.isnan(b) for t in tasks for b in t.others()):
+        raise Refused("scores", "NaN")
+    return [_count_task(task, candidates, order, nan) for task in tasks]
+
+
+class _Task(NamedTuple):
+    listed: dict[int, Number]
+    target: int
+    out: set[int]
+
+    def others(self) -> list[Number]:
+        skipped = self.out | {self.target}
+        return [score for candidate, score in self.listed.items() if candidate not in skipped]
+
+
+def _count_task(task: _Task, n: int, order: str, nan: str) -> Counted:
+    numbers = [b for b in task.others() if not math.isnan(b)]
+    nans = len(task.others()) - len(numbers)
+    size = n - len(task.out) - (nans if nan == "omit" else 0)
+    if task.target not in task.listed:
+        behind = nans if nan == "worst" else 0
+        return Counted(len(numbers), size - len(numbers) - behind, size, False)
+    a = task.listed[task.target]
+    if math.isnan(a):
+        return Counted(size - 1, 1, size, True)
+    above = sum(b < a if order == "ascending" else b > a for b in numbers)
+    return Counted(above, 1 + sum(b == a for b in numbers), size, True)
+
+
+def _check_ids(ids: Lists, n: int) -> None:
+    for i, one in enumerate(ids):
+        if len(one) > n:
+            raise Refused("ids", f"at most {n}", f"in list {i}")
+    for i, one in enumerate(ids):
+        seen: set[int] = set()
+        for position, candidate in enumerate(one):
+            if not 0 <= candidate < n:
+                raise Refused("ids", f"{candidate} in list {i}, at position {position}")
+            if candidate in seen:
+                first = one.index(candidate)
+                raise Refused(
+                    "ids", f"{candidate} in list {i}, at positions {first} and {position}"
+                )
+            seen.add(candidate)
