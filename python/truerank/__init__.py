@@ -9,8 +9,9 @@ gives the chance level by which metrics are adjusted, and `adjust` adjusts publi
 Scores may be in files (`open_scores`), or come in blocks of candidates (`RankCounter`), in blocks
 of rows (`rank_blocks`), as sampled negatives (`rank_against`) or as lists of the best candidates,
 which may miss the target (`rank_lists`). `rank_embeddings` needs only vectors and stores no scores.
-`link_prediction` makes a report from triples, `alignment` from pairs of entities. `plot` draws
-reports, and `compat` computes the numbers of other toolkits.
+`link_prediction` makes a report from triples, `alignment` from pairs of entities, `retrieval` from
+queries with several right answers. `plot` draws reports, and `compat` computes the numbers of other
+toolkits.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ with _EndsAtOnce():
     from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
-    from . import alignment, compat, link_prediction, plot
+    from . import alignment, compat, link_prediction, plot, retrieval
     from ._core import __version__
     from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
@@ -79,6 +80,7 @@ __all__ = [
     "rank_embeddings",
     "rank_lists",
     "report",
+    "retrieval",
     "score_embeddings",
     "table",
     "topk_embeddings",
@@ -120,6 +122,7 @@ _MODULES = {
     "rank_embeddings": "embeddings.scoring",
     "rank_lists": "counting.lists",
     "report": "reporting",
+    "retrieval": "retrieval",
     "score_embeddings": "embeddings.scoring",
     "table": "reporting",
     "topk_embeddings": "embeddings.scoring",

@@ -23,7 +23,8 @@ PACKAGE = Path(truerank.__file__).parent
 PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".comparison"]
-MODULES += [".compat", ".plot", ".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
+MODULES += [".retrieval", ".compat", ".plot"]
+MODULES += [".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
 
 
 def name_of(page: Path) -> str:

@@ -1,0 +1,26 @@
+"""Retrieval and recommendation: queries with several right answers, ranked among all candidates.
+
+`report` turns the ranks of all right answers into the metrics of information retrieval, for each
+query and in the mean: recall, precision and success at k, the reciprocal rank of the first right
+answer, average precision, R-precision, and discounted cumulative gain. Ties are exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..inputs.naming import lazy_names
+
+if TYPE_CHECKING:
+    from .answer_keys import AnswerKey
+    from .answer_report import RetrievalReport, report
+
+__all__ = ["AnswerKey", "RetrievalReport", "report"]
+
+_MODULES = {
+    "AnswerKey": "answer_keys",
+    "RetrievalReport": "answer_report",
+    "report": "answer_report",
+}
+if not TYPE_CHECKING:  # otherwise a type checker would accept any name
+    __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

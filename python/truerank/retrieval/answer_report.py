@@ -1,0 +1,505 @@
+"""Reports on queries with several right answers: metrics of each query, means, groups, tables."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..comparison.table_writer import Records, Tabular, TextGrid, TextTables, cell, format_count
+from ..inputs.arrays import checked_weights, read_only
+from ..inputs.checks import choice
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import printable, public
+from ..metrics.keys import NO_ADJUSTMENT, quote
+from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
+from ..ranks.container import Ranks
+from ..ranks.grouping import group_codes
+from ..reporting.axes import unique_keys
+from ..reporting.rendering import group_rows, label_text
+from ..reporting.report_content import json_value, write_json
+from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
+from .answer_metrics import ANSWER_METRICS, EVERYWHERE
+from .answer_ties import RankedAnswers, Ties
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.labels import LabelsLike
+    from ..ranks.protocol import Protocol
+
+JSON_KIND = "truerank.retrieval"
+JSON_FORMAT = 1
+
+GAINS = ("linear", "exponential", "binary")
+DEFAULT_METRICS = (
+    *("mrr", "mrr@10", "map", "r_precision", "ndcg", "ndcg@10"),
+    *("recall@10", "recall@100", "precision@10", "success@10"),
+)
+_FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
+_COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
+_CHUNK = 1 << 15  # queries whose ties are in a cache at a time
+
+
+@public("truerank.retrieval")
+class RetrievalReport(Mapping[str, float], Tabular):
+    """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
+
+    A key is ``[macro.][kind.][adjustment.]metric[@k]``.
+
+    - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
+      cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``; ``r_precision``.
+    - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
+      ``optimistic``: within a tie right answers come first, those of the highest gains before
+      others; ``pessimistic``: they come last, those of the lowest gains before others.
+    - adjustment: ``chance``, the expectation under a random order of all candidates; ``optimum``,
+      the value of the best order; ``ratio``, value / chance; ``index``, (value - chance) /
+      (optimum - chance), which is 0 at chance and 1 at best.
+    - ``macro``: the mean over groups of queries.
+
+    A value is the mean over queries. ``ratio`` and ``index`` are made of such means. As a mapping,
+    a report lists its default keys, but it has every key.
+
+    Attributes
+    ----------
+    ranks : Ranks
+        A task for each right answer.
+    gains : ndarray of float64, shape (n,), or None
+        What a right answer counts for in dcg and ndcg; None: 1 for all.
+    queries : list
+        The label of each query, in the order of `per_query`.
+    answers, candidates : ndarray of int64, shape (q,)
+        The numbers of right answers and of candidates of each query.
+    without_answers : int
+        The number of queries that were left out, as they have no right answer.
+
+    Notes
+    -----
+    For a query with R right answers: recall@k = hits among the first k / R; precision@k = hits / k,
+    even if there are fewer than k candidates; r_precision = precision@R; success@k = 1 if there is
+    a hit; mrr = 1 / place of the first hit; map = the mean over right answers of the precision at
+    their places (those beyond k add 0 to map@k, and R divides all the same); dcg = the sum of
+    gain / log2(place + 1); ndcg = dcg / that of the best order (Järvelin, Kekäläinen: Cumulated
+    gain-based evaluation of IR techniques, 2002). These are the definitions of trec_eval.
+
+    Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
+    over these orders, in closed form (McSherry, Najork: Computing information retrieval performance
+    measures efficiently in the presence of tied scores, 2008). The mean of ndcg is that of dcg over
+    the best dcg, which ties do not change. Right answers whose NaN is ranked last
+    (``nan="worst"``) share the last places.
+
+    There is no ``z``: metrics of one query depend on its right answers together, and their variance
+    under chance is not computed.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> found = tr.retrieval.report(tr.Ranks([0, 3, 1], [1, 1, 2], 10, queries=["a", "a", "b"]))
+    >>> found["recall@2"], found.per_query("recall@2").tolist()
+    (0.5, [0.5, 0.5])
+    >>> found["optimistic.mrr"], found["pessimistic.mrr"]
+    (0.75, 0.6666666666666666)
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    ranks: Ranks
+    gains: FloatArray | None
+    queries: list[Hashable]
+    answers: IntArray
+    candidates: IntArray
+    without_answers: int
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        gains: FloatArray | None = None,
+        *,
+        by: LabelsLike | None = None,
+        without_answers: int = 0,
+    ) -> None:
+        self.ranks, self.gains, self.without_answers = ranks, gains, without_answers
+        self._ranked = RankedAnswers(ranks, gains)
+        self.queries = self._ranked.queries
+        self.answers = read_only(self._ranked.answers)
+        self.candidates = read_only(self._ranked.candidates)
+        self.by = None if by is None else by if isinstance(by, str) else "group"
+        self._group_of_query, self._groups = self._read_groups(by)
+        self._ties: dict[str, Ties] = {}
+        self._values: dict[tuple[str, str, int], FloatArray] = {}
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol by which the ranks were counted."""
+        return self.ranks.protocol
+
+    # -- values ------------------------------------------------------------------------------------
+
+    def __getitem__(self, key: str) -> float:
+        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
+        parsed = read_key(key)
+        if not parsed.macro:
+            return float(_adjusted(parsed, lambda order: self._of_queries(parsed, order).mean()))
+        if self.by is None:
+            raise UnknownKeyError(f"{quote(key)}: there are no groups; give by=...")
+        values = self._of_groups(parsed)
+        return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+
+    def __iter__(self) -> Iterator[str]:
+        for column in _COLUMNS:
+            prefix = "" if column == EXPECTED_KIND else f"{column}."
+            yield from (prefix + metric for metric in DEFAULT_METRICS)
+
+    def __len__(self) -> int:
+        return len(_COLUMNS) * len(DEFAULT_METRICS)
+
+    def per_query(self, key: str) -> FloatArray:
+        """Return the value of each query, in the order of `queries`: float64, shape (q,).
+
+        Parameters
+        ----------
+        key : str
+            Any key without "macro.". The mean of these values is ``report[key]``, but for
+            ``index`` and ``ratio``, which divide means there and the values of each query here: nan
+            where a query has no other value than that of chance.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, and a macro average.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
+        >>> tr.retrieval.report(ranks).per_query("map").tolist()
+        [0.75, 0.5]
+        """
+        parsed = read_key(key)
+        if parsed.macro:
+            raise UnknownKeyError(f"{quote(key)}: an average over groups has no value per query")
+        values: FloatArray = _adjusted(parsed, lambda order: self._of_queries(parsed, order))
+        return values.copy()
+
+    def _of_queries(self, key: AnswerKey, order: str) -> FloatArray:
+        """The values of a metric for each query, under an order."""
+        place = key.metric, order, key.k
+        if place not in self._values:
+            metric = ANSWER_METRICS[key.metric]
+            k = min(key.k, EVERYWHERE) or EVERYWHERE
+            ties = self._ties_of(order)
+            values = np.empty(len(self.queries))
+            for start in range(0, len(values), _CHUNK):
+                chunk = slice(start, min(start + _CHUNK, len(values)))
+                values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
+            if metric.per_optimum:
+                best = self._of_queries(key._replace(metric=_UNSCALED[key.metric]), "optimum")
+                values /= best
+            self._values[place] = read_only(values)
+        return self._values[place]
+
+    def _ties_of(self, order: str) -> Ties:
+        if order not in self._ties:
+            self._ties[order] = self._ranked.ties(order)
+        return self._ties[order]
+
+    # -- groups ------------------------------------------------------------------------------------
+
+    def _read_groups(self, by: LabelsLike | None) -> tuple[IntArray, list[Hashable]]:
+        if by is None:
+            return np.zeros(0, dtype=np.int64), []
+        codes, names = group_codes(self.ranks, by)
+        of_query = codes[self._ranked.first]
+        unlike = codes != of_query[self._ranked.codes]
+        if unlike.any():
+            query = self.queries[self._ranked.codes[int(unlike.argmax())]]
+            got = f"several for query {query!r}"
+            raise InputValueError("by", expected="one group for each query", got=got)
+        return of_query, names
+
+    def group_queries(self) -> dict[Hashable, int]:
+        """Return the number of queries of each group; empty without groups.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], group=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="group").group_queries()
+        {'x': 1, 'y': 1}
+        """
+        counts = np.bincount(self._group_of_query, minlength=len(self._groups))
+        return dict(zip(self._groups, counts.tolist(), strict=True))
+
+    def group_values(self, key: str) -> dict[Hashable, float]:
+        """Return the value of a key for every group of queries; empty without groups.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], group=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="group").group_values("map")
+        {'x': 0.75, 'y': 0.5}
+        """
+        values = self._of_groups(read_key(key)).tolist() if self._groups else []
+        return dict(zip(self._groups, values, strict=True))
+
+    def _of_groups(self, key: AnswerKey) -> FloatArray:
+        groups, n = self._group_of_query, len(self._groups)
+        counts = np.bincount(groups, minlength=n)
+
+        def mean(order: str) -> FloatArray:
+            return np.bincount(groups, self._of_queries(key, order), minlength=n) / counts
+
+        values: FloatArray = _adjusted(key, mean)
+        return values
+
+    # -- tables ------------------------------------------------------------------------------------
+
+    def to_dict(self, metrics: Iterable[str] | None = None) -> dict[str, float]:
+        """Return the values by key, as loggers need them.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            The keys. Default: those that the report lists.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
+        >>> tr.retrieval.report(ranks).to_dict(["map", "success@1"])
+        {'map': 0.625, 'success@1': 0.5}
+        """
+        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
+
+    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+        """Return values, sizes, protocol and groups as a JSON object; nan becomes null.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            The keys. Default: those that the report lists.
+        indent : int or None
+            The blanks of each level; None writes one line.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import json, truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
+        >>> json.loads(tr.retrieval.report(ranks).to_json(["map"]))["metrics"]
+        {'map': 0.625}
+        """
+        values = self.to_dict(metrics)
+        groups = None
+        if self.by is not None:
+            keys = [key for key in values if not read_key(key).macro]
+            groups = {
+                "by": self.by,
+                "labels": list(map(label_text, self._groups)),
+                "queries": list(self.group_queries().values()),
+                "metrics": {key: list(self.group_values(key).values()) for key in keys},
+            }
+        content = {
+            "kind": JSON_KIND,
+            "format": JSON_FORMAT,
+            "metrics": values,
+            "queries": len(self.queries),
+            "without_answers": self.without_answers,
+            "answers": len(self.ranks),
+            "protocol": dataclasses.asdict(self.protocol),
+            "fingerprint": self.protocol.fingerprint,
+            "groups": groups,
+        }
+        return write_json(json_value(content), indent)
+
+    def records(self) -> Records:
+        """Return a row for each default metric; with groups, also for each metric of each group."""
+        columns = [[self[_prefixed(column, m)] for m in DEFAULT_METRICS] for column in _COLUMNS]
+        rows = [list(row) for row in zip(DEFAULT_METRICS, *columns, strict=True)]
+        names = ["metric", *_COLUMNS]
+        if self.by is not None:
+            names = [self.by, "queries", *names]
+            sizes = self.group_queries()
+            rows = [["", len(self.queries), *row] for row in rows]
+            values = {
+                (m, c): self.group_values(_prefixed(c, m))
+                for m in DEFAULT_METRICS
+                for c in _COLUMNS
+            }
+            rows += [
+                [label_text(label), n, m, *(values[m, c][label] for c in _COLUMNS)]
+                for label, n in sizes.items()
+                for m in DEFAULT_METRICS
+            ]
+        return Records(names, rows, _COLUMNS)
+
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """Return the lines on queries, ties and protocol, and the tables."""
+        columns = [[self[_prefixed(column, m)] for m in DEFAULT_METRICS] for column in _COLUMNS]
+        rows = [
+            [metric, *(cell(value, digits) for value in values)]
+            for metric, *values in zip(DEFAULT_METRICS, *columns, strict=True)
+        ]
+        grids = [TextGrid(["metric", *_COLUMNS], rows)]
+        if self.by is not None:
+            sizes = self.group_queries()
+            labels = sorted(sizes, key=lambda label: -sizes[label])
+            found = [self.group_values(metric) for metric in _FEW_METRICS]
+            body = group_rows(labels, sizes, found, lambda value: cell(value, digits))
+            heading = f"by {self.by} ({format_count(len(labels), 'group')})"
+            grids.append(TextGrid([heading, "queries", *_FEW_METRICS], body))
+        return TextTables(grids, self._lines())
+
+    def _lines(self) -> list[str]:
+        tied = int(np.count_nonzero(self.ranks.tied > 1))
+        low, high = int(self.candidates.min()), int(self.candidates.max())
+        among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
+        queries = format_count(len(self.queries), "query", "queries")
+        answers = format_count(len(self.ranks), "right answer")
+        lines = [f"{queries} with {answers}, {tied:,} of them tied, among {among} candidates"]
+        if self.without_answers:
+            left_out = format_count(self.without_answers, "query", "queries")
+            lines.append(f"{left_out} without a right answer left out")
+        return [*lines, str(self.protocol)]
+
+    def __repr__(self) -> str:
+        sizes = format_count(len(self.queries), "query", "queries")
+        values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
+        answers = format_count(len(self.ranks), "right answer")
+        return printable(f"RetrievalReport({sizes}, {answers}, {', '.join(values)})")
+
+
+# Metrics that are divided by the optimum, and the metric of which that is.
+_UNSCALED = {"ndcg": "dcg"}
+
+
+def _prefixed(column: str, metric: str) -> str:
+    return metric if column == EXPECTED_KIND else f"{column}.{metric}"
+
+
+def _adjusted(key: AnswerKey, value_under: Callable[[str], Any]) -> Any:
+    """Adjust what a function of the order gives, a number or an array."""
+    if key.adjustment in LEVELS:
+        return value_under(key.adjustment)
+    value = value_under(key.kind)
+    if key.adjustment == NO_ADJUSTMENT:
+        return value
+    chance = value_under("chance")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if key.adjustment == "ratio":
+            adjusted = np.divide(value, chance)
+        else:
+            room = np.subtract(value_under("optimum"), chance)
+            # where no order is better than another, what is left is rounding
+            room = np.where(np.abs(room) <= 1e-14, np.nan, room)
+            adjusted = np.divide(np.subtract(value, chance), room)
+    return adjusted
+
+
+@public("truerank.retrieval")
+def report(
+    ranks: Ranks,
+    gains: npt.ArrayLike | None = None,
+    *,
+    queries: LabelsLike | None = None,
+    gain: str = "linear",
+    by: LabelsLike | None = None,
+) -> RetrievalReport:
+    """Report the metrics of queries with several right answers, from the ranks of the answers.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        A task for each right answer of each query: its place among all candidates of the query, of
+        which the other right answers are not left out. Only answers that are wrong for certain, as
+        items of the training data, may be filtered.
+    gains : array_like of float, shape (n,), optional
+        What each right answer counts for in dcg and ndcg: finite, above 0. Default: 1.
+    queries : labels, optional
+        The query of each task. Default: those of the ranks.
+    gain : {"linear", "exponential", "binary"}
+        What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
+        gradient descent, 2005), 1.
+    by : str or labels, optional
+        Groups of queries: the name of a label of the ranks, or labels of the tasks.
+
+    Returns
+    -------
+    RetrievalReport
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks, and gains that are not numbers.
+    ValueError
+        For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
+        0 or less, and counts that cannot come from one ranking of a query's candidates: unlike
+        numbers of candidates, ties that overlap or hold more right answers than places. Those come
+        from right answers that are filtered or given twice, and of ranks of several models.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> scores = [[0.9, 0.1, 0.8, 0.8]]
+    >>> ranks = tr.rank(scores, [0, 2], rows=[0, 0])
+    >>> found = report(ranks, [1, 3], queries=["q", "q"])
+    >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
+    (0.9166666666666666, 1.0, 0.8333333333333333)
+    """
+    if not isinstance(ranks, Ranks):
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    choice("gain", gain, GAINS)
+    if not len(ranks):
+        raise InputValueError("ranks", expected="at least one right answer", got="none")
+    if ranks.weights is not None:
+        raise InputValueError("ranks", expected="no weights, as every query counts once")
+    if queries is not None:
+        ranks = ranks.with_labels(queries=queries)
+    if ranks.queries is None:
+        raise InputValueError("ranks", expected="labels of queries; give queries=...")
+    protocol = ranks.protocol
+    if protocol.split is not None and protocol.split in protocol.filter:
+        expected = "ranks among which no right answer is filtered"
+        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
+    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by)
+
+
+def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
+    """Check the gains of right answers, and return what they count for; None: all the same."""
+    if gains is None:
+        return None
+    array = checked_weights(gains, length=length, name="gains", each="right answer")
+    if not array.all():
+        i = int((array == 0).argmax())
+        raise InputValueError("gains", expected="numbers above 0", got=f"0.0 at position {i}")
+    if gain == "binary":
+        return None
+    if gain == "linear":
+        return array
+    with np.errstate(over="ignore"):
+        grown: FloatArray = np.expm1(np.log(2.0) * array)
+    grown = np.where(array == np.floor(array), np.round(grown), grown)
+    if not np.isfinite(grown).all():
+        i = int((~np.isfinite(grown)).argmax())
+        raise InputValueError(
+            "gains", expected="gains g with a finite 2^g", got=f"{array[i]} at position {i}"
+        )
+    return grown

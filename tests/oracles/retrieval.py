@@ -1,0 +1,107 @@
+"""Metrics of queries with several right answers by their definitions: over every order of the ties.
+
+A ranking is a list of gains, 0 for wrong candidates. Its values are fractions, but for those with
+logarithms, which are floats.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+Value = Fraction | float
+
+
+def rankings(scores: Sequence[float], gains: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the gains in every order that the scores allow, the best score first."""
+    ties = [
+        [g for s, g in zip(scores, gains, strict=True) if s == score]
+        for score in sorted(set(scores), reverse=True)
+    ]
+    for orders in itertools.product(*map(itertools.permutations, ties)):
+        yield [gain for tie in orders for gain in tie]
+
+
+def value(metric: str, ranking: Sequence[int]) -> Value:
+    """Return the value of a metric, such as "map" or "ndcg@3", for one ranking."""
+    name, _, cutoff = metric.partition("@")
+    k = int(cutoff or len(ranking))
+    hits = [place for place, gain in enumerate(ranking, 1) if gain]
+    within = [place for place in hits if place <= k]
+    if name == "recall":
+        return Fraction(len(within), len(hits))
+    if name == "precision":
+        return Fraction(len(within), k)
+    if name == "success":
+        return Fraction(bool(within))
+    if name == "r_precision":
+        return Fraction(sum(place <= len(hits) for place in hits), len(hits))
+    if name == "mrr":
+        return Fraction(1, within[0]) if within else Fraction(0)
+    if name == "map":
+        precisions = [Fraction(i, place) for i, place in enumerate(within, 1)]
+        return sum(precisions, Fraction(0)) / len(hits)
+    total = gained(ranking, k)
+    return total if name == "dcg" else total / gained(sorted(ranking, reverse=True), k)
+
+
+def gained(ranking: Sequence[int], k: int) -> float:
+    """Return the discounted cumulative gain of the first k."""
+    return math.fsum(gain / math.log2(place + 1) for place, gain in enumerate(ranking[:k], 1))
+
+
+def mean_of(values: Sequence[Value]) -> float:
+    """Return the mean of values of orders that are equally likely."""
+    if all(isinstance(each, Fraction) for each in values):
+        return float(sum(values, Fraction(0)) / len(values))
+    return math.fsum(map(float, values)) / len(values)
+
+
+def values_by_order(metric: str, scores: Sequence[float], gains: Sequence[int]) -> dict[str, float]:
+    """Return the value of a metric over the orders of the ties, and over those of all candidates.
+
+    "optimistic" and "pessimistic" are the best and the worst of all orders: nothing is sorted.
+    """
+    found = [value(metric, ranking) for ranking in rankings(scores, gains)]
+    anyhow = [value(metric, ranking) for ranking in rankings([0] * len(gains), gains)]
+    return {
+        "expected": mean_of(found),
+        "optimistic": float(max(found)),
+        "pessimistic": float(min(found)),
+        "chance": mean_of(anyhow),
+        "optimum": float(max(anyhow)),
+    }
+
+
+# -- sums over one tie, term by term ---------------------------------------------------------------
+
+
+def first_reciprocal(above: int, tied: int, right: int, within: int) -> float:
+    """Return the mean of 1 / (above + I) over the places I <= within of the first right answer."""
+    with localcontext(prec=40):
+        chance, total = Decimal(right) / tied, Decimal(0)
+        for i in range(1, min(within, tied - right + 1) + 1):
+            total += chance / (above + i)
+            chance *= Decimal(tied - i - right + 1) / max(tied - i, 1)
+        return float(total)
+
+
+def hit_chance(tied: int, right: int, within: int) -> float:
+    """Return the probability of a right answer among the first places of a tie."""
+    return float(1 - Fraction(math.comb(tied - right, within), math.comb(tied, within)))
+
+
+def sums(above: int, places: int) -> tuple[float, float, float]:
+    """Return the sums of 1 / p, (p - above - 1) / p and 1 / log2(p + 1) over places p."""
+    places_of_tie = range(above + 1, above + places + 1)
+    with localcontext(prec=40):
+        reciprocals = sum((1 / Decimal(p) for p in places_of_tie), Decimal(0))
+        offsets = sum((Decimal(p - above - 1) / p for p in places_of_tie), Decimal(0))
+    return (
+        float(reciprocals),
+        float(offsets),
+        math.fsum(1 / math.log2(p + 1) for p in places_of_tie),
+    )

@@ -1,0 +1,261 @@
+"""Reports on several right answers against every order of the ties; keys, tables, errors."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import retrieval as oracle
+from truerank.retrieval import RetrievalReport, report
+from truerank.retrieval.answer_keys import read_key
+
+pytestmark = pytest.mark.python_only
+
+METRICS = ["mrr", "map", "r_precision", "ndcg", "dcg"]
+METRICS += [
+    f"{name}@{k}"
+    for name in ("mrr", "map", "ndcg", "dcg", "recall", "precision", "success")
+    for k in (1, 2, 3, 9)
+]
+
+
+@dataclass
+class Query:
+    """The scores of a query's candidates, and their gains."""
+
+    scores: list[int]
+    gains: list[int]
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> Query:
+    n = draw(st.integers(1, 5))
+    gains = draw(st.lists(st.integers(0, 3), min_size=n, max_size=n).filter(any))
+    return Query(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)), gains)
+
+
+def ranks_of(drawn: list[Query], shuffle: Any = None) -> tuple[tr.Ranks, np.ndarray]:
+    """Rank every right answer among all candidates of its query; tasks may be in any order."""
+    parts, gains = [], []
+    for i, query in enumerate(drawn):
+        right = [j for j, gain in enumerate(query.gains) if gain]
+        part = tr.rank([query.scores], right, rows=[0] * len(right))
+        parts.append(part.with_labels(queries=[i] * len(right)))
+        gains += [query.gains[j] for j in right]
+    ranks = tr.concatenate(parts)
+    order = np.arange(len(ranks)) if shuffle is None else np.array(shuffle)
+    return ranks[order], np.array(gains)[order]
+
+
+@given(st.lists(queries(), min_size=1, max_size=3), st.booleans(), st.data())
+def test_every_metric_over_every_order(
+    drawn: list[Query], is_graded: bool, data: st.DataObject
+) -> None:
+    tasks = sum(bool(gain) for query in drawn for gain in query.gains)
+    ranks, gains = ranks_of(drawn, data.draw(st.permutations(range(tasks))))
+    found = report(ranks, gains if is_graded else None)
+    for metric in data.draw(st.lists(st.sampled_from(METRICS), min_size=4, max_size=4)):
+        expected = [
+            oracle.values_by_order(
+                metric, query.scores, query.gains if is_graded else [bool(g) for g in query.gains]
+            )
+            for query in drawn
+        ]
+        for order in ("expected", "optimistic", "pessimistic", "chance", "optimum"):
+            values = [each[order] for each in expected]
+            key = f"{order}.{metric}"
+            assert found.per_query(key).tolist() == pytest.approx(values, rel=1e-12, abs=1e-15)
+            assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15)
+        mean, low, high = (
+            float(np.mean([each[order] for each in expected]))
+            for order in ("expected", "chance", "optimum")
+        )
+        assert found[f"ratio.{metric}"] == pytest.approx(mean / low, rel=1e-11)
+        if high - low > 1e-9:
+            index = (mean - low) / (high - low)
+            assert found[f"index.{metric}"] == pytest.approx(index, rel=1e-9, abs=1e-12)
+        else:
+            assert np.isnan(found[f"index.{metric}"])
+
+
+@given(st.lists(queries(), min_size=1, max_size=3), st.sampled_from(["exponential", "binary"]))
+def test_functions_of_gains(drawn: list[Query], gain: str) -> None:
+    ranks, gains = ranks_of(drawn)
+    made = {"exponential": 2.0**gains - 1, "binary": None}[gain]
+    keys = ["ndcg", "optimistic.ndcg@2", "pessimistic.dcg@2", "chance.dcg", "map"]
+    assert report(ranks, gains, gain=gain).to_dict(keys) == report(ranks, made).to_dict(keys)
+
+
+def test_gains_that_are_no_grades() -> None:
+    ranks = tr.Ranks([0, 0, 2], [2, 2, 1], 4, queries=[0, 0, 0])
+    found = report(ranks, [0.25, 0.5, 1e300])
+    best = (1e300 + 0.5 / np.log2(3) + 0.25 / 2) / 1
+    assert found["optimum.dcg"] == pytest.approx(best)
+    assert found["optimistic.dcg"] == pytest.approx(0.5 + 0.25 / np.log2(3) + 1e300 / 2)
+    assert found["pessimistic.dcg@2"] == pytest.approx(0.25 + 0.5 / np.log2(3))
+
+
+def test_nan_that_is_ranked_last_is_a_tie_of_right_answers() -> None:
+    scores = np.array([[np.nan, 0.5, np.nan, 0.7, np.nan]])
+    ranks = tr.rank(scores, [0, 1, 2], rows=[0, 0, 0], nan="worst")
+    found = report(ranks, queries=["q"] * 3)
+    assert found["map"] == pytest.approx((1 / 2 + 2 / 4 + 3 / 5) / 3)
+
+
+def test_ties_of_a_million_candidates() -> None:
+    """Ten right answers that a list of 100 misses: tied with all that are not listed."""
+    n, missed = 1_000_000, 10
+    ranks = tr.Ranks([100] * missed, [n - 100] * missed, n, queries=[0] * missed)
+    found = report(ranks)
+    assert found["recall@100"] == found["success@100"] == 0
+    assert found["recall@101"] == pytest.approx(1 / (n - 100))
+    assert found["pessimistic.mrr"] == 1 / (n - 9)
+    assert found["chance.recall@10"] == pytest.approx(10 / n)
+    assert found["chance.mrr"] < found["optimistic.mrr"] == 1 / 101
+    for metric in ("mrr", "map", "ndcg", "recall@10000", "success@10000"):
+        values = [found[f"{kind}.{metric}"] for kind in ("pessimistic", "expected", "optimistic")]
+        assert values == sorted(values)
+        assert values[0] < values[2]
+
+
+def test_many_queries_are_the_queries_one_by_one() -> None:
+    """More queries than are in a cache at a time."""
+    rng = np.random.default_rng(0)
+    n = 40_000
+    ranks = tr.Ranks(rng.integers(0, 40, n), rng.integers(1, 9, n), 50, queries=np.arange(n))
+    found = report(ranks)
+    for i in (0, 32_767, 32_768, n - 1):
+        one = report(ranks[[i]])
+        for key in ("map", "ndcg@10", "optimistic.mrr", "chance.success@3"):
+            assert found.per_query(key)[i] == one[key]
+    assert found["recall@10"] == pytest.approx(tr.report(ranks)["expected.hits@10"], rel=1e-12)
+    assert found["mrr"] == pytest.approx(tr.report(ranks)["expected.mrr"], rel=1e-12)
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("mrr", "mrr@10", "optimistic.map", "index.recall@10", "pessimistic.ratio.ndcg@5"),
+        *("chance.mrr", "optimum.precision@3", "macro.index.r_precision"),
+    ],
+)
+def test_keys_are_read_and_written(key: str) -> None:
+    assert str(read_key(key)) == key
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("mr", "no metric 'mr'; did you mean mrr"),
+        ("recall", "expected recall@k"),
+        ("recall@0", "expected recall@k with an integer k >= 1"),
+        ("r_precision@3", "r_precision takes no '@k'"),
+        ("realistic.mrr", "expected the form"),
+        ("optimistic.chance.mrr", "chance has no kind"),
+        ("optimistic.pessimistic.mrr", "expected the form"),
+        ("macro.mrr", "there are no groups"),
+        (3, "expected a str"),
+    ],
+)
+def test_wrong_keys(key: Any, message: str) -> None:
+    with pytest.raises(KeyError, match=message):
+        report(tr.Ranks([0], [1], 10, queries=[0]))[key]
+
+
+# -- groups and tables -----------------------------------------------------------------------------
+
+
+def grouped() -> RetrievalReport:
+    ranks = tr.Ranks([0, 3, 1, 9], [1, 1, 1, 1], 10, queries=["a", "a", "b", "c"])
+    return report(ranks, by=["x", "x", "y", "y"])
+
+
+def test_groups() -> None:
+    found = grouped()
+    assert found.group_queries() == {"x": 1, "y": 2}
+    assert found.group_values("mrr") == {"x": 1.0, "y": 0.3}
+    assert found["macro.mrr"] == 0.65
+    assert found["mrr"] == pytest.approx((1 + 0.5 + 0.1) / 3)
+    assert found.group_values("index.mrr")["x"] == 1
+    with pytest.raises(KeyError, match="no value per query"):
+        found.per_query("macro.mrr")
+    with pytest.raises(ValueError, match="by: expected one group for each query, got several"):
+        report(found.ranks, by=["x", "y", "y", "y"])
+
+
+def test_tables() -> None:
+    found = grouped()
+    text = found.to_markdown()
+    assert text.startswith("3 queries with 4 right answers, 0 of them tied, among 10 candidates\n")
+    assert "| by group (2 groups) | queries | mrr | map | ndcg@10 | recall@10 |" in text
+    assert "| y | 2 | 0.3 |" in text
+    assert "expected" in found.to_latex()
+    assert found.to_csv().startswith("group,queries,metric,expected,optimistic,pessimistic,")
+    assert len(found.to_dict()) == len(found)
+    content = json.loads(found.to_json(["mrr", "index.map"]))
+    assert content["metrics"]["mrr"] == found["mrr"]
+    assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
+    assert repr(found).startswith("RetrievalReport(3 queries, 4 right answers, mrr 0.5333")
+    pandas = pytest.importorskip("pandas")
+    frame = found.to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert frame.query("metric == 'mrr'")["expected"].tolist() == [found["mrr"], 1.0, 0.3]
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        (tr.Ranks([], [], 1, queries=[]), "ranks: expected at least one right answer, got none"),
+        (tr.Ranks([0], [1], 2), "ranks: expected labels of queries"),
+        (tr.Ranks([0], [1], 2, queries=[0], weights=[2]), "ranks: expected no weights"),
+        (tr.Ranks([0, 0], [1, 1], 2, queries=[5, 5]), "2 right answers in 1 places .*query 5"),
+        (tr.Ranks([0, 1], [1, 1], [2, 3], queries=[5, 5]), "2 and 3 candidates"),
+        (tr.Ranks([0, 1], [2, 1], 4, queries=["q", "q"]), "ties that overlap.*query 'q'"),
+        (tr.Ranks([0, 0], [2, 3], 4, queries=["q", "q"]), "ties of unlike sizes"),
+        (
+            tr.Ranks([0], [1], 2, queries=[0]).with_protocol(filter=("test",), split="test"),
+            "no right answer is filtered, got ones filtered by test",
+        ),
+    ],
+)
+def test_ranks_that_are_no_ranking_of_each_query(ranks: tr.Ranks, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        report(ranks)
+
+
+@pytest.mark.parametrize(
+    ("gains", "error", "message"),
+    [
+        ([1.0, np.nan], ValueError, "gains: expected finite numbers >= 0, got nan at position 1"),
+        ([-1, 1], ValueError, "gains: expected finite numbers >= 0, got -1.0 at position 0"),
+        ([1, 0], ValueError, "gains: expected numbers above 0, got 0.0 at position 1"),
+        ([1], ValueError, "gains: expected 2 numbers, one for each right answer"),
+        (["a", "b"], TypeError, "gains"),
+    ],
+)
+def test_wrong_gains(gains: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        report(tr.Ranks([0, 1], [1, 1], 2, queries=[0, 0]), gains)
+
+
+def test_other_wrong_arguments() -> None:
+    ranks = tr.Ranks([0], [1], 2, queries=[0])
+    with pytest.raises(ValueError, match="gain: expected one of linear, exponential, binary"):
+        report(ranks, gain="quadratic")
+    with pytest.raises(ValueError, match=r"gains: expected gains g with a finite 2\^g"):
+        report(ranks, [2000.0], gain="exponential")
+    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+        report([0])  # type: ignore[arg-type]
