@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from support.example_ranks import any_ranks
-from truerank import Protocol, Ranks, evaluate, rank, report
+from truerank import Protocol, Ranks, evaluate, rank, report, table
 from truerank.reporting.validity import CHECKS, Finding
 
 pytestmark = pytest.mark.python_only
@@ -46,6 +46,24 @@ def test_nothing_suspicious() -> None:
     assert report(sound()).audit() == []
     assert report(sound(weights=np.linspace(1, 2, N))).audit() == []
     assert report(sound(tied=some(3, 2, 1))).audit() == []
+
+
+def test_misses_of_lists() -> None:
+    listed = np.arange(N) >= 30
+    fields = {"tied": np.where(listed, 1, 700), "audit": None, "protocol": {"lists": "scores"}}
+    ranks = sound(above=some(N, 20), listed=listed, **fields)
+    finding = found(ranks)["misses"]
+    assert finding.value == 30 / N
+    made = report(ranks)
+    assert "30 of 400 tasks (7.5 %) are misses" in finding.message
+    for key in ("mrr", "hits@10", "mr"):
+        low, high = (f"{made[f'{kind}.{key}']:.4g}" for kind in ("pessimistic", "optimistic"))
+        assert f"{key} between {low} and {high}" in finding.message
+    assert finding.message[1:] in made.to_markdown()
+    assert "misses" not in found(sound(listed=np.ones(N, bool)))
+    assert "30 of 400 tasks" in table({"a": made}).to_markdown()
+    constant = sound(above=some(0, 0), tied=some(N, 1000), listed=np.zeros(N, bool))
+    assert "constant" not in found(constant)
 
 
 def test_ties_that_move_a_metric() -> None:
@@ -180,7 +198,7 @@ def test_every_check_has_a_case() -> None:
     assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True, candidates="test")
-    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]))
+    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]), listed=[False])
     assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
 
 

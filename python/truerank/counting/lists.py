@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
-    from ..ranks.container import Ranks
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
 _SCORED, _ORDERED = "scores", "order alone"  # what the protocol says of lists

@@ -13,7 +13,7 @@ from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
 from .repeats import Repeats, describe_weights
 from .reports import Report
-from .validity import SIZE_ROBUST_METRIC, TEST_ONLY, format_value
+from .validity import MISSES, SIZE_ROBUST_METRIC, TEST_ONLY, format_value
 
 FOLD_TOLERANCE = 0.05  # folds get no note if their mean numbers of candidates differ by less
 
@@ -183,14 +183,23 @@ def _is_index_of_mr(key: str) -> bool:
     return (parsed.adjustment, parsed.metric) == ("index", "mr")
 
 
+def _misses(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    return _worst_findings(rows, MISSES)
+
+
 def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    return _worst_findings(rows, "ties")
+
+
+def _worst_findings(rows: Rows, check: str) -> Iterator[str]:
+    """Name the models for which a check of the audit finds something, with the worst of it."""
     for name, row in rows.items():
-        found = [f for report in row.reports for f in report.audit() if f.name == "ties"]
+        found = [f for report in row.reports for f in report.audit() if f.name == check]
         if found:
             yield f"{name}: {max(found, key=lambda finding: finding.value).message}."
 
 
 NOTES = (
     *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _test_candidates),
-    *(_unlike_weights, _unlike_groups, _ties),
+    *(_unlike_weights, _unlike_groups, _misses, _ties),
 )

@@ -19,7 +19,7 @@ from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
-from .validity import TEST_CANDIDATES, TEST_ONLY
+from .validity import MISSES, TEST_CANDIDATES, TEST_ONLY
 
 if TYPE_CHECKING:
     from .report_base import ReportBase
@@ -209,7 +209,7 @@ def summary_lines(report: ReportBase) -> list[str]:
     """Return the lines before the tables: tasks, protocol, candidates of the test alone, ties."""
     summary = report.held_summary()
     ties = [] if summary is None else _tie_lines(summary)
-    return [*_task_lines(report), *_test_candidate_lines(report), *ties]
+    return [*_task_lines(report), *_finding_lines(report), *ties]
 
 
 def _task_lines(report: ReportBase) -> list[str]:
@@ -231,11 +231,13 @@ def _task_lines(report: ReportBase) -> list[str]:
     return lines
 
 
-def _test_candidate_lines(report: ReportBase) -> list[str]:
-    """The audit's finding that the candidates are those of the test alone, if there is one."""
-    if report.protocol.candidates != TEST_ONLY:
+def _finding_lines(report: ReportBase) -> list[str]:
+    """The audit's findings on which candidates there were: those of the test alone, or lists."""
+    names = [TEST_CANDIDATES] * (report.protocol.candidates == TEST_ONLY)
+    names += [MISSES] * (report.protocol.lists is not None)
+    if not names:
         return []
-    found = (finding.message for finding in report.audit() if finding.name == TEST_CANDIDATES)
+    found = (finding.message for finding in report.audit() if finding.name in names)
     return [f"{message[0].upper()}{message[1:]}." for message in found]
 
 

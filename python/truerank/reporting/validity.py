@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
+MISS_METRICS = ("mrr", "hits@10", "mr")
+BOUNDS = ("pessimistic", "optimistic")  # of the ranks of misses
 CUTOFFS = (1, 3, 5, 10)
+MISSES = "misses"  # the check for targets that are not in their lists
 TEST_CANDIDATES = "test candidates"  # the check for candidates that come from the test alone
 TEST_ONLY = "test"  # the name of such candidates in a protocol
 SIZE_ROBUST_METRIC = "amri"  # the metric that can be compared between tests of different sizes
@@ -40,9 +43,9 @@ class Finding(NamedTuple):
     Attributes
     ----------
     name : str
-        The check: "ties", "kinds", "constant", "nan", "inf", "rescored", "queries", "saturated",
-        "filtered", "sampled", "test candidates", "chance hits", "few candidates", "weights",
-        "split", "unaudited".
+        The check: "misses", "ties", "kinds", "constant", "nan", "inf", "rescored", "queries",
+        "saturated", "filtered", "sampled", "test candidates", "chance hits", "few candidates",
+        "weights", "split", "unaudited".
     value : float
         The measured value.
     threshold : float
@@ -215,7 +218,28 @@ def _has_weight(report: AuditedReport) -> npt.NDArray[np.bool_]:
 
 def _constant_scores(ranks: Ranks) -> npt.NDArray[np.bool_]:
     mask: npt.NDArray[np.bool_] = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
-    return mask
+    return mask if ranks.listed is None else mask & ranks.listed
+
+
+def _misses(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
+    """Find targets that are not in their lists: their ranks, and so the metrics, are bounded."""
+    ranks, weighted = report.ranks, _has_weight(report)
+    missed = 0 if ranks.listed is None else int(np.count_nonzero(~ranks.listed & weighted))
+    if not missed:
+        return
+    total = int(weighted.sum())
+    side = report.sides[0]
+    bounds = []
+    for metric in MISS_METRICS:
+        name = compose_key(side, DEFAULT_KIND, metric)
+        low, high = (report[compose_key(side, kind, metric)] for kind in BOUNDS)
+        bounds.append(f"{name} between {low:.4g} and {high:.4g}")
+    share = missed / total
+    yield (
+        share,
+        f"{missed:,} of {total:,} tasks ({percent(share)}) are misses, whose target is not in its "
+        f"list: with pessimistic and optimistic ranks {', '.join(bounds)}",
+    )
 
 
 def _only_true_candidate(ranks: Ranks) -> npt.NDArray[np.bool_]:
@@ -259,7 +283,8 @@ def _saturated(report: AuditedReport, threshold: float) -> Iterator[tuple[float,
 
 
 def _unaudited(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
-    if report.ranks.audit is None and len(report.ranks):
+    # lists give no scores of most candidates, and no audit of them
+    if report.ranks.audit is None and report.ranks.listed is None and len(report.ranks):
         yield (
             math.nan,
             "NaN, infinite and saturated scores were not counted; "
@@ -364,6 +389,8 @@ def _split(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str
 
 
 CHECKS = (
+    # any task whose target is not in its list
+    Check(MISSES, 0.0, _misses),
     # more than 1 % between the realistic value and the expected or the optimistic one
     Check("ties", 0.01, _ties_move_metric),
     # more than 5 % between the pessimistic and the optimistic value
