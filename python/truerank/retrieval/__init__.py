@@ -1,5 +1,6 @@
 """Retrieval and recommendation: queries with several right answers, ranked among all candidates.
 
+`Task` reads qrels, what is known and the groups of queries, and evaluates embeddings and scores.
 `report` turns the ranks of all right answers into the metrics of information retrieval, for each
 query and in the mean: recall, precision and success at k, the reciprocal rank of the first right
 answer, average precision, R-precision, and discounted cumulative gain. Ties are exact.
@@ -14,12 +15,14 @@ from ..inputs.naming import lazy_names
 if TYPE_CHECKING:
     from .answer_keys import AnswerKey
     from .answer_report import RetrievalReport, report
+    from .retrieval_task import Task
 
-__all__ = ["AnswerKey", "RetrievalReport", "report"]
+__all__ = ["AnswerKey", "RetrievalReport", "Task", "report"]
 
 _MODULES = {
     "AnswerKey": "answer_keys",
     "RetrievalReport": "answer_report",
+    "Task": "retrieval_task",
     "report": "answer_report",
 }
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

@@ -155,13 +155,14 @@ def _columns_of_rows(
             )
     columns = zip(*rows, strict=True)
     return [
-        _column_of_values(title, j, column, label_indexes, form) for j, column in enumerate(columns)
+        column_of_values(title, j, column, label_indexes, form) for j, column in enumerate(columns)
     ]
 
 
-def _column_of_values(
+def column_of_values(
     title: str, j: int, values: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
 ) -> Column:
+    """Read the values of a column, which are either labels or ids."""
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
         if j < form.width and "" in values:

@@ -1,0 +1,194 @@
+"""The right answers of a task as ids: distinct, checked against what is known, with a filter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.errors import InputValueError
+from ..ranks.labels import Labels, as_labels
+from ..tasks.row_keys import distinct, look_up, row_keys
+from ..tasks.side_tasks import SideTasks
+from ..tasks.split_columns import name_splits
+from ..tasks.vocabularies import LabelIndex, Vocabulary, encode_columns
+from .qrels import Qrels, is_one_split, read_qrels
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+
+SIDE = "answers"
+
+
+class AnswerSets(NamedTuple):
+    """Right answers and known ones as ids.
+
+    Attributes
+    ----------
+    queries, entities : Vocabulary
+    pairs : ndarray of int64, shape (n, 2)
+        The right answers (query, entity), distinct and in lexicographic order.
+    gains : ndarray of float64, shape (n,), or None
+        Above 0.
+    known : dict of str to ndarray of int64, shape (m, 2)
+        The right answers of each known split, with queries of the vocabulary only.
+    asked : int
+        The number of queries that the qrels have, with right answers or without.
+    """
+
+    queries: Vocabulary
+    entities: Vocabulary
+    pairs: IntArray
+    gains: FloatArray | None
+    known: dict[str, IntArray]
+    asked: int
+
+
+def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split: str) -> AnswerSets:
+    """Read the right answers and the known ones.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `read_qrels` and `encode_columns` do; for a pair with several gains.
+    """
+    is_one = isinstance(known, Mapping) and is_one_split(known)
+    named = name_splits(split, qrels, None if is_one else known)
+    if is_one:
+        named["known_0"] = ("known", known)
+    indexes = {0: LabelIndex(), 1: LabelIndex()}
+    tested = read_qrels("qrels", qrels, indexes)
+    # without a vocabulary of queries, those of the qrels are all: others have no row of scores
+    has_labels = queries is None and tested.asked.label_index is not None
+    labels = tuple(indexes[0].codes)
+    given = labels if has_labels and labels else queries
+    others = {
+        name: read_qrels(title, value, indexes) for name, (title, value) in list(named.items())[1:]
+    }
+    if queries is None:
+        size = len(labels) if has_labels else int(tested.asked.values.max(initial=-1)) + 1
+        others = {name: _of_queries_below(each, size, has_labels) for name, each in others.items()}
+    splits = [tested, *others.values()]
+    query_columns = [tested.asked, *(each.queries for each in splits)]
+    query_ids, codes = encode_columns("queries", "query", given, query_columns)
+    entity_ids, targets = encode_columns(
+        "entities", "entity", entities, [each.entities for each in splits]
+    )
+    pairs, gains = _distinct_answers(tested, codes[1], targets[0], query_ids, entity_ids)
+    found = {}
+    for (name, each), query, entity in zip(others.items(), codes[2:], targets[1:], strict=True):
+        is_right = slice(None) if each.gains is None else each.gains > 0
+        found[name] = np.stack([query[is_right], entity[is_right]], axis=1)
+    return AnswerSets(query_ids, entity_ids, pairs, gains, found, len(distinct(codes[0])))
+
+
+def _of_queries_below(known: Qrels, size: int, has_labels: bool) -> Qrels:
+    """Leave out the pairs of queries that the qrels do not have."""
+    column = known.queries
+    if has_labels != (column.label_index is not None) and len(column.values):
+        kinds = ("ids", "labels") if has_labels else ("labels", "ids")
+        got = f"{kinds[0]} of queries, where qrels have {kinds[1]}"
+        raise InputValueError(column.split, got)
+    stays = column.values < size
+    return Qrels(
+        column._replace(values=column.values[stays]),
+        known.entities._replace(values=known.entities.values[stays]),
+        None if known.gains is None else known.gains[stays],
+        column,
+    )
+
+
+def _distinct_answers(
+    tested: Qrels, queries: IntArray, entities: IntArray, of_queries: Vocabulary, of: Vocabulary
+) -> tuple[IntArray, FloatArray | None]:
+    """Return the distinct right answers in order, and their gains."""
+    pairs, gains = np.stack([queries, entities], axis=1), tested.gains
+    keys = row_keys([queries, entities])
+    if not (keys[1:] >= keys[:-1]).all():
+        order = np.argsort(keys, kind="stable")
+        keys, pairs = keys[order], pairs[order]
+        gains = None if gains is None else gains[order]
+    is_repeat = keys[1:] == keys[:-1]
+    if gains is not None and (is_repeat & (gains[1:] != gains[:-1])).any():
+        i = int((is_repeat & (gains[1:] != gains[:-1])).argmax())
+        query, entity = pairs[i].tolist()
+        got = (
+            f"{gains[i]} and {gains[i + 1]} for entity {of.label_of(entity)!r} "
+            f"of query {of_queries.label_of(query)!r}"
+        )
+        raise InputValueError(tested.queries.split, expected="one gain for each pair", got=got)
+    stays = np.concatenate([np.ones(min(len(keys), 1), dtype=np.bool_), ~is_repeat])
+    if gains is not None:
+        stays &= gains > 0
+    return pairs[stays], None if gains is None else gains[stays]
+
+
+def find_known(sets: AnswerSets) -> IntArray:
+    """Return the right answers that a known split has, too, as rows of `pairs`.
+
+    Examples
+    --------
+    >>> pairs = np.array([[0, 1], [0, 2]])
+    >>> vocabulary = Vocabulary(3, None)
+    >>> find_known(AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1))
+    array([1])
+    """
+    if not sets.known:
+        return np.zeros(0, dtype=np.int64)
+    everything = np.concatenate([sets.pairs, *sets.known.values()])
+    keys = row_keys([everything[:, 0], everything[:, 1]])
+    n = len(sets.pairs)
+    return look_up(distinct(keys[n:]), keys[:n])[0]
+
+
+def make_side(sets: AnswerSets, groups: Any) -> SideTasks:
+    """Make the tasks: one for each right answer, which is never in the filter of its query."""
+    query, target = (np.ascontiguousarray(column) for column in sets.pairs.T)
+    is_first = np.ones(len(query), dtype=np.bool_)
+    is_first[1:] = query[1:] != query[:-1]
+    rows = np.cumsum(is_first) - 1
+    labels = {"queries": Labels(query, sets.queries.names)}
+    labels["targets"] = Labels(target, sets.entities.names)
+    of_queries = _read_groups(groups, sets.queries, query[is_first])
+    if of_queries is not None:
+        labels["group"] = of_queries[rows]
+    return SideTasks(
+        side=SIDE,
+        queries=query[is_first].reshape(-1, 1),
+        rows=rows,
+        targets=target,
+        columns=sets.entities.size,
+        filter=_known_others(sets, query[is_first]) if sets.known else None,
+        labels=labels,
+        given=query,
+        height=sets.queries.size,
+        names=sets.entities.names,
+    )
+
+
+def _known_others(sets: AnswerSets, queries: IntArray) -> tuple[IntArray, IntArray]:
+    """Return for each query the known answers that are no right answers of the task."""
+    known = np.concatenate(list(sets.known.values()))
+    where, rows = look_up(queries, known[:, 0])
+    entities, size = known[where, 1], sets.entities.size
+    keys = distinct(rows * size + entities)
+    positions = np.searchsorted(queries, sets.pairs[:, 0])
+    right = look_up(distinct(positions * size + sets.pairs[:, 1]), keys)[0]
+    keys = np.delete(keys, right)
+    indptr = np.searchsorted(keys, np.arange(len(queries) + 1) * size)
+    return indptr.astype(np.int64), keys % size
+
+
+def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels | None:
+    """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
+    if groups is None:
+        return None
+    if not isinstance(groups, Mapping):
+        return as_labels("groups", groups, queries.size)[asked]
+    names = list(map(queries.label_of, asked.tolist()))
+    missing = next((name for name in names if name not in groups), None)
+    if missing is not None:
+        expected = "a group for every query with a right answer"
+        raise InputValueError("groups", expected=expected, got=f"none for {missing!r}")
+    return as_labels("groups", [groups[name] for name in names], len(names))

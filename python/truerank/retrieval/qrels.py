@@ -1,0 +1,235 @@
+"""Right answers of queries (qrels) in any form, read as columns of ids or labels with gains."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence, Set
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import has_dimensions
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.npy_files import read_npy
+from ..tasks.split_columns import column_of_values, read_columns
+from ..tasks.text import RowForm, is_path, text_blocks
+from ..tasks.vocabularies import Column, LabelIndex
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray
+
+FORM = RowForm("row", ("query", "entity"), (0, 1))
+_QUERY, _ENTITY = 0, 1  # the columns
+_FORMS = (
+    "{query: {entity: gain}}, {query: [entities]}, rows (query, entity[, gain]), columns "
+    "(queries, entities[, gains]), or the path of qrels"
+)
+_QRELS_FIELDS = ("query", "iteration", "entity", "relevance")
+
+
+class Qrels(NamedTuple):
+    """Pairs of a query and an entity, with gains; the entity is a right answer if its gain is > 0.
+
+    Attributes
+    ----------
+    queries, entities : Column
+        Of equal lengths.
+    gains : ndarray of float64, shape (n,), or None
+        Finite; below 0 only in a file of qrels. None: all are 1.
+    asked : Column
+        The queries that occur, also those without a pair; some of them perhaps several times.
+    """
+
+    queries: Column
+    entities: Column
+    gains: FloatArray | None
+    asked: Column
+
+
+def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Qrels:
+    """Read qrels.
+
+    Parameters
+    ----------
+    title : str
+        The argument, for messages.
+    value : object
+        A mapping of queries to mappings of entities to gains, or to lists of entities; rows, as an
+        array of int of shape (n, 2) or (n, 3) or a list of tuples; a tuple of two or three columns;
+        or a path: a .npy file of rows, any other is text with lines ``query iteration entity
+        relevance``, gzipped if its name ends in .gz.
+    indexes : dict of int to LabelIndex
+        The labels of queries (0) and of entities (1) that were read so far; they are added to.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        For anything else, and for gains that are NaN, infinite or, except in text, negative.
+    """
+    if is_path(value):
+        path = os.fsdecode(value)
+        if not path.endswith(".npy"):
+            return _read_text(title, path, indexes)
+        title, value = f"{title}: {path}", read_npy(title, path)
+    if isinstance(value, Mapping):
+        return _read_mapping(title, value, indexes)
+    gains = None
+    if isinstance(value, tuple) and _are_columns(value):
+        queries, entities, gains = _read_columns(title, value, indexes)
+    else:
+        rows, gains = _split_gains(title, value)
+        columns = read_columns({"qrels": (title, rows)}, FORM)["qrels"]
+        queries, entities = (_renumbered(column, j, indexes) for j, column in enumerate(columns))
+    return Qrels(queries, entities, _checked_gains(title, gains, len(queries.values)), queries)
+
+
+def is_one_split(known: object) -> bool:
+    """Whether known right answers are those of one split, and not splits by name or in a list.
+
+    Examples
+    --------
+    >>> is_one_split({"q1": ["a", "b"]}), is_one_split({"train": {"q1": ["a", "b"]}})
+    (True, False)
+    """
+    if not isinstance(known, Mapping):
+        return True
+    filled = (value for value in known.values() if not hasattr(value, "__len__") or len(value))
+    first = next(filled, None)
+    if first is None:  # no pairs at all
+        return not all(isinstance(name, str) for name in known)
+    if isinstance(first, Mapping):
+        return not isinstance(next(iter(first.values())), (Sequence, Set, Mapping, np.ndarray))
+    if is_path(first) or (isinstance(first, tuple) and _are_columns(first)):
+        return False
+    if isinstance(first, (Sequence, Set)):
+        return not isinstance(next(iter(first)), (tuple, list))
+    return getattr(first, "ndim", 1) == 1
+
+
+def _are_columns(value: tuple[Any, ...]) -> bool:
+    return len(value) in (2, 3) and all(getattr(column, "ndim", 0) == 1 for column in value)
+
+
+def _read_mapping(title: str, value: Mapping[Any, Any], indexes: dict[int, LabelIndex]) -> Qrels:
+    groups = list(value.values())
+    for query, group in value.items():
+        if isinstance(group, (str, bytes)) or not isinstance(
+            group, (Mapping, Sequence, Set, np.ndarray)
+        ):
+            expected = "a mapping of entities to gains, or a list of entities, for each query"
+            got = f"{type(group).__name__} for {query!r}"
+            raise InputTypeError(title, expected=expected, got=got)
+    are_graded = [isinstance(group, Mapping) for group in groups]
+    if any(are_graded) and not all(are_graded):
+        raise InputTypeError(title, expected="gains for all queries, or for none")
+    asked = column_of_values(title, _QUERY, list(value), indexes, FORM)
+    entities = list(chain.from_iterable(groups))
+    entity_column = column_of_values(title, _ENTITY, entities, indexes, FORM)
+    gains = None
+    if any(are_graded):
+        gains = list(chain.from_iterable(group.values() for group in groups))
+    lengths = np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
+    queries = asked._replace(values=np.repeat(asked.values, lengths))
+    return Qrels(queries, entity_column, _checked_gains(title, gains, len(entities)), asked)
+
+
+def _read_columns(
+    title: str, value: tuple[Any, ...], indexes: dict[int, LabelIndex]
+) -> tuple[Column, Column, Any]:
+    arrays = [np.asarray(column) for column in value]
+    for array in arrays:
+        if array.ndim != 1 or len(array) != len(arrays[0]):
+            expected = "columns of one length"
+            raise InputValueError(title, expected=expected, got=f"shape {array.shape}")
+    columns = []
+    for j, array in enumerate(arrays[:2]):
+        values = array if array.dtype.kind in "iu" else array.tolist()
+        columns.append(_column(title, j, values, indexes))
+    return columns[0], columns[1], arrays[2] if len(arrays) == 3 else None
+
+
+def _column(title: str, j: int, values: Any, indexes: dict[int, LabelIndex]) -> Column:
+    if isinstance(values, np.ndarray):
+        return Column(title, j, values.astype(np.int64), None, FORM.row_noun)
+    return column_of_values(title, j, values, indexes, FORM)
+
+
+def _renumbered(column: Column, j: int, indexes: dict[int, LabelIndex]) -> Column:
+    """Number the labels of a column as those that were read before."""
+    if column.label_index is None:
+        return column
+    index = indexes.setdefault(j, LabelIndex())
+    table = index.encode(list(column.label_index.codes))
+    return column._replace(values=table[column.values], label_index=index)
+
+
+def _split_gains(title: str, value: Any) -> tuple[Any, Any]:
+    """Split rows of three into rows of two and gains."""
+    if isinstance(value, (list, tuple)):
+        if not all(isinstance(row, (tuple, list)) and len(row) == 3 for row in value):
+            return value, None
+        return [(row[0], row[1]) for row in value], [row[2] for row in value]
+    if isinstance(value, (str, bytes, Set)) or value is None or not has_dimensions(value):
+        raise InputTypeError(title, expected=_FORMS, got=type(value).__name__)
+    array = np.asarray(value)
+    if array.ndim == 2 and array.shape[1] == 3:
+        return array[:, :2], array[:, 2] if array.dtype.kind != "O" else array[:, 2].tolist()
+    return array, None
+
+
+def _checked_gains(title: str, gains: Any, length: int) -> FloatArray | None:
+    """Check gains: finite numbers, not negative; 0 is no right answer."""
+    if gains is None:
+        return None
+    array = np.asarray(gains)
+    if not length:
+        return np.zeros(0)
+    if array.dtype.kind not in "biuf":
+        raise InputTypeError(title, expected="gains that are numbers", got=f"dtype {array.dtype}")
+    if array.shape != (length,):
+        got = f"shape {array.shape}"
+        raise InputValueError(title, expected="a gain for each right answer", got=got)
+    array = array.astype(np.float64)
+    wrong = ~(np.isfinite(array) & (array >= 0))
+    if wrong.any():
+        i = int(wrong.argmax())
+        got = f"{array[i]} in row {i}"
+        raise InputValueError(title, expected="gains that are finite and not negative", got=got)
+    return array
+
+
+def _read_text(title: str, path: str, indexes: dict[int, LabelIndex]) -> Qrels:
+    """Read qrels as trec_eval does: four fields between blanks; relevance of 0 or less is none."""
+    where = f"{title}: {path}"
+    query_index, entity_index = (indexes.setdefault(j, LabelIndex()) for j in (_QUERY, _ENTITY))
+    queries, entities, gains = [], [], []
+    line = 1
+    for text in text_blocks(title, path):
+        rows = [row.split() for row in text.removesuffix("\n").split("\n")]
+        filled = [row for row in rows if row]
+        if any(len(row) != len(_QRELS_FIELDS) for row in filled):
+            i = next(i for i, row in enumerate(rows) if row and len(row) != len(_QRELS_FIELDS))
+            expected = f"four fields ({' '.join(_QRELS_FIELDS)}) in line {line + i}"
+            raise InputValueError(where, expected=expected, got=len(rows[i]))
+        try:
+            gains.append(np.array([int(row[3]) for row in filled], dtype=np.float64))
+        except (ValueError, OverflowError):
+            raise _wrong_relevance(where, rows, line) from None
+        queries.append(query_index.encode([row[0] for row in filled]))
+        entities.append(entity_index.encode([row[2] for row in filled]))
+        line += len(rows)
+    none = [np.zeros(0, dtype=np.int64)]
+    query_column = Column(where, 0, np.concatenate(queries or none), query_index, FORM.row_noun)
+    entity_column = Column(where, 2, np.concatenate(entities or none), entity_index, FORM.row_noun)
+    return Qrels(query_column, entity_column, np.concatenate(gains or [np.zeros(0)]), query_column)
+
+
+def _wrong_relevance(where: str, rows: list[list[str]], line: int) -> InputValueError:
+    for i, row in enumerate(rows):
+        try:
+            float(int(row[3])) if row else None
+        except (ValueError, OverflowError):
+            expected = f"an integer relevance in line {line + i}"
+            return InputValueError(where, expected=expected, got=repr(row[3]))
+    raise AssertionError("unreachable")

@@ -1,0 +1,340 @@
+"""The task of retrieval and recommendation, made from qrels, and the ways to evaluate it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.arrays import read_only
+from ..inputs.checks import choice
+from ..inputs.errors import InputValueError, spelled
+from ..inputs.input_files import limit_unpacked
+from ..inputs.naming import printable, public
+from ..ranks.protocol import Protocol
+from ..tasks.arguments import Argument
+from ..tasks.split_audit import check_rules
+from ..tasks.task import ProtocolTask
+from .answer_report import GAINS, RetrievalReport, read_gains
+from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
+
+if TYPE_CHECKING:
+    from ..counting.tiles import Progress
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.container import Ranks
+    from ..tasks.side_tasks import SideTasks
+
+
+@public("truerank.retrieval")
+class Task(ProtocolTask):
+    """Retrieval or recommendation: rank all right answers of each query among all candidates.
+
+    Every right answer is a task; the other right answers of its query stay among the candidates.
+    What is known, as the training items of a user, is left out.
+
+    Parameters
+    ----------
+    qrels : mapping, array, list of tuples, tuple of columns, or path
+        The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
+        ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
+        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays, or
+        the path of a .npy file of rows or of qrels as trec_eval reads them: text with ``query
+        iteration entity relevance`` in each line, gzipped if the name ends in .gz. Integers are
+        ids, str are labels. A gain of 0, and in text a relevance below 0 as well, is no right
+        answer. A query without a right answer is left out of all means, and counted in
+        `without_answers`.
+    entities : int, sequence of str, or mapping of str to int
+        How many entities, documents or items there are, or their labels in the order of the columns
+        of scores, or a mapping to these columns. All of them are candidates of every query.
+    queries : int, sequence of str, or mapping of str to int, optional
+        The same for queries, and the rows of scores or of embeddings. Default: labels in the order
+        in which `qrels` first has them, or ids from 0 to the largest.
+    known : dict of str to split, list of splits, one split, or None
+        Right answers of other splits, each in any form of `qrels`: they are left out of the
+        candidates of their query. Pairs of queries that `qrels` does not have are ignored, if
+        `queries` is not given.
+    groups : labels or mapping, optional
+        The group of each query, of all in the order of their ids, or by query.
+    gain : {"linear", "exponential", "binary"}
+        What becomes of gains g in dcg and ndcg: g, 2^g - 1, or 1.
+    split : str
+        The name of the evaluated split.
+    leaks : {"keep", "drop", "raise"}
+        What to do with right answers that a known split has, too. "keep" ranks them, does not leave
+        them out anywhere, and warns.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
+
+    Attributes
+    ----------
+    sides : dict of str to SideTasks
+        The one side, also as `answers`.
+    protocol : Protocol
+    gains : ndarray of float64, shape (n,), or None
+        What the right answers count for; None: 1 for all.
+    queries, entities : tuple of str, or None
+        The labels of the ids.
+    without_answers : int
+        The number of queries of `qrels` that have no right answer.
+    leaked : int
+        The number of right answers that a known split has, too.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For another form, unknown labels, ids out of range, gains that are NaN, infinite or
+        negative, a pair with several gains, and no right answers at all.
+    OSError
+        For files that are missing or damaged.
+
+    Warns
+    -----
+    UserWarning
+        For leaks that are kept.
+
+    Notes
+    -----
+    Every task has the labels "queries" and "targets", and "group" if there are groups. The metrics,
+    their formulas and what they make of ties are those of `RetrievalReport`.
+
+    Examples
+    --------
+    >>> task = Task({"u": ["b", "d"], "v": ["a"]}, entities=["a", "b", "c", "d"])
+    >>> report = task.evaluate_scores([[0.1, 0.9, 0.8, 0.7], [0.5, 0.5, 0.1, 0.0]])
+    >>> report.per_query("recall@2").tolist(), report.per_query("mrr").tolist()
+    ([0.5, 1.0], [1.0, 0.75])
+
+    Items of the training data are left out.
+
+    >>> task = Task({"u": ["b", "d"]}, entities=["a", "b", "c", "d"], known={"train": {"u": ["c"]}})
+    >>> task.evaluate_scores([[0.1, 0.9, 0.8, 0.7]])["recall@2"]
+    1.0
+    """
+
+    gains: FloatArray | None
+    queries: tuple[str, ...] | None
+    entities: tuple[str, ...] | None
+    without_answers: int
+    leaked: int
+
+    def __init__(
+        self,
+        qrels: Any,
+        *,
+        entities: Any,
+        queries: Any = None,
+        known: Any = None,
+        groups: Any = None,
+        gain: str = "linear",
+        split: str = "test",
+        leaks: str = "keep",
+        max_unpacked: int | None = None,
+    ) -> None:
+        rule = check_rules(leaks=leaks)["leaks"]
+        choice("gain", gain, GAINS)
+        with limit_unpacked(max_unpacked):
+            sets = read_answer_sets(qrels, known, entities, queries, split)
+        if not len(sets.pairs):
+            raise InputValueError("qrels", expected="at least one right answer", got="none")
+        sets, self.leaked, note = _without_leaks(sets, rule)
+        if note:
+            warnings.warn(printable(note), stacklevel=2)
+        side = make_side(sets, groups)
+        self.gains = read_gains(sets.gains, len(side), gain)
+        self.queries, self.entities = sets.queries.names, sets.entities.names
+        self.without_answers = sets.asked - len(side.queries)
+        self._has_groups = groups is not None
+        super().__init__({SIDE: side}, Protocol(filter=tuple(sets.known), split=split))
+
+    @property
+    def answers(self) -> SideTasks:
+        """The tasks, one for each right answer, in the order of queries and entities."""
+        return self.sides[SIDE]
+
+    def evaluate(
+        self,
+        scorer: Callable[[IntArray], Any],
+        *,
+        batch_size: int | None = None,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+    ) -> RetrievalReport:
+        """Evaluate a model by a callable that scores batches of queries.
+
+        Parameters
+        ----------
+        scorer : callable
+            f(queries) -> scores: queries (b, 1) int64, distinct ids; scores (b, entities), numpy or
+            a torch CPU tensor.
+        batch_size : int, optional
+            The number of queries per batch. Default: as many as have about 64 MB of scores.
+        order, nan, dtype, threads, audit : optional
+            As in `truerank.rank`.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.retrieval import Task
+        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
+        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
+        0.75
+        """
+        rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+        scorers = {SIDE: Argument("scorer", scorer)}
+        return self._report(self._evaluate(scorers, batch_size=batch_size, **rules).ranks)
+
+    def evaluate_embeddings(
+        self,
+        queries: Any,
+        entities: Any,
+        *,
+        similarity: str = "dot",
+        bias: Any = None,
+        nan: str = "raise",
+        dtype: Any = None,
+        block: int | None = None,
+        threads: int | None = None,
+        audit: bool = False,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> RetrievalReport:
+        """Evaluate embeddings of queries against those of entities; scores are never stored.
+
+        Parameters
+        ----------
+        queries : array_like, shape (queries, d), or path
+            A vector for each query, in the order of their ids.
+        entities : array_like, shape (entities, d), or path
+            A vector for each entity.
+        similarity, bias, nan, dtype, block, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank_embeddings` does, and for another number of vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.retrieval import Task
+        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
+        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
+        0.5833333333333333
+        """
+        found = self._evaluate_embeddings(
+            {SIDE: Argument("queries", queries)},
+            {SIDE: Argument("entities", entities)},
+            similarity=similarity,
+            bias=bias,
+            nan=nan,
+            dtype=dtype,
+            block=block,
+            threads=threads,
+            audit=audit,
+            progress=progress,
+        )
+        return self._report(found.ranks)
+
+    def evaluate_scores(
+        self,
+        scores: Any,
+        *,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+        io: str | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> RetrievalReport:
+        """Evaluate a matrix of scores, in memory or in files.
+
+        Parameters
+        ----------
+        scores : array_like, shape (queries, entities), or files
+            A row for each query, in the order of their ids, as `truerank.rank` takes them.
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`.
+
+        Returns
+        -------
+        RetrievalReport
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank` does, and for scores of another shape.
+
+        Examples
+        --------
+        >>> from truerank.retrieval import Task
+        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
+        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
+        {'mrr': 1.0, 'recall@1': 0.5}
+        """
+        found = self._evaluate_scores(
+            {SIDE: Argument("scores", scores)},
+            order=order,
+            nan=nan,
+            dtype=dtype,
+            threads=threads,
+            audit=audit,
+            io=io,
+            progress=progress,
+        )
+        return self._report(found.ranks)
+
+    def _report(self, ranks: Ranks) -> RetrievalReport:
+        return RetrievalReport(
+            ranks.with_labels(side=None),
+            self.gains,
+            by="group" if self._has_groups else None,
+            without_answers=self.without_answers,
+        )
+
+    def __repr__(self) -> str:
+        side = self.answers
+        return (
+            f"Task({len(side):,} right answers of {len(side.queries):,} queries among "
+            f"{side.columns:,} entities; {self.protocol})"
+        )
+
+
+def _without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int, str]:
+    """Keep, drop or refuse right answers that are known; return their number and a note."""
+    leaked = find_known(sets)
+    if not len(leaked):
+        return sets, 0, ""
+    query, entity = sets.pairs[leaked[0]].tolist()
+    first = f"{sets.entities.label_of(entity)!r} of query {sets.queries.label_of(query)!r}"
+    text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
+    if rule == "raise":
+        raise InputValueError("qrels", text)
+    if rule == "keep":
+        drop = spelled("leaks", "drop")
+        note = f"qrels: {text}; they are ranked like the others ({drop} leaves them out)"
+        return sets, len(leaked), note
+    stays = np.ones(len(sets.pairs), dtype=np.bool_)
+    stays[leaked] = False
+    if not stays.any():
+        raise InputValueError("qrels", "nothing is left, all right answers were dropped as leaks")
+    gains = None if sets.gains is None else read_only(sets.gains[stays])
+    return sets._replace(pairs=sets.pairs[stays], gains=gains), len(leaked), ""

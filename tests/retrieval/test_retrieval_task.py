@@ -1,0 +1,287 @@
+"""The task of retrieval against its definition: forms of qrels, what is known, ways to evaluate."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles import retrieval as oracle
+from truerank.retrieval import Task
+from truerank.retrieval.qrels import is_one_split
+
+pytestmark = pytest.mark.python_only
+
+KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
+ITEMS = ["a", "b", "c", "d", "e"]
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw qrels by query, known pairs, and scores with ties."""
+    n, m = draw(st.integers(1, 3)), draw(st.integers(1, 5))
+    grades = st.dictionaries(st.integers(0, m - 1), st.integers(0, 2), max_size=m)
+    qrels = draw(st.lists(grades, min_size=n, max_size=n).filter(lambda q: any(map(any_right, q))))
+    pair = st.tuples(st.integers(0, n - 1), st.integers(0, m - 1))
+    known = draw(st.lists(pair, max_size=4))
+    scores = draw(st.lists(st.integers(0, 2), min_size=n * m, max_size=n * m))
+    return {"qrels": qrels, "known": known, "scores": np.array(scores, float).reshape(n, m)}
+
+
+def any_right(grades: dict[int, int]) -> bool:
+    return any(gain > 0 for gain in grades.values())
+
+
+def quiet(*args: Any, **keywords: Any) -> Task:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Task(*args, **keywords)
+
+
+@given(problems(), st.sampled_from(KEYS))
+def test_queries_and_filters_by_their_definition(problem: dict[str, Any], key: str) -> None:
+    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    n, m = scores.shape
+    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known={"train": known})
+    found = task.evaluate_scores(scores)
+    order, _, metric = key.rpartition(".")
+    expected = {}
+    for query, grades in enumerate(qrels):
+        if any_right(grades):
+            left_in = [j for j in range(m) if (query, j) not in known or grades.get(j, 0) > 0]
+            values = oracle.values_by_order(
+                metric, [scores[query, j] for j in left_in], [grades.get(j, 0) for j in left_in]
+            )
+            expected[query] = values[order or "expected"]
+    assert found.queries == list(expected)
+    assert found.per_query(key).tolist() == pytest.approx(list(expected.values()), rel=1e-12)
+    assert found.without_answers == task.without_answers == n - len(expected)
+    assert found.protocol.filter == ("train",)
+    assert task.leaked == sum(
+        (i, j) in known for i, grades in enumerate(qrels) for j, gain in grades.items() if gain
+    )
+
+
+@given(problems())
+def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
+    scores = problem["scores"].astype(np.float32)
+    n, m = scores.shape
+    task = quiet(dict(enumerate(problem["qrels"])), entities=m, queries=n, known=[problem["known"]])
+    of_scores = task.evaluate_scores(scores)
+    of_batches = task.evaluate(lambda queries: scores[queries[:, 0]], batch_size=2)
+    # with unit vectors as entities, the embeddings of queries are their scores
+    of_vectors = task.evaluate_embeddings(scores, np.eye(m, dtype=np.float32))
+    for other in (of_batches, of_vectors):
+        assert repr(other.to_dict()) == repr(of_scores.to_dict())  # nan is not nan
+        assert np.array_equal(other.ranks.above, of_scores.ranks.above)
+
+
+# -- forms of qrels --------------------------------------------------------------------------------
+
+GRADED = {"q2": {"b": 1, "d": 3}, "q10": {"a": 2, "e": 0}, "q3": {}}
+TEXT = "q2 0 b 1\nq2 0 d 3\n\nq10\tQ0\ta 2\r\nq10 0 e 0\nq3 0 a -2\n"
+
+
+def check(task: Task) -> None:
+    assert task.queries is not None
+    assert task.queries[:2] == ("q2", "q10")
+    assert task.answers.queries[:, 0].tolist() == [0, 1]
+    assert task.answers.targets.tolist() == [1, 3, 0]
+    assert task.gains is not None
+    assert task.gains.tolist() == [1, 3, 2]
+
+
+def test_forms_with_labels(tmp_path: Path) -> None:
+    check(Task(GRADED, entities=ITEMS))
+    rows = [(q, e, gain) for q, entities in GRADED.items() for e, gain in entities.items()]
+    check(Task(rows, entities=ITEMS))
+    check(Task(np.array(rows, dtype=object), entities=ITEMS))
+    queries, entities, gains = zip(*rows, strict=True)
+    check(Task((np.array(queries), np.array(entities), np.array(gains)), entities=ITEMS))
+    (tmp_path / "qrels.txt").write_bytes(TEXT.encode())
+    check(Task(tmp_path / "qrels.txt", entities=ITEMS))
+    with gzip.open(tmp_path / "qrels.gz", "wb") as file:
+        file.write(TEXT.encode())
+    task = Task(str(tmp_path / "qrels.gz"), entities=ITEMS)
+    check(task)
+    assert task.without_answers == 1
+
+
+def test_forms_with_ids(tmp_path: Path) -> None:
+    expected = Task({0: [1, 3], 2: [0]}, entities=5)
+    assert expected.gains is None
+    assert expected.answers.height == 3
+    rows = [(0, 3), (0, 1), (2, 0)]
+    np.save(tmp_path / "qrels.npy", np.array(rows))
+    forms = [rows, np.array(rows), tuple(np.array(rows).T), tmp_path / "qrels.npy"]
+    forms += [{0: {3, 1}, 2: np.array([0])}, [(0, 3), (2, 0), (0, 1), (0, 3)]]
+    for form in forms:
+        task = Task(form, entities=5)
+        assert task.answers.targets.tolist() == [1, 3, 0]
+        assert task.answers.given.tolist() == [0, 0, 2]
+    graded = Task(np.array([(0, 3, 2), (2, 0, 1)]), entities=5)
+    assert graded.gains is not None
+    assert graded.gains.tolist() == [2, 1]
+
+
+def test_text_may_hold_ids(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
+    task = Task(tmp_path / "qrels", entities=5, queries=3)
+    assert task.answers.given.tolist() == [0, 2]
+    assert task.answers.targets.tolist() == [1, 4]
+    unnamed = Task(tmp_path / "qrels", entities=5)
+    assert unnamed.queries == ("2", "0")
+
+
+@pytest.mark.parametrize(
+    ("known", "is_one"),
+    [
+        ({"q": ["a"]}, True),
+        ({"q": {"a": 1}}, True),
+        ({"q": [], "r": {"a"}}, True),
+        ({7: np.array([1, 2])}, True),
+        ({7: []}, True),
+        ({"train": []}, False),
+        ({"train": {"q": ["a"]}}, False),
+        ({"train": {"q": {"a": 1}}}, False),
+        ({"train": [("q", "a")]}, False),
+        ({"train": "qrels.txt"}, False),
+        ({"train": np.array([[0, 1]])}, False),
+        ({"train": (np.array([0]), np.array([1]))}, False),
+        ([("q", "a")], True),
+    ],
+)
+def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
+    assert is_one_split(known) == is_one
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"u": ["c"], "w": ["a"]},
+        {"train": {"u": ["c"], "w": ["a"]}},
+        {"train": [("u", "c"), ("w", "a")]},
+        [{"u": {"c": 1, "d": 0}}, [("w", "a")]],
+        (np.array(["u", "w"]), np.array(["c", "a"])),
+    ],
+)
+def test_training_items_are_left_out(known: Any) -> None:
+    """Those of users who are not tested are ignored."""
+    task = Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, known=known)
+    assert task.answers.filter is not None
+    assert [array.tolist() for array in task.answers.filter] == [[0, 1, 1], [2]]
+    found = task.evaluate_scores([[0, 1, 2, 3, 0.5], [5, 4, 3, 2, 1]])
+    assert found.candidates.tolist() == [4, 5]
+    assert found.per_query("mrr").tolist() == [0.5, 1]
+
+
+def test_leaks() -> None:
+    arguments: dict[str, Any] = {"entities": ITEMS, "known": {"train": {"u": ["b", "c"]}}}
+    qrels = {"u": {"b": 1, "d": 2}}
+    with pytest.warns(UserWarning, match="qrels: 1 right answers are in a known split, too .*'b'"):
+        task = Task(qrels, **arguments)
+    assert task.answers.filter is not None
+    assert task.answers.filter[1].tolist() == [2]
+    dropped = Task(qrels, leaks="drop", **arguments)
+    assert dropped.answers.targets.tolist() == [3]
+    assert dropped.gains is not None
+    assert dropped.gains.tolist() == [2]
+    with pytest.raises(ValueError, match="qrels: 1 right answers are in a known split"):
+        Task(qrels, leaks="raise", **arguments)
+    with pytest.raises(ValueError, match="nothing is left"):
+        Task({"u": ["b"]}, leaks="drop", **arguments)
+
+
+@pytest.mark.parametrize("groups", [["x", "y", "x"], {"q2": "x", "q10": "y"}])
+def test_groups(groups: Any) -> None:
+    task = Task(GRADED, entities=ITEMS, groups=groups)
+    found = task.evaluate_scores(np.eye(3, 5)[:, ::-1])
+    assert found.group_queries() == {"x": 1, "y": 1}
+    assert found["macro.map"] == pytest.approx(np.mean(list(found.group_values("map").values())))
+
+
+def test_leave_one_out_is_link_prediction() -> None:
+    """With one right answer per query, recall is hits and mrr is mrr."""
+    rng = np.random.default_rng(0)
+    scores, targets = rng.integers(0, 9, (50, 30)).astype(float), rng.integers(0, 30, 50)
+    found = Task({i: [t] for i, t in enumerate(targets.tolist())}, entities=30)
+    report = found.evaluate_scores(scores)
+    single = tr.evaluate(scores, targets)
+    assert report["recall@5"] == report["success@5"] == pytest.approx(single["expected.hits@5"])
+    assert report["index.mrr"] == pytest.approx(single["expected.index.mrr"])
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("qrels", "error", "message"),
+    [
+        ({}, ValueError, "qrels: expected at least one right answer, got none"),
+        ({"q": {"a": 0}}, ValueError, "qrels: expected at least one right answer, got none"),
+        ({"q": ["z"]}, ValueError, "qrels: unknown entity 'z'"),
+        ({"q": {"a": -1}}, ValueError, "qrels: expected gains that are finite and not negative"),
+        ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
+        ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
+        (
+            [("q", "a", 1), ("q", "a", 2)],
+            ValueError,
+            r"got 1.0 and 2.0 for entity 'a' of query 'q'",
+        ),
+        ({"q": "a"}, TypeError, "got str for 'q'"),
+        ({"q": ["a"], "r": {"a": 1}}, TypeError, "gains for all queries, or for none"),
+        ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: expected integers or str in column 0"),
+        (np.array([[0.5, 1.0]]), TypeError, "qrels: expected integers or labels"),
+        ((np.array([0, 1]), np.array([1])), ValueError, "qrels: expected columns of one length"),
+        (7, TypeError, "qrels: expected {query"),
+        (None, TypeError, "qrels: expected {query"),
+    ],
+)
+def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Task(qrels, entities=ITEMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q 0 a\n", "expected four fields .* in line 1, got 3"),
+        ("q 0 a 1\n\nq 0 b one\n", "expected an integer relevance in line 3, got 'one'"),
+        ("q 0 z 1\n", "unknown entity 'z'"),
+        ("", "at least one right answer"),
+    ],
+)
+def test_wrong_text(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Task(tmp_path / "qrels", entities=ITEMS)
+
+
+def test_other_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="entity ids from 0 to 1, got 2"):
+        Task({0: [2]}, entities=2)
+    with pytest.raises(ValueError, match="query ids from 0 to 0, got 1"):
+        Task({1: [0]}, entities=2, queries=1)
+    with pytest.raises(ValueError, match="unknown query 'w'"):
+        Task({"u": ["a"]}, entities=ITEMS, queries=["u"], known={"w": ["a"]})
+    with pytest.raises(ValueError, match="known: ids of queries, where qrels have labels"):
+        Task({"u": ["a"]}, entities=ITEMS, known=(np.array([0]), np.array(["b"])))
+    with pytest.raises(ValueError, match="groups: expected a group for every query"):
+        Task({"u": ["a"]}, entities=ITEMS, groups={})
+    with pytest.raises(ValueError, match=r"scores: expected scores of shape \(1, 5\)"):
+        Task({"u": ["a"]}, entities=ITEMS).evaluate_scores([[1, 2]])
+    with pytest.raises(FileNotFoundError):
+        Task("no such file", entities=ITEMS)
+
+
+def test_representation() -> None:
+    task = Task(GRADED, entities=ITEMS, known={"train": {"q2": ["a"]}})
+    expected = "Task(3 right answers of 2 queries among 5 entities; split test, filtered by train,"
+    assert repr(task).startswith(expected)
