@@ -1,4 +1,5 @@
-"""The checks that CI runs: `nox -l` lists them, `nox -s NAME` runs one, `.ci/run` runs all.
+"""The checks that CI runs: `nox -l` lists them, `nox -s NAME` runs one, `nox -t portability` those
+with that tag, `.ci/run` those that run by default.
 
 Most sessions need the source distribution, which `sdist` makes and unpacks: they build from it and
 run the tests in its folder. So nothing is built in the checkout, and the tests cannot import the
@@ -30,6 +31,9 @@ PYTHONS = nox.project.python_versions(nox.project.load_toml(ROOT / "pyproject.to
 OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 WHEEL = [f"wheel-{OWN}"]
 
+# Sessions about compilers, processors, systems and Pythons that few contributors have: together
+# as long again as those that run by default.
+PORTABILITY = ["portability"]
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
 # Of the examples that hypothesis draws: the line of README.md has four times as many.
@@ -175,7 +179,7 @@ BASELINE_ONLY = "cmake.define.TRUERANK_BASELINE_ONLY=ON"
 BUILDS = ["g++-11 ON Debug", "clang++-14 ON Debug", "clang++-14 OFF Release"]
 
 
-@nox.session(requires=["sdist"])
+@nox.session(requires=["sdist"], default=False, tags=PORTABILITY)
 @nox.parametrize("kind", BUILDS, ["gcc-11", "clang-14", "clang-14-threads"])
 def compilers(session: nox.Session, kind: str) -> None:
     """The oldest compilers that are promised, with and without OpenMP."""
@@ -191,28 +195,36 @@ def compilers(session: nox.Session, kind: str) -> None:
     run_tests(session, "-m", "smoke" if openmp == "ON" else "smoke or threads", *FOLDERS)
 
 
-@nox.session(requires=["sdist"])
-@nox.parametrize(
-    "compiler", ["g++", "clang++-14", "aarch64-linux-gnu-g++"], ["gcc", "clang", "arm"]
-)
-def cpp(session: nox.Session, compiler: str) -> None:
-    """The C++ tests, which need no Python: with OpenMP, without, and emulated on aarch64."""
-    need(session, "g++ clang-14 g++-aarch64-linux-gnu qemu-user")
+def run_cpp_tests(session: nox.Session, compiler: str, preset: str, openmp: str) -> list[str]:
+    """Build the C++ tests and run them; return the command that runs them."""
     session.install("cmake", "ninja")
     session.chdir(session.cache_dir / "source")
-    preset = "tests-aarch64" if "aarch64" in compiler else "tests"
-    openmp = "OFF" if "clang" in compiler else "ON"
     folder = f"build/tests-{compiler}"
     options = [f"-DCMAKE_CXX_COMPILER={compiler}", f"-DTRUERANK_OPENMP={openmp}"]
     session.run("cmake", f"--preset={preset}", "-GNinja", f"-B{folder}", *options, silent=True)
     session.run("cmake", "--build", folder, "--", "--quiet")
     ctest = ["ctest", f"--test-dir={folder}", "--output-on-failure", f"-j{os.cpu_count()}"]
     session.run(*ctest)
-    if "aarch64" in compiler:  # a processor without dot products
-        session.run(*ctest, "-R", "bounds", env={"QEMU_CPU": "cortex-a53"})
+    return ctest
 
 
 @nox.session(requires=["sdist"])
+@nox.parametrize("compiler", ["g++", "clang++-14"], ["gcc", "clang"])
+def cpp(session: nox.Session, compiler: str) -> None:
+    """The C++ tests, which need no Python: with OpenMP, and without."""
+    need(session, "g++ clang-14")
+    run_cpp_tests(session, compiler, "tests", "OFF" if "clang" in compiler else "ON")
+
+
+@nox.session(requires=["sdist"], default=False, tags=PORTABILITY)
+def aarch64(session: nox.Session) -> None:
+    """The C++ tests, emulated on two processors: with dot products, and without."""
+    need(session, "g++-aarch64-linux-gnu qemu-user")
+    ctest = run_cpp_tests(session, "aarch64-linux-gnu-g++", "tests-aarch64", "ON")
+    session.run(*ctest, "-R", "bounds", env={"QEMU_CPU": "cortex-a53"})
+
+
+@nox.session(requires=["sdist"], default=False, tags=PORTABILITY)
 @nox.parametrize("target", ["x86_64-windows-gnu", "aarch64-macos.11.0"], ["windows", "macos"])
 def cross(session: nox.Session, target: str) -> None:
     """The core without its bindings compiles for Windows and macOS, by zig's clang."""
@@ -312,10 +324,9 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     openmp = "OFF" if sanitizer == "tsan-threads" else "ON"
     kind, preset, tests = "thread", "tsan", ["-m", "threads", *FOLDERS]
     if sanitizer == "asan":
-        kind, preset, tests = "address,undefined", "asan-ubsan", [*ALL_CORES, *CORE]
-        # Published models are read and counted in the ways of smaller tests; how many threads are
-        # started is tested under TSan, in many processes, whose start takes most of the time.
-        tests += ["--ignore=tests/published", "--ignore=tests/core/test_parallel.py"]
+        kind, preset = "address,undefined", "asan-ubsan"
+        # Published models are read and counted in the ways of smaller tests.
+        tests = [*ALL_CORES, "-m", "not python_only and not threads", "--ignore=tests/published"]
 
     library = f"{session.create_tmp()}/planted.so"
     flags = f"-std=c++17 -O1 -g -fPIC -shared -fsanitize={kind} -o {library}"
@@ -394,7 +405,7 @@ def coverage(session: nox.Session) -> None:
     session.run(f"{tool}cov", "report", *objects, *ours, external=True)
 
 
-@nox.session(requires=["sdist"])
+@nox.session(requires=["sdist"], default=False, tags=PORTABILITY)
 def freethreaded(session: nox.Session) -> None:
     """The tests about threads, and the smoke tests, on CPython without the GIL."""
     need(session, "dpkg-dev gcc make pkg-config xz-utils zlib1g-dev libffi-dev libssl-dev")
@@ -431,11 +442,12 @@ def toolkits(session: nox.Session) -> None:
     files = ["tests/package", *sorted(map(str, paths))]
     files = [name for name in files if not name.startswith(DEVICES)]  # of the session `device`
     log = session.cache_dir / "toolkits.xml"
-    run_tests(session, *ALL_CORES, f"--junit-xml={log}", *files)
-    # A skip names its reason: one that no library would change, one of what `device` tests.
-    allowed = re.compile(r"makes inverse triples of its own|No module named \S*triton")
+    # The README's line runs the examples of all modules but those that need these libraries.
+    chosen = "not (test_doctests and test_examples) or adapters"
+    run_tests(session, *ALL_CORES, f"--junit-xml={log}", "-k", chosen, *files)
+    # A skip names its reason; the one that no library would change is allowed.
     skips = re.findall(r'<skipped [^>]*message="([^"]*)"', log.read_text(encoding="utf-8"))
-    if skips := [skip for skip in skips if not allowed.search(skip)]:
+    if skips := [skip for skip in skips if "makes inverse triples of its own" not in skip]:
         session.error(f"tests were skipped: {skips}")
 
 
@@ -445,7 +457,8 @@ def device(session: nox.Session) -> None:
     packages = [f"{repaired_wheel(session)}[test,torchmetrics]", "--group=device"]
     session.install("--only-binary=:all:", *packages)
     session.env["TRUERANK_EXAMPLES"] = FEW
-    run_tests(session, *ALL_CORES, *DEVICES, "tests/package/test_doctests.py")
+    chosen = "not test_doctests or truerank.stores.devices"
+    run_tests(session, *ALL_CORES, "-k", chosen, *DEVICES, "tests/package/test_doctests.py")
     # What is not about devices at all must give the same results there.
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"
