@@ -79,7 +79,7 @@ def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
     # with unit vectors as entities, the embeddings of queries are their scores
     of_vectors = task.evaluate_embeddings(scores, np.eye(m, dtype=np.float32))
     for other in (of_batches, of_vectors):
-        assert repr(other.to_dict()) == repr(of_scores.to_dict())  # nan is not nan
+        assert other.to_dict() == pytest.approx(of_scores.to_dict(), rel=0, abs=0, nan_ok=True)
         assert np.array_equal(other.ranks.above, of_scores.ranks.above)
 
 
@@ -285,3 +285,91 @@ def test_representation() -> None:
     task = Task(GRADED, entities=ITEMS, known={"train": {"q2": ["a"]}})
     expected = "Task(3 right answers of 2 queries among 5 entities; split test, filtered by train,"
     assert repr(task).startswith(expected)
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+@given(problems(), st.integers(0, 5))
+def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:
+    """What is not listed has one score, below all that is listed."""
+    scores, qrels = problem["scores"], problem["qrels"]
+    n, m = scores.shape
+    k = min(k, m)
+    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
+    top = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    cut = np.full((n, m), -1.0)
+    np.put_along_axis(cut, top, np.take_along_axis(scores, top, 1), 1)
+    full = task.evaluate_scores(cut)
+    listed = np.take_along_axis(scores, top, 1)
+    of_mapping: dict[int, dict[int, float]] = {
+        i: dict(zip(top[i].tolist(), listed[i].tolist(), strict=True)) for i in range(n)
+    }
+    if not k:
+        del of_mapping[0]
+    for ids, values in ((top, listed), (top.tolist(), listed.tolist()), (of_mapping, None)):
+        found = task.evaluate_lists(ids, values)
+        assert found.to_dict() == pytest.approx(full.to_dict(), rel=0, abs=0, nan_ok=True)
+        assert found.protocol.filter == full.protocol.filter
+    order_alone = task.evaluate_lists(top)
+    assert order_alone["optimistic.map"] <= 1
+    assert order_alone.ranks.listed is not None
+    assert order_alone.ranks.listed.tolist() == found.ranks.listed.tolist()  # type: ignore[union-attr]
+
+
+def test_lists_bound_the_full_ranking() -> None:
+    rng = np.random.default_rng(0)
+    scores = rng.random((40, 60))
+    qrels = {
+        i: {int(j): int(rng.integers(1, 4)) for j in rng.integers(0, 60, 4)} for i in range(40)
+    }
+    task = Task(qrels, entities=60)
+    full = task.evaluate_scores(scores)
+    for k in (1, 3, 10, 30):
+        top = np.argsort(-scores, axis=1)[:, :k]
+        found = task.evaluate_lists(top, np.take_along_axis(scores, top, 1))
+        for metric in ("mrr", "map", "ndcg", "recall@20", "r_precision", "success@20"):
+            low, high = found[f"pessimistic.{metric}"], found[f"optimistic.{metric}"]
+            assert low - 1e-12 <= full[metric] <= high + 1e-12
+            assert low <= found[metric] <= high
+
+
+def test_runs_by_label() -> None:
+    task = Task({"u": ["b", "d"], "v": ["a"]}, entities=ITEMS)
+    expected = task.evaluate_lists([["c", "b"], ["a"]])
+    run = {"v": ["a"], "u": ["c", "b"], "w": ["a"]}
+    assert task.evaluate_lists(run).to_json() == expected.to_json()
+    assert expected["recall@2"] == 0.75
+    assert "33.3 % of the right answers are missed by their lists" in expected.to_markdown()
+    strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
+    with pytest.raises(ValueError, match="ids: unknown query 'w'"):
+        strict.evaluate_lists({"w": ["a"]})
+
+
+@pytest.mark.parametrize(
+    ("ids", "scores", "error", "message"),
+    [
+        ({"u": {"z": 0.5}}, None, ValueError, "ids: unknown entity 'z'"),
+        ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
+        ({"u": {"a": "x"}}, None, TypeError, "ids: expected scores that are numbers"),
+        ({"u": "a"}, None, TypeError, "got str for 'u'"),
+        ({"u": ["a"], "v": {"a": 1}}, None, TypeError, "scores for all queries, or for none"),
+        ({"u": ["a", "a"]}, None, ValueError, "ids: expected every id at most once in a list"),
+        ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query, got 1"),
+        ([["z"], []], None, ValueError, "ids: unknown entity 'z'"),
+        ([[0], [9]], None, ValueError, "ids: expected ids from 0 to 4"),
+    ],
+)
+def test_wrong_lists(ids: Any, scores: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Task({"u": ["b"], "v": ["a"]}, entities=ITEMS).evaluate_lists(ids, scores)
+
+
+def test_lists_with_ids_only() -> None:
+    task = Task({0: [1], 1: [0]}, entities=3)
+    found = task.evaluate_lists({1: [0], 7: [2]})
+    assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
+    with pytest.raises(TypeError, match="ids: expected ids, as entities have no labels"):
+        task.evaluate_lists({0: ["a"]})
+    with pytest.raises(TypeError, match="ids: expected ids of queries, got str 'u'"):
+        task.evaluate_lists({"u": [0]})

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.table_writer import Records, Tabular, TextGrid, TextTables, cell, format_count
+from ..comparison.table_writer import (
+    Records,
+    Tabular,
+    TextGrid,
+    TextTables,
+    cell,
+    format_count,
+    percent,
+)
 from ..inputs.arrays import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
@@ -375,6 +383,9 @@ class RetrievalReport(Mapping[str, float], Tabular):
         queries = format_count(len(self.queries), "query", "queries")
         answers = format_count(len(self.ranks), "right answer")
         lines = [f"{queries} with {answers}, {tied:,} of them tied, among {among} candidates"]
+        if self.ranks.listed is not None:
+            missed = float(1 - self.ranks.listed.mean())
+            lines.append(f"{percent(missed)} of the right answers are missed by their lists")
         if self.without_answers:
             left_out = format_count(self.without_answers, "query", "queries")
             lines.append(f"{left_out} without a right answer left out")

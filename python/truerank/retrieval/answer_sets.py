@@ -13,7 +13,7 @@ from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.side_tasks import SideTasks
 from ..tasks.split_columns import name_splits
 from ..tasks.vocabularies import LabelIndex, Vocabulary, encode_columns
-from .qrels import Qrels, is_one_split, read_qrels
+from .qrels import JudgedPairs, is_one_split, read_qrels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -83,7 +83,7 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     return AnswerSets(query_ids, entity_ids, pairs, gains, found, len(distinct(codes[0])))
 
 
-def _of_queries_below(known: Qrels, size: int, has_labels: bool) -> Qrels:
+def _of_queries_below(known: JudgedPairs, size: int, has_labels: bool) -> JudgedPairs:
     """Leave out the pairs of queries that the qrels do not have."""
     column = known.queries
     if has_labels != (column.label_index is not None) and len(column.values):
@@ -91,7 +91,7 @@ def _of_queries_below(known: Qrels, size: int, has_labels: bool) -> Qrels:
         got = f"{kinds[0]} of queries, where qrels have {kinds[1]}"
         raise InputValueError(column.split, got)
     stays = column.values < size
-    return Qrels(
+    return JudgedPairs(
         column._replace(values=column.values[stays]),
         known.entities._replace(values=known.entities.values[stays]),
         None if known.gains is None else known.gains[stays],
@@ -100,7 +100,11 @@ def _of_queries_below(known: Qrels, size: int, has_labels: bool) -> Qrels:
 
 
 def _distinct_answers(
-    tested: Qrels, queries: IntArray, entities: IntArray, of_queries: Vocabulary, of: Vocabulary
+    tested: JudgedPairs,
+    queries: IntArray,
+    entities: IntArray,
+    of_queries: Vocabulary,
+    of_entities: Vocabulary,
 ) -> tuple[IntArray, FloatArray | None]:
     """Return the distinct right answers in order, and their gains."""
     pairs, gains = np.stack([queries, entities], axis=1), tested.gains
@@ -114,7 +118,7 @@ def _distinct_answers(
         i = int((is_repeat & (gains[1:] != gains[:-1])).argmax())
         query, entity = pairs[i].tolist()
         got = (
-            f"{gains[i]} and {gains[i + 1]} for entity {of.label_of(entity)!r} "
+            f"{gains[i]} and {gains[i + 1]} for entity {of_entities.label_of(entity)!r} "
             f"of query {of_queries.label_of(query)!r}"
         )
         raise InputValueError(tested.queries.split, expected="one gain for each pair", got=got)

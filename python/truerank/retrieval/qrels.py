@@ -28,7 +28,7 @@ _FORMS = (
 _QRELS_FIELDS = ("query", "iteration", "entity", "relevance")
 
 
-class Qrels(NamedTuple):
+class JudgedPairs(NamedTuple):
     """Pairs of a query and an entity, with gains; the entity is a right answer if its gain is > 0.
 
     Attributes
@@ -47,7 +47,7 @@ class Qrels(NamedTuple):
     asked: Column
 
 
-def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Qrels:
+def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> JudgedPairs:
     """Read qrels.
 
     Parameters
@@ -81,7 +81,9 @@ def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Qrels:
         rows, gains = _split_gains(title, value)
         columns = read_columns({"qrels": (title, rows)}, FORM)["qrels"]
         queries, entities = (_renumbered(column, j, indexes) for j, column in enumerate(columns))
-    return Qrels(queries, entities, _checked_gains(title, gains, len(queries.values)), queries)
+    return JudgedPairs(
+        queries, entities, _checked_gains(title, gains, len(queries.values)), queries
+    )
 
 
 def is_one_split(known: object) -> bool:
@@ -111,7 +113,9 @@ def _are_columns(value: tuple[Any, ...]) -> bool:
     return len(value) in (2, 3) and all(getattr(column, "ndim", 0) == 1 for column in value)
 
 
-def _read_mapping(title: str, value: Mapping[Any, Any], indexes: dict[int, LabelIndex]) -> Qrels:
+def _read_mapping(
+    title: str, value: Mapping[Any, Any], indexes: dict[int, LabelIndex]
+) -> JudgedPairs:
     groups = list(value.values())
     for query, group in value.items():
         if isinstance(group, (str, bytes)) or not isinstance(
@@ -131,7 +135,7 @@ def _read_mapping(title: str, value: Mapping[Any, Any], indexes: dict[int, Label
         gains = list(chain.from_iterable(group.values() for group in groups))
     lengths = np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
     queries = asked._replace(values=np.repeat(asked.values, lengths))
-    return Qrels(queries, entity_column, _checked_gains(title, gains, len(entities)), asked)
+    return JudgedPairs(queries, entity_column, _checked_gains(title, gains, len(entities)), asked)
 
 
 def _read_columns(
@@ -199,7 +203,7 @@ def _checked_gains(title: str, gains: Any, length: int) -> FloatArray | None:
     return array
 
 
-def _read_text(title: str, path: str, indexes: dict[int, LabelIndex]) -> Qrels:
+def _read_text(title: str, path: str, indexes: dict[int, LabelIndex]) -> JudgedPairs:
     """Read qrels as trec_eval does: four fields between blanks; relevance of 0 or less is none."""
     where = f"{title}: {path}"
     query_index, entity_index = (indexes.setdefault(j, LabelIndex()) for j in (_QUERY, _ENTITY))
@@ -222,7 +226,9 @@ def _read_text(title: str, path: str, indexes: dict[int, LabelIndex]) -> Qrels:
     none = [np.zeros(0, dtype=np.int64)]
     query_column = Column(where, 0, np.concatenate(queries or none), query_index, FORM.row_noun)
     entity_column = Column(where, 2, np.concatenate(entities or none), entity_index, FORM.row_noun)
-    return Qrels(query_column, entity_column, np.concatenate(gains or [np.zeros(0)]), query_column)
+    return JudgedPairs(
+        query_column, entity_column, np.concatenate(gains or [np.zeros(0)]), query_column
+    )
 
 
 def _wrong_relevance(where: str, rows: list[list[str]], line: int) -> InputValueError:

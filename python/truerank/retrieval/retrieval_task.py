@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError, spelled
@@ -17,6 +18,8 @@ from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
 from ..tasks.task import ProtocolTask
+from ..tasks.vocabularies import Vocabulary
+from .answer_lists import lists_in_order
 from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
 
@@ -145,7 +148,7 @@ class Task(ProtocolTask):
         self.gains = read_gains(sets.gains, len(side), gain)
         self.queries, self.entities = sets.queries.names, sets.entities.names
         self.without_answers = sets.asked - len(side.queries)
-        self._has_groups = groups is not None
+        self._has_groups, self._all_queries_known = groups is not None, queries is not None
         super().__init__({SIDE: side}, Protocol(filter=tuple(sets.known), split=split))
 
     @property
@@ -301,6 +304,68 @@ class Task(ProtocolTask):
             progress=progress,
         )
         return self._report(found.ranks)
+
+    def evaluate_lists(
+        self,
+        ids: Any,
+        scores: Any = None,
+        *,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+    ) -> RetrievalReport:
+        """Evaluate lists of the best entities, which may miss right answers.
+
+        A right answer that its list misses is tied with all entities that the list does not have
+        and that are not known: the bounds of the report are those over all orders of what is not
+        listed, and its expectations are means over them.
+
+        Parameters
+        ----------
+        ids : mapping, or lists as `truerank.rank_lists` takes them
+            ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
+            ids. A query without a list has an empty one; lists of queries that `qrels` does not
+            have are not used, unless the task was made with `queries`. Or a list for each query, in
+            the order of their ids: a matrix (queries, width) padded with -1, ``(values, indptr)``,
+            or a list of lists of ids or labels.
+        scores : array_like, (values, indptr), list of lists, or None
+            Their scores, of the same form; None: a mapping has them, or the order says all.
+        order, nan, dtype, threads : optional
+            As in `truerank.rank_lists`.
+
+        Returns
+        -------
+        RetrievalReport
+            ``report.ranks.listed`` says which right answers are in the list of their query.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank_lists` does, for another number of lists, and for unknown labels.
+
+        Examples
+        --------
+        >>> from truerank.retrieval import Task
+        >>> task = Task({"u": ["b", "d"]}, entities=["a", "b", "c", "d"])
+        >>> report = task.evaluate_lists({"u": {"a": 0.9, "b": 0.8}})
+        >>> report["map"], report["optimistic.map"], report["pessimistic.map"]
+        (0.5416666666666666, 0.5833333333333333, 0.5)
+        """
+        side = self.answers
+        vocabularies = Vocabulary(side.height, self.queries), Vocabulary(side.columns, side.names)
+        ids, scores = lists_in_order(ids, scores, *vocabularies, self._all_queries_known)
+        ranks = rank_lists(
+            *(ids, scores, side.targets),
+            candidates=side.columns,
+            rows=side.given,
+            filter=side.selections()[0],
+            order=order,
+            nan=nan,
+            dtype=dtype,
+            threads=threads,
+        )
+        return self._report(self._make_report([side.labelled(ranks)]).ranks)
 
     def _report(self, ranks: Ranks) -> RetrievalReport:
         return RetrievalReport(
