@@ -25,6 +25,7 @@ PYBIND11_MODULE(_core_anywhere, m, pybind11::mod_gil_not_used()) {
     register_embeddings(m);
     register_grids(m);
     register_lists(m);
+    register_text_lists(m);
 }
 
 // What Python calls, and the only name that is exported. In a subinterpreter pybind11 would wait for ever for the GIL,

@@ -46,14 +46,19 @@ if _typing.TYPE_CHECKING:
     from .reporting import Report, report, table
     from .stores import Store, open_scores
     from .tasks.evaluate_scores import evaluate
+    from .tasks.list_files import read_json_lists, read_qrels, read_run
+    from .tasks.named_lists import NamedLists, Qrels
+    from .tasks.run_writer import write_run
 
 __all__ = [
     "BoundedPairs",
     "InputError",
     "InputTypeError",
     "InputValueError",
+    "NamedLists",
     "Progress",
     "Protocol",
+    "Qrels",
     "RankCounter",
     "Ranks",
     "Report",
@@ -79,11 +84,15 @@ __all__ = [
     "rank_blocks",
     "rank_embeddings",
     "rank_lists",
+    "read_json_lists",
+    "read_qrels",
+    "read_run",
     "report",
     "retrieval",
     "score_embeddings",
     "table",
     "topk_embeddings",
+    "write_run",
 ]
 
 # Where each public name is defined. A name that a first count does not need is imported when it is
@@ -93,9 +102,11 @@ _MODULES = {
     "InputTypeError": "inputs.errors",
     "InputValueError": "inputs.errors",
     "BoundedPairs": "counting.tiles",
+    "NamedLists": "tasks.named_lists",
     "Progress": "counting.tiles",
     "Protocol": "ranks.protocol",
     "RankCounter": "counting.counter",
+    "Qrels": "tasks.named_lists",
     "Ranks": "ranks.container",
     "Report": "reporting",
     "Store": "stores",
@@ -121,11 +132,15 @@ _MODULES = {
     "rank_blocks": "counting.row_blocks",
     "rank_embeddings": "embeddings.scoring",
     "rank_lists": "counting.lists",
+    "read_json_lists": "tasks.list_files",
+    "read_qrels": "tasks.list_files",
+    "read_run": "tasks.list_files",
     "report": "reporting",
     "retrieval": "retrieval",
     "score_embeddings": "embeddings.scoring",
     "table": "reporting",
     "topk_embeddings": "embeddings.scoring",
+    "write_run": "tasks.run_writer",
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 _Array = npt.NDArray[Any]
+_Int32 = npt.NDArray[np.int32]
 _Int64 = npt.NDArray[np.int64]
-_Indices = npt.NDArray[np.int32] | npt.NDArray[np.int64]
+_Indices = _Int32 | _Int64
 _Kind = Literal["target", "nan", "nan_true_score"]
 
 __version__: str
@@ -100,6 +101,29 @@ def find_listed(
     filter: Selection | None,
     threads: int,
 ) -> tuple[tuple[int, int] | None, dict[str, _Int64]]: ...
+
+@final
+class ListReader:
+    """Reads lists in text, block by block, and numbers their names."""
+
+    def __init__(self) -> None: ...
+    def run_rows(
+        self, text: str
+    ) -> tuple[tuple[int, str] | None, _Int32, _Int32, npt.NDArray[np.float64]]: ...
+    def prediction_rows(
+        self, text: str, scored: bool
+    ) -> tuple[
+        tuple[int, str] | None,
+        _Int32,
+        npt.NDArray[np.int8],
+        _Int64,
+        _Int32,
+        npt.NDArray[np.float64],
+    ]: ...
+    @property
+    def pending(self) -> int: ...
+    def names(self) -> list[str]: ...
+    def groups(self) -> list[str]: ...
 
 @final
 class Tasks:

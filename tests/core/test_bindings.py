@@ -26,7 +26,7 @@ PAIRS = _core.Tasks(ZEROS, ZEROS)
 SQUARE = np.zeros((3, 3), np.int64)
 CLASSES = (
     *(_core.Scores, _core.FileScores, _core.Selection, _core.Tasks, _core.Rules, _core.Fault),
-    *(_core.Counts, _core.Embeddings, _core.Grid),
+    *(_core.Counts, _core.Embeddings, _core.Grid, _core.ListReader),
 )
 
 

@@ -17,6 +17,8 @@ from ..inputs.naming import printable
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
+    Watch = Callable[[int, int], object]
+
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
 # No name is as long, and no row has as many columns: what else a file may hold is not read on.
@@ -176,10 +178,10 @@ def _tab_counts(rows: Sequence[str]) -> set[int]:
     return {row.count("\t") for row in rows}
 
 
-def text_blocks(name: str, path: str) -> Iterator[str]:
+def text_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[str]:
     """Yield a file in blocks of whole lines, which end in LF, without a byte order mark."""
     where, line = f"{name}: {path}", 1
-    for block in line_blocks(name, path, unpacked_limit()):
+    for block in line_blocks(name, path, unpacked_limit(), watch):
         try:
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -199,7 +201,9 @@ def text_blocks(name: str, path: str) -> Iterator[str]:
         line += text.count("\n")
 
 
-def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
+def line_blocks(
+    name: str, path: str, max_unpacked: int, watch: Watch | None = None
+) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines, as they are in the file.
 
     Parameters
@@ -210,6 +214,8 @@ def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
         A regular file, gzipped if its name ends in .gz.
     max_unpacked : int
         The most bytes that a gzipped file may unpack to.
+    watch : callable, optional
+        Called after every block with the bytes of the file that have been read, and all.
 
     Raises
     ------
@@ -223,7 +229,8 @@ def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
 
     line = unpacked = 0
     with ExitStack() as stack:
-        file: IO[bytes] | gzip.GzipFile = stack.enter_context(open_input(name, path))
+        plain_file = stack.enter_context(open_input(name, path))
+        file: IO[bytes] | gzip.GzipFile = plain_file
         is_packed = path.endswith(".gz")
         if is_packed:
             if not os.fstat(file.fileno()).st_size:  # gzip would take it for a file without text
@@ -248,6 +255,8 @@ def line_blocks(name: str, path: str, max_unpacked: int) -> Iterator[bytes]:
                 number = line + (not is_ended)
                 problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
                 raise InputValueError(f"{name}: {path}", problem)
+            if watch is not None:
+                watch(plain_file.tell(), os.fstat(plain_file.fileno()).st_size)
             yield block
 
 

@@ -1,0 +1,113 @@
+// Lists of scored candidates in text, read block by block into codes of names and arrays.
+#include "engine/text_lists.hpp"
+
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bind/calls.hpp"
+
+namespace truerank::bind {
+
+// A reader that goes on from block to block. Its names may be asked for, and its text read, by one thread at a time.
+struct ListReader {
+    NameTable entities;  // documents, in a run
+    NameTable groups;    // queries, in a run; relations of triples, in predictions
+    PredictionState state;
+    std::mutex mutex;
+};
+
+}  // namespace truerank::bind
+
+TRUERANK_BOUND(truerank::bind::ListReader);
+
+namespace truerank::bind {
+namespace {
+
+// Python's own reading of a number: correctly rounded, whatever the locale. The GIL is held.
+bool parse_by_python(std::string_view text, double& value) {
+    const std::string copy(text);
+    if (copy.find('\0') != std::string::npos) return false;
+    value = PyOS_string_to_double(copy.c_str(), nullptr, nullptr);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        value = 0;
+        return false;
+    }
+    return true;
+}
+
+template <class T>
+py::array_t<T> array_of(const std::vector<T>& values) {
+    return py::array_t<T>(static_cast<py::ssize_t>(values.size()), values.data());
+}
+
+std::optional<std::pair<std::int64_t, std::string>> fault_or_none(const LineFault& fault) {
+    if (fault.line < 0) return std::nullopt;
+    return std::pair{fault.line, std::string(fault.problem)};
+}
+
+py::list names_of(const NameTable& table) {
+    py::list names;
+    for (std::int64_t code = 0; code < table.size(); ++code) {
+        const std::string_view name = table.name(code);
+        names.append(py::str(name.data(), name.size()));
+    }
+    return names;
+}
+
+py::tuple run_rows(ListReader& reader, std::string_view text) {
+    const std::lock_guard lock(reader.mutex);
+    RunRows rows;
+    const LineFault fault = read_run(text, reader.groups, reader.entities, &parse_by_python, rows);
+    return py::make_tuple(fault_or_none(fault), array_of(rows.queries), array_of(rows.documents),
+                          array_of(rows.scores));
+}
+
+py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored) {
+    const std::lock_guard lock(reader.mutex);
+    PredictionRows rows;
+    const LineFault fault =
+        read_predictions(text, scored, reader.state, reader.entities, reader.groups, &parse_by_python, rows);
+    return py::make_tuple(fault_or_none(fault), array_of(rows.triples), array_of(rows.sides), array_of(rows.lengths),
+                          array_of(rows.candidates), array_of(rows.scores));
+}
+
+}  // namespace
+
+void register_text_lists(py::module_& m) {
+    py::class_<ListReader>(m, "ListReader", py::is_final(),
+                           "Reads lists in text, block by block, and numbers their names.")
+        .def(py::init<>())
+        .def("run_rows", &run_rows, py::arg("text"),
+             "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
+             "scores.")
+        .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
+             "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
+             "candidates and scores.")
+        .def_property_readonly(
+            "pending", [](ListReader& reader) { return reader.state.line; },
+            "How many lines of a block of predictions have been read.")
+        .def(
+            "names",
+            [](ListReader& reader) {
+                const std::lock_guard lock(reader.mutex);
+                return names_of(reader.entities);
+            },
+            "The names of entities or documents, in the order of their codes.")
+        .def(
+            "groups",
+            [](ListReader& reader) {
+                const std::lock_guard lock(reader.mutex);
+                return names_of(reader.groups);
+            },
+            "The names of queries or relations, in the order of their codes.");
+}
+
+}  // namespace truerank::bind

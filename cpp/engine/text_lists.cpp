@@ -1,0 +1,256 @@
+#include "engine/text_lists.hpp"
+
+#include <array>
+#include <cstring>
+#include <limits>
+
+namespace truerank {
+namespace {
+
+constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr int kExactDigits = 15;  // every integer of so many digits is a double
+constexpr std::int64_t kMostNames = std::numeric_limits<std::int32_t>::max();
+
+constexpr const char* kTooManyNames = "expected at most 2,147,483,640 names";
+constexpr const char* kRunFields = "expected six fields: query, Q0, document, rank, score and tag";
+constexpr const char* kNoScore = "expected a number as the score";
+constexpr const char* kTriple = "expected a triple: head, relation and tail";
+constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
+constexpr const char* kSecondHeads = "expected the list of tails, got a second one of heads";
+constexpr const char* kSecondTails = "expected the list of heads, got a second one of tails";
+constexpr const char* kPairs = "expected names and scores in turn, with tabs between them, got a name without a score";
+constexpr const char* kEmptyName = "expected names between tabs, got an empty one";
+
+bool is_blank(char c) { return c == ' ' || c == '\t'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+std::uint64_t mix(std::uint64_t x) {
+    x ^= x >> 32;
+    x *= 0xD6E8FEB86659FD93u;
+    x ^= x >> 32;
+    return x;
+}
+
+std::uint64_t hash_of(std::string_view name) {
+    std::uint64_t hash = 0x9E3779B97F4A7C15u ^ name.size();
+    std::size_t at = 0;
+    for (; at + 8 <= name.size(); at += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, name.data() + at, 8);
+        hash = mix(hash ^ word) * 0x9E3779B97F4A7C15u;
+    }
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, name.data() + at, name.size() - at);
+    return mix(hash ^ rest);
+}
+
+// Calls line(number, text) for every line that is not blank, until one returns a problem.
+template <class Line>
+LineFault for_lines(std::string_view text, const Line& read_line) {
+    std::int64_t number = 0;
+    for (std::size_t begin = 0; begin < text.size(); ++number) {
+        const void* const found = std::memchr(text.data() + begin, '\n', text.size() - begin);
+        const std::size_t end =
+            found == nullptr ? text.size() : static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
+        const std::string_view line = text.substr(begin, end - begin);
+        begin = end + 1;
+        if (line.find_first_not_of(" \t") == std::string_view::npos) continue;
+        if (const char* const problem = read_line(line)) return {number, problem};
+    }
+    return {};
+}
+
+// Splits a line at blanks and tabs; returns how many fields there are, of which it keeps at most N.
+template <std::size_t N>
+std::size_t split(std::string_view line, std::array<std::string_view, N>& fields) {
+    std::size_t count = 0;
+    for (std::size_t at = 0; at < line.size();) {
+        while (at < line.size() && is_blank(line[at])) ++at;
+        if (at == line.size()) break;
+        const std::size_t begin = at;
+        while (at < line.size() && !is_blank(line[at])) ++at;
+        if (count < N) fields[count] = line.substr(begin, at - begin);
+        ++count;
+    }
+    return count;
+}
+
+std::string_view trim(std::string_view text) {
+    const std::size_t first = text.find_first_not_of(" \t");
+    return first == std::string_view::npos ? std::string_view{}
+                                           : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
+}
+
+bool has_room(const NameTable& names) { return names.size() < kMostNames - 4; }
+
+const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
+    std::array<std::string_view, 3> fields;
+    const std::string_view text = trim(line);
+    const std::size_t first = text.find('\t');
+    const std::size_t second = first == std::string_view::npos ? first : text.find('\t', first + 1);
+    if (second != std::string_view::npos && text.find('\t', second + 1) == std::string_view::npos) {
+        fields = {text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1)};
+        if (fields[1].empty()) return kTriple;
+    } else if (split(text, fields) != 3) {
+        return kTriple;
+    }
+    if (!has_room(entities) || !has_room(relations)) return kTooManyNames;
+    rows.triples.push_back(static_cast<std::int32_t>(entities.code(fields[0])));
+    rows.triples.push_back(static_cast<std::int32_t>(relations.code(fields[1])));
+    rows.triples.push_back(static_cast<std::int32_t>(entities.code(fields[2])));
+    return nullptr;
+}
+
+const char* read_list(std::string_view rest, bool scored, NameTable& entities, ParseNumber otherwise,
+                      PredictionRows& rows) {
+    while (!rest.empty() && is_blank(rest.front())) rest.remove_prefix(1);
+    std::int64_t length = 0;
+    while (!rest.empty()) {
+        const std::size_t tab = rest.find('\t');
+        const std::string_view name = rest.substr(0, tab);
+        rest = tab == std::string_view::npos ? std::string_view{} : rest.substr(tab + 1);
+        if (name.find_first_not_of(' ') == std::string_view::npos) {
+            if (rest.find_first_not_of(" \t") == std::string_view::npos) break;  // a tab at the end
+            return kEmptyName;
+        }
+        if (!has_room(entities)) return kTooManyNames;
+        if (scored) {
+            const std::size_t end = rest.find('\t');
+            const std::string_view number = trim(rest.substr(0, end));
+            rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
+            double score;
+            if (number.empty()) return kPairs;
+            if (!parse_number(number, otherwise, score)) return kNoScore;
+            rows.scores.push_back(score);
+        }
+        rows.candidates.push_back(static_cast<std::int32_t>(entities.code(name)));
+        ++length;
+    }
+    rows.lengths.push_back(length);
+    return nullptr;
+}
+
+}  // namespace
+
+NameTable::NameTable() : slots_(1024) {}
+
+std::string_view NameTable::name(std::int64_t code) const {
+    const auto at = static_cast<std::size_t>(code);
+    const auto begin = static_cast<std::size_t>(at == 0 ? 0 : ends_[at - 1]);
+    return {text_.data() + begin, static_cast<std::size_t>(ends_[at]) - begin};
+}
+
+std::int64_t NameTable::code(std::string_view name) {
+    const std::uint64_t hash = hash_of(name);
+    const std::size_t mask = slots_.size() - 1;
+    std::size_t at = static_cast<std::size_t>(hash) & mask;
+    while (slots_[at].code >= 0) {
+        if (slots_[at].hash == hash && this->name(slots_[at].code) == name) return slots_[at].code;
+        at = (at + 1) & mask;
+    }
+    const std::int64_t code = size();
+    text_.insert(text_.end(), name.begin(), name.end());
+    ends_.push_back(static_cast<std::int64_t>(text_.size()));
+    slots_[at] = {hash, code};
+    if (ends_.size() * 2 > slots_.size()) grow();
+    return code;
+}
+
+void NameTable::grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    const std::size_t mask = slots_.size() - 1;
+    for (const Slot& slot : old) {
+        if (slot.code < 0) continue;
+        std::size_t at = static_cast<std::size_t>(slot.hash) & mask;
+        while (slots_[at].code >= 0) at = (at + 1) & mask;
+        slots_[at] = slot;
+    }
+}
+
+bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
+    std::size_t at = 0;
+    const bool negative = !text.empty() && text[0] == '-';
+    if (negative) ++at;
+    std::uint64_t digits = 0;
+    int count = 0, places = 0;  // of digits without leading zeros; of decimal places
+    bool any = false, point = false;
+    for (; at < text.size() && count <= kExactDigits; ++at) {
+        const char c = text[at];
+        if (c == '.' && !point) {
+            point = true;
+        } else if (is_digit(c)) {
+            any = true;
+            digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
+            count += digits != 0;
+            places += point;
+        } else {
+            break;
+        }
+    }
+    int exponent = 0;
+    if (any && at < text.size() && (text[at] == 'e' || text[at] == 'E')) {
+        std::size_t digit = at + 1;
+        const bool below = digit < text.size() && text[digit] == '-';
+        if (digit < text.size() && (text[digit] == '-' || text[digit] == '+')) ++digit;
+        if (digit < text.size() && text.size() - digit <= 3) {
+            int found = 0;
+            for (at = digit; at < text.size() && is_digit(text[at]); ++at) found = found * 10 + (text[at] - '0');
+            exponent = below ? -found : found;
+        }
+    }
+    exponent -= places;
+    const int size = exponent < 0 ? -exponent : exponent;
+    // An integer and a power of ten that are doubles: one operation rounds their product or quotient correctly.
+    if (any && at == text.size() && count <= kExactDigits && size < static_cast<int>(kPowersOfTen.size())) {
+        const double power = kPowersOfTen[static_cast<std::size_t>(size)];
+        const auto whole = static_cast<double>(digits);
+        value = exponent < 0 ? whole / power : whole * power;
+        if (negative) value = -value;
+        return true;
+    }
+    return otherwise(text, value);
+}
+
+LineFault read_run(std::string_view text, NameTable& queries, NameTable& documents, ParseNumber otherwise,
+                   RunRows& rows) {
+    std::string_view last;  // most rows have the query of the row before
+    std::int32_t last_code = -1;
+    return for_lines(text, [&](std::string_view line) -> const char* {
+        std::array<std::string_view, 6> fields;
+        if (split(line, fields) != fields.size()) return kRunFields;
+        double score;
+        if (!parse_number(fields[4], otherwise, score)) return kNoScore;
+        if (!has_room(queries) || !has_room(documents)) return kTooManyNames;
+        if (last_code < 0 || fields[0] != last) {
+            last = fields[0];
+            last_code = static_cast<std::int32_t>(queries.code(last));
+        }
+        rows.queries.push_back(last_code);
+        rows.documents.push_back(static_cast<std::int32_t>(documents.code(fields[2])));
+        rows.scores.push_back(score);
+        return nullptr;
+    });
+}
+
+LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,
+                           NameTable& relations, ParseNumber otherwise, PredictionRows& rows) {
+    return for_lines(text, [&](std::string_view line) -> const char* {
+        if (state.line == 0) {
+            const char* const problem = read_triple(line, entities, relations, rows);
+            state.line = 1;
+            return problem;
+        }
+        const bool heads = line.substr(0, 6) == "Heads:";
+        if (!heads && line.substr(0, 6) != "Tails:") return kHeadsOrTails;
+        const std::int8_t side = heads ? 0 : 1;
+        if (state.line == 2 && side == state.first) return heads ? kSecondHeads : kSecondTails;
+        state.first = side;
+        state.line = (state.line + 1) % 3;
+        rows.sides.push_back(side);
+        return read_list(line.substr(6), scored, entities, otherwise, rows);
+    });
+}
+
+}  // namespace truerank

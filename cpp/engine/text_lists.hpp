@@ -1,0 +1,71 @@
+// Lists of scored candidates in text: TREC runs, and predictions of rules. Names become codes; numbers are exact.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace truerank {
+
+// Distinct names, numbered in the order in which they first occur.
+class NameTable {
+  public:
+    NameTable();
+    std::int64_t code(std::string_view name);  // a new name is added
+    std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()); }
+    std::string_view name(std::int64_t code) const;
+
+  private:
+    struct Slot {
+        std::uint64_t hash = 0;
+        std::int64_t code = -1;
+    };
+    void grow();
+    std::vector<char> text_;          // all names, one after another
+    std::vector<std::int64_t> ends_;  // of each name in the text
+    std::vector<Slot> slots_;         // open addressing, at most half full
+};
+
+// A line that is not as it has to be: its number in its block, from 0, and what is wrong.
+struct LineFault {
+    std::int64_t line = -1;
+    const char* problem = nullptr;
+};
+
+// Reads a number that is not of a plain decimal form; false for anything but a number.
+using ParseNumber = bool (*)(std::string_view text, double& value);
+
+// Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
+bool parse_number(std::string_view text, ParseNumber otherwise, double& value);
+
+// The fields of one row of a run: `qid Q0 docid rank score tag`. Blanks and tabs stand between fields.
+struct RunRows {
+    std::vector<std::int32_t> queries, documents;
+    std::vector<double> scores;
+};
+
+// Reads whole lines, and adds their names and rows; empty lines are skipped.
+LineFault read_run(std::string_view text, NameTable& queries, NameTable& documents, ParseNumber otherwise,
+                   RunRows& rows);
+
+// Predictions in blocks of three lines: `head relation tail`, `Heads: name score name score ...`, `Tails: ...`. Tabs
+// stand between the names and scores of a list; tabs, or else blanks, between those of a triple. Of each list there is
+// whether it is of heads (0) or of tails (1), and its length.
+struct PredictionRows {
+    std::vector<std::int32_t> triples;  // head, relation, tail
+    std::vector<std::int8_t> sides;
+    std::vector<std::int64_t> lengths;
+    std::vector<std::int32_t> candidates;
+    std::vector<double> scores;
+};
+
+// Where in a block of three lines a reader is, which goes on from text to text.
+struct PredictionState {
+    int line = 0;            // 0: a triple comes next
+    std::int8_t first = -1;  // the side of the first list
+};
+
+LineFault read_predictions(std::string_view text, bool scored, PredictionState& state, NameTable& entities,
+                           NameTable& relations, ParseNumber otherwise, PredictionRows& rows);
+
+}  // namespace truerank

@@ -1,0 +1,330 @@
+"""Readers of files with lists of scored candidates: TREC runs, their qrels, and JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..counting.tiles import Progress
+from ..inputs.checks import check_callback, is_number
+from ..inputs.errors import InputValueError
+from ..inputs.input_files import limit_unpacked
+from ..inputs.naming import public
+from .named_lists import NamedLists, Qrels
+from .text import line_of, text_blocks
+from .vocabularies import LabelIndex
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Listener = Callable[[Progress], object]
+
+_ARGUMENT = "path"
+
+
+@public("truerank")
+def read_run(
+    path: str | os.PathLike[str],
+    *,
+    max_unpacked: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> NamedLists:
+    """Read a TREC run: a line for each document of each query, ``qid Q0 docid rank score tag``.
+
+    The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
+    of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
+    lines of a query need not follow each other.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
+        lines are skipped.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
+    progress : callable, optional
+        Called with a `Progress`, in bytes of the file, after every block of lines.
+
+    Returns
+    -------
+    NamedLists
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of this form, and a document that a query has twice; the error names
+        the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Notes
+    -----
+    It takes 16 bytes for each line while it reads, and each name once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     _ = file.write_text("q1 Q0 d7 1 2.5 tag\\nq1 Q0 d3 2 1.5 tag\\nq2 Q0 d3 1 0.5 tag\\n")
+    ...     run = read_run(file)
+    >>> run
+    NamedLists(2 lists, 3 entries, 2 names)
+    >>> run["q1"]
+    {'d7': 2.5, 'd3': 1.5}
+    """
+    name = os.fsdecode(path)
+    reader = _core.ListReader()
+    blocks: list[list[Any]] = []
+    line = 1
+    for text in _watched_blocks(name, max_unpacked, progress):
+        fault, *columns = reader.run_rows(text)
+        if fault is not None:
+            raise _line_error(name, line + fault[0], fault[1])
+        blocks.append(columns)
+        line += text.count("\n")
+    blocks = blocks or [list(reader.run_rows("")[1:])]
+    queries, documents, scores = map(np.concatenate, zip(*blocks, strict=True))
+    blocks.clear()
+    order = None
+    if (queries[1:] < queries[:-1]).any():
+        order = np.argsort(queries, kind="stable")
+        queries, documents, scores = queries[order], documents[order], scores[order]
+    groups = tuple(reader.groups())
+    indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
+    lists = NamedLists(groups, tuple(reader.names()), indptr, documents, scores)
+    if (repeat := lists.first_repeat()) is not None:
+        row = repeat if order is None else int(order[repeat])
+        who = f"query {groups[int(queries[repeat])]!r} has {lists.names[documents[repeat]]!r} twice"
+        raise _line_error(name, line_of(name, row), who)
+    return lists
+
+
+@public("truerank")
+def read_json_lists(
+    path: str | os.PathLike[str],
+    *,
+    max_unpacked: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> NamedLists:
+    """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
+
+    The file has one such object, as pytrec_eval and ranx take them, or lines that are each such an
+    object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or in an
+    array, are lists of queries that are numbered from "0".
+
+    Parameters
+    ----------
+    path : str or path-like
+        In UTF-8, gzipped if its name ends in .gz. Lines are read one by one; a single object is
+        read as a whole, into Python's dicts.
+    max_unpacked, progress
+        As in `read_run`.
+
+    Returns
+    -------
+    NamedLists
+
+    Raises
+    ------
+    ValueError
+        For anything but such objects, and a query or a candidate that occurs twice; the error names
+        the line, or the query.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "lists.jsonl")
+    ...     _ = file.write_text('{"q1": {"d7": 2.5, "d3": 1.5}}\\n{"q2": {"d3": 0.5}}\\n')
+    ...     read_json_lists(file)["q2"]
+    {'d3': 0.5}
+    """
+    name = os.fsdecode(path)
+    queries: dict[str, None] = {}
+    names = LabelIndex()
+    lengths, ids, scores = [], [], []
+    for where, query, listed in _json_lists(name, max_unpacked, progress):
+        key = str(len(queries)) if query is None else query
+        if key in queries:
+            raise InputValueError(_ARGUMENT, f"{where} has the query {key!r} again", place=name)
+        queries[key] = None
+        values = list(listed.values())
+        wrong = next((value for value in values if not is_number(value)), None)
+        if wrong is not None:
+            problem = f"{where}: expected numbers as the scores of {key!r}, got {wrong!r}"
+            raise InputValueError(_ARGUMENT, problem, place=name)
+        lengths.append(len(values))
+        ids.append(names.encode(list(listed)))
+        scores.append(_float_scores(values, where, name))
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    joined_ids = np.concatenate(ids) if ids else np.zeros(0, np.int64)
+    all_scores = np.concatenate([*scores, np.zeros(0)])
+    return NamedLists(tuple(queries), tuple(names.codes), indptr, joined_ids, all_scores)
+
+
+@public("truerank")
+def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None) -> Qrels:
+    """Read the judgements of a TREC test collection: lines ``qid iteration docid relevance``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
+        lines are skipped.
+    max_unpacked : int, optional
+        As in `read_run`.
+
+    Returns
+    -------
+    Qrels
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of this form, and a document that is judged twice for a query; the
+        error names the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "qrels.txt")
+    ...     _ = file.write_text("q1 0 d3 1\\nq1 0 d9 0\\nq2 0 d3 2\\n")
+    ...     read_qrels(file)
+    Qrels(3 judgements of 2 queries, 2 relevant)
+    """
+    name = os.fsdecode(path)
+    queries: list[str] = []
+    documents: list[str] = []
+    relevance: list[int] = []
+    seen: set[tuple[str, str]] = set()
+    line = 0
+    for text in _watched_blocks(name, max_unpacked, None):
+        for row in text.removesuffix("\n").split("\n"):
+            line += 1
+            fields = row.replace("\t", " ").split(" ")
+            if len(fields) != 4:
+                fields = [field for field in fields if field]
+                if not fields:
+                    continue
+                if len(fields) != 4:
+                    problem = "expected four fields: query, iteration, document and relevance"
+                    raise _line_error(name, line, problem)
+            query, _, document, judged = fields
+            if not judged.removeprefix("-").isdecimal() or len(judged) > 9:
+                raise _line_error(name, line, f"expected an integer as relevance, got {judged!r}")
+            if (query, document) in seen:
+                problem = f"query {query!r} has a judgement of {document!r} already"
+                raise _line_error(name, line, problem)
+            seen.add((query, document))
+            queries.append(query)
+            documents.append(document)
+            relevance.append(int(judged))
+    return Qrels(tuple(queries), tuple(documents), np.array(relevance, np.int64))
+
+
+def _watched_blocks(
+    name: str, max_unpacked: int | None, progress: Listener | None
+) -> Iterator[str]:
+    check_callback("progress", progress)
+    start = time.monotonic()
+
+    def watch(done: int, total: int) -> None:
+        if progress is not None:
+            progress(Progress(done, total, time.monotonic() - start))
+
+    with limit_unpacked(max_unpacked):
+        yield from text_blocks(_ARGUMENT, name, watch)
+
+
+def _line_error(name: str, line: int, problem: str) -> InputValueError:
+    return InputValueError(_ARGUMENT, f"line {line}: {problem}", place=name)
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def _json_lists(
+    name: str, max_unpacked: int | None, progress: Listener | None
+) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
+    rest: list[str] = []  # of a file that is one object, or an array
+    line, is_lines = 0, None
+    for text in _watched_blocks(name, max_unpacked, progress):
+        if is_lines is None and text.strip():
+            is_lines = _is_whole(text.lstrip().partition("\n")[0])
+        if not is_lines:
+            rest.append(text)
+            continue
+        for row in text.removesuffix("\n").split("\n"):
+            line += 1
+            if row.strip():
+                yield from _lists_of(f"line {line}", _parse_json(row, f"line {line}", name), name)
+    if rest and (text := "".join(rest)).strip():
+        yield from _lists_of("the file", _parse_json(text, "the file", name), name)
+
+
+def _is_whole(row: str) -> bool:
+    """Whether a first line is an object of its own, with which a file of lines begins."""
+    try:
+        return isinstance(json.loads(row), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _lists_of(where: str, value: Any, name: str) -> Iterator[tuple[str, str | None, Any]]:
+    expected = "an object of lists, such as {query: {candidate: score}}"
+    if isinstance(value, list):
+        if not all(isinstance(listed, dict) for listed in value):
+            got = "an array of other things than objects"
+            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
+        yield from ((where, None, listed) for listed in value)
+        return
+    if not isinstance(value, dict):
+        got = type(value).__name__
+        raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
+    if value and not any(isinstance(listed, Mapping) for listed in value.values()):
+        yield where, None, value
+        return
+    for query, listed in value.items():
+        if not isinstance(listed, dict):
+            got = f"{type(listed).__name__} for {query!r}"
+            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
+        yield where, query, listed
+
+
+def _parse_json(text: str, where: str, name: str) -> Any:
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+            raise InputValueError(_ARGUMENT, f"{where} has {twice!r} twice", place=name)
+        return found
+
+    try:
+        return json.loads(text, object_pairs_hook=distinct)
+    except InputValueError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputValueError(_ARGUMENT, f"{where} is not JSON ({error})", place=name) from None
+
+
+def _float_scores(values: list[Any], where: str, name: str) -> npt.NDArray[np.float64]:
+    try:
+        return np.array(values, np.float64)
+    except OverflowError:
+        problem = f"{where} has an integer that is too large for a score"
+        raise InputValueError(_ARGUMENT, problem, place=name) from None

@@ -1,0 +1,118 @@
+"""Writes TREC runs: the best candidates of every query, as other evaluations read them."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from ..inputs.candidate_lists import PAD, as_lists
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..inputs.scores import widen_bfloat16
+from ..ranks.writing import replace_file
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.candidate_lists import CandidateLists
+
+_LISTS_PER_BLOCK = 1 << 10
+
+
+@public("truerank")
+def write_run(
+    path: str | os.PathLike[str],
+    top: Any,
+    *,
+    queries: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    tag: str = "truerank",
+) -> None:
+    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
+
+    A score is written with all digits that tell it from others, so that `read_run` gets the same
+    numbers; ranks count from 1 in the order of the list.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, gzipped if its name ends in .gz. It appears whole or not at all.
+    top : TopK, or (ids, scores)
+        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them.
+    queries : sequence of str, shape (lists,), optional
+        The name of each query. Default: their numbers from 0.
+    names : sequence of str, optional
+        The names of the candidates by their ids. Default: the ids.
+    tag : str
+        The last field, the name of the system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other shapes, for an id that has no name, and for names that are empty or have blanks,
+        which would end a field.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, ([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
+    ...     print(file.read_text(), end="")
+    q1 Q0 4 1 2.5 truerank
+    q1 Q0 7 2 0.5 truerank
+    """
+    if not isinstance(top, tuple) or len(top) != 2:
+        raise InputTypeError("top", expected="(ids, scores), or TopK", got=type(top).__name__)
+    lists = as_lists(*top)
+    height = len(lists.indptr) - 1
+    if len(lists.ids) and int(lists.ids.min()) < 0:
+        expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
+        raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
+    query_names = list(map(str, range(height))) if queries is None else _fields("queries", queries)
+    if len(query_names) != height:
+        raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
+    labels = None if names is None else _fields("names", names)
+    if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
+        expected = f"a name for every id, up to {int(lists.ids.max())}"
+        raise InputValueError("names", expected=expected, got=f"{len(labels)} names")
+    _fields("tag", [tag])
+    numbers = _numbers_of(lists)
+    with ExitStack() as stack:
+        file: Any = stack.enter_context(replace_file(path))
+        if os.fsdecode(path).endswith(".gz"):
+            # without a date and a name, so that equal lists give equal bytes
+            file = stack.enter_context(gzip.GzipFile("", "wb", 6, fileobj=file, mtime=0))
+        for first in range(0, height, _LISTS_PER_BLOCK):
+            rows: list[str] = []
+            for i in range(first, min(height, first + _LISTS_PER_BLOCK)):
+                span = slice(int(lists.indptr[i]), int(lists.indptr[i + 1]))
+                ids: list[Any] = lists.ids[span].tolist()
+                shown = ids if labels is None else [labels[code] for code in ids]
+                scored = zip(shown, numbers[span].tolist(), strict=True)
+                rows += [
+                    f"{query_names[i]} Q0 {label} {rank} {score!r} {tag}\n"
+                    for rank, (label, score) in enumerate(scored, 1)
+                ]
+            file.write("".join(rows).encode())
+
+
+def _numbers_of(lists: CandidateLists) -> npt.NDArray[Any]:
+    if lists.scores is None:
+        raise InputValueError("top", expected="scores beside the ids", got="None")
+    numbers = lists.scores.array
+    return widen_bfloat16(numbers) if lists.scores.dtype == "bfloat16" else numbers
+
+
+def _fields(argument: str, values: Sequence[str]) -> list[str]:
+    fields = [str(value) for value in values]
+    for i, field in enumerate(fields):
+        if not field or field.split() != [field]:
+            expected = "names without blanks, at least one character each"
+            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
+    return fields

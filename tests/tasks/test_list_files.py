@@ -1,0 +1,359 @@
+"""Files of lists are read as plain loops read them; wrong lines are named; files are whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank import _core
+
+Runs = dict[str, dict[str, float]]
+
+NAMES = st.text(
+    st.characters(exclude_characters=" \t\r\n\ufeff", exclude_categories=("Cs", "Z", "Cc")),
+    min_size=1,
+    max_size=12,
+)
+SCORES = st.one_of(
+    st.floats(allow_nan=False),
+    st.integers(-(10**17), 10**17).map(float),
+    st.decimals(-1000, 1000, places=5, allow_nan=False).map(float),
+)
+RUNS = st.dictionaries(NAMES, st.dictionaries(NAMES, SCORES, max_size=6), max_size=6)
+
+
+def written(tmp: Path, text: str, name: str = "run.txt") -> Path:
+    path = tmp / name
+    data = text.encode()
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def lines_of(run: Runs) -> list[str]:
+    return [
+        f"{query} Q0 {document} 0 {score!r} tag"
+        for query, listed in run.items()
+        for document, score in listed.items()
+    ]
+
+
+def as_dict(lists: tr.NamedLists) -> Runs:
+    return {query: lists[query] for query in lists.queries}
+
+
+@given(RUNS, st.randoms(use_true_random=False), st.sampled_from(["\n", "\r\n"]), st.booleans())
+@settings(max_examples=150)
+def test_runs_are_read_as_plain_loops_read_them(
+    tmp_path_factory: pytest.TempPathFactory, run: Runs, random: Any, end: str, packed: bool
+) -> None:
+    lines = lines_of(run)
+    random.shuffle(lines)
+    plain: Runs = {}
+    for line in lines:
+        query, _, document, _, score, _ = line.split(" ")
+        plain.setdefault(query, {})[document] = float(score)
+    spaced = ["", *(line.replace(" ", random.choice([" ", "\t", "  "])) for line in lines), "  "]
+    path = written(
+        tmp_path_factory.mktemp("run"), end.join(spaced), "run.gz" if packed else "run.txt"
+    )
+    assert as_dict(tr.read_run(path)) == plain
+
+
+@given(
+    st.text("0123456789.eE+-_infax ", max_size=24)
+    | st.floats().map(repr)
+    | st.from_regex(r"\A-?[0-9]{1,18}\.[0-9]{0,18}(e-?[0-9]{1,3})?\Z")
+)
+@settings(max_examples=600)
+def test_numbers_are_those_of_float(text: str) -> None:
+    """A score is read with the bits that Python's float gives, or refused as float refuses it."""
+    if not text.strip() or " " in text.strip():
+        return
+    fault, *_, scores = _core.ListReader().run_rows(f"q Q0 d 1 {text} t")
+    try:
+        expected = float(text)
+    except ValueError:
+        expected = None
+    if expected is None or "_" in text:  # float takes 1_000
+        assert fault == (0, "expected a number as the score")
+    else:
+        assert fault is None
+        np.testing.assert_array_equal(scores, [expected])
+        assert math.copysign(1, scores[0]) == math.copysign(1, expected)
+
+
+def test_many_blocks(tmp_path: Path) -> None:
+    """A file of several blocks of text, whose queries come back after others."""
+    rng = np.random.default_rng(3)
+    plain: Runs = {}
+    lines = []
+    for i in range(30_000):
+        query, document, score = f"q{i % 97}", f"d{rng.integers(1 << 40)}", float(rng.normal())
+        plain.setdefault(query, {})[document] = score
+        lines.append(f"{query} Q0 {document} {i} {score!r} t\n")
+    seen: list[tr.Progress] = []
+    path = written(tmp_path, "".join(lines), "run.txt.gz")
+    assert as_dict(tr.read_run(path, progress=seen.append)) == plain
+    assert len(seen) > 5
+    assert seen[-1].done == seen[-1].total == path.stat().st_size
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected six fields: query, Q0"),
+        ("q Q0 d 1 0.5 t x\n", "run.txt: line 1: expected six fields"),
+        ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
+        ("q Q0 d 1 1e t\n", "line 1: expected a number as the score"),
+        ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "line 4: query 'q' has 'd' twice"),
+        ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
+    ],
+)
+def test_wrong_runs(tmp_path: Path, text: str, message: str) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(tr.InputValueError, match=message):
+        tr.read_run(path)
+
+
+@pytest.mark.parametrize("read", [tr.read_run, tr.read_json_lists, tr.read_qrels])
+def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(FileNotFoundError):
+        read(tmp_path / "absent")
+    (tmp_path / "latin").write_bytes(b"q Q0 d\xe9 1 1 t\n")
+    with pytest.raises(tr.InputValueError, match="line 1 is not in UTF-8"):
+        read(tmp_path / "latin")
+    (tmp_path / "broken.gz").write_bytes(gzip.compress(b"q Q0 d 1 1 t\n")[:-9])
+    with pytest.raises(OSError, match="damaged gzip file"):
+        read(tmp_path / "broken.gz")
+    written(tmp_path, "x" * 5000, "large.gz")
+    with pytest.raises(tr.InputValueError, match="unpacks to more than 100 bytes"):
+        read(tmp_path / "large.gz", max_unpacked=100)
+    for name in ("empty", "blank"):
+        (tmp_path / name).write_text("" if name == "empty" else "\n \n")
+        assert len(read(tmp_path / name)) == 0
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+@given(RUNS, st.sampled_from(["object", "lines", "indented"]))
+@settings(max_examples=80)
+def test_json_lists(tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str) -> None:
+    text = json.dumps(run, indent=1 if form == "indented" else None)
+    if form == "lines":
+        text = "\n".join(json.dumps({query: listed}) for query, listed in run.items())
+    path = written(tmp_path_factory.mktemp("json"), text)
+    assert as_dict(tr.read_json_lists(path)) == run
+
+
+@pytest.mark.parametrize("text", ['[{"a": 1, "b": 2}, {}]', '{"a": 1, "b": 2}\n{}\n'])
+def test_json_lists_without_queries(tmp_path: Path, text: str) -> None:
+    lists = tr.read_json_lists(written(tmp_path, text))
+    assert lists["0"] == {"a": 1.0, "b": 2.0}
+    assert lists.scores.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"q": {"a": 1, "b": 2}', "the file is not JSON"),
+        ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2 has the query 'q' again"),
+        ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "line 2 has 'b' twice"),
+        ('{"q": {"a": "high"}}', "line 1: expected numbers as the scores of 'q', got 'high'"),
+        ('{"q": {"a": true}}', "expected numbers as the scores of 'q', got True"),
+        ('{"q": {"a": 1}, "p": 3}', "expected an object of lists.*got int for 'p'"),
+        ("[1]", "expected an object of lists.*got an array of other things"),
+        ("7", "expected an object of lists.*got int"),
+        ("[" * 100_000, "the file is not JSON"),
+        ('{"q": {"a": ' + "1" * 400 + "}}", "an integer that is too large for a score"),
+    ],
+)
+def test_wrong_json(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(tr.InputValueError, match=message):
+        tr.read_json_lists(written(tmp_path, text))
+
+
+# -- judgements ------------------------------------------------------------------------------------
+
+
+def test_qrels(tmp_path: Path) -> None:
+    path = written(tmp_path, "q1 0 d1 1\n\nq1\t0\td2\t0\nq2  0 d1 -1\r\n", "qrels.gz")
+    qrels = tr.read_qrels(path)
+    assert (qrels.queries, qrels.documents) == (("q1", "q1", "q2"), ("d1", "d2", "d1"))
+    assert qrels.relevance.tolist() == [1, 0, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("q1 0 d1\n", "line 1: expected four fields: query, iteration, document and relevance"),
+        ("q1 0 d1 1\nq1 0 d2 yes\n", "line 2: expected an integer as relevance, got 'yes'"),
+        ("q1 0 d1 1\n\nq1 0 d1 0\n", "line 3: query 'q1' has a judgement of 'd1' already"),
+    ],
+)
+def test_wrong_qrels(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(tr.InputValueError, match=message):
+        tr.read_qrels(written(tmp_path, text))
+
+
+# -- ranks by name ---------------------------------------------------------------------------------
+
+
+def plain_counts(
+    run: Runs, answers: dict[str, dict[str, int]], n: int, left_out: dict[str, set[str]]
+) -> list[tuple[int, int, int]]:
+    counts = []
+    for query, judged in answers.items():
+        for document, grade in judged.items():
+            if grade < 1:
+                continue
+            without = left_out.get(query, set()) - {document}
+            listed = {d: s for d, s in run.get(query, {}).items() if d not in without}
+            size = n - len(without)
+            if document in listed:
+                true = listed[document]
+                above = sum(score > true for score in listed.values())
+                counts.append((above, sum(s == true for s in listed.values()), size))
+            else:
+                counts.append((len(listed), size - len(listed), size))
+    return counts
+
+
+FEW = st.sampled_from("abcdef")
+GRADES = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(-1, 2), max_size=4), max_size=4)
+SMALL_RUNS = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2).map(float)), max_size=5)
+
+
+@given(SMALL_RUNS, GRADES, GRADES, st.booleans(), st.booleans())
+@settings(max_examples=150)
+def test_ranks_by_name(
+    tmp_path_factory: pytest.TempPathFactory,
+    run: Runs,
+    answers: Any,
+    known: Any,
+    filtered: bool,
+    named: bool,
+) -> None:
+    path = written(tmp_path_factory.mktemp("run"), "\n".join(lines_of(run)))
+    left_out = {
+        query: {
+            d
+            for grades in ([answers] * filtered + [known])
+            for d, grade in grades.get(query, {}).items()
+            if grade >= 1
+        }
+        for query in answers
+    }
+    candidates = list("fedcbaxyz") if named else 9
+    ranks = tr.read_run(path).rank(
+        answers, candidates=candidates, filtered=filtered, known=known, split="dev"
+    )
+    found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
+    assert found == plain_counts(run, answers, 9, left_out)
+    assert ranks.protocol.filter == (("dev", "known") if filtered else ("known",))
+    assert ranks.protocol.split == "dev"
+
+
+def test_wrong_arguments_of_ranks_by_name(tmp_path: Path) -> None:
+    lists = tr.read_run(written(tmp_path, "q Q0 d 1 0.5 t\nq Q0 e 1 0.5 t\n"))
+    with pytest.raises(tr.InputValueError, match="candidates: expected at least 3, as many names"):
+        lists.rank({"q": "x"}, candidates=2)
+    with pytest.raises(tr.InputValueError, match="candidates: 'e' is not among them"):
+        lists.rank({"q": "d"}, candidates=["d", "f"])
+    with pytest.raises(tr.InputValueError, match="candidates: expected distinct names"):
+        lists.rank({"q": "d"}, candidates=["d", "e", "d"])
+    with pytest.raises(tr.InputTypeError, match="candidates: expected the number of candidates"):
+        lists.rank({"q": "d"}, candidates=1.5)
+    with pytest.raises(tr.InputTypeError, match="answers: expected Qrels, or a mapping"):
+        lists.rank([("q", "d")], candidates=5)
+    with pytest.raises(KeyError):
+        lists["absent"]
+
+
+# -- runs that are written -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["run.txt", "run.gz"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
+    rng = np.random.default_rng(1)
+    ids = np.stack([rng.permutation(3000)[:7] for _ in range(2100)])
+    ids[5, 3:] = -1
+    scores = (rng.normal(size=ids.shape) * 100).astype(dtype)
+    names = [f"d\u00e9{i}" for i in range(3000)]
+    tr.write_run(tmp_path / name, (ids, scores), names=names, tag="model")
+    lists = tr.read_run(tmp_path / name)
+    assert lists.queries == tuple(map(str, range(2100)))
+    for query in ("0", "5", "2099"):
+        row = ids[int(query)]
+        row = row[row >= 0]
+        expected = {names[i]: float(s) for i, s in zip(row, scores[int(query)], strict=False)}
+        assert lists[query] == expected
+    first = (tmp_path / name).read_bytes()
+    tr.write_run(tmp_path / name, (ids, scores), names=names, tag="model")
+    assert (tmp_path / name).read_bytes() == first
+
+
+def test_topk_of_embeddings_is_written(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    queries, entities = (rng.normal(size=(n, 8)).astype(np.float32) for n in (5, 40))
+    top = tr.topk_embeddings(queries, entities, k=10)
+    tr.write_run(tmp_path / "run.txt", top)
+    targets = rng.integers(0, 40, 5)
+    answers = {str(i): str(target) for i, target in enumerate(targets)}
+    ranks = tr.read_run(tmp_path / "run.txt").rank(answers, candidates=40)
+    full = tr.rank_embeddings(queries, entities, targets)
+    listed = ranks.listed
+    assert listed is not None
+    np.testing.assert_array_equal(ranks.above[listed], full.above[listed])
+    assert (ranks.pessimistic >= full.pessimistic).all()
+
+
+@pytest.mark.parametrize(
+    ("top", "options", "message"),
+    [
+        (
+            ([[1]], [[1.0]]),
+            {"queries": ["a b"]},
+            "queries: expected names without blanks, .* 'a b'",
+        ),
+        (([[1]], [[1.0]]), {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
+        (([[1]], [[1.0]]), {"names": ["a"]}, "names: expected a name for every id, up to 1, got 1"),
+        (([[1]], [[1.0]]), {"names": ["a", ""]}, "names: expected names without blanks"),
+        (([[1]], [[1.0]]), {"tag": ""}, "tag: expected names without blanks"),
+        (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
+        (([[1]], None), {}, "top: expected scores beside the ids, got None"),
+        ([[1]], {}, r"top: expected \(ids, scores\), or TopK, got list"),
+    ],
+)
+def test_wrong_arguments_leave_no_file(
+    tmp_path: Path, top: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(tr.InputError, match=message):
+        tr.write_run(tmp_path / "run.txt", top, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_that_fails_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "old")
+
+    class Broken(str):
+        def __format__(self, form: str) -> str:
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        tr.write_run(path, ([[0]], [[1.0]]), tag=Broken("tag"))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
