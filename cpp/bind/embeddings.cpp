@@ -45,6 +45,14 @@ std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t
     return rows->size();
 }
 
+Fault count_vectors(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
+                    const Selection& candidates, NanRule nan, std::int64_t block, int threads, const Counts& counts) {
+    const Execution execution{block, threads, interrupt_hook()};
+    Fault fault;
+    without_gil([&] { fault = rank_embeddings(embeddings, tasks, filter, candidates, nan, execution, counts); });
+    return fault;
+}
+
 CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays, const AuditedRules& audited_rules,
                          std::int64_t block, int threads) {
     const Embeddings embeddings = pairs.view();
@@ -64,12 +72,33 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
         results.add_audit(counts);
     }
     const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
-    const Execution execution{block, threads, interrupt_hook()};
-    Fault fault;
-    without_gil([&] {
-        fault = rank_embeddings(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts);
-    });
-    results.fault = fault_or_none(fault);
+    results.fault = fault_or_none(
+        count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, block, threads, counts));
+    return results;
+}
+
+CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays,
+                                      const py::array& true_scores, std::int64_t first_column,
+                                      const AuditedRules& audited_rules, std::int64_t block, int threads) {
+    const Embeddings embeddings = pairs.view();
+    const std::int64_t size = task_arrays.size(), entities = embeddings.entities.rows;
+    require(size <= require_queries(task_arrays.rows, embeddings.queries.rows), "rows: not one for each task");
+    require(block >= 0, "block: negative");
+    require(!audited_rules.rules.ascending, "order: only descending for vectors");
+    using Limits = std::numeric_limits<std::int64_t>;
+    require(first_column >= 0 && first_column <= Limits::max() - entities, "first_column: out of range");
+    require_within(*task_arrays.targets, Limits::max(), "targets: negative", -1);
+    Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
+    tasks.true_scores = static_cast<const char*>(
+        checked_numbers(true_scores, embeddings.wide(), size, "true_scores: not one for each task"));
+    tasks.first_column = first_column;
+    const Selection filter = task_arrays.filter_view(size).within(first_column, first_column + entities);
+    const Selection candidates = task_arrays.candidates_view(size).within(first_column, first_column + entities);
+    require(!candidates.ranges, "candidates: ranges");
+    CountArrays results(size);
+    const Counts counts = results.add_partial_counts(audited_rules);
+    results.fault = fault_or_none(
+        count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, block, threads, counts));
     return results;
 }
 
@@ -178,6 +207,9 @@ void register_embeddings(py::module_& m) {
              py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
     m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
           py::arg("threads"), "Counts as rank gives them, for the scores of vectors.");
+    m.def("partial_embedding_counts", &partial_counts_of_vectors, py::arg("embeddings"), py::arg("tasks"),
+          py::arg("true_scores"), py::arg("first_column"), py::arg("rules"), py::arg("block"), py::arg("threads"),
+          "Counts as partial_counts gives them, for the scores of vectors and part of the entities.");
     m.def("score_embeddings", &score_vectors, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
           "The scores of queries and their targets, or of queries and all entities.");

@@ -91,15 +91,7 @@ CountArrays partial_counts(const M& matrix, const TaskArrays& task_arrays, const
     const Selection filter = task_arrays.filter_view(size).within(first_column, end);
     const Selection candidates = task_arrays.candidates_view(size).within(first_column, end);
     CountArrays results(size);
-    results.reserve(audited_rules.audit ? 8 : 5);
-    Counts counts;
-    results.add_counts(counts);
-    counts.nan = results.add(Count::nan);
-    counts.differing = results.add(Count::differing);
-    if (audited_rules.audit) {
-        results.add_audit(counts);
-        counts.best = results.add(Count::best, audited_rules.rules.ascending ? Limits::max() : Limits::min());
-    }
+    const Counts counts = results.add_partial_counts(audited_rules);
     count_tasks(matrix, scores, tasks, filter, candidates, audited_rules.rules, threads, counts, results);
     return results;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -86,6 +87,20 @@ void CountArrays::add_counts(Counts& counts, std::optional<std::int64_t> value) 
 void CountArrays::add_audit(Counts& counts) {
     counts.inf = add(Count::inf);
     counts.at_best = add(Count::at_best);
+}
+
+Counts CountArrays::add_partial_counts(const AuditedRules& audited_rules) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    reserve(audited_rules.audit ? 8 : 5);
+    Counts counts;
+    add_counts(counts);
+    counts.nan = add(Count::nan);
+    counts.differing = add(Count::differing);
+    if (audited_rules.audit) {
+        add_audit(counts);
+        counts.best = add(Count::best, audited_rules.rules.ascending ? Limits::max() : Limits::min());
+    }
+    return counts;
 }
 
 std::optional<Fault> fault_or_none(const Fault& fault) {

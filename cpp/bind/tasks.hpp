@@ -48,6 +48,8 @@ class CountArrays {
     // value they are filled by the count.
     void add_counts(Counts& counts, std::optional<std::int64_t> value = 0);
     void add_audit(Counts& counts);
+    // Adds the arrays of partial counts, and those of an audit if there is one.
+    Counts add_partial_counts(const AuditedRules& rules);
     std::int64_t* add(Count count, std::optional<std::int64_t> value = 0);
     const py::dict& arrays() const { return arrays_; }
     std::optional<Fault> fault;

@@ -46,12 +46,12 @@ class CountSink {
         states_.assign(n, TaskState{});
         if (!shared_.filter) return;
         const std::int64_t low = cell.candidates.column(cell.begin), high = cell.candidates.column(cell.end - 1);
-        const Selection window = shared_.filter.within(low, high + 1);
+        const Selection window = shared_.filter.within(low + first_column(), high + first_column() + 1);
         for (std::size_t i = 0; i < n; ++i) {
             const Span span = window.span(window.list(task(i)));
             states_[i].position = span.start;
             states_[i].end = span.start + span.length;
-            states_[i].next = span.length > 0 ? window.column(span.start) : kNoColumn;
+            states_[i].next = span.length > 0 ? window.column(span.start) - first_column() : kNoColumn;
         }
     }
 
@@ -162,9 +162,12 @@ class CountSink {
         const Counter* first = counters.data() + i * kernels_.counters_per_task;
         return std::accumulate(first, first + kernels_.counters_per_task, std::int64_t{0});
     }
+    // The number of the first column in selections and targets, if the candidates are part of more.
+    std::int64_t first_column() const { return shared_.tasks.first_column; }
+    std::int64_t target(std::int64_t task) const { return shared_.tasks.targets[task] - first_column(); }
     bool is_filtered(std::int64_t task, std::int64_t column) const {
-        return column != shared_.tasks.targets[task] && shared_.filter &&
-               shared_.filter.has(shared_.filter.list(task), column);
+        return column != target(task) && shared_.filter &&
+               shared_.filter.has(shared_.filter.list(task), column + first_column());
     }
 
     void find_nans(const C* scores, std::int64_t first, std::int64_t last) {
@@ -173,10 +176,11 @@ class CountSink {
             for (std::int64_t t = first; t < last; ++t) {
                 const auto i = static_cast<std::size_t>(t);
                 const std::int64_t task = this->task(i);
-                if (is_filtered(task, panel_.columns[j])) continue;
+                const bool is_target = panel_.columns[j] == target(task);
+                // Partial counts leave the target out, whatever its score here is.
+                if (is_filtered(task, panel_.columns[j]) || (is_target && shared_.tasks.is_partial())) continue;
                 ++states_[i].nan;
                 const std::int64_t row = shared_.sorted.rows[static_cast<std::size_t>(cell_->first_task + t)];
-                const bool is_target = panel_.columns[j] == shared_.tasks.targets[task];
                 using Kind = Fault::Kind;
                 const Fault fault{shared_.nan_rule == NanRule::raise ? Kind::nan_score : Kind::nan_true_score, task,
                                   row, panel_.columns[j]};
@@ -216,7 +220,7 @@ class CountSink {
     std::int64_t for_filtered(std::size_t i, TaskState& state, const Use& use) {
         const std::int64_t* const columns = panel_.columns;
         const std::int64_t* const end = columns + panel_.width;
-        const std::int64_t target = shared_.tasks.targets[task(i)];
+        const std::int64_t target = this->target(task(i));
         const bool dense = end[-1] - columns[0] == panel_.width - 1;
         const std::int64_t* at = columns;
         std::int64_t steps = 0;
@@ -229,9 +233,10 @@ class CountSink {
                 if (state.next != target) use(at - columns);
                 ++state.position;
             } else {  // go on to the next candidate, since there may be far fewer candidates than filtered columns
-                state.position = shared_.filter.seek(state.position + 1, state.end, *at);
+                state.position = shared_.filter.seek(state.position + 1, state.end, *at + first_column());
             }
-            state.next = state.position < state.end ? shared_.filter.column(state.position) : kNoColumn;
+            state.next =
+                state.position < state.end ? shared_.filter.column(state.position) - first_column() : kNoColumn;
         }
         return steps;
     }

@@ -1,6 +1,7 @@
 #include "engine/embeddings.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "engine/count_sink.hpp"
@@ -10,22 +11,89 @@ namespace truerank {
 
 namespace {
 
+// The positions, in the sorted order, of the tasks whose targets are among the entities, and the scores of these.
+template <class C>
+struct TargetScores {
+    std::vector<std::size_t> positions;
+    std::vector<C> scores;
+
+    TargetScores(const Scoring<C>& scoring, const Tasks& tasks, const SortedTasks& sorted, const Execution& execution) {
+        const std::int64_t last = scoring.embeddings.entities.rows - 1;
+        std::vector<std::int64_t> rows, targets;
+        for (std::size_t i = 0; i < sorted.order.size(); ++i) {
+            const std::int64_t target = tasks.targets[sorted.order[i]] - tasks.first_column;
+            if (tasks.is_partial() && (target < 0 || target > last)) continue;
+            positions.push_back(i);
+            rows.push_back(sorted.rows[i]);
+            targets.push_back(std::clamp<std::int64_t>(target, 0, last));
+        }
+        scores.resize(positions.size());
+        const auto n = static_cast<std::int64_t>(positions.size());
+        score_pairs(scoring, rows.data(), targets.data(), n, execution, scores.data());
+    }
+};
+
+// Takes the target's own score out of the partial counts of a task, for which it was counted, whatever it is. Returns
+// whether the best of the other scores has to be found anew.
+template <class C>
+bool leave_out_target(const Counts& counts, std::int64_t task, C score, C true_score, Key<C> best) {
+    const bool is_nan = score != score,
+               differs = is_nan != (true_score != true_score) || score < true_score || score > true_score;
+    --counts.candidates[task];
+    counts.above[task] -= score > true_score;
+    counts.tied[task] -= score == true_score;
+    counts.differing[task] += differs;
+    if (!counts.audit() || is_nan) return false;
+    counts.inf[task] -= std::isinf(score);
+    const bool is_best = Order<C>::key(score) == best;
+    counts.at_best[task] -= is_best;
+    return is_best && differs;
+}
+
+// Finds the best score of a task again, without its target, and how many others have it: rarely needed.
+template <class C>
+Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
+                           const SortedTasks& sorted, std::size_t position, const Execution& execution,
+                           const Counts& counts) {
+    const std::int64_t task = sorted.order[position];
+    const auto group = std::find_if(sorted.groups.begin(), sorted.groups.end(), [&](const Group& g) {
+        return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
+    });
+    std::vector<C> scores(static_cast<std::size_t>(embeddings.entities.rows));
+    score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, execution, scores.data());
+    Key<C> best = Order<C>::bottom();
+    std::int64_t at_best = 0;
+    for (std::int64_t i = 0; i < group->candidates.size; ++i) {
+        const std::int64_t column = group->candidates.column(i), number = column + tasks.first_column;
+        const Key<C> key = Order<C>::key(scores[static_cast<std::size_t>(column)]);
+        if (number == tasks.targets[task] || Order<C>::is_nan(key) || key < best) continue;
+        if (key > best) at_best = 0;
+        best = key;
+        at_best += !filter || !filter.has(filter.list(task), number);
+    }
+    counts.at_best[task] = at_best;
+    return best;
+}
+
 template <class C>
 Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter, const Selection& candidates,
               NanRule nan, const Execution& execution, const Counts& counts) {
+    const bool partial = tasks.is_partial();
     for (std::int64_t task = 0; candidates && task < tasks.size; ++task) {
+        const std::int64_t target = tasks.targets[task] - tasks.first_column;
+        if (partial && (target < 0 || target >= embeddings.entities.rows)) continue;
         if (!candidates.has(candidates.list(task), tasks.targets[task])) {
             return {Fault::Kind::not_a_candidate, task, tasks.rows == nullptr ? task : tasks.rows[task], -1};
         }
     }
     const Scoring<C> scoring(embeddings);
     const SortedTasks sorted = sort_tasks(tasks, candidates, embeddings);
-    std::vector<std::int64_t> targets;
-    for (const std::int64_t task : sorted.order) {
-        targets.push_back(std::clamp<std::int64_t>(tasks.targets[task], 0, embeddings.entities.rows - 1));
+    TargetScores<C> target_scores(scoring, tasks, sorted, execution);
+    std::vector<C> given_scores;
+    for (std::size_t i = 0; partial && i < sorted.order.size(); ++i) {
+        given_scores.push_back(reinterpret_cast<const C*>(tasks.true_scores)[sorted.order[i]]);
     }
-    std::vector<C> true_scores(targets.size());
-    score_pairs(scoring, sorted.rows.data(), targets.data(), tasks.size, execution, true_scores.data());
+    const std::vector<C>& true_scores = partial ? given_scores : target_scores.scores;
 
     using Sink = CountSink<C>;
     typename Sink::Shared shared{tasks, filter, counts, sorted, true_scores, nan, {}, {}};
@@ -42,6 +110,20 @@ Fault rank_as(const Embeddings& embeddings, const Tasks& tasks, const Selection&
     sweep(scoring, sorted, sweeping, static_cast<std::int64_t>(2 * scoring.kernels.counters_per_task * sizeof(C)),
           [&] { return Sink(scoring.kernels, shared); });
     if (shared.fault.kind != Fault::Kind::none) return shared.fault;
+    if (partial) {
+        for (std::size_t i = 0; i < target_scores.positions.size(); ++i) {
+            const std::size_t position = target_scores.positions[i];
+            const std::int64_t task = sorted.order[position];
+            const Key<C> best = counts.audit() ? shared.best[static_cast<std::size_t>(task)] : Order<C>::bottom();
+            if (leave_out_target(counts, task, target_scores.scores[i], true_scores[position], best)) {
+                shared.best[static_cast<std::size_t>(task)] =
+                    best_without_target<C>(embeddings, tasks, filter, sorted, position, execution, counts);
+            }
+        }
+        std::copy(shared.nan.begin(), shared.nan.end(), counts.nan);
+        if (counts.audit()) std::copy(shared.best.begin(), shared.best.end(), counts.best);
+        return {};
+    }
     for (std::size_t i = 0; i < sorted.order.size(); ++i) {
         const std::int64_t task = sorted.order[i];
         settle(counts, task, true_scores[i], shared.nan[static_cast<std::size_t>(task)], nan);

@@ -32,7 +32,9 @@ struct Execution {
     bool bounded = true;  // whether bounds may decide pairs, where they can
 };
 
-// As rank(), with scores that are computed on the way: rows are queries, columns are entities.
+// As rank(), with scores that are computed on the way: rows are queries, columns are entities. Tasks that bring their
+// true scores, of the type that scores have, are given partial counts, for which the arrays come as for part of a
+// matrix; a fault leaves them as they may be.
 Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
                       const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts);
 

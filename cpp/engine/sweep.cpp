@@ -90,7 +90,8 @@ SortedTasks sort_tasks(const Tasks& tasks, const Selection& candidates, const Em
         if (other_list) {
             CandidateView view{nullptr, 0, columns, columns};
             if (candidates) {
-                view = {&candidates, candidates.indptr[keys[i].list], candidates.length(keys[i].list), columns};
+                const Span span = candidates.span(keys[i].list);
+                view = {&candidates, span.start, span.length, columns, tasks.first_column};
             }
             sorted.groups.push_back({at, at, view});
         }

@@ -54,10 +54,11 @@ struct CandidateView {
     std::int64_t start = 0;
     std::int64_t size = 0;
     std::int64_t bound = 0;  // the number of columns; the index array is the caller's, who may change it meanwhile
+    std::int64_t first_column = 0;  // the number that the first column has in the selection
 
     std::int64_t column(std::int64_t i) const {
         if (selection == nullptr) return i;
-        const std::int64_t column = selection->column(start + i);
+        const std::int64_t column = selection->column(start + i) - first_column;
         return static_cast<std::uint64_t>(column) < static_cast<std::uint64_t>(bound) ? column : 0;
     }
 };

@@ -41,11 +41,10 @@ class ValueScale {
     bool is_l1() const { return similarity_ == Similarity::l1 || similarity_ == Similarity::inverse_l1; }
 
     // The thresholds for scores of a query with this mean. What the rounding of a product can do is left to the caller,
-    // since it depends on the norms.
+    // since it depends on the norms. The score is any number but NaN, also one that no pair can have.
     ValueThresholds thresholds(double score, double mean) const {
-        constexpr double infinity = std::numeric_limits<double>::infinity();
-        if (!std::isfinite(score)) return {infinity, -infinity};
         const double slack = 4 * unit, t = score;
+        if (std::abs(t) >= kBeyond) return {std::copysign(kBeyond, t), std::copysign(kBeyond, t)};
         switch (similarity_) {
             case Similarity::dot:
             case Similarity::cosine:
@@ -59,10 +58,12 @@ class ValueScale {
             case Similarity::l2:
                 return of_squares(-t, -t, slack);
             case Similarity::inverse_l1: {
+                if (t <= 0) return of_lowest(t);
                 const double low = (1 - 2 * slack) / t - 1, high = (1 + 2 * slack) / t - 1;
                 return {-(low - 2 * gamma_ * std::abs(low)) + tiny_, -(high + 2 * gamma_ * std::abs(high)) - tiny_};
             }
             case Similarity::inverse_l2:
+                if (t <= 0) return of_lowest(t);
                 return of_squares((1 - 2 * slack) / t - 1, (1 + 2 * slack) / t - 1, slack);
             case Similarity::poincare: {
                 // y of a squared distance, to within the error of the logarithm and the root in finish().
@@ -79,6 +80,13 @@ class ValueScale {
     }
 
   private:
+    static constexpr double kBeyond = 0x1p119;  // no pair that bounds decide has such a value, or such a score
+
+    // Inverse distances are above all that is negative. They are 0 where a distance is infinite.
+    static ValueThresholds of_lowest(double t) {
+        constexpr double infinity = std::numeric_limits<double>::infinity();
+        return {t < 0 ? -kBeyond : infinity, t < 0 ? -kBeyond : -infinity};
+    }
     // Thresholds of -distance^2 / 2.
     ValueThresholds of_squares(double low, double high, double slack) const {
         const double near = low > 0 ? low * low * (1 - 2 * gamma_ - 2 * slack) : -1;

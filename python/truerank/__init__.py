@@ -35,8 +35,10 @@ if _typing.TYPE_CHECKING:
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
+    from .counting.score_thresholds import ThresholdCounts, count_scores_above
     from .counting.tiles import BoundedPairs, Progress
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
+    from .embeddings.vector_thresholds import count_above
     from .inputs.errors import InputError, InputTypeError, InputValueError
     from .inputs.selection import csr_from_padded
     from .metrics import chance
@@ -63,6 +65,7 @@ __all__ = [
     "Ranks",
     "Report",
     "Store",
+    "ThresholdCounts",
     "TopK",
     "__version__",
     "adjust",
@@ -71,6 +74,8 @@ __all__ = [
     "compare",
     "compat",
     "concatenate",
+    "count_above",
+    "count_scores_above",
     "csr_from_padded",
     "detectable",
     "evaluate",
@@ -110,6 +115,7 @@ _MODULES = {
     "Ranks": "ranks.container",
     "Report": "reporting",
     "Store": "stores",
+    "ThresholdCounts": "counting.score_thresholds",
     "TopK": "embeddings.scoring",
     "__version__": "_core",
     "adjust": "metrics.published",
@@ -118,6 +124,8 @@ _MODULES = {
     "compare": "comparison",
     "compat": "compat",
     "concatenate": "ranks.container",
+    "count_above": "embeddings.vector_thresholds",
+    "count_scores_above": "counting.score_thresholds",
     "csr_from_padded": "inputs.selection",
     "demo": "cli.demo",
     "detectable": "comparison",

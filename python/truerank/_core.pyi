@@ -198,6 +198,15 @@ class Embeddings:
 def rank_embeddings(
     embeddings: Embeddings, tasks: Tasks, rules: Rules, block: int, threads: int
 ) -> Counts: ...
+def partial_embedding_counts(
+    embeddings: Embeddings,
+    tasks: Tasks,
+    true_scores: _Array,
+    first_column: int,
+    rules: Rules,
+    block: int,
+    threads: int,
+) -> Counts: ...
 def score_embeddings(
     embeddings: Embeddings, rows: _Int64 | None, targets: _Int64 | None, threads: int
 ) -> _Array: ...

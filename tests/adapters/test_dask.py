@@ -26,7 +26,6 @@ dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 't
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 
 from truerank.adapters import dask as adapter  # noqa: E402
-from truerank.adapters.dask import workers  # noqa: E402
 from truerank.adapters.dask.row_chunks import grid_of, row_chunks_of  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
@@ -136,25 +135,6 @@ def test_any_chunks_give_what_rank_embeddings_gives(
     if given.bias is not None and data.draw(st.booleans()):
         keywords["bias"] = in_chunks(data.draw, given.bias)
     got = outcome(adapter.rank_embeddings, queries, entities, task.targets, **keywords)
-    assert_same(got, expected)
-
-
-@given(questions(nan=True, errors=False), st.data())
-@settings(max_examples=60)
-def test_tiles_of_vectors_are_counted_as_one(
-    question: tuple[Vectors, Tasks], data: st.DataObject
-) -> None:
-    given, task = question
-    keywords = {**given.keywords, **task.keywords, "audit": True}
-    for name in ("block", "csls"):
-        keywords.pop(name)
-    vectors = given.queries, given.entities
-    expected = outcome(tr.rank_embeddings, *vectors, task.targets, **keywords)
-    entities = in_chunks(data.draw, given.entities)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workers, "TILE_BYTES", 1)
-        patch.setattr(workers, "LEAST_WIDTH", data.draw(st.integers(1, 9)))
-        got = outcome(adapter.rank_embeddings, given.queries, entities, task.targets, **keywords)
     assert_same(got, expected)
 
 

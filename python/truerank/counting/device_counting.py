@@ -129,18 +129,33 @@ def rank_on_device(store: Store, job: Job) -> Ranks | None:
     counted = count.partial_counts()
     true = TrueScores(count.true_scores(), store.dtype)
 
-    def count_row(row: int, tasks: _core.Tasks) -> _core.Counts:
+    def count_row(row: int, tasks: _core.Tasks, _: npt.NDArray[Any]) -> _core.Counts:
         return _core.rank(count.row_on_host(row), tasks, job.rules, job.threads)
 
     check_nan(job, counted, true, count_row)
     return job.ranks(counted.final_counts(true), store.dtype, device=count.way)
 
 
+def count_on_device(store: Store, job: Job, true: TrueScores) -> PartialCounts | None:
+    """Count against true scores that need not be in a store; None if the host has to count."""
+    count = begin_count(store, tasks_of(job), true.scores, job.rules)
+    if count is None:
+        return None
+    counted = count.partial_counts()
+
+    def count_row(row: int, tasks: _core.Tasks, scores: npt.NDArray[Any]) -> _core.Counts:
+        host_row = count.row_on_host(row)
+        return _core.partial_counts(host_row, tasks, scores, 0, job.rules, job.threads)
+
+    check_nan(job, counted, true, count_row)
+    return counted
+
+
 def check_nan(
     job: Job,
     counted: PartialCounts,
     true: TrueScores,
-    count_row: Callable[[int, _core.Tasks], _core.Counts],
+    count_row: Callable[[int, _core.Tasks, npt.NDArray[Any]], _core.Counts],
 ) -> None:
     """Raise the error for the first NaN that the rule of a job forbids.
 
@@ -151,7 +166,8 @@ def check_nan(
         Those of all its candidates.
     true : TrueScores
     count_row : callable
-        Lets the core count tasks of a row, given its number, in a copy of it: to find the column.
+        Lets the core count tasks of a row, given its number and their true scores, in a copy of it:
+        to find the column.
     """
     with_nan = true.nan.copy()
     if job.rules.nan == "raise":
@@ -162,7 +178,8 @@ def check_nan(
     row, tasks = first_row(all_tasks.rows, with_nan)
     some = all_tasks.those(tasks)
     zeros = np.zeros_like(tasks)
-    counts = count_row(row, _core.Tasks(zeros, some.targets, some.filter, some.candidates))
+    core_tasks = _core.Tasks(zeros, some.targets, some.filter, some.candidates)
+    counts = count_row(row, core_tasks, true.scores[tasks])
     assert counts.fault is not None
     fault = counts.fault
     raise job.error_of(_core.Fault(fault.kind, int(tasks[fault.task]), row, fault.column))

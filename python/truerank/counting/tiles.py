@@ -164,7 +164,7 @@ def rank_store(
                 progress(Progress(0, store.nbytes, 0.0))
                 progress(Progress(store.nbytes, store.nbytes, time.monotonic() - start))
             return ranks
-    tiles = store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
+    tiles = _tiles_of(store)
     count = tile_count(store, tiles, io, job)
     saved = Checkpoint(checkpoint, count, store, job, tiles) if checkpoint is not None else None
     done = 0 if saved is None else saved.restore()
@@ -198,6 +198,19 @@ def rank_store(
         saved.save(done)
     device = f"{store.device}, host" if store.device else None
     return job.ranks(count.final_counts(), store.dtype, store.files, device)
+
+
+def count_against(store: Store, job: Job, true_scores: TrueScores) -> PartialCounts:
+    """Count a job on a store, tile by tile, against true scores that need not be in it."""
+    tiles, count = _tiles_of(store), _GivenScoreCount(store, job, true_scores)
+    with open_blocks(store, tiles, store.io, count.is_needed) as blocks:
+        for tile, block in zip(tiles, blocks, strict=True):
+            count.add(tile, block)
+    return count.partial_counts
+
+
+def _tiles_of(store: Store) -> Sequence[Tile]:
+    return store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
 
 
 def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
@@ -424,25 +437,13 @@ class _WholeRowCount(TileCount):
         return counts
 
 
-class _PartialRowCount(TileCount):
-    """A count of tiles that cut rows: partial counts add up; true scores are read first."""
+class _GivenScoreCount(TileCount):
+    """A count of tiles against true scores that are known: partial counts add up."""
 
-    method = "by parts of rows"
-
-    def __init__(self, store: Store, job: Job, io: str) -> None:
+    def __init__(self, store: Store, job: Job, true_scores: TrueScores) -> None:
         super().__init__(store, job)
-        tasks = len(job.targets)
-        rows = job.all_rows
-        scores = np.ascontiguousarray(store.take(rows, job.targets, io))
-        self._true_scores = TrueScores(scores, store.dtype)
-        task = self._true_scores.first_nan(job.rules.nan)
-        if task >= 0:
-            fault = _core.Fault(
-                "nan" if job.rules.nan == "raise" else "nan_true_score",
-                *(task, int(rows[task]), int(job.targets[task])),
-            )
-            raise job.error_of(fault)
-        self._partial_counts = PartialCounts(tasks, job.rules)
+        self._true_scores = true_scores
+        self.partial_counts = PartialCounts(len(job.targets), job.rules)
 
     def count(
         self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
@@ -453,19 +454,37 @@ class _PartialRowCount(TileCount):
 
     def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
         self.is_half_added = True
-        self._partial_counts.add(counts, where)
+        self.partial_counts.add(counts, where)
+
+
+class _PartialRowCount(_GivenScoreCount):
+    """A count of tiles that cut rows; true scores are read first."""
+
+    method = "by parts of rows"
+
+    def __init__(self, store: Store, job: Job, io: str) -> None:
+        rows = job.all_rows
+        scores = np.ascontiguousarray(store.take(rows, job.targets, io))
+        super().__init__(store, job, TrueScores(scores, store.dtype))
+        task = self._true_scores.first_nan(job.rules.nan)
+        if task >= 0:
+            fault = _core.Fault(
+                "nan" if job.rules.nan == "raise" else "nan_true_score",
+                *(task, int(rows[task]), int(job.targets[task])),
+            )
+            raise job.error_of(fault)
 
     def final_counts(self) -> Mapping[str, IntArray]:
-        differing = self._partial_counts.arrays["differing"]
+        differing = self.partial_counts.arrays["differing"]
         if differing.any():
             task = int(differing.argmax())
             raise InputValueError(
                 "scores", f"the true score of task {task} changed while it was ranked"
             )
-        return self._partial_counts.final_counts(self._true_scores)
+        return self.partial_counts.final_counts(self._true_scores)
 
     def arrays(self) -> dict[str, IntArray]:
-        return self._partial_counts.arrays
+        return self.partial_counts.arrays
 
     def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
         candidates = np.zeros(len(self.job.targets), np.int64)
@@ -473,4 +492,4 @@ class _PartialRowCount(TileCount):
             where = self.tasks_of(tile)
             column = self.job.targets[where] - tile.left
             candidates[where] += tile.width - ((column >= 0) & (column < tile.width))
-        return saved_counts(members, self._partial_counts.arrays, candidates, ("tied", "nan"))
+        return saved_counts(members, self.partial_counts.arrays, candidates, ("tied", "nan"))

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..counting.job import Job
+    from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
@@ -114,16 +115,32 @@ class DeviceEmbeddings(PairedVectors):
                 raise job.error_of(_core.Fault("target", absent, -1, -1))
         with self.stream.current():
             pending = count_tasks(self._source(), self.stream, tasks_of(job), None, job.rules)
-        counted = PartialCounts(len(job.targets), job.rules)
-        counted.add(pending.arrays())
+        counted = PartialCounts.of(pending.arrays(), job.rules)
         true = TrueScores(pending.true_scores(), self.dtype)
 
-        def count_row(row: int, tasks: _core.Tasks) -> _core.Counts:
+        def count_row(row: int, tasks: _core.Tasks, _: npt.NDArray[Any]) -> _core.Counts:
             one_query = self._query_on_host(row).core_embeddings
             return _core.rank_embeddings(one_query, tasks, job.rules, 0, job.threads)
 
         check_nan(job, counted, true, count_row)
         return job.ranks(counted.final_counts(true), self.dtype, device=self.way)
+
+    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
+        """As in `PairedVectors`; the size of blocks is fixed."""
+        job, true = asked.job, TrueScores(asked.values.scores, self.dtype)
+        with self.stream.current():
+            plain = sys.modules["torch"].from_numpy(true.scores.copy())
+            there = copy_to_device(plain, self.entities.new_empty(plain.shape, dtype=plain.dtype))
+            pending = count_tasks(self._source(), self.stream, tasks_of(job), there, job.rules)
+        counted = PartialCounts.of(pending.arrays(), job.rules)
+
+        def count_row(row: int, tasks: _core.Tasks, scores: npt.NDArray[Any]) -> _core.Counts:
+            one_query = self._query_on_host(row).core_embeddings
+            options = (0, job.rules, 0, job.threads)
+            return _core.partial_embedding_counts(one_query, tasks, scores, *options)
+
+        check_nan(job, counted, true, count_row)
+        return counted
 
     def _query_on_host(self, row: int) -> OpenEmbeddings:
         """Copy one query and all entities to the host's memory."""

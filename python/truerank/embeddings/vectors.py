@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from .._core import Selection
     from ..counting.job import Job
+    from ..counting.partial_counts import PartialCounts
+    from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
@@ -156,6 +158,10 @@ class PairedVectors(ABC):
         """
 
     @abstractmethod
+    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
+        """Count for thresholds, with blocks as in `count`; raises the error for a NaN."""
+
+    @abstractmethod
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int
     ) -> npt.NDArray[Any]:
@@ -230,6 +236,12 @@ class OpenEmbeddings(PairedVectors):
         if fault := counted.fault:
             raise job.error_of(fault)
         return job.ranks(counted.arrays, self.dtype, self.files, self.way)
+
+    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
+        """As in `PairedVectors`."""
+        job = asked.job
+        tasks = (job.tasks(), asked.values.scores, 0, job.rules, block, job.threads)
+        return asked.checked(_core.partial_embedding_counts(self.core_embeddings, *tasks))
 
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int

@@ -140,8 +140,7 @@ def rank_embeddings(
     The result is that of `truerank.rank_embeddings` for all entities, bit for bit, for any chunks,
     because the score of a pair depends only on its two vectors. The true pairs are scored first, on
     the workers of the true entities. Then the scores of each chunk of entities are compared with
-    them. Scores exist only in tiles of 16 MB, or of 256 entities if that is more, which are dropped
-    as soon as they are counted.
+    them where they are made, in registers and caches, and never stored.
 
     Parameters
     ----------
@@ -160,7 +159,6 @@ def rank_embeddings(
         Added to the scores of each entity. Each chunk of entities is sent only its own values.
     rows, filter, candidates, nan, dtype, audit
         As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
-        All pairs of a chunk are scored if it has a candidate of any of its tasks.
     threads : int, optional
         The number of threads of each Dask task. Default: one.
 

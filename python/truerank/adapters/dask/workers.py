@@ -6,7 +6,6 @@ computed again.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,22 +15,17 @@ from ..._core import Scores
 from ...counting.device_counting import begin_count
 from ...counting.partial_counts import PartialCounts, checked_true_scores
 from ...counting.tiles import column_tiles
-from ...embeddings.vectors import OpenEmbeddings, open_embeddings
+from ...embeddings.vectors import open_embeddings
 from ...stores import Store, read_scores, shape_of
 from ...stores.devices.task_counts import PartOfTasks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
     from .row_chunks import ChunkInputs, SelectionLists, TrueScorePlaces
-
-# Scores of vectors are made and counted in tiles of about this size. Each tile takes new memory and
-# prepares all queries again.
-TILE_BYTES = 16 << 20
-LEAST_WIDTH = 256
 
 
 class CountingOptions(NamedTuple):
@@ -118,12 +112,18 @@ def count_vector_chunk(
     *,
     options: CountingOptions,
 ) -> ChunkCounts:
-    """Count the scores of a chunk of queries and a chunk of entities, tile by tile."""
-    query_rows, rows = np.unique(row_tasks.rows, return_inverse=True)
+    """Count the scores of a chunk of queries and a chunk of entities, as they are made."""
     pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, inputs.shape, options)
-    found = _count_blocks(_tiles(pairs, query_rows, options), rows, row_tasks, inputs, options)
-    return _number_row_in_whole(found, row_tasks.first_row, query_rows)
+    found = _core.partial_embedding_counts(
+        pairs.core_embeddings,
+        _core.Tasks(row_tasks.rows, row_tasks.targets, *_selections(row_tasks, inputs)),
+        *(row_tasks.true_scores, inputs.first_column, options.rules, 0, options.threads),
+    )
+    place = None
+    if fault := found.fault:
+        place = fault.row, fault.column + inputs.first_column
+    return _number_row_in_whole(ChunkCounts(found.arrays, place), row_tasks.first_row)
 
 
 def add_up(chunks: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
@@ -194,14 +194,12 @@ def _count_blocks(
     return ChunkCounts(totals.arrays, min(faults, default=None))
 
 
-def _number_row_in_whole(
-    found: ChunkCounts, first_row: int, rows: IntArray | None = None
-) -> ChunkCounts:
-    """Change the row of a fault to its number in the whole matrix; `rows` are the counted ones."""
+def _number_row_in_whole(found: ChunkCounts, first_row: int) -> ChunkCounts:
+    """Change the row of a fault to its number in the whole matrix."""
     if found.fault is None:
         return found
     row, column = found.fault
-    return found._replace(fault=(first_row + (row if rows is None else int(rows[row])), column))
+    return found._replace(fault=(first_row + row, column))
 
 
 def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions) -> Scores | Store:
@@ -219,19 +217,3 @@ def _check(
             raise (TypeError if given is dtype else ValueError)(
                 f"scores: expected a chunk of {expected}, as the dask array says, got {given}"
             )
-
-
-def _tiles(
-    pairs: OpenEmbeddings, query_rows: IntArray, options: CountingOptions
-) -> Iterator[tuple[Scores, int]]:
-    """Score some queries with all entities, a tile of entities at a time."""
-    entities = pairs.entities
-    width = max(LEAST_WIDTH, TILE_BYTES // (len(query_rows) * np.dtype(pairs.dtype).itemsize))
-    for start in range(0, len(entities.array), width):
-        here = slice(start, start + width)
-        bias = None if pairs.bias is None else pairs.bias[here]
-        tile_entities = entities.with_array(entities.array[here])
-        tile = replace(pairs, entities=tile_entities, bias=bias)
-        scored = _core.score_embeddings(tile.core_embeddings, query_rows, None, options.threads)
-        yield Scores(scored, pairs.dtype, False), start
-        del scored

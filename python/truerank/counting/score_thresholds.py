@@ -1,0 +1,242 @@
+"""Thresholds in place of targets: how many scores of each task are above or equal to each."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import _core
+from ..inputs.arrays import index_array
+from ..inputs.checks import check_range, check_shape, thread_count
+from ..inputs.errors import InputValueError
+from ..inputs.naming import public
+from ..inputs.scores import as_scores
+from ..inputs.selection import as_selection, selection_of_tasks
+from ..stores import store_of
+from .block_columns import NO_COLUMN
+from .job import SCORES, Job, ScoreNouns, rules_of
+from .partial_counts import PartialCounts, TrueScores
+from .threshold_values import ThresholdValues, read_thresholds, representable
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..stores import Store
+
+
+@public("truerank")
+class ThresholdCounts(NamedTuple):
+    """The candidates above each threshold, equal to it, and in all.
+
+    Attributes
+    ----------
+    above, tied, candidates : ndarray of int64, shape (tasks,) or (tasks, m)
+        The shape is that of the thresholds; a single one for all tasks gives (tasks,). What is
+        neither above nor tied is below or, with ``nan="worst"``, NaN.
+    """
+
+    above: IntArray
+    tied: IntArray
+    candidates: IntArray
+
+
+@public("truerank")
+def count_scores_above(
+    scores: Any,
+    thresholds: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    order: str = "descending",
+    nan: str = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+) -> ThresholdCounts:
+    """Count, for every task, the candidates above each of its thresholds, and those equal to it.
+
+    For a threshold a and the scores S of a task's candidates, ``above`` = #{b in S : b > a},
+    ``tied`` = #{b in S : b == a} and ``candidates`` = #S. It is what `rank` counts, with thresholds
+    instead of true scores: there is no true candidate, so that ``tied`` and ``candidates`` may be 0
+    and a filter leaves out all that it lists.
+
+    Parameters
+    ----------
+    scores : array_like, shape (rows, columns) or (columns,), or files
+        Whatever `rank` takes, also from files and on a device.
+    thresholds : number, or array_like of numbers, shape (tasks,) or (tasks, m)
+        One for all tasks, one for each, or m for each, in any order and with repeats. Infinities
+        are allowed. They need not be of the dtype of the scores: each is compared as the number
+        that it is, without rounding (see Notes).
+    rows : array_like of int, shape (tasks,), optional
+        The row that each task reads. Default: task i reads row i; if there is a single row, all
+        tasks read it.
+    filter : selection, optional
+        Columns to leave out, per task, in the forms of `rank`.
+    candidates : selection, or array_like of int, optional
+        The only columns to let in, per task or one array for all.
+    order : {"descending", "ascending"}
+        "ascending": lower scores are better, as for distances: ``above`` = #{b in S : b < a}.
+    nan : {"raise", "worst", "omit"}
+        The rule for a NaN in S. "raise": an error. "worst": a candidate that is never above and
+        never tied. "omit": not a candidate.
+    dtype, threads
+        As in `rank`.
+
+    Returns
+    -------
+    ThresholdCounts
+        ``above``, ``tied`` and ``candidates``, int64, of the shape of the thresholds.
+
+    Raises
+    ------
+    TypeError
+        For scores of another dtype, and for thresholds that are not real numbers.
+    ValueError
+        For shapes that do not fit, indices out of range, a threshold that is NaN (the error names
+        its place), and a score that is NaN and that the rule forbids.
+    OSError
+        For files that are missing or cannot be read.
+
+    See Also
+    --------
+    count_above : The same for the scores of vectors.
+
+    Notes
+    -----
+    A float64 threshold of 0.1 is not equal to a float32 score of 0.1, which is a little greater.
+    Where scores cannot have the value of a threshold, they are compared with the greatest value
+    below it that they can have: just as many are above either, and ``tied`` is 0.
+
+    Several thresholds of a task are counted in one pass over its row.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> scores = [[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]]
+    >>> tr.count_scores_above(scores, 0.2).above
+    array([2, 1])
+    >>> counts = tr.count_scores_above(scores, [[0.5, 0.0], [0.2, 1.0]])
+    >>> counts.above, counts.tied
+    (array([[1, 3],
+           [1, 0]]), array([[1, 0],
+           [2, 0]]))
+    >>> tr.count_scores_above(scores, 0.2, order="ascending", filter=[[0], []]).above
+    array([0, 0])
+    """
+    store = store_of(scores, dtype)
+    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    given |= {"order": order, "nan": nan, "raw_dtype": dtype, "threads": threads}
+    if store is not None:
+        with nullcontext() if store is scores else store:
+            scored = (store.shape, store.single_row, store.dtype)
+            asked = prepare_thresholds(*scored, thresholds, **given)
+            return asked.counts(_counts_of_store(store, asked))
+    matrix = as_scores(scores, dtype)
+    shape: tuple[int, ...] = matrix.array.shape
+    single = len(shape) == 1
+    if single:
+        shape = 1, *shape
+    asked = prepare_thresholds(shape, single, matrix.dtype, thresholds, **given)
+    job = asked.job
+    counted = _core.partial_counts(
+        matrix, job.tasks(), asked.values.scores, 0, job.rules, job.threads
+    )
+    return asked.counts(asked.checked(counted))
+
+
+class ThresholdJob(NamedTuple):
+    """What is to be counted, after all checks: one task of the job for each threshold."""
+
+    job: Job
+    values: ThresholdValues
+    shape: tuple[int, ...]  # of the counts
+
+    def checked(self, counted: _core.Counts) -> PartialCounts:
+        """Take over what the core counted, or raise the error for the fault that it found."""
+        if fault := counted.fault:
+            raise self.job.error_of(fault)
+        return PartialCounts.of(counted.arrays, self.job.rules)
+
+    def counts(self, found: PartialCounts) -> ThresholdCounts:
+        """Return the counts for thresholds, given those for the numbers that stand for them."""
+        above, tied, size, nan = (found.arrays[x] for x in ("above", "tied", "candidates", "nan"))
+        _, exact, lowest = self.values
+        above = above + np.where(lowest, tied, 0)
+        tied = np.where(exact, tied, 0)
+        if self.job.rules.ascending:
+            above = size - nan - above - tied
+        size = size - nan if self.job.rules.nan == "omit" else size
+        return ThresholdCounts(*(x.reshape(self.shape) for x in (above, tied, size)))
+
+
+def prepare_thresholds(
+    shape: tuple[int, ...],
+    single_row: bool,
+    dtype: str,
+    thresholds: Any,
+    *,
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    order: str = "descending",
+    nan: str,
+    raw_dtype: Any,
+    threads: int | None,
+    nouns: ScoreNouns = SCORES,
+) -> ThresholdJob:
+    """Check the arguments of `count_scores_above` for scores of a given shape and dtype."""
+    rules = rules_of(order, nan, False)
+    num_threads = thread_count(threads)
+    numbers = read_thresholds(thresholds, raw_dtype)
+    query_rows, tasks = _checked_rows(shape, single_row, numbers.shape, rows, nouns)
+    if numbers.ndim and len(numbers) != tasks:
+        each = "row" if rows is not None else nouns.row
+        expected = f"{tasks} thresholds, one for each {each}, or a matrix of {tasks} rows of them"
+        raise InputValueError("thresholds", expected=expected, got=f"shape {numbers.shape}")
+    if not numbers.ndim:
+        numbers = np.full(tasks, numbers, numbers.dtype)
+    left_out = as_selection("filter", filter, tasks, shape[1], num_threads)
+    let_in = as_selection("candidates", candidates, tasks, shape[1], num_threads)
+    if numbers.ndim == 2:
+        owners = np.repeat(np.arange(tasks), numbers.shape[1])
+        query_rows = owners if query_rows is None else query_rows[owners]
+        left_out = left_out and selection_of_tasks(left_out, owners)
+        let_in = let_in and selection_of_tasks(let_in, owners)
+    no_targets = np.full(numbers.size, NO_COLUMN, np.int64)
+    job = Job(query_rows, no_targets, left_out, let_in, rules, num_threads, nouns)
+    return ThresholdJob(job, representable(numbers.ravel(), dtype), numbers.shape)
+
+
+def _checked_rows(
+    shape: tuple[int, ...],
+    single_row: bool,
+    thresholds: tuple[int, ...],
+    rows: Any,
+    nouns: ScoreNouns,
+) -> tuple[IntArray | None, int]:
+    """Return the row of each task (None: task i reads row i), and the number of tasks."""
+    if rows is not None:
+        found = index_array("rows", rows)
+        check_shape("rows", found.shape, 1, "a 1-D array")
+        check_range("rows", found, shape[0], nouns.rows)
+        return found, len(found)
+    if single_row:
+        tasks = thresholds[0] if thresholds else 1
+        return np.zeros(tasks, np.int64), tasks
+    return None, shape[0]
+
+
+def _counts_of_store(store: Store, asked: ThresholdJob) -> PartialCounts:
+    """Count where a store has its scores: on devices, or tile by tile."""
+    from .tiles import count_against
+
+    job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
+    store.check()
+    if store.on_device:
+        from .device_counting import count_on_device
+
+        if (found := count_on_device(store, job, true)) is not None:
+            return found
+    return count_against(store, job, true)

@@ -1,0 +1,219 @@
+"""Counts for thresholds on the scores of vectors are those of the definition."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused
+from oracles.embeddings import SIMILARITIES
+from oracles.thresholds import count_above
+from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors
+from strategies.near_ties import COVERED, FAMILIES, NearTies, all_near_ties, compare_levels
+from strategies.near_ties import problems as near_problems
+from strategies.thresholds import thresholds
+from support.problems import Array
+from truerank.alignment import csls_means
+
+QUERIES = np.array([[1, 0.5], [2, 1]], np.float32)
+ENTITIES = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
+
+
+def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
+    scores = drawn.scores()
+    plain, keywords = dict(asked.plain), dict(asked.keywords)
+    each = len(np.atleast_1d(asked.targets))
+    count = (
+        len(plain["rows"]) if "rows" in plain else each if drawn.queries.ndim == 1 else len(scores)
+    )
+    if drawn.queries.ndim == 1 and "rows" not in plain:
+        plain["rows"], keywords["rows"] = [0] * count, np.zeros(count, np.int64)
+    found = data.draw(thresholds(scores, None, count))
+    expected: Any
+    try:
+        expected = count_above(scores, found.plain, **plain)
+    except Refused as refused:
+        expected = refused
+    got: Any
+    try:
+        got = tr.count_above(
+            *(drawn.queries, drawn.entities, found.given), **drawn.keywords, **keywords
+        )
+    except ValueError as error:
+        got = error
+    if isinstance(got, Exception) or isinstance(expected, Refused):
+        assert isinstance(got, Exception), f"should have refused: {expected}"
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        event("refused")
+        assert_refused(got, expected)
+        return
+    shape = np.shape(found.given) or (count,)
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other.reshape(shape), strict=True)
+
+
+@pytest.mark.smoke
+@given(vectors(nan=True), st.data())
+@settings(max_examples=250)
+def test_counts_are_those_of_the_definition(drawn: Vectors, data: st.DataObject) -> None:
+    event(drawn.similarity)
+    columns = max(1, len(drawn.entities))
+    single = drawn.queries.ndim == 1
+    if len(drawn.entities):
+        check(drawn, data.draw(tasks(drawn.height, columns, single, errors=False)), data)
+
+
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+def test_true_scores_as_thresholds(similarity: str) -> None:
+    """Counts for the scores of targets are those of rank_embeddings."""
+    rng = np.random.default_rng(1)
+    entities = (rng.integers(-3, 4, (500, 10)) / 16).astype(np.float32)
+    queries, targets = entities[:60] + np.float32(1 / 64), rng.integers(0, 500, 60)
+    added = {"similarity": similarity, "candidates": np.append(targets, np.arange(0, 500, 3))}
+    true_scores = tr.score_embeddings(queries, entities, targets, similarity=similarity)
+    ranks = tr.rank_embeddings(queries, entities, targets, **added)
+    for threads in (1, 2):
+        counts = tr.count_above(queries, entities, true_scores, **added, threads=threads)
+        for name in ("above", "tied", "candidates"):
+            np.testing.assert_array_equal(getattr(counts, name), getattr(ranks, name))
+
+
+# --- certified bounds, which must hold for thresholds that no pair can have as its score
+
+
+def beside(scores: Array, rng: np.random.Generator) -> Array:
+    """Return, for each query, scores of its own, numbers next to them, and numbers far away."""
+    odd = [0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 1e-30, -1e-30, 1e12, -1e12, 1e37, -1e37, np.inf]
+    odd += [-np.inf, 5e-324, -5e-324, 1e300, -1e300, 1 + 1e-12, 1 - 1e-12]
+    if not scores.shape[1]:
+        return np.tile(odd, (len(scores), 1))
+    own = scores[:, rng.integers(0, scores.shape[1], 5)].astype(np.float64)
+    own[~np.isfinite(own)] = 0
+    near = [own, np.nextafter(own, np.inf), own * (1 - 2e-7), own * (1 + 2e-7), -own]
+    return np.concatenate([*near, np.tile(odd, (len(own), 1))], axis=1)
+
+
+def check_levels(made: NearTies) -> None:
+    """Check that the counts are those of the scores, with bounds of every kind and without."""
+    added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
+    scores = tr.score_embeddings(made.queries, made.entities, **added)
+    asked = beside(scores, np.random.default_rng(len(scores)))
+    expected = tr.count_scores_above(scores, asked, nan="worst", candidates=made.allowed)
+
+    def counts() -> list[Any]:
+        got = tr.count_above(
+            *(made.queries, made.entities, asked),
+            **added,
+            candidates=made.allowed,
+            nan="worst",
+            block=made.block,
+            threads=made.threads,
+        )
+        return [tuple(x.ravel() for x in got)]
+
+    chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
+    compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
+
+
+@given(near_problems())
+@settings(max_examples=150)
+def test_bounds_change_no_count(made: NearTies) -> None:
+    event(made.similarity)
+    check_levels(made)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("similarity", COVERED)
+def test_bounds_of_every_family(similarity: str, family: str) -> None:
+    for made in all_near_ties(family, similarity, ((3, 33, 1), (2, 65, 2), (7, 12, 70))):
+        check_levels(made)
+
+
+# --- forms of input
+
+
+def test_one_query_and_several_thresholds() -> None:
+    expected = [[4, 2, 1], [3, 2, 1]]
+    asked = [[0, 1, 2], [1, 2, 3]]
+    assert tr.count_above(QUERIES, ENTITIES, asked).above.tolist() == expected
+    assert tr.count_above(QUERIES[0], ENTITIES, asked[0]).above.tolist() == expected[0]
+    assert tr.count_above(QUERIES[0], ENTITIES, 1).above.tolist() == [2]
+    rows = [1, 0, 1]
+    by_rows = tr.count_above(QUERIES, ENTITIES, [asked[i] for i in rows], rows=rows)
+    assert by_rows.above.tolist() == [expected[i] for i in rows]
+
+
+def test_filters_leave_out_all_that_they_list() -> None:
+    counts = tr.count_above(QUERIES, ENTITIES, -np.inf, filter=[[0, 1, 2, 3], [2]])
+    assert counts.candidates.tolist() == counts.above.tolist() == [0, 3]
+    counts = tr.count_above(QUERIES, ENTITIES, 1.5, candidates=[[], [2, 3]], filter=[[1], [3]])
+    assert [x.tolist() for x in counts] == [[0, 1], [0, 0], [0, 1]]
+
+
+def test_files_bias_and_csls(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    queries, entities = (rng.standard_normal((n, 12)).astype(np.float16) for n in (9, 70))
+    np.save(tmp_path / "entities.npy", entities)
+    bias = rng.standard_normal(70)
+    added: Any
+    for added in ({"bias": bias}, {"csls": csls_means(queries, entities, k=3)}):
+        scores = tr.score_embeddings(queries, entities, **added)
+        asked = np.sort(rng.standard_normal((9, 4)), axis=1)
+        expected = tr.count_scores_above(scores, asked)
+        got = tr.count_above(queries, tmp_path / "entities.npy", asked, **added)
+        for one, other in zip(got, expected, strict=True):
+            np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_progress_is_told_of_bounds() -> None:
+    seen: list[tr.Progress] = []
+    tr.count_above(QUERIES, ENTITIES, [[0, 1, 2], [1, 2, 3]], progress=seen.append)
+    assert len(seen) == 1
+    assert seen[0].bounds is not None
+    assert seen[0].bounds.pairs == 24
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("asked", "keywords", "message"),
+    [
+        ([0.5], {}, "thresholds: expected 2 thresholds, one for each query, or a matrix of 2 rows"),
+        ([[0.5, np.nan]] * 2, {}, "thresholds: expected numbers, got NaN for task 0, position 1"),
+        (
+            0.5,
+            {"rows": [0, 2]},
+            "rows: expected integers from 0 to 1 .2 queries., got 2 for task 1",
+        ),
+        (0.5, {"candidates": [4]}, "candidates: "),
+        (0.5, {"similarity": "L1"}, "similarity: "),
+        (0.5, {"block": 0}, "block: expected at least 1, got 0"),
+        (0.5, {"bias": [1, np.nan, 0, 0.0]}, "scores: the score of query 0 and entity 1 is NaN"),
+    ],
+)
+def test_errors(asked: Any, keywords: dict[str, Any], message: str) -> None:
+    with pytest.raises(tr.InputValueError, match=f"^{message}"):
+        tr.count_above(QUERIES, ENTITIES, asked, **keywords)
+
+
+def test_rules_for_nan() -> None:
+    bias = [1, np.nan, 0, 0.0]
+    worst, omit = (
+        tr.count_above(QUERIES, ENTITIES, 1, bias=bias, nan=rule) for rule in ("worst", "omit")
+    )
+    assert worst.above.tolist() == omit.above.tolist() == [3, 3]
+    assert (worst.candidates.tolist(), omit.candidates.tolist()) == ([4, 4], [3, 3])
+    without = tr.count_above(QUERIES, ENTITIES, 1, bias=bias, filter=[[1], [1]])
+    assert without.candidates.tolist() == [3, 3]
+
+
+def test_thresholds_that_are_no_numbers() -> None:
+    with pytest.raises(tr.InputTypeError, match=r"^thresholds: expected real numbers, got str"):
+        tr.count_above(QUERIES, ENTITIES, ["a", "b"])
