@@ -25,11 +25,22 @@ from .files import (
     read_array,
     read_targets,
 )
+from .list_evaluation import (
+    LIST_OPTIONS,
+    SHARED_OPTIONS,
+    filtered_option,
+    known_option,
+    list_files,
+    lists_option,
+    qrels_option,
+    rank_list_file,
+)
 from .options import (
     QUOTES_HINT,
     SAVE_HELP,
     File,
     check_not_blank,
+    combine_options,
     dtype_option,
     given_options,
     io_option,
@@ -57,6 +68,7 @@ COUNT_OPTIONS = ("filter", "rows", "candidates", "order", "nan", "threads", "aud
 # Options, with the label of the ranks or the field of the protocol that each of them sets.
 LABEL_OPTIONS = {"side": "side", "relation": "group", "queries": "queries"}
 PROTOCOL_OPTIONS = {"split": "split", "filtered_by": "filter"}
+ALLOWED_WITH_LISTS = (*LIST_OPTIONS, *SHARED_OPTIONS)
 CHECKPOINT_SUFFIX = ".partial"  # a checkpoint is named like the ranks file with this suffix
 
 
@@ -75,8 +87,9 @@ def parse_shape(
 
 # Extra arguments are mostly the files of a pattern, so the command itself reports them.
 @click.command(cls=Subcommand, context_settings={"allow_extra_args": True})
-@click.argument("scores", type=File)
+@click.argument("scores", type=File, required=False)
 @targets_argument
+@combine_options(lists_option, qrels_option, known_option, filtered_option)
 @click.option(
     "--filter",
     type=File,
@@ -87,7 +100,8 @@ def parse_shape(
 @click.option(
     "--candidates",
     type=File,
-    help="Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter.",
+    help="Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter. With "
+    "--lists, how many there are in all, or a file with a name in each line.",
 )
 @order_option
 @nan_option
@@ -153,8 +167,9 @@ def parse_shape(
 def evaluate(
     context: click.Context,
     /,
-    scores: Path,
+    scores: Path | None,
     targets: str | None,
+    lists: Path | None,
     **options: Any,
 ) -> None:
     """Rank the true candidate of each task and report the metrics.
@@ -170,12 +185,20 @@ def evaluate(
         --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
     truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz --resume
     truerank evaluate ranks.npz --metrics mrr,amri,macro.mrr --by relation --interval
+    truerank evaluate --lists run.txt.gz --qrels qrels.txt --candidates 8841823
+    truerank evaluate --lists predictions --known train.txt --known valid.txt
     """
     if context.args:
         many = " ".join(context.args[:3]) + " ..." * (len(context.args) > 3)
         raise click.UsageError(f"Got unexpected extra arguments ({many}); {QUOTES_HINT}")
     request = ReportRequest.from_options(options)
     given = given_options(options)
+    if lists is not None:
+        evaluate_lists(lists, [scores, targets], given, request)
+        return
+    refuse_list_options(given)
+    if scores is None:
+        raise click.UsageError("Missing argument 'SCORES'.")
     if "resume" in given and request.save is None:
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
     with user_errors():
@@ -201,6 +224,34 @@ def evaluate(
             count_ranks(scores, targets, {**given, **audit}, ranks_file, request)
         )
     print_report(measured, request)
+
+
+# -- lists ---------------------------------------------------------------------------------------
+
+
+def evaluate_lists(
+    lists: Path, arguments: Sequence[object], options: Mapping[str, Any], request: ReportRequest
+) -> None:
+    """Report the ranks of lists; what says how scores are stored cannot apply to them."""
+    given = ["SCORES"] * (arguments != [None, None])
+    given += [f"--{name.replace('_', '-')}" for name in options if name not in ALLOWED_WITH_LISTS]
+    if given:
+        raise click.UsageError(f"{', '.join(given)} cannot apply to --lists")
+    with user_errors():
+        request = request.with_files_read(list_files(lists, options))
+    ranks = rank_list_file(lists, options)
+    measured = request.make_report(ranks)
+    if request.save is not None:
+        with user_errors():
+            measured.ranks.save(request.save)
+    print_report(measured, request)
+
+
+def refuse_list_options(options: Mapping[str, Any]) -> None:
+    """Raise an error for options that only lists have."""
+    given = [f"--{name}" for name in LIST_OPTIONS if name in options]
+    if given:
+        raise click.UsageError(f"{', '.join(given)}: expected --lists beside it")
 
 
 # -- runs ------------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 `Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
 candidates and the labels of the tasks; its methods evaluate scores of any kind. `error_cases` lists
-the worst ranked triples with the candidates above them.
+the worst ranked triples with the candidates above them. `read_predictions` reads what AnyBURL and
+PyClause predict.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from ..tasks.split_audit import SplitFinding
 
 if TYPE_CHECKING:
     from .candidate_sets import Sampled
+    from .listed_predictions import Predictions, read_predictions
     from .triple_audit import TaskAudit
     from .triple_task import Task
     from .triples import Triples, read_triples
@@ -25,23 +27,27 @@ __all__ = [
     "ErrorCase",
     "ErrorCases",
     "Finding",
+    "Predictions",
     "Sampled",
     "SplitFinding",
     "Task",
     "TaskAudit",
     "Triples",
     "error_cases",
+    "read_predictions",
     "read_triples",
 ]
 
 _MODULES = {
     "ErrorCase": "worst_ranked",
     "ErrorCases": "worst_ranked",
+    "Predictions": "listed_predictions",
     "Sampled": "candidate_sets",
     "Task": "triple_task",
     "TaskAudit": "triple_audit",
     "Triples": "triples",
     "error_cases": "worst_ranked",
+    "read_predictions": "listed_predictions",
     "read_triples": "triples",
 }
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

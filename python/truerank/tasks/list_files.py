@@ -83,10 +83,10 @@ def read_run(
     reader = _core.ListReader()
     blocks: list[list[Any]] = []
     line = 1
-    for text in _watched_blocks(name, max_unpacked, progress):
+    for text in watched_blocks(name, max_unpacked, progress):
         fault, *columns = reader.run_rows(text)
         if fault is not None:
-            raise _line_error(name, line + fault[0], fault[1])
+            raise line_error(name, line + fault[0], fault[1])
         blocks.append(columns)
         line += text.count("\n")
     blocks = blocks or [list(reader.run_rows("")[1:])]
@@ -102,7 +102,7 @@ def read_run(
     if (repeat := lists.first_repeat()) is not None:
         row = repeat if order is None else int(order[repeat])
         who = f"query {groups[int(queries[repeat])]!r} has {lists.names[documents[repeat]]!r} twice"
-        raise _line_error(name, line_of(name, row), who)
+        raise line_error(name, line_of(name, row), who)
     return lists
 
 
@@ -211,7 +211,7 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     relevance: list[int] = []
     seen: set[tuple[str, str]] = set()
     line = 0
-    for text in _watched_blocks(name, max_unpacked, None):
+    for text in watched_blocks(name, max_unpacked, None):
         for row in text.removesuffix("\n").split("\n"):
             line += 1
             fields = row.replace("\t", " ").split(" ")
@@ -221,13 +221,13 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
                     continue
                 if len(fields) != 4:
                     problem = "expected four fields: query, iteration, document and relevance"
-                    raise _line_error(name, line, problem)
+                    raise line_error(name, line, problem)
             query, _, document, judged = fields
             if not judged.removeprefix("-").isdecimal() or len(judged) > 9:
-                raise _line_error(name, line, f"expected an integer as relevance, got {judged!r}")
+                raise line_error(name, line, f"expected an integer as relevance, got {judged!r}")
             if (query, document) in seen:
                 problem = f"query {query!r} has a judgement of {document!r} already"
-                raise _line_error(name, line, problem)
+                raise line_error(name, line, problem)
             seen.add((query, document))
             queries.append(query)
             documents.append(document)
@@ -235,9 +235,8 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     return Qrels(tuple(queries), tuple(documents), np.array(relevance, np.int64))
 
 
-def _watched_blocks(
-    name: str, max_unpacked: int | None, progress: Listener | None
-) -> Iterator[str]:
+def watched_blocks(name: str, max_unpacked: int | None, progress: Listener | None) -> Iterator[str]:
+    """Yield a file in blocks of whole lines, and report how much of it has been read."""
     check_callback("progress", progress)
     start = time.monotonic()
 
@@ -249,7 +248,8 @@ def _watched_blocks(
         yield from text_blocks(_ARGUMENT, name, watch)
 
 
-def _line_error(name: str, line: int, problem: str) -> InputValueError:
+def line_error(name: str, line: int, problem: str) -> InputValueError:
+    """Return the error for a line of a file."""
     return InputValueError(_ARGUMENT, f"line {line}: {problem}", place=name)
 
 
@@ -262,7 +262,7 @@ def _json_lists(
     """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
     rest: list[str] = []  # of a file that is one object, or an array
     line, is_lines = 0, None
-    for text in _watched_blocks(name, max_unpacked, progress):
+    for text in watched_blocks(name, max_unpacked, progress):
         if is_lines is None and text.strip():
             is_lines = _is_whole(text.lstrip().partition("\n")[0])
         if not is_lines:

@@ -86,6 +86,20 @@ class Qrels(ReadOnlyArrays):
                 relevance.append(integer("answers", grade, expected="integers as relevance"))
         return cls(tuple(queries), tuple(documents), np.array(relevance, np.int64))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Qrels]) -> Qrels:
+        """Join judgements of several files.
+
+        Examples
+        --------
+        >>> Qrels.joined([Qrels.of({"q1": ["d3"]}), Qrels.of({"q2": ["d3"]})])
+        Qrels(2 judgements of 2 queries, 2 relevant)
+        """
+        queries = tuple(query for part in parts for query in part.queries)
+        documents = tuple(document for part in parts for document in part.documents)
+        relevance = np.concatenate([np.zeros(0, np.int64), *(part.relevance for part in parts)])
+        return cls(queries, documents, relevance)
+
 
 @public("truerank")
 class NamedLists(ReadOnlyArrays):

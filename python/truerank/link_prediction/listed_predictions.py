@@ -1,0 +1,258 @@
+"""Predictions of rules: for every triple the best heads and tails, in files of AnyBURL's form."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..counting.lists import rank_lists
+from ..inputs.arrays import ReadOnlyArrays, read_only
+from ..inputs.checks import flag, integer
+from ..inputs.errors import InputValueError
+from ..inputs.naming import public
+from ..tasks.list_files import line_error, watched_blocks
+from ..tasks.text import line_of
+from .triple_task import Task
+
+if TYPE_CHECKING:
+    from ..counting.tiles import Progress
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..reporting import Report
+
+_SIDES = ("head", "tail")
+_LINES = 3  # of a triple: itself, its heads and its tails
+
+
+@public("truerank.link_prediction")
+class Predictions(ReadOnlyArrays):
+    """Triples, and for each of them lists of heads and of tails that a model predicts.
+
+    Attributes
+    ----------
+    triples : ndarray of int64, shape (n, 3)
+        Head, relation and tail, by their positions in `entities` and `relations`.
+    entities, relations : tuple of str
+        The names, in the order in which they first occur.
+    lists : ndarray of int64, shape (n, 2)
+        The list of heads and the list of tails of each triple.
+    indptr : ndarray of int64, shape (2 n + 1,)
+        List i has the entries ``indptr[i]:indptr[i + 1]``.
+    ids : ndarray of int32, shape (entries,)
+        The entities that are listed.
+    scores : ndarray of float64, shape (entries,), or None
+        Their scores; None: the order of the lists says all.
+    """
+
+    triples: IntArray
+    entities: tuple[str, ...]
+    relations: tuple[str, ...]
+    lists: IntArray
+    indptr: IntArray
+    ids: Any
+    scores: FloatArray | None
+
+    def __init__(
+        self,
+        triples: IntArray,
+        names: tuple[tuple[str, ...], tuple[str, ...]],
+        lists: IntArray,
+        entries: tuple[IntArray, Any, FloatArray | None],
+    ) -> None:
+        self.triples, self.lists = read_only(triples), read_only(lists)
+        self.entities, self.relations = names
+        indptr, ids, scores = entries
+        self.indptr, self.ids = read_only(indptr), read_only(ids)
+        self.scores = None if scores is None else read_only(scores)
+
+    def __len__(self) -> int:
+        return len(self.triples)
+
+    def __repr__(self) -> str:
+        return f"Predictions({len(self):,} triples, {len(self.ids):,} entries)"
+
+    def evaluate(
+        self,
+        known: Any = None,
+        *,
+        entities: Any = None,
+        relations: Any = None,
+        candidates: int | None = None,
+        sides: Sequence[str] = _SIDES,
+        split: str = "test",
+        order: str = "descending",
+        nan: str = "raise",
+        threads: int | None = None,
+    ) -> Report:
+        """Rank the head and the tail of every triple among all entities, as `rank_lists` does.
+
+        Parameters
+        ----------
+        known : dict of str to split, list of splits, one split, or None
+            Known triples, as `Task` takes them: all known answers of a query, those of the triples
+            themselves included, are left out of its candidates. None: unfiltered.
+        entities, relations : optional
+            As `Task` takes them. Default: the names of all triples, and of the lists.
+        candidates : int, optional
+            The number of entities in all, if triples and lists do not name all of them.
+        sides : sequence of {"head", "tail"}
+            The sides to predict.
+        split : str
+            The name of the evaluated split.
+        order, nan, threads
+            As in `rank_lists`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError
+            For an entity that `entities` does not have, and for fewer candidates than entities. As
+            `Task` and `rank_lists` do.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder, "predictions")
+        ...     _ = file.write_text("a likes b\\nHeads: a\\t0.9\\tc\\t0.2\\nTails: c\\t0.5\\n")
+        ...     predictions = read_predictions(file)
+        >>> report = predictions.evaluate(candidates=10)
+        >>> report["head.mr"], report["tail.optimistic.mr"], report["tail.pessimistic.mr"]
+        (1.0, 2.0, 10.0)
+        """
+        names, of_relations = self.entities, self.relations
+        test = [(names[h], of_relations[r], names[t]) for h, r, t in self.triples.tolist()]
+        task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
+        ids, found = self._ids_of(task, entities)
+        n = found
+        if candidates is not None:
+            n = integer("candidates", candidates, least=1)
+            if n < found:
+                expected = f"at least {found}, the number of entities that have a name"
+                raise InputValueError("candidates", expected=expected, got=n)
+        scores = None if self.scores is None else (self.scores, self.indptr)
+        ranks_of_sides = []
+        for name, side in task.sides.items():
+            ranks = rank_lists(
+                (ids, self.indptr),
+                scores,
+                side.targets,
+                candidates=n,
+                rows=self.lists[side.given, _SIDES.index(name)],
+                filter=side.selections()[0],
+                order=order,
+                nan=nan,
+                threads=threads,
+            )
+            ranks_of_sides.append(side.labelled(ranks))
+        return task._make_report(ranks_of_sides)
+
+    def _ids_of(self, task: Task, given: Any) -> tuple[IntArray, int]:
+        """Return the ids of the entries in the vocabulary of the task, and how many ids there are.
+
+        Where no vocabulary was given, names that only lists have get ids after all others.
+        """
+        columns = next(iter(task.sides.values())).columns
+        if task.entities is None:
+            table = [int(name) if name.isdecimal() else -1 for name in self.entities]
+        else:
+            codes = {name: i for i, name in enumerate(task.entities)}
+            if given is None:
+                for name in self.entities:
+                    codes.setdefault(name, len(codes))
+                columns = len(codes)
+            table = [codes.get(name, -1) for name in self.entities]
+        ids = np.array(table, np.int64)
+        wrong = (ids < 0) | (ids >= columns)
+        if wrong.any():
+            name = self.entities[int(wrong.argmax())]
+            raise InputValueError("entities", f"{name!r}, which is listed, is not among them")
+        return ids[self.ids], columns
+
+
+@public("truerank.link_prediction")
+def read_predictions(
+    path: str | os.PathLike[str],
+    *,
+    scored: bool = True,
+    max_unpacked: int | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Predictions:
+    """Read predictions as AnyBURL and PyClause write them, three lines for every triple.
+
+    These are ``head relation tail``, ``Heads: name score name score ...`` and ``Tails: ...``, or
+    the two lists the other way round. Tabs stand between the names and scores of a list, and tabs
+    or blanks between those of a triple; an empty list is right.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Empty lines are skipped.
+    scored : bool
+        Whether lists have scores; without them, tabs stand between names.
+    max_unpacked, progress
+        As in `truerank.read_run`.
+
+    Returns
+    -------
+    Predictions
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of this form, an entity that a list has twice, and a file that ends
+        within the lines of a triple; the error names the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "predictions")
+    ...     _ = file.write_text("a likes b\\nHeads: a\\t0.9\\tc\\t0.2\\t\\nTails: c\\t0.5\\t\\n")
+    ...     read_predictions(file)
+    Predictions(1 triples, 3 entries)
+    """
+    name = os.fsdecode(path)
+    has_scores = flag("scored", scored)
+    reader = _core.ListReader()
+    blocks: list[list[Any]] = []
+    line = 1
+    for text in watched_blocks(name, max_unpacked, progress):
+        fault, *columns = reader.prediction_rows(text, has_scores)
+        if fault is not None:
+            raise line_error(name, line + fault[0], fault[1])
+        blocks.append(columns)
+        line += text.count("\n")
+    if reader.pending:
+        problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"
+        raise InputValueError("path", problem, place=name)
+    blocks = blocks or [list(reader.prediction_rows("", has_scores)[1:])]
+    triples, sides, lengths, ids, scores = map(np.concatenate, zip(*blocks, strict=True))
+    blocks.clear()
+    indptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    lists = np.arange(len(lengths)).reshape(-1, 2)
+    lists = np.where(sides.reshape(-1, 2)[:, :1] == 0, lists, lists[:, ::-1])  # heads come first
+    names = tuple(reader.names()), tuple(reader.groups())
+    none = np.zeros(0, np.int64)
+    selection = _core.Selection(indptr, ids)
+    repeat, _ = _core.find_listed(selection, len(names[0]), none, none, None, 0)
+    if repeat is not None:
+        place = int(np.searchsorted(indptr, repeat[0], side="right")) - 1
+        row = _LINES * (place // 2) + 1 + place % 2
+        twice = names[0][int(ids[repeat[0]])]
+        raise line_error(name, line_of(name, row), f"the list has {twice!r} twice")
+    return Predictions(
+        triples.astype(np.int64).reshape(-1, 3),
+        names,
+        lists,
+        (indptr, ids, scores if has_scores else None),
+    )

@@ -1,0 +1,174 @@
+"""Predictions in files of three lines a triple are ranked as plain loops rank them."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.link_prediction import read_predictions
+
+Block = tuple[tuple[str, str, str], dict[str, float], dict[str, float]]
+
+ENTITIES = st.sampled_from([f"e{i}" for i in range(7)])
+RELATIONS = st.sampled_from(["likes", "knows"])
+TRIPLES = st.tuples(ENTITIES, RELATIONS, ENTITIES)
+LISTED = st.dictionaries(ENTITIES, st.sampled_from([0.25, 0.5, 1.0]), max_size=5)
+BLOCKS = st.lists(st.tuples(TRIPLES, LISTED, LISTED), min_size=1, max_size=8)
+
+
+def text_of(blocks: list[Block], *, tails_first: bool = False, scored: bool = True) -> str:
+    lines = []
+    for triple, heads, tails in blocks:
+        lists = [
+            f"{word}: " + "".join(f"{n}\t{s}\t" if scored else f"{n}\t" for n, s in found.items())
+            for word, found in (("Heads", heads), ("Tails", tails))
+        ]
+        lines += [" ".join(triple), *(lists[::-1] if tails_first else lists)]
+    return "\n".join(lines) + "\n"
+
+
+def written(folder: Path, text: str, name: str = "predictions") -> Path:
+    data = text.encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return folder / name
+
+
+def plain_counts(
+    blocks: list[Block], known: list[Any] | None, n: int, scored: bool
+) -> list[tuple[int, int, int]]:
+    facts = [*(known or []), *(triple for triple, _, _ in blocks)]
+    counts = []
+    for side in ("head", "tail"):
+        for (h, r, t), heads, tails in blocks:
+            target, found = (h, heads) if side == "head" else (t, tails)
+            answers = {a for a, b, c in facts if (b, c) == (r, t)}
+            if side == "tail":
+                answers = {c for a, b, c in facts if (a, b) == (h, r)}
+            without = answers - {target} if known is not None else set()
+            scores = {name: s for name, s in found.items() if name not in without}
+            if not scored:
+                scores = {name: -i for i, name in enumerate(scores)}
+            size = n - len(without)
+            if target not in scores:
+                counts.append((len(scores), size - len(scores), size))
+                continue
+            true = scores[target]
+            tied = sum(s == true for s in scores.values())
+            counts.append((sum(s > true for s in scores.values()), tied, size))
+    return counts
+
+
+@given(
+    BLOCKS,
+    st.none() | st.lists(TRIPLES, max_size=5),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from(["p.gz", "p"]),
+)
+@settings(max_examples=150, deadline=None)
+def test_counts_are_those_of_plain_loops(
+    tmp_path_factory: pytest.TempPathFactory,
+    blocks: list[Block],
+    known: list[Any] | None,
+    tails_first: bool,
+    scored: bool,
+    name: str,
+) -> None:
+    text = text_of(blocks, tails_first=tails_first, scored=scored)
+    path = written(tmp_path_factory.mktemp("lists"), text, name)
+    predictions = read_predictions(path, scored=scored)
+    splits = None if known is None else {"train": known} if known else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # duplicates and leaks
+        ranks = predictions.evaluate(splits, candidates=20).ranks
+    found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
+    assert found == plain_counts(blocks, known, 20, scored)
+    assert ranks.side is not None
+    assert ranks.side.counts() == {"head": len(blocks), "tail": len(blocks)}
+    expected = () if known is None else (*splits, "test")
+    assert ranks.protocol.filter == expected
+
+
+def test_names_with_blanks_are_between_tabs(tmp_path: Path) -> None:
+    path = written(tmp_path, "New York\tin\tthe USA\nTails: the USA\t1\r\n\nHeads:\n")
+    predictions = read_predictions(path)
+    assert predictions.entities == ("New York", "the USA")
+    assert predictions.indptr.tolist() == [0, 1, 1]
+    assert predictions.lists.tolist() == [[1, 0]]
+    assert predictions.evaluate()["tail.mr"] == 1
+
+
+def test_entities_may_be_given(tmp_path: Path) -> None:
+    path = written(tmp_path, "a likes b\nHeads: a\t1\tc\t0.5\nTails:\n")
+    predictions = read_predictions(path)
+    names = ["c", "b", "a", "d"]
+    ranks = predictions.evaluate(entities=names).ranks
+    assert ranks.candidates.tolist() == [4, 4]
+    with pytest.raises(tr.InputValueError, match="'c', which is listed, is not among them"):
+        predictions.evaluate(entities=["a", "b"])
+    with pytest.raises(tr.InputValueError, match="candidates: expected at least 3, the number"):
+        predictions.evaluate(candidates=2)
+
+
+def test_names_that_are_ids(tmp_path: Path) -> None:
+    predictions = read_predictions(written(tmp_path, "3 0 1\nHeads: 4\t1\t3\t0.5\nTails:\n"))
+    ranks = predictions.evaluate({}, entities=6).ranks
+    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1, 0], [1, 6])
+    with pytest.raises(tr.InputValueError, match="'4', which is listed, is not among them"):
+        predictions.evaluate({}, entities=4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a likes\nHeads:\nTails:\n", "line 1: expected a triple: head, relation and tail"),
+        ("a likes b c\nHeads:\nTails:\n", "line 1: expected a triple"),
+        ("a\t\tb\nHeads:\nTails:\n", "line 1: expected a triple"),
+        ("a likes b\n\nb likes a\n", 'line 3: expected a list that begins with "Heads:" or'),
+        ("a likes b\nHeads:\nHeads:\n", "line 3: expected the list of tails, got a second one"),
+        ("a likes b\nTails:\nTails:\n", "line 3: expected the list of heads, got a second one"),
+        ("a likes b\nHeads: a\t1\tb\nTails:\n", "line 2: expected names and scores in turn"),
+        ("a likes b\nHeads: a\thigh\nTails:\n", "line 2: expected a number as the score"),
+        ("a likes b\nHeads: a\t1\t\t2\nTails:\n", "line 2: expected names between tabs, got an"),
+        ("a likes b\nHeads:\n", "predictions: it ends after 2 of the 3 lines of a triple"),
+        (
+            "a likes b\nHeads:\n\nTails: a\t1\tb\t2\ta\t3\nb likes a\nHeads:\nTails:\n",
+            "line 4: the list has 'a' twice",
+        ),
+    ],
+)
+def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(tr.InputValueError, match=message):
+        read_predictions(written(tmp_path, text))
+
+
+def test_many_blocks_of_text(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    blocks: list[Block] = []
+    for _ in range(3000):
+        h, t = (f"e{i}" for i in rng.integers(0, 500, 2))
+        heads, tails = (
+            {
+                f"e{i}": float(s)
+                for i, s in zip(rng.permutation(500)[:9], rng.random(9), strict=True)
+            }
+            for _ in range(2)
+        )
+        blocks.append(((h, "r", t), heads, tails))
+    seen: list[tr.Progress] = []
+    path = written(tmp_path, text_of(blocks))
+    predictions = read_predictions(path, progress=seen.append)
+    assert len(seen) > 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ranks = predictions.evaluate(candidates=1000).ranks
+    found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
+    assert found == plain_counts(blocks, None, 1000, True)
