@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
+from strategies.thresholds import thresholds
 from support.outcomes import outcome
 from support.problems import DTYPES, csr, matrix
 from support.simulated_device import (  # noqa: F401  # a fixture
@@ -101,6 +103,46 @@ def test_the_counts_and_errors_of_the_host(problem: Problem) -> None:
         assert (type(got), str(got)) == (type(expected), str(expected))
     else:
         assert got == expected
+
+
+@given(problems(nan=True, errors=False), st.data())
+@settings(max_examples=60, deadline=None)
+def test_thresholds(problem: Problem, data: st.DataObject) -> None:
+    """Counts for thresholds, and the errors of a NaN, are those of the host."""
+    names = ("rows", "filter", "candidates", "order", "nan")
+    keywords = {name: problem.keywords[name] for name in names if name in problem.keywords}
+    tensor, single = host_tensor(problem.scores), problem.scores.ndim == 1
+    each = 1 if isinstance(problem.targets, int) else len(problem.targets)
+    if "rows" in keywords or single:
+        keywords["rows"] = np.array(keywords.get("rows", [0] * each), np.int64)
+    tasks = len(keywords["rows"]) if "rows" in keywords else len(problem.scores)
+    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
+
+    def counted(scores: Any) -> tr.ThresholdCounts | str:
+        try:
+            return tr.count_scores_above(scores, asked, **keywords)
+        except ValueError as error:
+            return str(error)
+
+    expected = counted(tensor)
+    with pytest.MonkeyPatch.context() as patch:
+        choose(patch)
+        got = counted(pending_tensor(lambda: tensor))
+    if isinstance(expected, str):
+        assert got == expected
+        return
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+def test_thresholds_without_a_wait() -> None:
+    """Only counts are copied, and waited for once."""
+    array = RNG.integers(0, 9, (30, 500)).astype(np.float32)
+    module.forget()
+    counts = tr.count_scores_above(pending_scores(array), [[2, 2.5, 7]] * 30)
+    assert module.synchronisations <= 1
+    for one, other in zip(counts, tr.count_scores_above(array, [[2, 2.5, 7]] * 30), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
 
 
 def test_within_modes_of_torch() -> None:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.embeddings import SIMILARITIES, same_bits
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
+from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank import alignment
 from truerank.embeddings import device_embeddings
@@ -136,6 +137,25 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
         assert got.protocol.device == "cpu, triton"
         assert expected.protocol.device is None
         assert got.protocol.similarity == expected.protocol.similarity
+
+
+@given(problems(errors=False), st.data())
+@EXAMPLES
+def test_thresholds(problem: tuple[Vectors, Tasks], data: st.DataObject) -> None:
+    given, asked = problem
+    single = given.queries.ndim == 1
+    count = len(np.atleast_1d(asked.targets)) if single else given.height
+    count = len(asked.keywords.get("rows", range(count)))
+    if single:
+        asked.keywords["rows"] = np.zeros(count, np.int64)
+    scores = tr.score_embeddings(given.queries, given.entities, **given.keywords)
+    numbers = data.draw(thresholds(scores, None, count)).given
+    got, expected = both(tr.count_above, given, numbers, **asked.keywords)
+    if isinstance(expected, str):
+        assert got == expected
+        return
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
 
 
 @given(st.booleans().flatmap(lambda errors: problems(errors=errors)), st.integers(1, 45))
