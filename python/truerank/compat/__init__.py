@@ -3,7 +3,8 @@
 Toolkits differ in how they treat ties, filtered candidates, NaN and rounding. `PRESETS` has a row
 for each toolkit. `report` evaluates scores as one toolkit does, and shows step by step how its
 number departs from the exact one. `table` shows the numbers of several toolkits for the same
-scores. `read_ogb`, `read_joint` and `read_libkge` read the files that toolkits write.
+scores. `report_lists` counts misses of lists as others do. `read_ogb`, `read_joint` and
+`read_libkge` read the files that toolkits write.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ if TYPE_CHECKING:
     from .dumps import Dump, read_joint, read_ogb
     from .evaluation import report, report_against, table, table_against
     from .figures import Figure
+    from .list_presets import LIST_PRESETS, ListPreset, report_lists, table_lists
     from .presets import PRESETS, Metric, Preset, describe, preset
     from .results import CompatReport, CompatTable, Step
     from .traces import read_libkge
 
 __all__ = [
     "EXACT",
+    "LIST_PRESETS",
     "PRESETS",
     "CompatReport",
     "CompatTable",
     "Convention",
     "Dump",
     "Figure",
+    "ListPreset",
     "Metric",
     "Preset",
     "Step",
@@ -39,8 +43,10 @@ __all__ = [
     "read_ogb",
     "report",
     "report_against",
+    "report_lists",
     "table",
     "table_against",
+    "table_lists",
 ]
 
 # Names that are imported when they are first used, with their modules.
@@ -51,6 +57,8 @@ _MODULES = {
     "Dump": "dumps",
     "EXACT": "conventions",
     "Figure": "figures",
+    "LIST_PRESETS": "list_presets",
+    "ListPreset": "list_presets",
     "Metric": "presets",
     "PRESETS": "presets",
     "Preset": "presets",
@@ -62,7 +70,9 @@ _MODULES = {
     "read_ogb": "dumps",
     "report": "evaluation",
     "report_against": "evaluation",
+    "report_lists": "list_presets",
     "table": "evaluation",
     "table_against": "evaluation",
+    "table_lists": "list_presets",
 }
 __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)
