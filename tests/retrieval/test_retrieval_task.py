@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -252,8 +253,8 @@ def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q 0 a\n", "expected four fields .* in line 1, got 3"),
-        ("q 0 a 1\n\nq 0 b one\n", "expected an integer relevance in line 3, got 'one'"),
+        ("q 0 a\n", "qrels: .*line 1: expected four fields"),
+        ("q 0 a 1\n\nq 0 b one\n", "line 3: expected an integer as relevance, got 'one'"),
         ("q 0 z 1\n", "unknown entity 'z'"),
         ("", "at least one right answer"),
     ],
@@ -363,6 +364,32 @@ def test_runs_by_label() -> None:
 def test_wrong_lists(ids: Any, scores: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         Task({"u": ["b"], "v": ["a"]}, entities=ITEMS).evaluate_lists(ids, scores)
+
+
+def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
+    (tmp_path / "qrels").write_text("u 0 b 1\nu 0 d 2\nu 0 c -1\nv 0 a 1\n")
+    run = {"u": {"c": 0.9, "b": 0.5}, "w": {"z": 1.0}, "v": {"e": 0.5}}
+    lines = [f"{q} Q0 {e} 1 {s} tag\n" for q, scores in run.items() for e, s in scores.items()]
+    (tmp_path / "run").write_text("".join(lines))
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    task = Task(tr.read_qrels(tmp_path / "qrels"), entities=ITEMS)
+    assert task.gains is not None
+    assert task.gains.tolist() == [1, 2, 1]
+    expected = task.evaluate_lists({query: run[query] for query in ("v", "u")})
+    for form in (tmp_path / "run", str(tmp_path / "run.json"), tr.read_run(tmp_path / "run")):
+        found = task.evaluate_lists(form)
+        assert found.ranks.above.tolist() == expected.ranks.above.tolist() == [1, 2, 1]
+        assert found.ranks.tied.tolist() == expected.ranks.tied.tolist() == [1, 3, 4]
+    strict = Task({"u": ["b"]}, entities=[*ITEMS, "z"], queries=["u", "v"])
+    with pytest.raises(ValueError, match="ids: unknown query 'w'"):
+        strict.evaluate_lists(tmp_path / "run")
+    with pytest.raises(TypeError, match="scores: expected None"):
+        task.evaluate_lists(tmp_path / "run", [[1]])
+    with pytest.raises(ValueError, match="ids: unknown entity 'c'"):
+        Task({"u": ["b"]}, entities=["b"]).evaluate_lists(tmp_path / "run")
+    (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
+    of_ids = Task({0: [1], 1: [0]}, entities=3).evaluate_lists(tmp_path / "ids")
+    assert of_ids.per_query("mrr").tolist() == pytest.approx([1, (1 / 2 + 1 / 3) / 2])
 
 
 def test_lists_with_ids_only() -> None:

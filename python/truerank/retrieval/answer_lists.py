@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence, Set
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..tasks.list_files import read_json_lists, read_run
+from ..tasks.named_lists import NamedLists
+from ..tasks.text import is_path
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.vocabularies import Vocabulary
 
+_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 _RUN = "a mapping of entities to scores, or a list of entities, for each query"
 
 
@@ -24,7 +29,7 @@ def lists_in_order(
 
     Parameters
     ----------
-    ids : mapping, or lists as `rank_lists` takes them
+    ids : mapping, NamedLists, path, or lists as `rank_lists` takes them
         By query: its entities with scores, or in order alone. Or one list for each query, of ids,
         or of labels in a list of lists.
     scores : as `rank_lists` takes them, or None
@@ -45,9 +50,15 @@ def lists_in_order(
     >>> lists_in_order({"v": {"c": 0.5, "a": 0.25}}, None, queries, entities, True)[0]
     (array([2, 0]), array([0, 0, 2]))
     """
+    if is_path(ids):
+        is_json = os.fsdecode(ids).endswith(_JSON)
+        with renamed(path="ids"):
+            ids = read_json_lists(ids) if is_json else read_run(ids)
+    if isinstance(ids, (Mapping, NamedLists)) and scores is not None:
+        raise InputTypeError("scores", expected="None, as the lists have scores by name")
+    if isinstance(ids, NamedLists):
+        return _lists_of_names(ids, queries, entities, all_known)
     if isinstance(ids, Mapping):
-        if scores is not None:
-            raise InputTypeError("scores", expected="None, as the lists are a mapping")
         return _lists_of_mapping(ids, queries, entities, all_known)
     if isinstance(ids, (list, tuple)) and _has_labels(ids):
         ids = _encoded(ids, entities)
@@ -102,6 +113,35 @@ def _lists_of_mapping(
     if values.dtype.kind not in "iuf" and len(values):
         raise InputTypeError("ids", expected="scores that are numbers", got=f"dtype {values.dtype}")
     return (codes, indptr), (values.astype(np.float64), indptr)
+
+
+def _lists_of_names(
+    lists: NamedLists, queries: Vocabulary, entities: Vocabulary, all_known: bool
+) -> tuple[Any, Any]:
+    codes = _codes_of_names(lists.queries, queries)
+    if all_known and len(codes) and codes.min() < 0:
+        raise InputValueError("ids", f"unknown query {lists.queries[int(codes.argmin())]!r}")
+    rows = np.full(queries.size, -1)
+    rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
+    lengths = np.where(rows < 0, 0, np.diff(lists.indptr, append=lists.indptr[-1])[rows])
+    indptr = np.zeros(queries.size + 1, dtype=np.int64)
+    np.cumsum(lengths, out=indptr[1:])
+    where = np.arange(indptr[-1]) + np.repeat(lists.indptr[rows] - indptr[:-1], lengths)
+    used = lists.ids[where]
+    ids = _codes_of_names(lists.names, entities)[used]
+    if len(ids) and ids.min() < 0:
+        raise InputValueError("ids", f"unknown entity {lists.names[used[int(ids.argmin())]]!r}")
+    return (ids, indptr), (lists.scores[where], indptr)
+
+
+def _codes_of_names(names: Sequence[str], vocabulary: Vocabulary) -> IntArray:
+    """Return the ids of names, -1 for those that have none; without labels, names are ids."""
+    if vocabulary.names is not None:
+        place = {name: code for code, name in enumerate(vocabulary.names)}
+        return np.fromiter(map(place.get, names, repeat(-1)), dtype=np.int64, count=len(names))
+    ids = (int(n) if n.isascii() and n.isdecimal() and len(n) < 19 else -1 for n in names)
+    codes = np.fromiter(ids, dtype=np.int64, count=len(names))
+    return np.where(codes < vocabulary.size, codes, -1)
 
 
 def _codes(name: str, labels: Sequence[Any], entities: Vocabulary) -> IntArray:

@@ -13,7 +13,7 @@ from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.side_tasks import SideTasks
 from ..tasks.split_columns import name_splits
 from ..tasks.vocabularies import LabelIndex, Vocabulary, encode_columns
-from .qrels import JudgedPairs, is_one_split, read_qrels
+from .qrels import JudgedPairs, is_one_split, read_judged
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -51,20 +51,20 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     Raises
     ------
     TypeError, ValueError, OSError
-        As `read_qrels` and `encode_columns` do; for a pair with several gains.
+        As `read_judged` and `encode_columns` do; for a pair with several gains.
     """
     is_one = isinstance(known, Mapping) and is_one_split(known)
     named = name_splits(split, qrels, None if is_one else known)
     if is_one:
         named["known_0"] = ("known", known)
     indexes = {0: LabelIndex(), 1: LabelIndex()}
-    tested = read_qrels("qrels", qrels, indexes)
+    tested = read_judged("qrels", qrels, indexes)
     # without a vocabulary of queries, those of the qrels are all: others have no row of scores
     has_labels = queries is None and tested.asked.label_index is not None
     labels = tuple(indexes[0].codes)
     given = labels if has_labels and labels else queries
     others = {
-        name: read_qrels(title, value, indexes) for name, (title, value) in list(named.items())[1:]
+        name: read_judged(title, value, indexes) for name, (title, value) in list(named.items())[1:]
     }
     if queries is None:
         size = len(labels) if has_labels else int(tested.asked.values.max(initial=-1)) + 1

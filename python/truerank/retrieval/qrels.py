@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import has_dimensions
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.npy_files import read_npy
+from ..tasks.list_files import read_qrels
+from ..tasks.named_lists import Qrels
 from ..tasks.split_columns import column_of_values, read_columns
-from ..tasks.text import RowForm, is_path, text_blocks
+from ..tasks.text import RowForm, is_path
 from ..tasks.vocabularies import Column, LabelIndex
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ _FORMS = (
     "{query: {entity: gain}}, {query: [entities]}, rows (query, entity[, gain]), columns "
     "(queries, entities[, gains]), or the path of qrels"
 )
-_QRELS_FIELDS = ("query", "iteration", "entity", "relevance")
 
 
 class JudgedPairs(NamedTuple):
@@ -47,7 +48,7 @@ class JudgedPairs(NamedTuple):
     asked: Column
 
 
-def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> JudgedPairs:
+def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> JudgedPairs:
     """Read qrels.
 
     Parameters
@@ -57,8 +58,7 @@ def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judged
     value : object
         A mapping of queries to mappings of entities to gains, or to lists of entities; rows, as an
         array of int of shape (n, 2) or (n, 3) or a list of tuples; a tuple of two or three columns;
-        or a path: a .npy file of rows, any other is text with lines ``query iteration entity
-        relevance``, gzipped if its name ends in .gz.
+        Qrels; or a path: a .npy file of rows, any other is text that `read_qrels` reads.
     indexes : dict of int to LabelIndex
         The labels of queries (0) and of entities (1) that were read so far; they are added to.
 
@@ -70,10 +70,14 @@ def read_qrels(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judged
     if is_path(value):
         path = os.fsdecode(value)
         if not path.endswith(".npy"):
-            return _read_text(title, path, indexes)
+            with renamed(path=title):
+                judged = read_qrels(path)
+            return _of_judgements(title, judged, indexes)
         title, value = f"{title}: {path}", read_npy(title, path)
     if isinstance(value, Mapping):
         return _read_mapping(title, value, indexes)
+    if isinstance(value, Qrels):
+        return _of_judgements(title, value, indexes)
     gains = None
     if isinstance(value, tuple) and _are_columns(value):
         queries, entities, gains = _read_columns(title, value, indexes)
@@ -203,39 +207,11 @@ def _checked_gains(title: str, gains: Any, length: int) -> FloatArray | None:
     return array
 
 
-def _read_text(title: str, path: str, indexes: dict[int, LabelIndex]) -> JudgedPairs:
-    """Read qrels as trec_eval does: four fields between blanks; relevance of 0 or less is none."""
-    where = f"{title}: {path}"
-    query_index, entity_index = (indexes.setdefault(j, LabelIndex()) for j in (_QUERY, _ENTITY))
-    queries, entities, gains = [], [], []
-    line = 1
-    for text in text_blocks(title, path):
-        rows = [row.split() for row in text.removesuffix("\n").split("\n")]
-        filled = [row for row in rows if row]
-        if any(len(row) != len(_QRELS_FIELDS) for row in filled):
-            i = next(i for i, row in enumerate(rows) if row and len(row) != len(_QRELS_FIELDS))
-            expected = f"four fields ({' '.join(_QRELS_FIELDS)}) in line {line + i}"
-            raise InputValueError(where, expected=expected, got=len(rows[i]))
-        try:
-            gains.append(np.array([int(row[3]) for row in filled], dtype=np.float64))
-        except (ValueError, OverflowError):
-            raise _wrong_relevance(where, rows, line) from None
-        queries.append(query_index.encode([row[0] for row in filled]))
-        entities.append(entity_index.encode([row[2] for row in filled]))
-        line += len(rows)
-    none = [np.zeros(0, dtype=np.int64)]
-    query_column = Column(where, 0, np.concatenate(queries or none), query_index, FORM.row_noun)
-    entity_column = Column(where, 2, np.concatenate(entities or none), entity_index, FORM.row_noun)
-    return JudgedPairs(
-        query_column, entity_column, np.concatenate(gains or [np.zeros(0)]), query_column
-    )
-
-
-def _wrong_relevance(where: str, rows: list[list[str]], line: int) -> InputValueError:
-    for i, row in enumerate(rows):
-        try:
-            float(int(row[3])) if row else None
-        except (ValueError, OverflowError):
-            expected = f"an integer relevance in line {line + i}"
-            return InputValueError(where, expected=expected, got=repr(row[3]))
-    raise AssertionError("unreachable")
+def _of_judgements(title: str, judged: Qrels, indexes: dict[int, LabelIndex]) -> JudgedPairs:
+    """Return judgements; a relevance of 0 or less is none, as in trec_eval."""
+    columns = []
+    for j, names in ((_QUERY, judged.queries), (_ENTITY, judged.documents)):
+        index = indexes.setdefault(j, LabelIndex())
+        columns.append(Column(title, j, index.encode(names), index, FORM.row_noun))
+    queries, documents = columns
+    return JudgedPairs(queries, documents, judged.relevance.astype(np.float64), queries)

@@ -42,12 +42,11 @@ class Task(ProtocolTask):
     qrels : mapping, array, list of tuples, tuple of columns, or path
         The right answers of each query: ``{query: {entity: gain}}``, ``{query: [entities]}``, rows
         ``(query, entity)`` or ``(query, entity, gain)`` as a list of tuples or an array of int,
-        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays, or
-        the path of a .npy file of rows or of qrels as trec_eval reads them: text with ``query
-        iteration entity relevance`` in each line, gzipped if the name ends in .gz. Integers are
-        ids, str are labels. A gain of 0, and in text a relevance below 0 as well, is no right
-        answer. A query without a right answer is left out of all means, and counted in
-        `without_answers`.
+        columns ``(queries, entities)`` or ``(queries, entities, gains)`` as a tuple of arrays,
+        `Qrels`, or the path of a .npy file of rows or of text that `truerank.read_qrels` reads,
+        gzipped if its name ends in .gz. Integers are ids, str are labels. A gain of 0, and in Qrels
+        a relevance below 0 as well, is no right answer. A query without a right answer is left out
+        of all means, and counted in `without_answers`.
     entities : int, sequence of str, or mapping of str to int
         How many entities, documents or items there are, or their labels in the order of the columns
         of scores, or a mapping to these columns. All of them are candidates of every query.
@@ -323,14 +322,16 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        ids : mapping, or lists as `truerank.rank_lists` takes them
+        ids : mapping, NamedLists, path, or lists as `truerank.rank_lists` takes them
             ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
             ids. A query without a list has an empty one; lists of queries that `qrels` does not
-            have are not used, unless the task was made with `queries`. Or a list for each query, in
-            the order of their ids: a matrix (queries, width) padded with -1, ``(values, indptr)``,
-            or a list of lists of ids or labels.
+            have are not used, unless the task was made with `queries`, where they are an error.
+            `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
+            .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
+            query, in the order of their ids: a matrix (queries, width) padded with -1, ``(values,
+            indptr)``, or a list of lists of ids or labels.
         scores : array_like, (values, indptr), list of lists, or None
-            Their scores, of the same form; None: a mapping has them, or the order says all.
+            Their scores, of the same form; None: they are by name, or the order says all.
         order, nan, dtype, threads : optional
             As in `truerank.rank_lists`.
 
