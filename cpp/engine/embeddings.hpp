@@ -33,8 +33,8 @@ struct Execution {
 };
 
 // As rank(), with scores that are computed on the way: rows are queries, columns are entities. Tasks that bring their
-// true scores, of the type that scores have, are given partial counts, for which the arrays come as for part of a
-// matrix; a fault leaves them as they may be.
+// true scores, of the type that scores have, are given partial counts, in arrays that hold no other counts; a fault
+// leaves them half filled.
 Fault rank_embeddings(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
                       const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts);
 

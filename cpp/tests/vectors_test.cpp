@@ -3,8 +3,10 @@
 #include <array>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <span>
+#include <utility>
 
 #include "engine/grid.hpp"
 #include "tests/tests.hpp"
@@ -228,6 +230,60 @@ void check_ranks(Checks& checks, const Problem<T>& problem, NanRule rule, Random
     }
 }
 
+// Counts against given scores, which no candidate need have, for the entities on both sides of a cut.
+template <class T>
+void check_parts(Checks& checks, const Problem<T>& problem, Random& random) {
+    std::vector<std::int64_t> rows, targets;
+    random_tasks(problem, rows, targets, random);
+    const std::size_t n = rows.size();
+    std::vector<T> given;
+    for (std::size_t i = 0; i < n; ++i) {
+        const T score = problem.at(rows[i], targets[i]);
+        given.push_back(random.one_in(4)   ? std::nextafter(score, T{0})
+                        : random.one_in(9) ? -std::numeric_limits<T>::infinity()
+                                           : score);
+        if (random.one_in(3)) targets[i] = -1;
+    }
+    const std::int64_t entities = problem.sizes.entities, cut = random.below(entities + 1);
+    std::vector<std::int64_t> sums[5];
+    for (auto& sum : sums) sum.assign(n, 0);
+    for (const auto& [first, last] : {std::pair<std::int64_t, std::int64_t>{0, cut}, {cut, entities}}) {
+        Embeddings part = problem.embeddings;
+        part.entities.data += first * part.entities.row_stride;
+        part.entities.rows = last - first;
+        Tasks tasks{static_cast<std::int64_t>(n), rows.data(), targets.data()};
+        tasks.true_scores = reinterpret_cast<const char*>(given.data());
+        tasks.first_column = first;
+        std::vector<std::int64_t> found[5];
+        for (auto& counts : found) counts.assign(n, 0);
+        Counts counts{found[0].data(), found[1].data(), found[2].data(), found[3].data()};
+        counts.differing = found[4].data();
+        const Fault fault = rank_embeddings(part, tasks, {}, {}, NanRule::worst, random_execution(random), counts);
+        checks.expect(fault.kind == Fault::Kind::none, "partial counts: a fault");
+        for (std::size_t c = 0; c < 5; ++c) {
+            std::transform(sums[c].begin(), sums[c].end(), found[c].begin(), sums[c].begin(), std::plus<>());
+        }
+    }
+    bool right = true;
+    for (std::size_t i = 0; i < n; ++i) {
+        std::int64_t expected[5] = {};
+        for (std::int64_t j = 0; j < entities; ++j) {
+            const T score = problem.at(rows[i], j);
+            if (j == targets[i]) {
+                expected[4] += !(score == given[i]);
+                continue;
+            }
+            expected[0] += score > given[i];
+            expected[1] += score == given[i];
+            expected[2] += 1;
+            expected[3] += is_nan(score);
+        }
+        for (std::size_t c = 0; c < 5; ++c) right = right && sums[c][i] == expected[c];
+    }
+    checks.expect(right, "partial counts, %s, similarity %d, %lld of %lld", sizeof(T) == 4 ? "float" : "double",
+                  static_cast<int>(problem.similarity), static_cast<long long>(cut), static_cast<long long>(entities));
+}
+
 template <class T>
 void check_topk(Checks& checks, const Problem<T>& problem, NanRule rule, Random& random) {
     const auto [queries, entities, depth] = problem.sizes;
@@ -272,6 +328,7 @@ void check_as(Checks& checks, Random& random) {
                     const NanRule rule = random.one_in(2) ? NanRule::omit : NanRule::worst;
                     check_scores(checks, problem, random);
                     check_ranks(checks, problem, rule, random);
+                    check_parts(checks, problem, random);
                     check_topk(checks, problem, rule, random);
                 }
             }
