@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +26,9 @@ METRICS += [
     for name in ("mrr", "map", "ndcg", "dcg", "recall", "precision", "success")
     for k in (1, 2, 3, 9)
 ]
+
+
+WORDS = ["macro", "optimistic", "expected", "none", "index", "chance", "mrr", "recall@3", "map@0"]
 
 
 @dataclass
@@ -172,6 +177,15 @@ def test_wrong_keys(key: Any, message: str) -> None:
         report(tr.Ranks([0], [1], 10, queries=[0]))[key]
 
 
+@given(st.text(max_size=30) | st.lists(st.sampled_from(WORDS), max_size=5).map(".".join))
+def test_any_key_is_read_or_a_key_error(key: str) -> None:
+    try:
+        parsed = read_key(key)
+    except KeyError:
+        return
+    assert read_key(str(parsed)) == parsed
+
+
 # -- groups and tables -----------------------------------------------------------------------------
 
 
@@ -210,6 +224,14 @@ def test_tables() -> None:
     frame = found.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
     assert frame.query("metric == 'mrr'")["expected"].tolist() == [found["mrr"], 1.0, 0.3]
+
+
+def test_copies() -> None:
+    found = grouped()
+    for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
+        assert other.to_json() == found.to_json()
+        assert not other.answers.flags.writeable
+        assert other.per_query("map").flags.writeable
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -278,6 +278,8 @@ def test_other_wrong_arguments() -> None:
         Task({"u": ["a"]}, entities=ITEMS, groups={})
     with pytest.raises(ValueError, match=r"scores: expected scores of shape \(1, 5\)"):
         Task({"u": ["a"]}, entities=ITEMS).evaluate_scores([[1, 2]])
+    with pytest.raises(TypeError, match="entities: expected the number of entities, or their"):
+        Task({0: [1]}, entities=None)
     with pytest.raises(FileNotFoundError):
         Task("no such file", entities=ITEMS)
 
@@ -333,6 +335,35 @@ def test_lists_bound_the_full_ranking() -> None:
             low, high = found[f"pessimistic.{metric}"], found[f"optimistic.{metric}"]
             assert low - 1e-12 <= full[metric] <= high + 1e-12
             assert low <= found[metric] <= high
+
+
+@given(problems(), st.integers(1, 5), st.data())
+def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataObject) -> None:
+    """Right answers whose score is NaN share the last places; all metrics stay within bounds."""
+    scores, qrels = problem["scores"], problem["qrels"]
+    n, m = scores.shape
+    chosen = data.draw(st.lists(st.booleans(), min_size=n * m, max_size=n * m))
+    scores[np.array(chosen).reshape(n, m)] = np.nan
+    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known=problem["known"])
+    top = np.tile(np.arange(min(k, m)), (n, 1))
+    reports = [
+        task.evaluate_scores(scores, nan="worst"),
+        task.evaluate_lists(top, scores[:, :k], nan="worst"),
+    ]
+    for found in reports:
+        for metric in ("map", "mrr@2", "ndcg", "recall@1"):
+            low, mean, high = (
+                found[f"{kind}.{metric}"] for kind in ("pessimistic", "expected", "optimistic")
+            )
+            assert -1e-12 <= low <= mean + 1e-12 <= high + 2e-12 <= 1 + 3e-12
+    # wrong candidates with NaN come before right ones with NaN, and these are in the last places
+    first, grades = next((i, g) for i, g in enumerate(qrels) if any_right(g))
+    kept = [j for j in range(m) if (first, j) not in problem["known"] or grades.get(j, 0) > 0]
+    gains = [grades.get(j, 0) for j in kept]
+    pairs = zip(scores[first, kept].tolist(), gains, strict=True)
+    finite = [-1.0 - (gain > 0) if np.isnan(score) else score for score, gain in pairs]
+    expected = oracle.values_by_order("map", finite, gains)["expected"]
+    assert reports[0].per_query("map")[0] == pytest.approx(expected)
 
 
 def test_runs_by_label() -> None:

@@ -17,7 +17,7 @@ from ..comparison.table_writer import (
     format_count,
     percent,
 )
-from ..inputs.arrays import checked_weights, read_only
+from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
@@ -53,7 +53,7 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
-class RetrievalReport(Mapping[str, float], Tabular):
+class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k]``.

@@ -11,7 +11,7 @@ import numpy as np
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..ranks.protocol import Protocol
@@ -136,6 +136,9 @@ class Task(ProtocolTask):
     ) -> None:
         rule = check_rules(leaks=leaks)["leaks"]
         choice("gain", gain, GAINS)
+        if entities is None:  # those that are judged would be too few
+            expected = "the number of entities, or their labels"
+            raise InputTypeError("entities", expected=expected, got="None")
         with limit_unpacked(max_unpacked):
             sets = read_answer_sets(qrels, known, entities, queries, split)
         if not len(sets.pairs):
