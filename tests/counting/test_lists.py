@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import re
+import signal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from truerank import _core
 
 Array = Any
 DTYPES = ("float16", "float32", "float64", "int8", "uint64", ">f4")
@@ -299,6 +301,35 @@ def test_input_is_neither_changed_nor_kept() -> None:
     ids.flags.writeable = scores.flags.writeable = False
     ranks = tr.rank_lists(ids, scores, 1, candidates=5)
     assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [1])
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timer on this system")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_long_check_of_lists_can_be_interrupted(threads: int) -> None:
+    class Interrupted(BaseException):
+        pass
+
+    def stop(_number: int, _frame: object) -> None:
+        raise Interrupted
+
+    lists, width = 200_000, 50
+    ids = np.tile(np.arange(width, dtype=np.int32), lists)
+    selection = _core.Selection(np.arange(lists + 1) * width, ids)
+    none = np.zeros(0, np.int64)
+
+    def check_again_and_again() -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        for _ in range(1000):
+            _core.find_listed(selection, width, none, none, None, threads)
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        with pytest.raises(Interrupted):
+            check_again_and_again()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert _core.find_listed(selection, width, none, none, None, threads)[0] is None
 
 
 # -- what is kept of misses ------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,51 @@ def test_numbers_are_those_of_float(text: str) -> None:
         assert fault is None
         np.testing.assert_array_equal(scores, [expected])
         assert math.copysign(1, scores[0]) == math.copysign(1, expected)
+
+
+ANY_TEXT = st.text("ab\u00e9 \t\n01.5e-:\0", max_size=60)
+FIELDS = st.lists(st.sampled_from(["q", "p", "0.5", "-1e3", "x y", "\u00e9", ""]), max_size=8)
+ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, max_size=6)
+
+
+@given(ANY_LINES.map("\n".join))
+@settings(max_examples=400)
+def test_any_text_is_split_as_loops_split_it(text: str) -> None:
+    """Rows up to the first line that is none; nothing else happens, whatever the text."""
+    rows, wrong = [], None
+    for number, line in enumerate(text.split("\n")):
+        fields = [field for field in re.split("[ \t]", line) if field]
+        if not fields:
+            continue
+        try:
+            query, _, document, _, score, _ = fields
+            rows.append((query, document, float(score)))
+        except ValueError:
+            wrong = number
+            break
+    reader = _core.ListReader()
+    fault, queries, documents, scores = reader.run_rows(text)
+    assert (None if fault is None else fault[0]) == wrong
+    names, groups = reader.names(), reader.groups()
+    found = zip(queries.tolist(), documents.tolist(), scores.tolist(), strict=True)
+    assert [(groups[q], names[d], s) for q, d, s in found] == rows
+
+
+@given(st.lists(ANY_LINES.map("\n".join), max_size=4), st.booleans())
+@settings(max_examples=200)
+def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) -> None:
+    reader = _core.ListReader()
+    for text in texts:
+        headed = text.replace("q", "Heads:").replace("p", "Tails:")
+        fault, triples, sides, lengths, ids, scores = reader.prediction_rows(headed, scored)
+        assert len(triples) % 3 == 0
+        if fault is None:
+            assert len(sides) == len(lengths)
+            assert int(lengths.sum()) == len(ids)
+            assert len(scores) == len(ids) * scored
+        names = len(reader.names())
+        assert all(0 <= i < names for i in ids.tolist())
+        assert reader.pending in (0, 1, 2)
 
 
 def test_many_blocks(tmp_path: Path) -> None:
