@@ -20,6 +20,7 @@ from strategies.near_ties import problems as near_problems
 from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank.alignment import csls_means
+from truerank.embeddings import vector_thresholds
 
 QUERIES = np.array([[1, 0.5], [2, 1]], np.float32)
 ENTITIES = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
@@ -67,6 +68,21 @@ def test_counts_are_those_of_the_definition(drawn: Vectors, data: st.DataObject)
     single = drawn.queries.ndim == 1
     if len(drawn.entities):
         check(drawn, data.draw(tasks(drawn.height, columns, single, errors=False)), data)
+
+
+@given(vectors(nan=True), st.data())
+@settings(max_examples=100)
+def test_many_thresholds(drawn: Vectors, data: st.DataObject) -> None:
+    """Where a query has many thresholds, its scores are made first."""
+    single = drawn.queries.ndim == 1
+    if not len(drawn.entities):
+        return
+    asked = data.draw(tasks(drawn.height, len(drawn.entities), single, errors=False))
+    asked.keywords["block"] = None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_thresholds, "LEAST_MANY", -100)
+        patch.setattr(vector_thresholds, "TILE_BYTES", data.draw(st.sampled_from([1, 500, 9000])))
+        check(drawn, asked, data)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
@@ -118,7 +134,9 @@ def check_levels(made: NearTies) -> None:
         return [tuple(x.ravel() for x in got)]
 
     chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
-    compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(vector_thresholds, "LEAST_MANY", 10**9)
+        compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
 
 
 @given(near_problems())

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..counting.score_thresholds import ThresholdCounts, prepare_thresholds
+import numpy as np
+
+from .. import _core
+from ..counting.partial_counts import PartialCounts
+from ..counting.score_thresholds import ThresholdCounts, ThresholdJob, prepare_thresholds
 from ..inputs.checks import positive_integer
 from ..inputs.naming import public
+from ..inputs.selection import selection_of_tasks
 from .device_embeddings import open_in_place
 from .scoring import report_bounds
+from .vectors import OpenEmbeddings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..counting.tiles import Progress
     from .vectors import CSLS
+
+# A query has many thresholds if they are more than this, and one more for so many components of a
+# vector: measured with AVX-512 at lengths of 64 and 256.
+LEAST_MANY, LENGTH_FOR_ONE_MORE = 16, 8
+TILE_BYTES = 16 << 20
 
 
 @public("truerank")
@@ -87,8 +98,10 @@ def count_above(
     Notes
     -----
     Several thresholds of a query are counted while its scores are in registers: each takes a
-    comparison for each entity, and no further scoring. Vectors on a device are counted where
-    `rank_embeddings` counts them.
+    comparison for each entity, and no further scoring. Where a query has many, so that comparisons
+    would take longer than scores, the scores of some queries at a time are made and then counted in
+    one pass, in tiles of 16 MB, or of one query if that is more. Vectors on a device are counted
+    where `rank_embeddings` counts them.
 
     Examples
     --------
@@ -119,5 +132,40 @@ def count_above(
         nouns=embeddings.roles.nouns,
     )
     with report_bounds(progress, embeddings):
-        found = embeddings.count_against(asked, size)
+        if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked, embeddings):
+            found = _count_tiles(embeddings, asked)
+        else:
+            found = embeddings.count_against(asked, size)
     return asked.counts(found)
+
+
+def _are_many(asked: ThresholdJob, embeddings: OpenEmbeddings) -> bool:
+    """Whether comparing all scores with all thresholds takes longer than to store the scores."""
+    several = asked.shape[1] if len(asked.shape) == 2 else 1
+    is_of_all = asked.job.candidates is None  # else scores of others would be made in vain
+    return is_of_all and several > LEAST_MANY + embeddings.length // LENGTH_FOR_ONE_MORE
+
+
+def _count_tiles(embeddings: OpenEmbeddings, asked: ThresholdJob) -> PartialCounts:
+    """Score some queries at a time, and count all thresholds of each in one pass."""
+    job, pairs = asked.job, embeddings.core_embeddings
+    query_rows, rows = np.unique(job.all_rows, return_inverse=True)
+    order = np.argsort(rows, kind="stable")
+    total = PartialCounts(len(rows), job.rules)
+    row_bytes = embeddings.shape[1] * np.dtype(embeddings.dtype).itemsize
+    height = max(1, TILE_BYTES // max(1, row_bytes))
+    for top in range(0, len(query_rows), height):
+        first, last = np.searchsorted(rows, [top, top + height], sorter=order)
+        where = order[first:last]
+        scores = _core.score_embeddings(pairs, query_rows[top : top + height], None, job.threads)
+        filter = job.filter and selection_of_tasks(job.filter, where)
+        tasks = _core.Tasks(rows[where] - top, job.targets[where], filter)
+        tile = _core.Scores(scores, embeddings.dtype, False)
+        given = (asked.values.scores[where], 0, job.rules, job.threads)
+        counted = _core.partial_counts(tile, tasks, *given)
+        del scores, tile  # freed before the next ones are made
+        if fault := counted.fault:
+            row = int(query_rows[top + fault.row])
+            raise job.error_of(_core.Fault(fault.kind, fault.task, row, fault.column))
+        total.add(counted.arrays, where)
+    return total
