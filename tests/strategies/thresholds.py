@@ -62,7 +62,7 @@ def thresholds(draw: st.DrawFn, scores: Any, dtype: str | None, tasks: int) -> T
     table: Any = numbers[0] if how == "one" else numbers
     if len(shape) == 2:
         table = [numbers[i * shape[1] : (i + 1) * shape[1]] for i in range(tasks)]
-    if form == "python" and tasks and size:
+    if form == "python" and size:
         return Thresholds(table, table)
     with np.errstate(over="ignore"):
         array = FORMS["float64" if form == "python" else form](table).reshape(shape)
