@@ -24,6 +24,7 @@ from unittest import mock
 import numpy as np
 
 import truerank as tr
+from support import list_parsers
 from support.environment import ROOT, SANITIZED
 
 CORPUS = ROOT / "fuzz" / "corpus"
@@ -593,4 +594,7 @@ PARSERS: Mapping[str, Parser] = {
     "ogb": Parser(".npz", _read_ogb, _ogb_files),
     "joint": Parser(".npy", _read_joint, lambda: [npy(SCORES), npy(SCORES.astype("f4"))]),
     "trace": Parser(".yaml", _read_trace, _trace_files),
+    "run": Parser(".txt", list_parsers.read_run_file, list_parsers.run_files),
+    "json_lists": Parser(".json", list_parsers.read_json_file, list_parsers.json_files),
+    "predictions": Parser(".txt", list_parsers.read_prediction_file, list_parsers.prediction_files),
 }
