@@ -80,7 +80,7 @@ def test_many_thresholds(drawn: Vectors, data: st.DataObject) -> None:
     asked = data.draw(tasks(drawn.height, len(drawn.entities), single, errors=False))
     asked.keywords["block"] = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_thresholds, "LEAST_MANY", -100)
+        patch.setattr(vector_thresholds, "MANY", 0)
         patch.setattr(vector_thresholds, "TILE_BYTES", data.draw(st.sampled_from([1, 500, 9000])))
         check(drawn, asked, data)
 
@@ -135,7 +135,7 @@ def check_levels(made: NearTies) -> None:
 
     chosen = scores.shape[1] if made.allowed is None else len(np.unique(made.allowed))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_thresholds, "LEAST_MANY", 10**9)
+        patch.setattr(vector_thresholds, "MANY", 10**9)
         compare_levels(made, asked.size * chosen, [tuple(x.ravel() for x in expected)], counts)
 
 

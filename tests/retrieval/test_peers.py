@@ -116,6 +116,33 @@ def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
             assert report.per_query(key)[i] == pytest.approx(value, rel=1e-5), key
 
 
+def test_pytorch_geometric(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
+    torch = pytest.importorskip("torch")
+    metrics = pytest.importorskip("torch_geometric.metrics")
+    scores, gains = problem
+    best = torch.tensor(np.argsort(-scores, axis=1)[:, :K].copy())
+    pairs = torch.tensor(np.array(np.nonzero(gains)))
+    classes = {
+        "map@5": metrics.LinkPredMAP,
+        "mrr@5": metrics.LinkPredMRR,
+        "recall@5": metrics.LinkPredRecall,
+        "precision@5": metrics.LinkPredPrecision,
+        "success@5": metrics.LinkPredHitRatio,
+    }
+    binary = Task(dict(enumerate(map(list, map(grades, gains)))), entities=ENTITIES)
+    found = binary.evaluate_scores(scores)
+    for key, metric_class in {**classes, "ndcg@5": metrics.LinkPredNDCG}.items():
+        metric = metric_class(K)
+        metric.update(best, pairs)
+        value = float(metric.compute())
+        if key == "map@5":  # it divides by the least of k and the number of right answers
+            answers = found.answers
+            values = found.per_query(key) * answers / np.minimum(answers, K)
+            assert values.mean() == pytest.approx(value, rel=1e-5)
+        else:
+            assert found[key] == pytest.approx(value, rel=1e-5), key
+
+
 def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
     metrics = pytest.importorskip("sklearn.metrics")
     scores, gains = problem

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -431,3 +432,17 @@ def test_lists_with_ids_only() -> None:
         task.evaluate_lists({0: ["a"]})
     with pytest.raises(TypeError, match="ids: expected ids of queries, got str 'u'"):
         task.evaluate_lists({"u": [0]})
+
+
+@pytest.mark.parametrize("form", [lambda k: k, lambda k: [k], lambda k: {"train": k}])
+def test_known_judgements(form: Callable[[tr.Qrels], Any]) -> None:
+    tested = tr.Qrels(("q", "q"), ("a", "b"), np.array([1, 2]))
+    known = tr.Qrels(("q", "p"), ("c", "d"), np.array([1, 1]))
+    task = Task(tested, entities=["a", "b", "c", "d"], known=form(known))
+    assert task.evaluate_scores([[1.0, 2.0, 3.0, 4.0]]).candidates.tolist() == [3]
+
+
+def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:
+    run = {"q": {"a": 2**60 + 1, "b": 2**60}}
+    report = Task({"q": ["a"]}, entities=["a", "b"]).evaluate_lists(run)
+    assert report["pessimistic.mrr"] == 1

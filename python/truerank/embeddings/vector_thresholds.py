@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from .vectors import CSLS
 
-# A query has many thresholds if they are more than this, and one more for so many components of a
-# vector: measured with AVX-512 at lengths of 64 and 256.
-LEAST_MANY, LENGTH_FOR_ONE_MORE = 16, 8
+# With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
+# lengths of 64 and 256, both ways take the same time with 24 to 30.
+MANY = 24
 TILE_BYTES = 16 << 20
 
 
@@ -132,18 +132,18 @@ def count_above(
         nouns=embeddings.roles.nouns,
     )
     with report_bounds(progress, embeddings):
-        if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked, embeddings):
+        if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):
             found = _count_tiles(embeddings, asked)
         else:
             found = embeddings.count_against(asked, size)
     return asked.counts(found)
 
 
-def _are_many(asked: ThresholdJob, embeddings: OpenEmbeddings) -> bool:
+def _are_many(asked: ThresholdJob) -> bool:
     """Whether comparing all scores with all thresholds takes longer than to store the scores."""
     several = asked.shape[1] if len(asked.shape) == 2 else 1
     is_of_all = asked.job.candidates is None  # else scores of others would be made in vain
-    return is_of_all and several > LEAST_MANY + embeddings.length // LENGTH_FOR_ONE_MORE
+    return is_of_all and several > MANY
 
 
 def _count_tiles(embeddings: OpenEmbeddings, asked: ThresholdJob) -> PartialCounts:

@@ -112,7 +112,7 @@ def _lists_of_mapping(
     values = np.array(list(chain.from_iterable(group.values() for group in groups if len(group))))
     if values.dtype.kind not in "iuf" and len(values):
         raise InputTypeError("ids", expected="scores that are numbers", got=f"dtype {values.dtype}")
-    return (codes, indptr), (values.astype(np.float64), indptr)
+    return (codes, indptr), (values if len(values) else values.astype(np.float64), indptr)
 
 
 def _lists_of_names(

@@ -106,7 +106,9 @@ def is_one_split(known: object) -> bool:
         return not all(isinstance(name, str) for name in known)
     if isinstance(first, Mapping):
         return not isinstance(next(iter(first.values())), (Sequence, Set, Mapping, np.ndarray))
-    if is_path(first) or (isinstance(first, tuple) and _are_columns(first)):
+    if is_path(first) or isinstance(first, Qrels):
+        return False
+    if isinstance(first, tuple) and _are_columns(first):
         return False
     if isinstance(first, (Sequence, Set)):
         return not isinstance(next(iter(first)), (tuple, list))

@@ -11,6 +11,7 @@ import numpy as np
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.npy_files import read_npy
+from .named_lists import Qrels
 from .text import RowForm, is_path, read_text
 from .vocabularies import Column, LabelIndex
 
@@ -255,7 +256,7 @@ def _is_list_of_splits(known: Any) -> bool:
     if not known:
         return True
     first = known[0]
-    if is_path(first) or first is None or isinstance(first, Mapping):
+    if is_path(first) or first is None or isinstance(first, (Mapping, Qrels)):
         return True
     if isinstance(first, (list, tuple)):
         return not first or isinstance(first[0], (list, tuple, np.ndarray))
