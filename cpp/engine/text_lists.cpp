@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 
 namespace truerank {
 namespace {
@@ -10,9 +9,9 @@ namespace {
 constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr int kExactDigits = 15;  // every integer of so many digits is a double
-constexpr std::int64_t kMostNames = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMostNames = 2'147'483'600;  // codes have 32 bits, and a line adds at most three names
 
-constexpr const char* kTooManyNames = "expected at most 2,147,483,640 names";
+constexpr const char* kTooManyNames = "expected at most 2,147,483,600 names";
 constexpr const char* kRunFields = "expected six fields: query, Q0, document, rank, score and tag";
 constexpr const char* kNoScore = "expected a number as the score";
 constexpr const char* kTriple = "expected a triple: head, relation and tail";
@@ -82,7 +81,7 @@ std::string_view trim(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
-bool has_room(const NameTable& names) { return names.size() < kMostNames - 4; }
+bool has_room(const NameTable& names) { return names.size() < kMostNames; }
 
 const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
     std::array<std::string_view, 3> fields;
