@@ -33,8 +33,9 @@ OWN = f"{sys.version_info.major}.{sys.version_info.minor}"
 WHEEL = [f"wheel-{OWN}"]
 
 # Those that run by default: in half an hour on two cores, together with the lines of README.md.
-nox.options.sessions = ["lint", "sdist", f"wheel-{OWN}", f"smoke-{OWN}", "cpp", "isa", "sanitizers"]
-nox.options.sessions += ["fuzz", "toolkits", "device", "docs", "bench"]
+nox.options.sessions = ["lint", "sdist", f"wheel-{OWN}", f"smoke-{OWN}", "cpp", "isa", "fuzz"]
+nox.options.sessions += ["sanitizers(asan)", "sanitizers(tsan-openmp)"]
+nox.options.sessions += ["toolkits", "device", "docs", "bench"]
 # The tag of those about compilers, processors, systems and Pythons that few contributors have.
 PORTABILITY = ["portability"]
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
@@ -323,7 +324,14 @@ PLANTED["tsan-threads"] = [RACE_OF_CALLS]
 
 
 @nox.session(requires=["sdist"])
-@nox.parametrize("sanitizer", list(PLANTED), list(PLANTED))
+@nox.parametrize(
+    "sanitizer",
+    [
+        nox.param("asan", id="asan"),
+        nox.param("tsan-openmp", id="tsan-openmp"),
+        nox.param("tsan-threads", id="tsan-threads", tags=PORTABILITY),
+    ],
+)
 def sanitizers(session: nox.Session, sanitizer: str) -> None:
     """The tests that run the core under ASan and UBSan, those about threads under TSan."""
     need(session, "g++ libomp-14-dev")
