@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                                  1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
-constexpr int kExactDigits = 15;  // every integer of so many digits is a double
+constexpr int kExactDigits = 15;                    // every integer of so many digits is a double
 constexpr std::int64_t kMostNames = 2'147'483'600;  // codes have 32 bits, and a line adds at most three names
 
 constexpr const char* kTooManyNames = "expected at most 2,147,483,600 names";
