@@ -14,7 +14,7 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..tasks.list_files import line_error, watched_blocks
+from ..tasks.list_files import line_error, read_blocks
 from ..tasks.text import line_of
 from .triple_task import Task
 
@@ -223,20 +223,12 @@ def read_predictions(
     name = os.fsdecode(path)
     has_scores = flag("scored", scored)
     reader = _core.ListReader()
-    blocks: list[list[Any]] = []
-    line = 1
-    for text in watched_blocks(name, max_unpacked, progress):
-        fault, *columns = reader.prediction_rows(text, has_scores)
-        if fault is not None:
-            raise line_error(name, line + fault[0], fault[1])
-        blocks.append(columns)
-        line += text.count("\n")
+    triples, sides, lengths, ids, scores = read_blocks(
+        name, max_unpacked, progress, lambda text: reader.prediction_rows(text, has_scores)
+    )
     if reader.pending:
         problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"
         raise InputValueError("path", problem, place=name)
-    blocks = blocks or [list(reader.prediction_rows("", has_scores)[1:])]
-    triples, sides, lengths, ids, scores = map(np.concatenate, zip(*blocks, strict=True))
-    blocks.clear()
     indptr = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
     lists = np.arange(len(lengths)).reshape(-1, 2)

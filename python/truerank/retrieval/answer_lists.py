@@ -75,7 +75,7 @@ def _has_labels(ids: Sequence[Any]) -> bool:
 
 
 def _encoded(lists: Sequence[Any], entities: Vocabulary) -> list[IntArray]:
-    flat = _codes("ids", list(chain.from_iterable(lists)), entities)
+    flat = _codes(list(chain.from_iterable(lists)), entities)
     return np.split(flat, np.cumsum(list(map(len, lists)))[:-1])
 
 
@@ -106,7 +106,7 @@ def _lists_of_mapping(
         groups[code] = group
     indptr = np.zeros(queries.size + 1, dtype=np.int64)
     np.cumsum(list(map(len, groups)), out=indptr[1:])
-    codes = _codes("ids", list(chain.from_iterable(groups)), entities)
+    codes = _codes(list(chain.from_iterable(groups)), entities)
     if not has_scores:
         return (codes, indptr), None
     values = np.array(list(chain.from_iterable(group.values() for group in groups if len(group))))
@@ -119,8 +119,8 @@ def _lists_of_names(
     lists: NamedLists, queries: Vocabulary, entities: Vocabulary, all_known: bool
 ) -> tuple[Any, Any]:
     codes = _codes_of_names(lists.queries, queries)
-    if all_known and len(codes) and codes.min() < 0:
-        raise InputValueError("ids", f"unknown query {lists.queries[int(codes.argmin())]!r}")
+    if all_known:
+        _refuse_unknown("query", codes, lists.queries)
     rows = np.full(queries.size, -1)
     rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
     lengths = np.where(rows < 0, 0, np.diff(lists.indptr, append=lists.indptr[-1])[rows])
@@ -144,16 +144,19 @@ def _codes_of_names(names: Sequence[str], vocabulary: Vocabulary) -> IntArray:
     return np.where(codes < vocabulary.size, codes, -1)
 
 
-def _codes(name: str, labels: Sequence[Any], entities: Vocabulary) -> IntArray:
+def _codes(labels: Sequence[Any], entities: Vocabulary) -> IntArray:
     """Turn the labels of entities into ids, or check that they are ids."""
     if entities.names is None:
         array = np.asarray(labels if len(labels) else np.zeros(0, dtype=np.int64))
         if array.dtype.kind not in "iu":
             got = f"dtype {array.dtype}"
-            raise InputTypeError(name, expected="ids, as entities have no labels", got=got)
+            raise InputTypeError("ids", expected="ids, as entities have no labels", got=got)
         return array.astype(np.int64)
-    place = {label: code for code, label in enumerate(entities.names)}
-    codes = np.fromiter(map(place.get, labels, repeat(-1)), dtype=np.int64, count=len(labels))
-    if len(codes) and codes.min() < 0:
-        raise InputValueError(name, f"unknown entity {labels[int(codes.argmin())]!r}")
+    codes = _codes_of_names(labels, entities)
+    _refuse_unknown("entity", codes, labels)
     return codes
+
+
+def _refuse_unknown(what: str, codes: IntArray, names: Sequence[str]) -> None:
+    if len(codes) and codes.min() < 0:
+        raise InputValueError("ids", f"unknown {what} {names[int(codes.argmin())]!r}")

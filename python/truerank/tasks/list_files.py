@@ -81,17 +81,7 @@ def read_run(
     """
     name = os.fsdecode(path)
     reader = _core.ListReader()
-    blocks: list[list[Any]] = []
-    line = 1
-    for text in watched_blocks(name, max_unpacked, progress):
-        fault, *columns = reader.run_rows(text)
-        if fault is not None:
-            raise line_error(name, line + fault[0], fault[1])
-        blocks.append(columns)
-        line += text.count("\n")
-    blocks = blocks or [list(reader.run_rows("")[1:])]
-    queries, documents, scores = map(np.concatenate, zip(*blocks, strict=True))
-    blocks.clear()
+    queries, documents, scores = read_blocks(name, max_unpacked, progress, reader.run_rows)
     order = None
     if (queries[1:] < queries[:-1]).any():
         order = np.argsort(queries, kind="stable")
@@ -246,6 +236,24 @@ def watched_blocks(name: str, max_unpacked: int | None, progress: Listener | Non
 
     with limit_unpacked(max_unpacked):
         yield from text_blocks(_ARGUMENT, name, watch)
+
+
+def read_blocks(
+    name: str,
+    max_unpacked: int | None,
+    progress: Listener | None,
+    read_rows: Callable[[str], tuple[Any, ...]],
+) -> list[npt.NDArray[Any]]:
+    """Read a file block by block with the core, and join the columns of all blocks."""
+    blocks = [read_rows("")[1:]]  # a file without lines has columns, too
+    line = 1
+    for text in watched_blocks(name, max_unpacked, progress):
+        fault, *columns = read_rows(text)
+        if fault is not None:
+            raise line_error(name, line + fault[0], fault[1])
+        blocks.append(tuple(columns))
+        line += text.count("\n")
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 
 def line_error(name: str, line: int, problem: str) -> InputValueError:
