@@ -11,7 +11,7 @@ from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import selection_of_tasks
+from ..inputs.selection import indptr_of, selection_of_tasks
 from ..ranks.container import Ranks
 from .block_columns import NO_COLUMN
 from .job import Job, ScoreNouns, prepare_job
@@ -205,8 +205,7 @@ def _counts_by_score(
         raise _forbidden(lists, int(place[task]), rules.nan)
     filter = None
     if found["places"].any():
-        indptr = np.zeros(tasks + 1, np.int64)
-        np.cumsum(found["places"], out=indptr[1:])
+        indptr = indptr_of(found["places"])
         filter = _core.Selection(indptr, found["filtered_places"])
     ranges = _core.Selection.of_ranges(lists.indptr, job.all_rows)
     positions = np.where(is_listed, place, NO_COLUMN)

@@ -13,7 +13,7 @@ from .arrays import as_array, index_array
 from .checks import check_shape
 from .errors import InputValueError
 from .scores import as_scores
-from .selection import check_indptr
+from .selection import check_indptr, indptr_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -99,7 +99,7 @@ def _padded(ids: npt.NDArray[Any], scores: Any, dtype: Any) -> CandidateLists:
         lengths = is_id.sum(axis=1, dtype=np.int64)
         ids = ids[is_id]
         values = None if values is None else values[is_id]
-    indptr = _indptr_of(lengths)
+    indptr = indptr_of(lengths)
     return CandidateLists(indptr, ids.reshape(-1), _flat_scores(found, values))
 
 
@@ -156,7 +156,7 @@ def _joined(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
             got = f"{type(item).__name__} for list {i}"
             raise InputValueError(name, expected=_FORMS, got=got)
         lengths.append(len(item))
-    indptr = _indptr_of(np.array(lengths, np.int64))
+    indptr = indptr_of(lengths)
     if all(isinstance(item, np.ndarray) for item in lists):
         full = [item for item in lists if len(item)] or [np.zeros(0, np.int64)]
         if any(item.ndim != 1 for item in full):
@@ -183,9 +183,3 @@ def _flat_scores(found: Scores | None, values: npt.NDArray[Any] | None) -> Score
         return None
     flat = np.ascontiguousarray(values).reshape(-1)
     return Scores(flat, found.dtype, found.swapped)
-
-
-def _indptr_of(lengths: IntArray) -> IntArray:
-    indptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
-    return indptr

@@ -126,6 +126,20 @@ def as_selection(
     return selection if is_sorted else selection.sorted_copy(columns, threads)
 
 
+def indptr_of(lengths: npt.ArrayLike) -> IntArray:
+    """Return where each of some lists that follow each other begins, and where the last one ends.
+
+    Examples
+    --------
+    >>> indptr_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    counts = np.asarray(lengths, dtype=np.int64)
+    indptr = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=indptr[1:])
+    return indptr
+
+
 def check_indptr(
     name: str, indptr: IntArray, lists: int, entries: int, what: str = "indices"
 ) -> None:
@@ -178,8 +192,7 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     array = index_array("x", x)
     keep = array != integer("pad", pad)
     check_shape("x", array.shape, 2, "a matrix (tasks, width)")
-    indptr = np.zeros(len(array) + 1, dtype=np.int64)
-    np.cumsum(keep.sum(axis=1), out=indptr[1:])
+    indptr = indptr_of(keep.sum(axis=1))
     return indptr, array[keep]
 
 
@@ -231,8 +244,7 @@ def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
         if item.ndim != 1:
             got = f"an array of shape {item.shape}" if item.ndim else "an integer"
             raise InputValueError(name, expected=f"a list of indices for task {i}", got=got)
-    indptr = np.zeros(tasks + 1, dtype=np.int64)
-    np.cumsum([len(item) for item in lists], out=indptr[1:])
+    indptr = indptr_of([len(item) for item in lists])
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
     return Selection(indptr, indices, None, False)
 

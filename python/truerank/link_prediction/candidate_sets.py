@@ -10,6 +10,7 @@ import numpy as np
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
+from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct_rows
 from ..tasks.vocabularies import digest, read_ids
 from .sampling import Pool, sample
@@ -210,6 +211,5 @@ def types_of(triples: IntArray, column: int, relations: int) -> Pool:
     (array([0, 0, 2]), array([3, 5]))
     """
     relation, entities = distinct_rows([triples[:, 1], triples[:, column]])
-    indptr = np.zeros(relations + 1, dtype=np.int64)
-    np.cumsum(np.bincount(relation, minlength=relations), out=indptr[1:])
+    indptr = indptr_of(np.bincount(relation, minlength=relations))
     return Pool(0, indptr, entities)

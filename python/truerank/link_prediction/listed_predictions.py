@@ -14,6 +14,7 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
+from ..inputs.selection import indptr_of
 from ..tasks.list_files import line_error, read_blocks
 from ..tasks.text import line_of
 from .triple_task import Task
@@ -229,8 +230,7 @@ def read_predictions(
     if reader.pending:
         problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"
         raise InputValueError("path", problem, place=name)
-    indptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = indptr_of(lengths)
     lists = np.arange(len(lengths)).reshape(-1, 2)
     lists = np.where(sides.reshape(-1, 2)[:, :1] == 0, lists, lists[:, ::-1])  # heads come first
     names = tuple(reader.names()), tuple(reader.groups())

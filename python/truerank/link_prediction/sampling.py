@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.selection import indptr_of
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -55,8 +57,7 @@ def sample(
     allowed = sizes - known[rows]
     negatives = min(negatives, pool.size)  # which fits the dtype of the counts
     counts = np.minimum(allowed, negatives) + 1
-    indptr = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = indptr_of(counts)
     indices = np.empty(int(indptr[-1]), np.int32 if pool.size < 1 << 31 else np.int64)
     work = np.cumsum(counts + known[rows])
     tasks = 0

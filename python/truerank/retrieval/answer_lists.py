@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.selection import indptr_of
 from ..tasks.list_files import read_json_lists, read_run
 from ..tasks.named_lists import NamedLists
 from ..tasks.text import is_path
@@ -104,8 +105,7 @@ def _lists_of_mapping(
         elif has_scores != isinstance(group, Mapping):
             raise InputTypeError("ids", expected="scores for all queries, or for none")
         groups[code] = group
-    indptr = np.zeros(queries.size + 1, dtype=np.int64)
-    np.cumsum(list(map(len, groups)), out=indptr[1:])
+    indptr = indptr_of(list(map(len, groups)))
     codes = _codes(list(chain.from_iterable(groups)), entities)
     if not has_scores:
         return (codes, indptr), None
@@ -124,8 +124,7 @@ def _lists_of_names(
     rows = np.full(queries.size, -1)
     rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
     lengths = np.where(rows < 0, 0, np.diff(lists.indptr, append=lists.indptr[-1])[rows])
-    indptr = np.zeros(queries.size + 1, dtype=np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = indptr_of(lengths)
     where = np.arange(indptr[-1]) + np.repeat(lists.indptr[rows] - indptr[:-1], lengths)
     used = lists.ids[where]
     ids = _codes_of_names(lists.names, entities)[used]

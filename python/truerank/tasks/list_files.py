@@ -16,6 +16,7 @@ from ..inputs.checks import check_callback, is_number
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
+from ..inputs.selection import indptr_of
 from .named_lists import NamedLists, Qrels
 from .text import line_of, text_blocks
 from .vocabularies import LabelIndex
@@ -155,8 +156,7 @@ def read_json_lists(
         lengths.append(len(values))
         ids.append(names.encode(list(listed)))
         scores.append(_float_scores(values, where, name))
-    indptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=indptr[1:])
+    indptr = indptr_of(lengths)
     joined_ids = np.concatenate(ids) if ids else np.zeros(0, np.int64)
     all_scores = np.concatenate([*scores, np.zeros(0)])
     return NamedLists(tuple(queries), tuple(names.codes), indptr, joined_ids, all_scores)

@@ -13,6 +13,7 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
@@ -307,7 +308,6 @@ def _selection_of(
 ) -> tuple[IntArray, IntArray, IntArray]:
     """Return a filter with a list for every query, which its tasks share."""
     places = {query: i for i, query in enumerate(left_out)}
-    indptr = np.zeros(len(left_out) + 1, np.int64)
-    np.cumsum([len(one) for one in left_out.values()], out=indptr[1:])
+    indptr = indptr_of([len(one) for one in left_out.values()])
     indices = np.array([code for one in left_out.values() for code in one], np.int64)
     return indptr, indices, np.array([places[query] for query in queries], np.int64)

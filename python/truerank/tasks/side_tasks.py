@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS
 from .row_keys import first_rows, look_up, row_keys
@@ -74,8 +75,7 @@ def make_queries(
     answers = facts[where, answer_column]
     distinct = first_rows(row_keys([which, answers]))
     counts = np.bincount(which[distinct], minlength=len(ordered))
-    indptr = np.zeros(len(ordered) + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
+    indptr = indptr_of(counts)
     return SideQueries(
         np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
         rows.reshape(-1).astype(np.int64),

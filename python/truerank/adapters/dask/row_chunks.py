@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._core import Selection
+from ...inputs.selection import indptr_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,8 +68,7 @@ class SelectionLists(NamedTuple):
         """
         if entries is None:
             return None
-        indptr = np.zeros(self.size + 1, np.int64)
-        np.cumsum(np.bincount(entries.owners, minlength=self.size), out=indptr[1:])
+        indptr = indptr_of(np.bincount(entries.owners, minlength=self.size))
         return Selection(indptr, entries.columns, self.of_tasks, self.shared)
 
 
