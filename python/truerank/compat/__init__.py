@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from .evaluation import report, report_against, table, table_against
     from .figures import Figure
     from .list_presets import LIST_PRESETS, ListPreset, report_lists, table_lists
-    from .presets import PRESETS, Metric, Preset, describe, preset
+    from .presets import PRESETS, describe, preset
     from .results import CompatReport, CompatTable, Step
+    from .toolkit_rows import Metric, Preset
     from .traces import read_libkge
 
 __all__ = [
@@ -59,9 +60,9 @@ _MODULES = {
     "Figure": "figures",
     "LIST_PRESETS": "list_presets",
     "ListPreset": "list_presets",
-    "Metric": "presets",
+    "Metric": "toolkit_rows",
     "PRESETS": "presets",
-    "Preset": "presets",
+    "Preset": "toolkit_rows",
     "Step": "results",
     "describe": "presets",
     "preset": "presets",

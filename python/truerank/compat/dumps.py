@@ -16,9 +16,10 @@ from ..inputs.naming import printable, public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks, concatenate
 from .evaluation import evaluate_presets, look_up_presets
-from .presets import Preset, preset
+from .presets import preset
 from .scored_tasks import SampledBatch, SampledTasks
 from .source_files import load_source
+from .toolkit_rows import Preset
 
 if TYPE_CHECKING:
     from .results import CompatReport, CompatTable

@@ -16,7 +16,7 @@ from .figures import Figure, figure, places
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..reporting import Report
-    from .presets import Metric, Preset
+    from .toolkit_rows import Metric, Preset
 
 EXACT_ROW = "exact"  # name of the first row of a table, before those of the presets
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
