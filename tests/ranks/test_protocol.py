@@ -14,6 +14,7 @@ from truerank import Protocol
 def test_fields_and_defaults() -> None:
     assert dataclasses.asdict(Protocol()) == {
         "filter": (),
+        "filter_rule": None,
         "candidates": "all",
         "sampled": False,
         "nan": "raise",

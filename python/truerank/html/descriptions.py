@@ -39,7 +39,7 @@ def describe_evaluation(report: Report) -> dict[str, str]:
         "Split": protocol.split or "not named",
         "Tasks": _describe_tasks(report),
         "Candidates": _describe_candidates(report),
-        "Known answers": _describe_filter(protocol.filter),
+        "Known answers": _describe_filter(protocol),
         "NaN": NAN[protocol.nan],
         "Scores": ", ".join(filter(None, (protocol.dtype, ORDER[protocol.order]))),
         "Similarity": protocol.similarity or "",
@@ -140,10 +140,11 @@ def _describe_candidates(report: Report) -> str:
     return ", ".join(words)
 
 
-def _describe_filter(splits: Sequence[str]) -> str:
-    if not splits:
+def _describe_filter(protocol: Protocol) -> str:
+    if not protocol.filter:
         return "candidates like all others (unfiltered)"
-    return f"those of {_join_words(splits)} are left out (filtered)"
+    rule = f", by the rule {protocol.filter_rule!r}" if protocol.filter_rule else ""
+    return f"those of {_join_words(protocol.filter)} are left out (filtered{rule})"
 
 
 def _join_words(words: Sequence[str]) -> str:

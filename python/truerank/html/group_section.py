@@ -26,7 +26,7 @@ METRIC = "mrr"  # the metric that orders the groups
 def groups_section(report: Report, with_plot: bool) -> str:
     """The tables of groups, with a plot if `with_plot`; empty without groups."""
     _, axes = printed_axes(report)
-    if axes is None:
+    if axes is None or report.by is None:
         return ""
     (side,), (kind,), metrics = axes
     beside = table(group_grid(report, axes, DIGITS))

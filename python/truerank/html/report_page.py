@@ -14,7 +14,7 @@ from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import compose_key, unique_keys
-from ..reporting.rendering import grids, printed_axes, summary_lines
+from ..reporting.rendering import filter_grid, grids, printed_axes, summary_lines
 from ..reporting.report_content import content_of, json_object
 from . import descriptions, pictures
 from .documents import (
@@ -28,7 +28,6 @@ from .documents import (
     preformatted,
     save,
     side_by_side,
-    table,
     tables,
 )
 from .group_section import MOST_GROUPS, groups_section
@@ -185,10 +184,11 @@ def _audit(report: Report, options: PageOptions) -> str:
 
 def _metrics(report: Report) -> str:
     """A table of kinds of rank for each side; one table of all sides if no task ties."""
-    axes, _ = printed_axes(report)
+    axes, few = printed_axes(report)
+    under_filters = [filter_grid(report, few, DIGITS)] if few and report.filters else []
     summary = report.held_summary()
     if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
-        return tables(grids(report, axes, None, DIGITS))
+        return tables([*grids(report, axes, None, DIGITS), *under_filters])
     columns = [
         [report.cell(compose_key(side, DEFAULT_KIND, metric)) for metric in axes.metrics]
         for side in axes.sides
@@ -199,7 +199,7 @@ def _metrics(report: Report) -> str:
     ]
     heading = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
     text = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
-    return paragraph(text) + table(TextGrid(["metric", *heading], rows))
+    return paragraph(text) + tables([TextGrid(["metric", *heading], rows), *under_filters])
 
 
 def _against_chance(report: Report) -> str:

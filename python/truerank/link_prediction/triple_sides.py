@@ -9,9 +9,9 @@ import numpy as np
 
 from ..ranks.labels import Labels
 from ..tasks.row_keys import distinct_rows, look_up
-from ..tasks.side_tasks import SideTasks, make_queries
+from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
-from .triples import SIDES
+from .known_answers import FILTER_FORMS, SideFacts
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -151,8 +151,8 @@ def make_side(
     side: str,
     splits: TripleSplits,
     kept: IntArray,
-    keys: Sequence[int],
-    filtered: bool,
+    keys: tuple[int, ...],
+    filters: Sequence[str],
     candidates: CandidateSet,
     traits: Traits,
 ) -> SideTasks:
@@ -166,10 +166,10 @@ def make_side(
         The evaluated split, which comes first, and the known ones.
     kept : ndarray of int64, shape (n,)
         The triples of the evaluated split that are ranked.
-    keys : sequence of int
+    keys : tuple of int
         The columns of qualifiers that are part of a query.
-    filtered : bool
-        Whether known answers are left out.
+    filters : sequence of str
+        The rules by which known answers are left out: words of `FILTER_FORMS`.
     candidates : CandidateSet
         The candidate set.
     traits : Traits
@@ -181,8 +181,10 @@ def make_side(
     """
     height = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
-    columns, answer_column = SIDES[side]
-    made = make_queries(splits.triples, kept, (*columns, *keys), answer_column)
+    facts = SideFacts(splits.triples, kept, side, keys)
+    made = facts.queries(keys)
+    first, *others = filters
+    lists = {name: FILTER_FORMS[name].lists(facts, made) for name in filters}
     relations = splits.triples[kept, 1]
     return SideTasks(
         side=side,
@@ -190,7 +192,7 @@ def make_side(
         rows=made.rows,
         targets=made.targets,
         columns=vocabulary.size,
-        filter=made.answers if filtered else None,
+        filter=lists[first],
         candidates=candidates_of(side, candidates, made, relations, splits),
         labels={
             "group": Labels(relations, splits.relations.names),
@@ -204,4 +206,5 @@ def make_side(
         given=kept,
         height=height,
         names=vocabulary.names,
+        other_filters={name: lists[name] for name in others},
     )

@@ -19,6 +19,7 @@ from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
 from ..tasks.task import ProtocolTask
 from .candidate_sets import as_candidates
+from .known_answers import NONE, check_filters
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_side, traits_of
 from .triples import SIDES, read_splits
@@ -64,6 +65,12 @@ class Task(ProtocolTask):
         The name of the evaluated split.
     keys : sequence of int, optional
         The columns of qualifiers, from 3 on, that are part of every query. Default: all; (): none.
+    filters : sequence of {"query", "triple", "fact", "none"}, optional
+        Which known answers are left out. "query" (default): those of the same query, with its
+        `keys`. "triple": whatever the further columns hold. "fact": those of facts that agree in
+        all further columns, also if the query has not all of them. "none": nothing, as with
+        ``known=None``. Under several, the tasks are counted in one pass over the scores: the report
+        is that of the first, and its `filters` has all.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
@@ -76,6 +83,8 @@ class Task(ProtocolTask):
     sides : dict of str to SideTasks
         Also as `head`, `tail` and `relation`.
     protocol : Protocol
+    protocols : dict of str to Protocol
+        By the name of the filter; `protocol` is the first.
     audit : TaskAudit
         The findings, with counts and examples; `print(task.audit)`.
     test : ndarray of int64, shape (n, 3+), read-only
@@ -130,6 +139,7 @@ class Task(ProtocolTask):
         candidates: Any = None,
         split: str = "test",
         keys: Sequence[int] | None = None,
+        filters: Sequence[str] | None = None,
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
@@ -143,6 +153,7 @@ class Task(ProtocolTask):
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")
         key_columns = _check_keys(keys, triples.shape[1])
+        rules_by_filter = check_filters(filters, known is not None, key_columns, triples.shape[1])
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules)
         for text in result.notes:
@@ -153,19 +164,20 @@ class Task(ProtocolTask):
         self.test = read_only(np.ascontiguousarray(triples[kept]))
         traits = traits_of(triples, given)
         sides_of_task = {
-            side: make_side(side, splits, kept, key_columns, known is not None, chosen, traits)
+            side: make_side(side, splits, kept, key_columns, list(rules_by_filter), chosen, traits)
             for side in chosen_sides
         }
-        filtered = () if known is None else (*splits.known, split)
-        super().__init__(
-            sides_of_task,
-            Protocol(
-                filter=filtered,
+        protocols = {
+            name: Protocol(
+                filter=() if name == NONE else (*splits.known, split),
+                filter_rule=rule,
                 candidates=chosen.name,
                 sampled=chosen.sampled is not None,
                 split=split,
-            ),
-        )
+            )
+            for name, rule in rules_by_filter.items()
+        }
+        super().__init__(sides_of_task, next(iter(protocols.values())), protocols)
 
     @property
     def head(self) -> SideTasks:

@@ -9,7 +9,7 @@ from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
-COMPARABLE = ("filter", "candidates", "sampled", "nan", "split")
+COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split")
 PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
 MIXED = "mixed"
 
@@ -29,6 +29,10 @@ class Protocol:
     filter : sequence of str
         Comparable. The names of the splits whose true answers were left out of the candidates, as a
         set: the order does not matter, repeats are dropped. Empty: unfiltered. A str is one split.
+    filter_rule : str, optional
+        Comparable. Which facts of these splits count where facts have further columns (a time,
+        qualifiers): "fact" if they agree in all of them, "triple" whatever they hold, or another
+        rule of `truerank.link_prediction.Task`. None: facts have no further columns.
     candidates : str
         Comparable. The name of the candidate set: "all", "selection", "types", ...
     sampled : bool
@@ -68,6 +72,7 @@ class Protocol:
     """
 
     filter: tuple[str, ...] = ()
+    filter_rule: str | None = None
     candidates: str = "all"
     sampled: bool = False
     nan: str = "raise"
@@ -85,7 +90,7 @@ class Protocol:
             object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
         for name in ("candidates", "nan", "order"):
             _check_name(name, getattr(self, name))
-        for name in ("split", "dtype", "similarity", "lists", "device", "version"):
+        for name in ("filter_rule", "split", "dtype", "similarity", "lists", "device", "version"):
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
         if not isinstance(self.sampled, bool):
@@ -108,6 +113,8 @@ class Protocol:
         import json
 
         comparable = {name: _comparable_value(self, name) for name in COMPARABLE}
+        if self.filter_rule is None:  # as before there were rules
+            del comparable["filter_rule"]
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -160,6 +167,7 @@ class Protocol:
     def __str__(self) -> str:
         words = [f"split {self.split}"] if self.split else []
         words.append(f"filtered by {_format_value(self.filter)}" if self.filter else "unfiltered")
+        words[-1] += f" ({self.filter_rule})" if self.filter_rule else ""
         words.append(f"{'sampled' if self.sampled else 'all'} candidates")
         if self.candidates != "all":
             words[-1] = f"candidates {self.candidates}{' (sampled)' if self.sampled else ''}"

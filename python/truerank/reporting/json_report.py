@@ -94,6 +94,15 @@ class JsonReport(AnyReport):
         """The findings that were stored."""
         return list(self._content.findings)
 
+    @property
+    def filters(self) -> Mapping[str, JsonReport]:
+        """The report under each filter by name, this one first; empty if there was only one."""
+        filters = self._content.filters
+        if filters is None:
+            return {}
+        others = {name: JsonReport(content) for name, content in filters.others.items()}
+        return {filters.own: self, **others}
+
     # -- groups ------------------------------------------------------------------------------------
 
     @property
@@ -133,6 +142,7 @@ class JsonReport(AnyReport):
                 summary=None,
                 findings=[],
                 groups=None,
+                filters=None,
             )
         )
 

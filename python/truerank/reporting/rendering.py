@@ -74,12 +74,12 @@ def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) 
 def printed_axes(
     report: ReportBase, metrics: Names = None, sides: Names = None, kinds: Names = None
 ) -> tuple[Axes, Axes | None]:
-    """Return the axes of the printed tables, and those of the table of groups."""
+    """Return the axes of the printed tables, and those of the tables of filters and of groups."""
     axes = choose_axes(report, metrics, sides, kinds)
     summary = report.held_summary()
     if kinds is None and summary is not None and summary.tied_tasks:
         axes = axes._replace(kinds=[*axes.kinds, *report.tie_kinds()])
-    if report.by is None or not axes.sides or not axes.kinds:
+    if not (report.by or report.filters) or not axes.sides or not axes.kinds:
         return axes, None
     kind = DEFAULT_KIND if DEFAULT_KIND in axes.kinds else axes.kinds[0]
     few = [m for m in FEW_METRICS if m in axes.metrics] if metrics is None else axes.metrics
@@ -90,7 +90,7 @@ def printed_axes(
 
 
 def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iterator[TextGrid]:
-    """Yield a table of metrics by kind for each side, then one of the groups if there are any."""
+    """Yield a table of metrics by kind for each side, then of the filters, then of the groups."""
     for side in axes.sides:
         heading = f"{side} ({format_count(report.tasks(side), 'task')})"
         rows = [
@@ -98,8 +98,22 @@ def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iter
             for metric, values in metric_rows(report, side, axes)
         ]
         yield TextGrid([heading, *axes.kinds], rows)
+    if few is not None and report.filters:
+        yield filter_grid(report, few, digits)
     if few is not None and report.by is not None:
         yield group_grid(report, few, digits)
+
+
+def filter_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
+    """Return the values of one side and kind under each filter."""
+    (side,), (kind,), metrics = axes
+    keys = [compose_key(side, kind, metric) for metric in metrics]
+    rows = [
+        [name, *(cell(under.cell(key), digits) for key in keys)]
+        for name, under in report.filters.items()
+    ]
+    prefix = "" if side == report.sides[0] else f"{side}, "
+    return TextGrid([f"{prefix}by filter", *metrics], rows)
 
 
 def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:

@@ -104,6 +104,11 @@ class ReportBase(Mapping[str, float]):
     def audit(self) -> list[Finding]:
         """List what makes the numbers suspect."""
 
+    @property
+    @abstractmethod
+    def filters(self) -> Mapping[str, ReportBase]:
+        """The report under each filter by name, this one first; empty if there was only one."""
+
     # -- groups ------------------------------------------------------------------------------------
 
     @property

@@ -41,6 +41,13 @@ class GroupContent(NamedTuple):
     metrics: dict[str, list[float]]
 
 
+class FilterContent(NamedTuple):
+    """The filters of a report: the name of its own, and the content under the others by name."""
+
+    own: str
+    others: dict[str, Any]  # of ReportContent, which mypy cannot see as a recursive type
+
+
 class ReportContent(NamedTuple):
     """The content of a report; the summary is None for a group that was read from JSON."""
 
@@ -52,6 +59,7 @@ class ReportContent(NamedTuple):
     sides: dict[str, int]
     findings: list[Finding]
     groups: GroupContent | None
+    filters: FilterContent | None = None
 
 
 # -- writing ---------------------------------------------------------------------------------------
@@ -109,6 +117,18 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
         report.side_counts(),
         findings,
         groups,
+        _filters_of(report, keys),
+    )
+
+
+def _filters_of(report: ReportBase, keys: Iterable[str]) -> FilterContent | None:
+    """Gather the values of the same keys under the other filters; groups are of the first alone."""
+    if not report.filters:
+        return None
+    own, *others = report.filters
+    alike = [key for key in keys if not parse(key).macro]
+    return FilterContent(
+        own, {name: content_of(report.filters[name], alike, ()) for name in others}
     )
 
 
@@ -121,7 +141,7 @@ def json_object(stored: ReportContent) -> dict[str, Any]:
     >>> json_object(content_of(tr.report(tr.Ranks([], [], 10)), ["mr"], []))["metrics"]
     {'mr': None}
     """
-    summary, groups = stored.summary, stored.groups
+    summary, groups, filters = stored.summary, stored.groups, stored.filters
     content: dict[str, Any] = json_value(
         {
             "kind": JSON_KIND,
@@ -132,6 +152,11 @@ def json_object(stored: ReportContent) -> dict[str, Any]:
             "fingerprint": stored.protocol.fingerprint,
             "findings": [finding._asdict() for finding in stored.findings],
             "groups": None if groups is None else groups._asdict(),
+            "filters": filters
+            and {
+                "own": filters.own,
+                "others": {k: json_object(v) for k, v in filters.others.items()},
+            },
         }
     )
     return content
@@ -173,16 +198,24 @@ def read_content(text: str) -> ReportContent:
         content = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InputValueError("text", expected="the JSON of a report", got=error) from None
+    return _read_object("text", content)
+
+
+def _read_object(name: str, content: Any, nested: bool = False) -> ReportContent:
+    """Read the JSON object of a report, or of one under another filter, which has no filters."""
     if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
-        raise InputValueError("text", expected=f"the JSON of a report, of the kind {JSON_KIND!r}")
+        raise InputValueError(name, expected=f"the JSON of a report, of the kind {JSON_KIND!r}")
     if content.get("format") != JSON_FORMAT:
         raise InputValueError(
-            "text",
+            name,
             expected=f"format {JSON_FORMAT} of a report",
             got=f"{reprlib.repr(content.get('format'))}; a later version of truerank may read it",
         )
+    if nested and content.get("filters") is not None:
+        _raise_wrong("filters", "null under another filter", content["filters"])
+    content = {"filters": None, **content}  # added after format 1 was fixed
     stored = ReportContent(
-        *(_read_part(content, name, reader) for name, reader in _READERS.items())
+        *(_read_part(content, part, reader) for part, reader in _READERS.items())
     )
     if content.get("fingerprint") != stored.protocol.fingerprint:
         _raise_wrong("fingerprint", "that of the protocol", content.get("fingerprint"))
@@ -416,6 +449,13 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
             labels=_list(_label),
             tasks=_dict(_list(_count)),
             metrics=_keyed(_list(_number)),
+        )
+    ),
+    "filters": _optional(
+        _fields(
+            FilterContent,
+            own=_text,
+            others=_dict(lambda name, value: _read_object(f"text: {name}", value, nested=True)),
         )
     ),
 }

@@ -31,7 +31,14 @@ if TYPE_CHECKING:
 
     Weights = str | Sequence[float] | FloatArray
 
-_EQUAL_BY = ("_seed", "_ranks", "_tasks", "_grouping", "_average")  # reports are equal if these are
+_EQUAL_BY = (
+    "_seed",
+    "_ranks",
+    "_tasks",
+    "_grouping",
+    "_average",
+    "_under_others",
+)  # reports are equal if these are
 _REPR_METRICS = ("mrr", "hits@10", "amri")
 
 
@@ -76,6 +83,9 @@ class Report(AnyReport):
         "both" and the named sides that have tasks; only "both" where there are no tasks.
     groups : mapping of label to Report
         Empty without `by`.
+    filters : mapping of str to Report
+        The report of the same tasks under each filter by name, this one first; empty if they were
+        counted under one filter.
 
     Raises
     ------
@@ -126,6 +136,8 @@ class Report(AnyReport):
         names = None if self._grouping is None else self._grouping.names
         self._average = read_macro_weights(macro_weights, names)
         self._groups = _GroupReports(names or [], self._group_report)
+        self._filter_name = ""
+        self._under_others: dict[str, Report] = {}
 
     @property
     def ranks(self) -> Ranks:
@@ -215,6 +227,32 @@ class Report(AnyReport):
         sizes = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
         sizes += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
         return printable(f"Report({', '.join(sizes)}, {prefix}{', '.join(values)})")
+
+    # -- filters -----------------------------------------------------------------------------------
+
+    @property
+    def filters(self) -> Mapping[str, Report]:
+        """The report of the same tasks under each filter; empty if there was only one.
+
+        A task of a protocol makes it, which counts all filters in one pass over the scores; see
+        `truerank.link_prediction.Task`. This report is the first one.
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([[0, 0, 1]], [[[0, 0, 2]]], sides=["tail"], filters=["query", "none"])
+        >>> measured = task.evaluate_scores([[0.1, 0.5, 0.9]])
+        >>> {name: under["mr"] for name, under in measured.filters.items()}
+        {'query': 1.0, 'none': 2.0}
+        """
+        return {self._filter_name: self, **self._under_others} if self._under_others else {}
+
+    def _beside(self, filters: Mapping[str, Report]) -> Report:
+        """Return this report, which is the first of the given ones, with the others beside it."""
+        if len(filters) > 1:
+            self._filter_name, *others = filters
+            self._under_others = {name: filters[name] for name in others}
+        return self
 
     # -- groups ------------------------------------------------------------------------------------
 

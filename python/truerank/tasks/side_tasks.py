@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -104,8 +104,9 @@ class SideTasks(ReadOnlyArrays):
         The column of each task's right answer.
     columns : int
         The number of columns of scores: one for each entity (or relation).
-    filter : (indptr, indices), or None
-        The known answers of each of the m queries, sorted and distinct. None: unfiltered.
+    filter : (indptr, indices), (indptr, indices, lists), or None
+        The known answers of each of the m queries, sorted and distinct; or lists of answers, and
+        the list of each task. None: unfiltered.
     candidates : None, array of int, (indptr, indices), or (indptr, indices, lists)
         The only columns to let in: all (None), one list for all tasks, or a list per task, as in
         `rank`.
@@ -117,6 +118,8 @@ class SideTasks(ReadOnlyArrays):
         The number of test triples that were given. Default: all of them are tasks, in order.
     names : tuple of str, or None
         The labels of the columns.
+    other_filters : dict of str to the same
+        Further filters by name, under which the same tasks are counted, too.
     """
 
     side: str
@@ -124,12 +127,13 @@ class SideTasks(ReadOnlyArrays):
     rows: IntArray
     targets: IntArray
     columns: int
-    filter: tuple[IntArray, IntArray] | None = None
+    filter: tuple[IntArray, ...] | None = None
     candidates: Any | None = None
     labels: dict[str, Labels] = field(default_factory=dict)
     given: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     height: int = -1
     names: tuple[str, ...] | None = None
+    other_filters: dict[str, tuple[IntArray, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.height < 0:
@@ -137,6 +141,8 @@ class SideTasks(ReadOnlyArrays):
             object.__setattr__(self, "given", np.arange(len(self.targets)))
         for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
+        filters = {name: _read_only(lists) for name, lists in self.other_filters.items()}
+        object.__setattr__(self, "other_filters", filters)
 
     def __len__(self) -> int:
         """The number of tasks."""
@@ -153,10 +159,62 @@ class SideTasks(ReadOnlyArrays):
         >>> side.selections(np.array([2]))
         ((array([0, 2]), array([0, 2]), array([0])), None)
         """
-        without = None if self.filter is None else (*self.filter, self.rows)
+        without = self._with_lists(self.filter)
         if tasks is None:
             return without, self.candidates
         return _select_lists(without, tasks), _select_lists(self.candidates, tasks)
+
+    def _with_lists(self, filter: Any) -> Any:
+        """Return a filter with the list of each task."""
+        return (*filter, self.rows) if filter is not None and len(filter) == 2 else filter
+
+    def under_all_filters(self) -> SideTasks:
+        """Return the tasks once for every filter: those of the first one, then those of the others.
+
+        They read the same rows, so that all filters are counted in one pass over the scores;
+        `labelled_by_filter` tells their ranks apart.
+
+        Examples
+        --------
+        >>> known = np.array([0, 2]), np.array([1, 2])
+        >>> side = SideTasks(
+        ...     "tail", np.array([[7]]), np.array([0]), np.array([2]), 3, known,
+        ...     other_filters={"none": None},
+        ... )
+        >>> side.under_all_filters().selections()[0]
+        (array([0, 2, 2]), array([1, 2]), array([0, 1]))
+        """
+        if not self.other_filters:
+            return self
+        filters, times = [self.filter, *self.other_filters.values()], self.filter_count
+        candidates = self.candidates
+        if isinstance(candidates, tuple):
+            indptr, indices, *lists = candidates
+            each = lists[0] if lists else np.arange(len(self))
+            candidates = indptr, indices, np.tile(each, times)
+        return replace(
+            self,
+            rows=np.tile(self.rows, times),
+            targets=np.tile(self.targets, times),
+            filter=_stack_lists(map(self._with_lists, filters), len(self)),
+            candidates=candidates,
+            labels={},
+            given=np.tile(self.given, times),
+            other_filters={},
+        )
+
+    def labelled_by_filter(self, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
+        """Return the labelled ranks under each filter, from those of `under_all_filters`."""
+        parts = (slice(i * len(self), (i + 1) * len(self)) for i in range(self.filter_count))
+        return [
+            self.labelled(ranks[part], None if mismatched is None else mismatched[part])
+            for part in parts
+        ]
+
+    @property
+    def filter_count(self) -> int:
+        """The number of filters, unfiltered counts included."""
+        return 1 + len(self.other_filters)
 
     def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
         """Return ranks of all tasks with their labels; their audit counts the mismatched rows."""
@@ -177,6 +235,17 @@ def _read_only(value: Any) -> Any:
     view = value.view()
     view.flags.writeable = False
     return view
+
+
+def _stack_lists(filters: Iterable[Any], tasks: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Join filters of the same tasks to one filter of all tasks under the first, the second, ..."""
+    nothing = np.zeros(0, dtype=np.int64)
+    empty = np.zeros(2, dtype=np.int64), nothing, np.zeros(tasks, dtype=np.int64)
+    joined = [empty if lists is None else lists for lists in filters]
+    lengths = np.concatenate([np.diff(indptr) for indptr, _, _ in joined])
+    first_list = np.cumsum([0, *(len(indptr) - 1 for indptr, _, _ in joined)])
+    lists = [part[2] + start for part, start in zip(joined, first_list, strict=False)]
+    return indptr_of(lengths), np.concatenate([part[1] for part in joined]), np.concatenate(lists)
 
 
 def _select_lists(selection: Any, tasks: IntArray) -> Any:

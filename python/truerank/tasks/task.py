@@ -9,7 +9,7 @@ them on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from .side_tasks import SideTasks
 
 Arguments = Mapping[str, Argument]  # by side
+# What the task knows of the protocol of its ranks; counting knows the rest.
+_FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split")
 
 
 class ProtocolTask(ReadOnlyArrays):
@@ -53,14 +55,23 @@ class ProtocolTask(ReadOnlyArrays):
         By name, in the order of their tasks in Ranks.
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
+    protocols : mapping of str to Protocol, optional
+        By the name of the filter if the sides have several: the first one is `protocol`.
     """
 
     sides: dict[str, SideTasks]
     protocol: Protocol
+    protocols: dict[str, Protocol]
 
-    def __init__(self, sides: Mapping[str, SideTasks], protocol: Protocol) -> None:
+    def __init__(
+        self,
+        sides: Mapping[str, SideTasks],
+        protocol: Protocol,
+        protocols: Mapping[str, Protocol] | None = None,
+    ) -> None:
         self.sides = dict(sides)
         self.protocol = protocol
+        self.protocols = dict(protocols or {})
 
     def _evaluate(
         self, scorers: Arguments, *, batch_size: int | None = None, **rules: Any
@@ -75,10 +86,13 @@ class ProtocolTask(ReadOnlyArrays):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
         ranks_of_sides = []
         for key, (name, scorer) in arguments.items():
+            side = self.sides[key]
             with renamed(scores=name, blocks=name):
-                ranks = rank_batches(scorer, self.sides[key], batch_size=batch_size, **rules)
-            ranks_of_sides.append(self.sides[key].labelled(ranks))
-        return self._make_report(ranks_of_sides)
+                ranks = rank_batches(
+                    scorer, side.under_all_filters(), batch_size=batch_size, **rules
+                )
+            ranks_of_sides.append(side.labelled_by_filter(ranks))
+        return self._report_filters(ranks_of_sides)
 
     def _evaluate_embeddings(
         self,
@@ -107,7 +121,7 @@ class ProtocolTask(ReadOnlyArrays):
         )
         biases = biases_of(bias, self.sides)
         opened = {}
-        for key, side in self.sides.items():
+        for key, side in self._counted_sides().items():
             height = len(side.queries) if unique else side.height
             query_vectors = read_side_vectors(
                 query_arguments[key], "queries", dtype, height, _row_noun(unique)
@@ -119,10 +133,9 @@ class ProtocolTask(ReadOnlyArrays):
             entity_vectors = read_side_vectors(
                 entity_arguments[key], "entities", dtype, side.columns, "candidate"
             )
-            opened[key] = query_vectors, entity_vectors, rows, mismatched
+            opened[key] = side, query_vectors, entity_vectors, rows, mismatched
         ranks_of_sides = []
-        for key, (query_vectors, entity_vectors, rows, mismatched) in opened.items():
-            side = self.sides[key]
+        for key, (side, query_vectors, entity_vectors, rows, mismatched) in opened.items():
             without, candidates = side.selections()
             side_bias, name = biases[key], query_arguments[key].name
             # an error about a NaN score names the argument of the queries
@@ -139,10 +152,10 @@ class ProtocolTask(ReadOnlyArrays):
                     progress=reports.append,
                     **rules,
                 )
-            ranks_of_sides.append(side.labelled(ranks, mismatched))
+            ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         if progress is not None:
             progress(summed_progress(reports))
-        return self._make_report(ranks_of_sides)
+        return self._report_filters(ranks_of_sides)
 
     def _evaluate_scores(
         self,
@@ -164,8 +177,9 @@ class ProtocolTask(ReadOnlyArrays):
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
             matrices = {}
+            sides = self._counted_sides()
             for key, argument in self._check_arguments(scores, "scores").items():
-                side = self.sides[key]
+                side = sides[key]
                 shape = len(side.queries) if unique else side.height, side.columns
                 context = open_side_scores(
                     argument, dtype, io, progress is not None, shape, _row_noun(unique)
@@ -173,7 +187,7 @@ class ProtocolTask(ReadOnlyArrays):
                 matrices[key] = stack.enter_context(context)
             callbacks = split_progress(progress, list(matrices.values()))
             for (key, matrix), callback in zip(matrices.items(), callbacks, strict=True):
-                side, mismatched = self.sides[key], None
+                side, mismatched = sides[key], None
                 rows = side.rows if unique else side.given
                 without, candidates = side.selections()
                 with renamed(scores=scores[key].name):
@@ -189,8 +203,8 @@ class ProtocolTask(ReadOnlyArrays):
                     )
                     if audit and not unique:
                         mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
-                ranks_of_sides.append(side.labelled(ranks, mismatched))
-        return self._make_report(ranks_of_sides)
+                ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
+        return self._report_filters(ranks_of_sides)
 
     def _check_arguments(self, arguments: Arguments, what: str) -> dict[str, Argument]:
         """Return the arguments of the sides of the task: all are required, no others allowed."""
@@ -208,11 +222,30 @@ class ProtocolTask(ReadOnlyArrays):
                 )
         return {side: arguments[side] for side in self.sides}
 
-    def _make_report(self, ranks_of_sides: Iterable[Ranks]) -> Report:
+    def _counted_sides(self) -> dict[str, SideTasks]:
+        """Return the sides with their tasks under every filter, as they are counted."""
+        return {key: side.under_all_filters() for key, side in self.sides.items()}
+
+    def _make_report(
+        self, ranks_of_sides: Iterable[Ranks], protocol: Protocol | None = None
+    ) -> Report:
         """Report the ranks of the sides, in their order, under the protocol of the task."""
-        fields = ("filter", "candidates", "sampled", "split")
-        protocol = {name: getattr(self.protocol, name) for name in fields}
-        return report(concatenate([ranks.with_protocol(**protocol) for ranks in ranks_of_sides]))
+        fields = {name: getattr(protocol or self.protocol, name) for name in _FIELDS}
+        return report(concatenate([ranks.with_protocol(**fields) for ranks in ranks_of_sides]))
+
+    def _report_filters(self, ranks_of_sides: Iterable[Sequence[Ranks]]) -> Report:
+        """Report the sides under each filter, of which each side has Ranks; return the first."""
+        ranks_of_filters = zip(*ranks_of_sides, strict=True)
+        if not self.protocols:
+            (ranks,) = ranks_of_filters
+            return self._make_report(ranks)
+        reports = {
+            name: self._make_report(ranks, protocol)
+            for (name, protocol), ranks in zip(
+                self.protocols.items(), ranks_of_filters, strict=True
+            )
+        }
+        return next(iter(reports.values()))._beside(reports)
 
 
 def _row_noun(unique: bool) -> str:

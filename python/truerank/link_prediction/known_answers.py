@@ -1,0 +1,158 @@
+"""Which known facts are filtered: rules by which a fact matches a task, one row of a table each.
+
+A triple matches a task of the same query. Facts with further columns (a time, qualifiers) may match
+by all of them, by some, or by none: protocols differ in that alone, and a task can be counted under
+several rules in one pass over the scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..inputs.checks import choice
+from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.side_tasks import make_queries
+from .triples import SIDES
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+    from ..tasks.side_tasks import SideQueries
+
+
+class SideFacts(NamedTuple):
+    """The facts of all splits, as one side of a task sees them.
+
+    Attributes
+    ----------
+    facts : ndarray of int64, shape (n, 3+)
+        The evaluated split, then the known ones.
+    ranked : ndarray of int64
+        The rows of `facts` that are tasks.
+    side : {"head", "tail", "relation"}
+        The side that is predicted.
+    keys : tuple of int
+        The further columns that are part of a query.
+    """
+
+    facts: IntArray
+    ranked: IntArray
+    side: str
+    keys: tuple[int, ...]
+
+    @property
+    def further(self) -> tuple[int, ...]:
+        """The columns beside head, relation and tail."""
+        return tuple(range(3, self.facts.shape[1]))
+
+    def queries(self, further: Sequence[int]) -> SideQueries:
+        """Return the queries of the side with some further columns, and their known answers."""
+        columns, answer_column = SIDES[self.side]
+        return make_queries(self.facts, self.ranked, (*columns, *further), answer_column)
+
+
+class FilterForm(NamedTuple):
+    """A rule by which known facts match a task.
+
+    Attributes
+    ----------
+    description : str
+        What is left out, in words.
+    lists : callable
+        Makes the filter, as `SideTasks` takes it, from the facts of a side and its queries.
+    """
+
+    description: str
+    lists: Callable[[SideFacts, SideQueries], Any]
+
+
+def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., Any]:
+    """Make the rule by which facts match that agree with a task in some further columns."""
+
+    def lists(facts: SideFacts, queries: SideQueries) -> Any:
+        made = facts.queries(further(facts))
+        return (*made.answers, made.rows)
+
+    return lists
+
+
+QUERY, TRIPLE, FACT, NONE = "query", "triple", "fact", "none"
+
+FILTER_FORMS = {
+    QUERY: FilterForm(
+        "the known answers of the same query", lambda facts, queries: queries.answers
+    ),
+    TRIPLE: FilterForm(
+        "the answers of known triples, whatever their further columns",
+        _answers_by(lambda facts: ()),
+    ),
+    FACT: FilterForm(
+        "the answers of known facts that agree in all further columns",
+        _answers_by(lambda facts: facts.further),
+    ),
+    NONE: FilterForm("nothing", lambda facts, queries: None),
+}
+
+
+def protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
+    """Return the rule as a protocol says it: equal if and only if the same facts are filtered.
+
+    Parameters
+    ----------
+    name : str
+        A word of `FILTER_FORMS`.
+    keys : sequence of int
+        The further columns that are part of a query.
+    width : int
+        The number of columns of a fact.
+
+    Examples
+    --------
+    >>> protocol_rule("query", (), 3), protocol_rule("query", (3,), 4), protocol_rule("none", (), 4)
+    (None, 'fact', None)
+    >>> protocol_rule("query", (4,), 5), protocol_rule("query", (), 5)
+    ('columns 4', 'triple')
+    """
+    if width == 3 or name == NONE:
+        return None
+    if name != QUERY:
+        return name
+    if len(keys) == width - 3:
+        return FACT
+    return f"columns {', '.join(map(str, keys))}" if keys else TRIPLE
+
+
+def check_filters(
+    filters: Any, known: bool, keys: Sequence[int], width: int
+) -> dict[str, str | None]:
+    """Check the argument `filters`, and return the rule in the protocol of each by name.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything but words of the table, each once, for two that filter the same facts, and for
+        a filter without known splits.
+    """
+    if filters is None:
+        filters = (QUERY if known else NONE,)
+    if isinstance(filters, str) or not isinstance(filters, Iterable):
+        example = f'a sequence, as ("{QUERY}", "{TRIPLE}")'
+        raise InputTypeError("filters", expected=example, got=type(filters).__name__)
+    names = [choice("filters", name, tuple(FILTER_FORMS)) for name in filters]
+    if not names or len(set(names)) < len(names):
+        raise InputValueError(
+            "filters", expected=f"at least one of {', '.join(FILTER_FORMS)}, none twice"
+        )
+    if not known and names != [NONE]:
+        raise InputValueError(
+            "filters", expected='("none",) without known splits (known=None)', got=repr(names)
+        )
+    rules: dict[tuple[bool, str | None], str] = {}
+    for name in names:
+        rule = name == NONE, protocol_rule(name, keys, width)
+        if rule in rules:
+            raise InputValueError(
+                "filters", f'"{rules[rule]}" and "{name}" leave out the same answers here'
+            )
+        rules[rule] = name
+    return {name: protocol_rule(name, keys, width) for name in names}
