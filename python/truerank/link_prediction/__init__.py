@@ -15,7 +15,9 @@ from ..tasks.split_audit import SplitFinding
 
 if TYPE_CHECKING:
     from .candidate_sets import Sampled
+    from .complex_queries import ComplexQueries
     from .listed_predictions import Predictions, read_predictions
+    from .query_answers import QueryAnswers, read_queries, write_queries
     from .triple_audit import TaskAudit
     from .triple_task import Task
     from .triples import Triples, read_triples
@@ -24,10 +26,12 @@ if TYPE_CHECKING:
 Finding = SplitFinding  # its name in version 0.1
 
 __all__ = [
+    "ComplexQueries",
     "ErrorCase",
     "ErrorCases",
     "Finding",
     "Predictions",
+    "QueryAnswers",
     "Sampled",
     "SplitFinding",
     "Task",
@@ -35,20 +39,26 @@ __all__ = [
     "Triples",
     "error_cases",
     "read_predictions",
+    "read_queries",
     "read_triples",
+    "write_queries",
 ]
 
 _MODULES = {
+    "ComplexQueries": "complex_queries",
     "ErrorCase": "worst_ranked",
     "ErrorCases": "worst_ranked",
     "Predictions": "listed_predictions",
+    "QueryAnswers": "query_answers",
     "Sampled": "candidate_sets",
     "Task": "triple_task",
     "TaskAudit": "triple_audit",
     "Triples": "triples",
     "error_cases": "worst_ranked",
     "read_predictions": "listed_predictions",
+    "read_queries": "query_answers",
     "read_triples": "triples",
+    "write_queries": "query_answers",
 }
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name
     __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -30,7 +30,7 @@ import re
 import stat
 from collections.abc import Iterator
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Self, cast
 
 from ..inputs.errors import InputTypeError, InputValueError
 
@@ -50,6 +50,20 @@ def replace_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
         If `path` exists and is not a regular file.
     """
     with Replacement() as replacement, replacement.file(path) as file:
+        yield file
+
+
+@contextlib.contextmanager
+def replace_text(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """Open a file as `replace_file` does; what is written is gzipped if its name ends in .gz."""
+    import gzip
+
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(replace_file(path))
+        if os.fsdecode(path).endswith(".gz"):
+            # without a date and a name, so that equal text gives equal bytes
+            packed = gzip.GzipFile("", "wb", 6, fileobj=file, mtime=0)
+            file = cast("IO[bytes]", stack.enter_context(packed))
         yield file
 
 

@@ -279,9 +279,9 @@ def _json_lists(
         for row in text.removesuffix("\n").split("\n"):
             line += 1
             if row.strip():
-                yield from _lists_of(f"line {line}", _parse_json(row, f"line {line}", name), name)
+                yield from _lists_of(f"line {line}", parse_json(row, f"line {line}", name), name)
     if rest and (text := "".join(rest)).strip():
-        yield from _lists_of("the file", _parse_json(text, "the file", name), name)
+        yield from _lists_of("the file", parse_json(text, "the file", name), name)
 
 
 def _is_whole(row: str) -> bool:
@@ -313,7 +313,9 @@ def _lists_of(where: str, value: Any, name: str) -> Iterator[tuple[str, str | No
         yield where, query, listed
 
 
-def _parse_json(text: str, where: str, name: str) -> Any:
+def parse_json(text: str, where: str, name: str) -> Any:
+    """Read JSON in which no object has a name twice; an error names the place."""
+
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(pairs)
         if len(found) < len(pairs):

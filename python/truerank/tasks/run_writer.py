@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
-from ..ranks.writing import replace_file
+from ..ranks.writing import replace_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -83,11 +81,7 @@ def write_run(
         raise InputValueError("names", expected=expected, got=f"{len(labels)} names")
     _fields("tag", [tag])
     numbers = _numbers_of(lists)
-    with ExitStack() as stack:
-        file: Any = stack.enter_context(replace_file(path))
-        if os.fsdecode(path).endswith(".gz"):
-            # without a date and a name, so that equal lists give equal bytes
-            file = stack.enter_context(gzip.GzipFile("", "wb", 6, fileobj=file, mtime=0))
+    with replace_text(path) as file:
         for first in range(0, height, _LISTS_PER_BLOCK):
             rows: list[str] = []
             for i in range(first, min(height, first + _LISTS_PER_BLOCK)):

@@ -1,0 +1,400 @@
+"""Complex queries: every hard answer is ranked without all other answers of its query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import _core
+from ..inputs.arrays import index_array
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..inputs.selection import indptr_of
+from ..ranks.labels import Labels, as_labels
+from ..ranks.protocol import Protocol
+from ..reporting import report
+from ..tasks.arguments import Argument
+from ..tasks.row_keys import distinct
+from ..tasks.side_tasks import SideTasks
+from ..tasks.task import ProtocolTask
+from ..tasks.text import is_path
+from ..tasks.vocabularies import Vocabulary, encode_columns
+from .query_answers import (
+    AnswerLists,
+    QueryAnswers,
+    check_queries,
+    check_structures,
+    flat_answers,
+    read_queries,
+)
+
+if TYPE_CHECKING:
+    from ..counting.tiles import Progress
+    from ..inputs.arrays import IntArray
+    from ..reporting import Report
+
+SIDE = "answers"
+STRUCTURE = "structure"  # the label
+
+
+@public("truerank.link_prediction")
+class ComplexQueries(ProtocolTask):
+    """Complex query answering: rank the hard answers of each query among all entities.
+
+    The easy answers of a query follow from the known facts, the hard ones do not. Every hard answer
+    is a task, from whose candidates all other answers of the query, easy and hard, are left out.
+    The answers of a query count as much as one: a metric is its mean over the hard answers of a
+    query, then over the queries of a structure; "macro.mrr" is its mean over structures.
+
+    Parameters
+    ----------
+    queries : path, QueryAnswers, or sequence
+        The path of a file that `read_queries` reads, or what it returns. Or the queries: anything
+        hashable, as labels, ids or nested tuples of them, all different. They tell queries apart,
+        and mean nothing else.
+    easy, hard : mapping, sequence, or (indptr, indices)
+        The answers of each query, as labels or ids of entities: a mapping of queries to lists or
+        sets (a query that it lacks has none, and other queries are ignored), a sequence with a list
+        or set for each query, or two arrays with the lists one after the other. Repeats count once.
+        ``easy=None``: no query has easy answers.
+    structures : sequence of str, or str
+        The structure of each query, as "2p" or "pni"; one str if it is that of all.
+    entities : int, sequence of str, or mapping of str to int
+        The number of entities, or their labels in the order of the columns of scores, or a mapping
+        to these columns.
+    split : str
+        The name of the evaluated split.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
+
+    Attributes
+    ----------
+    sides : dict of str to SideTasks
+        The one side, also as `answers`.
+    protocol : Protocol
+    queries : tuple
+        The queries, in the order of rows of scores.
+    structures : tuple of str
+        Their structures.
+    entities : tuple of str, or None
+        The labels of the ids.
+    without_hard : int
+        The number of queries without hard answers, which are left out of all means.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other forms, unknown labels, ids out of range, queries that occur twice, an answer that
+        is both easy and hard, and no hard answers at all; messages name the query.
+    OSError
+        For a file that is missing or damaged.
+
+    Notes
+    -----
+    Every task has the labels "structure", "queries" (the query, if all are str, else its position)
+    and "targets". The protocol is that of Query2box, BetaE and those who followed (Ren and
+    Leskovec, "Beta embeddings for multi-hop logical reasoning", 2020, appendix); their rank of tied
+    scores is one of those between the optimistic and the pessimistic one.
+
+    Examples
+    --------
+    >>> task = ComplexQueries(
+    ...     ["q", "r"],
+    ...     easy={"q": ["a"]},
+    ...     hard={"q": ["b", "c"], "r": ["d"]},
+    ...     structures=["2p", "2i"],
+    ...     entities=["a", "b", "c", "d", "e"],
+    ... )
+    >>> report = task.evaluate_scores([[9.0, 3.0, 1.0, 2.0, 0.0], [1.0, 2.0, 4.0, 3.0, 0.0]])
+    >>> report.groups["2p"]["mrr"], report.groups["2i"]["mrr"], report["macro.mrr"]
+    (0.75, 0.5, 0.625)
+    """
+
+    queries: tuple[Hashable, ...]
+    structures: tuple[str, ...]
+    entities: tuple[str, ...] | None
+    without_hard: int
+
+    def __init__(
+        self,
+        queries: Any,
+        easy: Any = None,
+        hard: Any = None,
+        *,
+        structures: Any = None,
+        entities: Any,
+        split: str = "test",
+        max_unpacked: int | None = None,
+    ) -> None:
+        if is_path(queries) or isinstance(queries, QueryAnswers):
+            _check_none(easy=easy, hard=hard, structures=structures)
+            if is_path(queries):
+                queries = read_queries(queries, max_unpacked=max_unpacked)
+            queries, easy, hard, structures = queries
+        elif hard is None:
+            raise InputTypeError("hard", expected="the hard answers of each query", got="None")
+        self.queries = check_queries(queries)
+        self.structures = check_structures(structures, len(self.queries))
+        if entities is None:  # those that occur would be too few
+            expected = "the number of entities, or their labels"
+            raise InputTypeError("entities", expected=expected, got="None")
+        vocabulary, _ = encode_columns("entities", "entity", entities, [])
+        keys = {
+            title: _answer_keys(title, flat_answers(title, value, self.queries), self, vocabulary)
+            for title, value in (("easy", easy), ("hard", hard))
+        }
+        if not len(keys["hard"]):
+            raise InputValueError("hard", expected="at least one hard answer", got="none")
+        self.entities = vocabulary.names
+        side = self._make_side(keys["easy"], keys["hard"], vocabulary)
+        self.without_hard = len(self.queries) - len(side.queries)
+        super().__init__({SIDE: side}, Protocol(filter=("easy", "hard"), split=split))
+
+    def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
+        """Make the tasks from keys of queries and answers, ascending and distinct."""
+        size = vocabulary.size
+        answers = distinct(np.concatenate([easy, hard]))
+        if len(answers) < len(easy) + len(hard):
+            query, entity = divmod(int(np.intersect1d(easy, hard)[0]), size)
+            raise InputValueError(
+                "hard",
+                f"{len(easy) + len(hard) - len(answers)} answers are easy, too (the first: "
+                f"{vocabulary.label_of(entity)!r} of query {self.queries[query]!r})",
+            )
+        of_query, targets = hard // size, hard % size
+        asked = distinct(of_query)
+        rows = np.searchsorted(asked, of_query).astype(np.int64)
+        of_ranked = answers[np.isin(answers // size, asked)]
+        indptr = indptr_of(np.bincount(np.searchsorted(asked, of_ranked // size)))
+        has_names = all(isinstance(name, str) for name in self.queries)
+        names = tuple(str(name) for name in self.queries) if has_names else None
+        return SideTasks(
+            side=SIDE,
+            queries=asked.reshape(-1, 1),
+            rows=rows,
+            targets=targets,
+            columns=size,
+            filter=(indptr, of_ranked % size),
+            labels={
+                "queries": Labels(of_query, names),
+                "targets": Labels(targets, vocabulary.names),
+                STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
+            },
+            given=of_query,
+            height=len(self.queries),
+            names=vocabulary.names,
+        )
+
+    @property
+    def answers(self) -> SideTasks:
+        """The tasks, one for each hard answer, in the order of queries and entities."""
+        return self.sides[SIDE]
+
+    def __repr__(self) -> str:
+        side, structures = self.answers, len(set(self.structures))
+        left_out = f", {self.without_hard:,} without" * (self.without_hard > 0)
+        queries = f"{len(side.queries):,} queries{left_out}, {structures:,} structures"
+        return f"ComplexQueries({len(side):,} hard answers of {queries}; {self.protocol})"
+
+    def evaluate(
+        self,
+        scorer: Callable[[IntArray], Any],
+        *,
+        batch_size: int | None = None,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+    ) -> Report:
+        """Evaluate a model by a callable that scores batches of queries.
+
+        Parameters
+        ----------
+        scorer : callable
+            f(positions) -> scores: the positions in `queries` of those that have hard answers,
+            ascending int64 (b,); scores (b, entities), numpy or a torch CPU tensor.
+        batch_size : int, optional
+            The number of queries per batch. Default: as many as have about 64 MB of scores.
+        order, nan, dtype, threads, audit : optional
+            As in `truerank.rank`.
+
+        Returns
+        -------
+        Report
+            By structure, with a weight of 1 / hard answers of its query for each task.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.link_prediction import ComplexQueries
+        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
+        >>> task.evaluate(lambda positions: np.array([[3.0, 2.0, 9.0]]))["mr"]
+        3.0
+        """
+
+        def score(queries: IntArray) -> Any:
+            return scorer(queries[:, 0])
+
+        given: Any = scorer
+        rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
+        scorers = {SIDE: Argument("scorer", score if callable(given) else given)}
+        return self._by_structure(self._evaluate(scorers, batch_size=batch_size, **rules))
+
+    def evaluate_embeddings(
+        self,
+        queries: Any,
+        entities: Any,
+        *,
+        similarity: str = "dot",
+        bias: Any = None,
+        nan: str = "raise",
+        dtype: Any = None,
+        block: int | None = None,
+        threads: int | None = None,
+        audit: bool = False,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Report:
+        """Evaluate embeddings of queries against those of entities; scores are never stored.
+
+        Parameters
+        ----------
+        queries : array_like, shape (queries, d), or path
+            A vector for each query, in their order.
+        entities : array_like, shape (entities, d), or path
+            A vector for each entity.
+        similarity, bias, nan, dtype, block, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`.
+
+        Returns
+        -------
+        Report
+            As `evaluate` does.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank_embeddings` does, and for another number of vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.link_prediction import ComplexQueries
+        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
+        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
+        >>> task.evaluate_embeddings(vectors[1:2], vectors)["optimistic.mr"]
+        1.0
+        """
+        found = self._evaluate_embeddings(
+            {SIDE: Argument("queries", queries)},
+            {SIDE: Argument("entities", entities)},
+            similarity=similarity,
+            bias=bias,
+            nan=nan,
+            dtype=dtype,
+            block=block,
+            threads=threads,
+            audit=audit,
+            progress=progress,
+        )
+        return self._by_structure(found)
+
+    def evaluate_scores(
+        self,
+        scores: Any,
+        *,
+        order: str = "descending",
+        nan: str = "raise",
+        dtype: Any = None,
+        threads: int | None = None,
+        audit: bool = False,
+        io: str | None = None,
+        progress: Callable[[Progress], object] | None = None,
+    ) -> Report:
+        """Evaluate a matrix of scores, in memory or in files.
+
+        Parameters
+        ----------
+        scores : array_like, shape (queries, entities), or files
+            A row for each query, in their order, as `truerank.rank` takes them.
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`.
+
+        Returns
+        -------
+        Report
+            As `evaluate` does.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank` does, and for scores of another shape.
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import ComplexQueries
+        >>> task = ComplexQueries([("a", ("r",))], [[2]], [[1]], structures="1p", entities=3)
+        >>> task.evaluate_scores([[0.2, 0.5, 0.9]])["mr"]
+        1.0
+        """
+        found = self._evaluate_scores(
+            {SIDE: Argument("scores", scores)},
+            order=order,
+            nan=nan,
+            dtype=dtype,
+            threads=threads,
+            audit=audit,
+            io=io,
+            progress=progress,
+        )
+        return self._by_structure(found)
+
+    def _by_structure(self, found: Report) -> Report:
+        """Let every query count once, and group them by structure."""
+        rows = self.answers.rows
+        weights = 1 / np.bincount(rows)[rows]
+        return report(found.ranks.with_weights(weights), by=STRUCTURE)
+
+
+def _check_none(**others: Any) -> None:
+    """Check the arguments that a file makes needless."""
+    for name, value in others.items():
+        if value is not None:
+            expected = "None, as the first argument has them"
+            raise InputTypeError(name, expected=expected, got=type(value).__name__)
+
+
+def _answer_keys(
+    title: str, answers: AnswerLists, task: ComplexQueries, vocabulary: Vocabulary
+) -> IntArray:
+    """Return query times entities plus answer for all answers, ascending and distinct."""
+
+    def query_at(position: int) -> str:
+        return f"query {task.queries[answers.query_of(position)]!r}"
+
+    values = answers.values
+    if len(values) and all(isinstance(value, str) for value in values):
+        if vocabulary.names is None:
+            got = f"{values[0]!r} for {query_at(0)}"
+            raise InputTypeError(title, expected="ids, as entities is no list of labels", got=got)
+        places = {name: code for code, name in enumerate(vocabulary.names)}
+        ids = np.fromiter((places.get(value, -1) for value in values), np.int64, len(values))
+        if (ids < 0).any():
+            first = int((ids < 0).argmax())
+            raise InputValueError(title, f"unknown entity {values[first]!r} of {query_at(first)}")
+    else:
+        ids = index_array(title, values)
+        first = _core.first_outside(ids, vocabulary.size)
+        if first >= 0:
+            expected = f"entity ids from 0 to {vocabulary.size - 1}"
+            got = f"{ids[first]} for {query_at(first)}"
+            raise InputValueError(title, expected=expected, got=got)
+    of_answers = np.repeat(np.arange(len(task.queries)), np.diff(answers.indptr))
+    return distinct(of_answers * vocabulary.size + ids)

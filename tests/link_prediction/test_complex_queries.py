@@ -1,0 +1,315 @@
+"""Complex queries against their definition: filters, means, forms of answers, files, errors."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import pickle
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from support import markdown_pages
+from support.environment import ROOT
+from support.error_kinds import is_of_kind
+from truerank.link_prediction import ComplexQueries, read_queries, write_queries
+
+pytestmark = pytest.mark.python_only
+
+STRUCTURES = ("1p", "2i", "pni")
+PAGE = ROOT / "docs" / "how-to" / "complex-queries.md"
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw queries with easy and hard answers, and scores with ties."""
+    n, m = draw(st.integers(1, 5)), draw(st.integers(2, 6))
+    entities = st.sets(st.integers(0, m - 1))
+    hard = draw(st.lists(entities, min_size=n, max_size=n).filter(any))
+    easy = [draw(entities) - right for right in hard]
+    structures = draw(st.lists(st.sampled_from(STRUCTURES), min_size=n, max_size=n))
+    scores = draw(st.lists(st.integers(0, 3), min_size=n * m, max_size=n * m))
+    scores = np.array(scores, np.float32).reshape(n, m)
+    return {"easy": easy, "hard": hard, "structures": structures, "scores": scores}
+
+
+def made(problem: dict[str, Any]) -> ComplexQueries:
+    queries = [("q", i) for i in range(len(problem["hard"]))]
+    return ComplexQueries(
+        queries,
+        problem["easy"],
+        problem["hard"],
+        structures=problem["structures"],
+        entities=problem["scores"].shape[1],
+    )
+
+
+def tasks_by_definition(problem: dict[str, Any]) -> list[tuple[int, int, int, int, int]]:
+    """Return query, target, above, tied and candidates of every hard answer."""
+    found = []
+    for i, hard in enumerate(problem["hard"]):
+        row = problem["scores"][i].tolist()
+        for target in sorted(hard):
+            others = (hard | problem["easy"][i]) - {target}
+            left = [score for j, score in enumerate(row) if j not in others]
+            above = sum(score > row[target] for score in left)
+            found.append((i, target, above, left.count(row[target]), len(left)))
+    return found
+
+
+@given(problems())
+def test_tasks_by_their_definition(problem: dict[str, Any]) -> None:
+    task = made(problem)
+    ranks = task.evaluate_scores(problem["scores"]).ranks
+    columns = (
+        *(ranks.queries.values, ranks.targets.values),
+        *(ranks.above, ranks.tied, ranks.candidates),
+    )
+    found = list(zip(*(column.tolist() for column in columns), strict=True))
+    expected = tasks_by_definition(problem)
+    assert found == expected
+    structures = [problem["structures"][query] for query, *_ in expected]
+    assert ranks.labels["structure"].values.tolist() == structures
+    assert task.without_hard == sum(not hard for hard in problem["hard"])
+    assert ranks.protocol.filter == ("easy", "hard")
+
+
+@given(problems())
+def test_means_over_answers_then_queries_then_structures(problem: dict[str, Any]) -> None:
+    report = made(problem).evaluate_scores(problem["scores"])
+    of_query = defaultdict(list)
+    for query, _, above, _, _ in tasks_by_definition(problem):
+        of_query[query].append(Fraction(1, above + 1))
+    of_structure = defaultdict(list)
+    for query, values in of_query.items():
+        of_structure[problem["structures"][query]].append(sum(values) / len(values))
+    means = {name: sum(values) / len(values) for name, values in of_structure.items()}
+    for name, mean in means.items():
+        value = report.groups[name]["optimistic.mrr"]
+        assert value == pytest.approx(float(mean), rel=1e-12)
+    macro = sum(means.values()) / len(means)
+    assert report["macro.optimistic.mrr"] == pytest.approx(float(macro), rel=1e-12)
+    everything = [value for values in of_structure.values() for value in values]
+    micro = sum(everything) / len(everything)
+    assert report["optimistic.mrr"] == pytest.approx(float(micro), rel=1e-12)
+    by_name = tr.report(report.ranks.with_weights(None), weights="query")["optimistic.mrr"]
+    assert by_name == pytest.approx(report["optimistic.mrr"], rel=1e-12)
+
+
+@given(problems())
+def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
+    task, scores = made(problem), problem["scores"]
+    of_scores = task.evaluate_scores(scores)
+    of_batches = task.evaluate(lambda positions: scores[positions], batch_size=2)
+    # with unit vectors as entities, the embeddings of queries are their scores
+    of_vectors = task.evaluate_embeddings(scores, np.eye(scores.shape[1], dtype=np.float32))
+    for other in (of_batches, of_vectors):
+        assert other.to_dict() == pytest.approx(of_scores.to_dict(), rel=0, abs=0, nan_ok=True)
+        assert np.array_equal(other.ranks.above, of_scores.ranks.above)
+
+
+# -- forms of answers ------------------------------------------------------------------------------
+
+QUERIES = [("a", ("r",)), ("b", ("r", "s")), ("c", ("r",))]
+EASY = [["b", "b"], [], ["a"]]
+HARD = [["c"], ["a", "d"], []]
+NAMES = ["1p", "2p", "1p"]
+ENTITIES = ["a", "b", "c", "d"]
+
+
+def check(task: ComplexQueries) -> None:
+    assert task.queries == tuple(QUERIES)
+    assert task.structures == tuple(NAMES)
+    assert task.answers.queries[:, 0].tolist() == [0, 1]
+    assert task.answers.given.tolist() == [0, 1, 1]
+    assert task.answers.targets.tolist() == [2, 0, 3]
+    assert task.answers.height == 3
+    assert task.answers.filter is not None
+    assert [part.tolist() for part in task.answers.filter] == [[0, 2, 4], [1, 2, 0, 3]]
+    assert task.without_hard == 1
+    assert "3 hard answers of 2 queries, 1 without, 2 structures" in repr(task)
+
+
+def test_forms(tmp_path: Path) -> None:
+    options: Any = {"structures": NAMES, "entities": ENTITIES}
+    check(ComplexQueries(QUERIES, EASY, HARD, **options))
+    check(ComplexQueries(QUERIES, list(map(set, EASY)), list(map(frozenset, HARD)), **options))
+    by_query = [{q: set(a) for q, a in zip(QUERIES, one, strict=True) if a} for one in (EASY, HARD)]
+    check(ComplexQueries(QUERIES, *(one | {"other": {"a"}} for one in by_query), **options))
+    arrays = [(np.array([0, 2, 2, 3]), [1, 1, 0]), (np.array([0, 1, 3, 3]), [2, 0, 3])]
+    of_ids: Any = [(indptr, np.array(ids)) for indptr, ids in arrays]
+    check(ComplexQueries(QUERIES, *of_ids, structures=np.array(NAMES), entities=4))
+    of_labels: Any = [(indptr, np.array(ENTITIES)[ids]) for indptr, ids in of_ids]
+    check(ComplexQueries(QUERIES, *of_labels, **options))
+    for name in ("queries.jsonl", "queries.jsonl.gz"):
+        write_queries(tmp_path / name, QUERIES, EASY, HARD, structures=NAMES)
+        check(ComplexQueries(tmp_path / name, entities=ENTITIES))
+        check(ComplexQueries(read_queries(str(tmp_path / name)), entities=ENTITIES))
+    write_queries(tmp_path / "ids", QUERIES, *of_ids, structures=NAMES)
+    check(ComplexQueries(tmp_path / "ids", entities=4))
+
+
+def test_queries_that_are_str_are_labels() -> None:
+    task = ComplexQueries(["x", "y"], None, [[0], [1]], structures="1p", entities=2)
+    assert task.answers.labels["queries"].values.tolist() == ["x", "y"]
+    task = ComplexQueries(np.array([7, 5]), None, [[0], [1]], structures="1p", entities=2)
+    assert task.answers.labels["queries"].values.tolist() == [0, 1]
+    assert task.queries == (7, 5)
+
+
+@given(problems())
+def test_files_keep_everything(problem: dict[str, Any]) -> None:
+    import tempfile
+
+    queries = [(("e", i), (("r", -1), "x\ny")) for i in range(len(problem["hard"]))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "queries.jsonl")
+        structures = problem["structures"]
+        write_queries(path, queries, problem["easy"], problem["hard"], structures=structures)
+        found = read_queries(path)
+    assert found.queries == tuple(queries)
+    assert found.easy == tuple(tuple(sorted(each)) for each in problem["easy"])
+    assert found.hard == tuple(tuple(sorted(each)) for each in problem["hard"])
+    assert found.structures == tuple(structures)
+
+
+def test_lines_without_queries_or_easy_answers(tmp_path: Path) -> None:
+    lines = '\ufeff{"structure": "1p", "hard": [1]}\r\n\n{"structure": "2p", "hard": []}'
+    with gzip.open(tmp_path / "q.gz", "wb") as file:
+        file.write(lines.encode())
+    found = read_queries(tmp_path / "q.gz")
+    assert found == ((0, 1), ((), ()), ((1,), ()), ("1p", "2p"))
+    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
+        ComplexQueries(tmp_path / "q.gz", entities=2, max_unpacked=10)
+
+
+# -- the pickles of BetaE --------------------------------------------------------------------------
+
+
+def test_the_recipe_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    code = next(block.code for block in markdown_pages.blocks(text) if "pickle" in block.code)
+    names: dict[str, Any] = {}
+    exec(compile(code, PAGE.name, "exec"), names)
+    negated = ((7, (0, -2)), (8, (1,)))
+    union = ((1, (0,)), (2, (1,)), (-1,))
+    queries = {
+        ("e", ("r",)): {(3, (1,))},
+        (("e", ("r",)), ("e", ("r", "n"))): {negated},
+        (("e", ("r",)), ("e", ("r",)), ("u",)): {union},
+        ((("e", ("r", "n")), ("e", ("r", "n"))), ("n",)): {"left out"},
+    }
+    easy = defaultdict(set, {(3, (1,)): {4, 2}})
+    hard = defaultdict(set, {(3, (1,)): {9}, negated: {0}, union: {1, 3}})
+    for name, value in (("queries", queries), ("easy-answers", easy), ("hard-answers", hard)):
+        (tmp_path / f"test-{name}.pkl").write_bytes(pickle.dumps(value))
+    names["convert"](str(tmp_path), "test")
+    written = gzip.decompress((tmp_path / "test.jsonl.gz").read_bytes())
+    rows = list(map(json.loads, written.splitlines()))
+    assert rows[0] == {"structure": "1p", "query": [3, [1]], "easy": [2, 4], "hard": [9]}
+    assert [row["structure"] for row in rows] == ["1p", "2in", "2u"]
+    assert len(ComplexQueries(tmp_path / "test.jsonl.gz", entities=10).answers) == 4
+    assert len(names["names"]) == 14
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"queries": "q.jsonl", "structures": None}, TypeError, "easy: expected None, as the first"),
+    ({"queries": 5}, TypeError, "queries: expected a sequence, got int"),
+    ({"queries": [["a"], "b"]}, TypeError, "queries: .* got list at position 0"),
+    ({"queries": ["a", "a"]}, ValueError, "queries: 'a' occurs twice"),
+    ({"structures": None}, TypeError, "structures: .* got NoneType"),
+    ({"structures": ["1p"]}, ValueError, "structures: expected 2, one for each query, got 1"),
+    ({"structures": [1, "2p"]}, TypeError, "structures: expected str, got int at position 0"),
+    ({"structures": ["1p", ""]}, ValueError, "structures: .* empty str at position 1"),
+    ({"hard": None}, TypeError, "hard: expected the hard answers of each query, got None"),
+    ({"hard": [[], []]}, ValueError, "hard: expected at least one hard answer, got none"),
+    ({"hard": [[1]]}, ValueError, "hard: expected 2 lists of answers, .* got 1"),
+    ({"hard": {1, 2}}, TypeError, "hard: expected the answers of each query, .* got set"),
+    ({"hard": [[1], 3]}, TypeError, "hard: expected a list or set of entities, got int for query"),
+    ({"hard": [[1], "ab"]}, TypeError, "hard: expected a list or set .* got str for query 'r'"),
+    (
+        {"hard": [[1], [4]]},
+        ValueError,
+        "hard: expected entity ids from 0 to 3, got 4 for query 'r'",
+    ),
+    ({"hard": [[1], [-1]]}, ValueError, "hard: expected entity ids from 0 to 3, got -1 for"),
+    ({"hard": [[1], [2.5]]}, TypeError, "hard: expected integers, got"),
+    ({"hard": [["x"], []]}, TypeError, "hard: expected ids, .* got 'x' for query 'q'"),
+    ({"hard": [[1], [0]]}, ValueError, "hard: 1 answers are easy, too .*: 0 of query 'r'"),
+    ({"hard": (np.array([0, 1]), np.array([1]))}, ValueError, "hard: expected an indptr of length"),
+    ({"hard": (np.array([0.0, 1]), np.array([1]))}, TypeError, "hard: indptr: expected integers"),
+    ({"entities": None}, TypeError, "entities: expected the number of entities, or their labels"),
+    ({"entities": 0}, ValueError, "entities: expected from 1 to"),
+    ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "unknown entity 'x' of query"),
+    ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: expected integers, got"),
+    ({"split": ""}, ValueError, "split: expected a name"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "kind", "message"), WRONG)
+def test_wrong_arguments(wrong: dict[str, Any], kind: type[Exception], message: str) -> None:
+    right = {"queries": ["q", "r"], "easy": [[], [0]], "hard": [[1], [2]], "structures": "1p"}
+    with pytest.raises(kind, match=message) as caught:
+        ComplexQueries(**{**right, "entities": 4, **wrong})
+    assert is_of_kind(caught.value, kind)
+
+
+def test_what_is_given_twice(tmp_path: Path) -> None:
+    write_queries(tmp_path / "q", ["q"], None, [[0]], structures="1p")
+    with pytest.raises(TypeError, match="structures: expected None, as the first argument has"):
+        ComplexQueries(tmp_path / "q", structures="1p", entities=2)
+    with pytest.raises(TypeError, match="scorer: expected a callable, got list"):
+        ComplexQueries(tmp_path / "q", entities=2).evaluate([[0.0, 1.0]])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"scores: .*\(1, 2\).*\(2, 2\)"):
+        ComplexQueries(tmp_path / "q", entities=2).evaluate_scores([[0.0, 1.0]] * 2)
+
+
+LINES = [
+    ("[]", "line 2: expected an object, got list"),
+    ("{", "line 2 is not JSON"),
+    ('{"structure": "1p", "hard": [], "hard": []}', "line 2 has 'hard' twice"),
+    ('{"structure": "1p", "answers": []}', "line 2: expected structure, .*, got 'answers'"),
+    ('{"hard": []}', "line 2: expected the name of a structure"),
+    ('{"structure": "", "hard": []}', "line 2: expected the name of a structure"),
+    ('{"structure": "1p"}', "line 2: expected hard answers"),
+    ('{"structure": "1p", "hard": {}}', "line 2: expected a list of hard answers, got dict"),
+    ('{"structure": "1p", "hard": [true]}', "line 2: expected labels or ids as hard .* got bool"),
+    ('{"structure": "1p", "hard": [], "easy": [1.5]}', "line 2: .* as easy answers, got float"),
+    ('{"structure": "1p", "hard": []}', "line 2: expected a query in all lines, or in none"),
+    ('{"structure": "1p", "hard": [], "query": {}}', "line 2: expected a query of labels"),
+    (f'{{"structure": "1p", "hard": [], "query": {"[" * 200}{"]" * 200}}}', "nested too deeply"),
+    (f'{{"structure": "1p", "hard": [], "query": {"[" * 10**5}', "line 2 is not JSON"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), LINES)
+def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
+    first = '{"structure": "1p", "query": 1, "hard": [0]}'
+    (tmp_path / "q.jsonl").write_text(f"{first}\n{line}\n")
+    with pytest.raises(ValueError, match=message) as caught:
+        read_queries(tmp_path / "q.jsonl")
+    assert is_of_kind(caught.value, ValueError)
+
+
+UNWRITABLE: list[tuple[Any, Any, str]] = [
+    ([1.5], [[0]], "queries: expected str, integers, or nested tuples of them, got float"),
+    ([("a", (None,))], [[0]], "queries: expected str, integers, .* got NoneType"),
+    (["q"], [[0.5]], "hard: expected entities as str or integers, got float for query 'q'"),
+]
+
+
+@pytest.mark.parametrize(("queries", "hard", "message"), UNWRITABLE)
+def test_what_cannot_be_written(queries: Any, hard: Any, message: str, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=message):
+        write_queries(tmp_path / "q", queries, None, hard, structures="1p")
+    assert not list(tmp_path.iterdir())
