@@ -7,7 +7,7 @@ filtered candidates changes the counts themselves, so that the scores are needed
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..inputs.arithmetic import default_arithmetic
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import selection_of_tasks
-from .conventions import EXACT, FILTERS, NAN_HANDLING, TRANSFORMS, Convention
+from .conventions import EXACT, FILTERS, NAN_HANDLING, PLACES, TRANSFORMS, Convention
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,8 +33,8 @@ BLOCK_ENTRIES = 1 << 20  # scores in a block: its temporary arrays take some meg
 class ConventionCounts(NamedTuple):
     """Per task: candidates above, candidates tied (the true one included), and all candidates.
 
-    `unsettled` are those whose order with the true one the rounding of a transform leaves open;
-    they are neither above nor tied.
+    `unsettled` are those whose order with the true one is open, by the rounding of a transform or a
+    NaN; they are neither above nor tied.
     """
 
     above: IntArray
@@ -139,6 +139,12 @@ def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     rule, nan, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(low), np.isnan(true_low)
     above |= rule.above(nan, true_is_nan)
     equal |= rule.equal(nan, true_is_nan)
+    before = PLACES[convention.rank].before
+    if before is not None:
+        above, equal = _ordered_ties(above, equal, block.is_true, before)
+    if rule.open:
+        broken = true_is_nan | (nan & others).any(axis=1, keepdims=True)
+        above, equal, unsettled = above & ~broken, equal & ~broken, unsettled | broken
 
     itself = np.ones(len(low), np.int64)
     if convention.nan == "compared, itself too":
@@ -154,6 +160,15 @@ def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
     )
 
 
+def _ordered_ties(
+    above: Flags, equal: Flags, is_true: Flags, before: Callable[[Flags], Flags]
+) -> tuple[Flags, Flags]:
+    """Break the ties of tasks whose true candidate has a column: those before it are above it."""
+    lower = ~np.logical_or.accumulate(is_true, axis=1)
+    in_columns = is_true.any(axis=1, keepdims=True)
+    return above | (equal & before(lower) & in_columns), equal & ~in_columns
+
+
 def counts_of_ranks(ranks: Ranks) -> ConventionCounts:
     """Return the exact counts, in which every comparison is settled."""
     return ConventionCounts(
@@ -161,18 +176,23 @@ def counts_of_ranks(ranks: Ranks) -> ConventionCounts:
     )
 
 
-def needs_scores(convention: Convention, nonfinite: int) -> bool:
+def needs_scores(convention: Convention, nonfinite: int, tied: bool = True) -> bool:
     """Whether a convention needs the scores again, because the exact counts do not suffice.
 
-    `nonfinite` is the number of scores of candidates that are NaN or infinite.
+    `nonfinite` is the number of scores of candidates that are NaN or infinite, `tied` whether any
+    true score is tied with another.
 
     Examples
     --------
     >>> needs_scores(Convention(nan="compared", rank="optimistic"), nonfinite=0)
     False
+    >>> needs_scores(Convention(rank="lowest column"), nonfinite=0)
+    True
     """
     same = ("transform", "rtol", "atol", "filter", "itself")
     if any(getattr(convention, name) != getattr(EXACT, name) for name in same):
+        return True
+    if tied and PLACES[convention.rank].before is not None:
         return True
     return nonfinite > 0 and (convention.nan, convention.candidates) != (
         EXACT.nan,

@@ -38,14 +38,20 @@ class NanRule(NamedTuple):
     above: Callable[[Flags, Flags], Any]
     equal: Callable[[Flags, Flags], Any]
     description: str
+    open: bool = False  # whether one NaN leaves the order of all candidates open
 
 
 class TieRule(NamedTuple):
-    """The first and the last place of the true candidate, made from `above` and `tied`."""
+    """The first and the last place of the true candidate, made from `above` and `tied`.
+
+    `before` says which tied candidates count as above, given flags of the columns that are lower
+    than the true one; None: none of them, and all stay tied. Bare scores have no columns.
+    """
 
     first: Callable[[Values, Values], Values]
     last: Callable[[Values, Values], Values]
     description: str
+    before: Callable[[Flags], Flags] | None = None
 
 
 LAST_UNITS = 8  # by so many units in the last place can a log-sigmoid be off
@@ -79,8 +85,17 @@ def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
         return low.astype(scores.dtype), high.astype(scores.dtype)
 
 
+def _float32_bounds(scores: Values) -> tuple[Values, Values]:
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = scores.astype(np.float32)
+    return rounded, rounded
+
+
 TRANSFORMS = {
     "none": Transform(lambda scores: (scores, scores), "scores are compared as they are"),
+    "float32": Transform(
+        _float32_bounds, "scores are rounded to float32: those that round to one value tie"
+    ),
     "logsigmoid": Transform(
         logsigmoid_bounds,
         "log(sigmoid(score)) is compared: scores that round to one value tie, and the order of "
@@ -93,6 +108,10 @@ FILTERS = {
     "-inf": FilterRule(
         lambda scores, _: np.full_like(scores, -np.inf),
         "filtered candidates score -inf and stay: they tie with a true score of -inf",
+    ),
+    "-1e6": FilterRule(
+        lambda scores, _: np.full_like(scores, -1e6),
+        "filtered candidates score -1e6 and stay: they count if the true score is as low",
     ),
     "-1e9": FilterRule(
         lambda scores, _: np.full_like(scores, -1e9),
@@ -145,6 +164,12 @@ NAN_HANDLING = {
         _never,
         "NaN of a negative is above; a true score of NaN is last",
     ),
+    "any": NanRule(
+        _never,
+        _never,
+        "NaN breaks the sort: with one of them, the order of all candidates is open",
+        open=True,
+    ),
 }
 
 PLACES = {
@@ -170,6 +195,18 @@ PLACES = {
         lambda above, tied: above + 1,
         lambda above, tied: above + tied,
         "the place in a sort that leaves the order of ties open: anywhere in the tie",
+    ),
+    "lowest column": TieRule(
+        lambda above, tied: above + 1,
+        lambda above, tied: above + tied,
+        "the place by column: the lowest column of a tie is first",
+        before=lambda lower: lower,
+    ),
+    "highest column": TieRule(
+        lambda above, tied: above + 1,
+        lambda above, tied: above + tied,
+        "the place by column: the highest column of a tie is first",
+        before=lambda lower: ~lower,
     ),
 }
 
@@ -206,7 +243,7 @@ class Convention:
         How NaN is treated: a word of `NAN_HANDLING`.
     candidates : {"all", "finite"}
         Which scores count as candidates in adjusted metrics.
-    transform : {"none", "logsigmoid"}
+    transform : {"none", "float32", "logsigmoid"}
         How all scores are changed first.
     rtol, atol : float
         A candidate is tied if its distance to the true score a is at most atol + rtol * abs(a), as
@@ -215,8 +252,9 @@ class Convention:
         How filtered candidates are treated: a word of `FILTERS`.
     itself : {"no", "always", "as filtered"}
         Whether the true candidate is also among its own negatives.
-    rank : {"realistic", "optimistic", "pessimistic", "rounded", "any"}
-        The place of the true candidate in its tie.
+    rank : str
+        The place of the true candidate in its tie: a word of `PLACES`. By column it is exact for
+        scores in columns, and anywhere in the tie for bare scores.
     mean : str
         The arithmetic of the average: a word of `MEANS`.
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
+    from ..reporting import Report
     from .convention_counts import ConventionCounts
 
     Floats = npt.NDArray[np.floating[Any]]
@@ -59,21 +60,59 @@ class Figure(NamedTuple):
         return " to ".join(dict.fromkeys(bounds))
 
 
+# What a task adds whose true candidate is among the first k: all others add 0.
+_AMONG_K: dict[str, Callable[[Floats], Floats]] = {
+    "hits": np.ones_like,
+    "mrr": lambda ranks: 1 / ranks,
+    "ndcg": lambda ranks: 1 / np.log2(ranks + 1),  # one right answer, with gain 1
+}
+_BY_K_ALONE = ("mrr", "ndcg")  # of which no report of ranks has a value at k
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """Return the name and the k of a key, 0 without a k.
+
+    Examples
+    --------
+    >>> split_key("hits@10"), split_key("mr")
+    (('hits', 10), ('mr', 0))
+    """
+    name, _, k = key.partition("@")
+    if key not in ("mr", "mrr", "amri") and not (name in _AMONG_K and k.isdecimal()):
+        expected = "mr, mrr, hits@k, mrr@k, ndcg@k or amri"
+        raise InputValueError("key", expected=expected, got=repr(key))
+    return name, int(k or 0)
+
+
 def per_task(key: str, ranks: Floats) -> Floats:
     """Compute the values whose mean a metric is, in the precision of the ranks.
 
     Examples
     --------
-    >>> per_task("hits@3", np.array([1.0, 3.5]))
-    array([1., 0.])
+    >>> per_task("hits@3", np.array([1.0, 3.5])), per_task("mrr@3", np.array([2.0, 4.0]))
+    (array([1., 0.]), array([0.5, 0. ]))
     """
-    if key == "mr":
+    name, k = split_key(key)
+    if name == "mr":
         return ranks
-    if key == "mrr":
-        return 1 / ranks
-    if not key.startswith("hits@"):
-        raise InputValueError("key", expected="mr, mrr, hits@k or amri", got=repr(key))
-    return (ranks <= int(key.removeprefix("hits@"))).astype(ranks.dtype)
+    found = _AMONG_K[name](ranks)
+    return np.where(ranks <= k, found, 0).astype(ranks.dtype) if k else found
+
+
+def exact_value(key: str, exact: Report) -> float:
+    """Return the exact value of a key from realistic ranks.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> exact_value("mrr@1", tr.report(tr.Ranks([0, 1], [1, 1], [3, 3])))
+    0.5
+    """
+    name, k = split_key(key)
+    if not (k and name in _BY_K_ALONE):
+        return exact[key]
+    values = per_task(key, exact.ranks.realistic)
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _float64_mean(key: str, ranks: FloatArray) -> float:
@@ -139,7 +178,7 @@ def figure(
     Parameters
     ----------
     key : str
-        "mr", "mrr", "hits@k" or "amri".
+        "mr", "mrr", "hits@k", "mrr@k", "ndcg@k" or "amri".
     counts : Counts
         The counts under that convention.
     convention : Convention
@@ -166,7 +205,7 @@ def figure(
         return Figure(value, value, value)
     bounds = sorted((mean(key, first), mean(key, last)))
     value = (bounds[0] + bounds[1]) / 2
-    if convention.rank == "any" and bounds[0] != bounds[1] and not counts.unsettled.any():
+    if bounds[0] != bounds[1] and not counts.unsettled.any():  # the order of ties is open
         value = _mean_over_orders(key, counts)
     return Figure(value, *bounds)
 
@@ -182,6 +221,13 @@ def _mean_over_orders(key: str, counts: ConventionCounts) -> float:
     from ..ranks.container import Ranks
     from ..reporting import report
 
+    name, k = split_key(key)
+    if k and name in _BY_K_ALONE:
+        sums = np.append(0, _AMONG_K[name](np.arange(1.0, k + 1)).cumsum())
+        last, before = (
+            np.minimum(place, k) for place in (counts.above + counts.tied, counts.above)
+        )
+        return float(((sums[last] - sums[before]) / counts.tied).mean())
     enough = np.maximum(counts.candidates, counts.above + counts.tied)
     return report(Ranks(counts.above, counts.tied, enough))[f"expected.{key}"]
 

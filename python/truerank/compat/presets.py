@@ -9,11 +9,18 @@ from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from .alignment_presets import ALIGNMENT_PRESETS
 from .graph_presets import GRAPH_PRESETS
+from .query_presets import QUERY_PRESETS
 from .retrieval_presets import RETRIEVAL_PRESETS
 from .sampled_presets import SAMPLED_PRESETS
 from .toolkit_rows import Preset
 
-_ROWS = (*GRAPH_PRESETS, *SAMPLED_PRESETS, *ALIGNMENT_PRESETS, *RETRIEVAL_PRESETS)
+_ROWS = (
+    *GRAPH_PRESETS,
+    *QUERY_PRESETS,
+    *SAMPLED_PRESETS,
+    *ALIGNMENT_PRESETS,
+    *RETRIEVAL_PRESETS,
+)
 
 PRESETS: Mapping[str, Preset] = MappingProxyType({row.name: row for row in _ROWS})
 

@@ -11,7 +11,7 @@ from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, 
 from ..inputs.naming import public
 from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
-from .figures import Figure, figure, places
+from .figures import Figure, exact_value, figure, places
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -156,7 +156,7 @@ class CompatReport(Mapping[str, float]):
         100.0
         """
         metric = self._metric(name)
-        return self.exact[metric.key] * metric.scale
+        return exact_value(metric.key, self.exact) * metric.scale
 
     def figure(self, key: str) -> Figure:
         """Return a metric under this convention by its key in truerank, not scaled.
@@ -214,7 +214,7 @@ class CompatReport(Mapping[str, float]):
             for name, metric in self._metrics.items()
         ]
         shown = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
-        exact = ["exact", "", *(number(self.exact[key], digits) for key in shown)]
+        exact = ["exact", "", *(number(exact_value(key, self.exact), digits) for key in shown)]
         step_rows = [
             [step.words, f"{step.tasks:,}", *(number(step.figures[key], digits) for key in shown)]
             for step in self.steps

@@ -59,4 +59,30 @@ SAMPLED_PRESETS = (
         candidates="one list of negatives for all tasks; a hit is above its k-th highest",
         notes=("20 for ddi, 50 for collab, 100 for ppa.",),
     ),
+    Preset(
+        name="tgb",
+        toolkit="TGB, datasets of edges, also TGB 2 (tkgl, thgl)",
+        version="3b83e5c; py-tgb 2.3.0 of PyPI",
+        source=(
+            "shenyangHuang/TGB: tgb/linkproppred/evaluate.py, Evaluator._eval_hits_and_mrr",
+            "shenyangHuang/TGB: tgb/linkproppred/tkg_negative_sampler.py, "
+            "TKGNegativeEdgeSampler.query_batch",
+            "shenyangHuang/TGB: tgb/linkproppred/tkg_negative_generator.py, "
+            "TKGNegativeEdgeGenerator.generate_negative_samples",
+            "shenyangHuang/TGB: tgb/linkproppred/thg_negative_generator.py, "
+            "THGNegativeEdgeGenerator.generate_negative_samples_nt",
+        ),
+        convention=Convention(nan="compared", rank="realistic", mean="float32"),
+        metrics=(Metric("mrr", "mrr"), Metric("hits@10", "hits@10")),
+        splits="none: the negatives leave out the answers of the query at the same time",
+        candidates="given negatives, without the true candidate",
+        notes=(
+            "tkgl: all entities but these answers, and 1,000 of the relation's tails for wikidata; "
+            "thgl: 20 or more nodes of the type of the true one.",
+            "Heads are predicted as the tails of inverse relations, in the same mean.",
+            "Its examples evaluate one edge after the other and average these values.",
+            "Before August 2023 it added up all rows of a NumPy array that had several.",
+            "tkgl's sampler deletes answers by position: their ids must count from 0.",
+        ),
+    ),
 )

@@ -26,7 +26,7 @@ from .convention_counts import (
     selection_mask,
     task_slices,
 )
-from .conventions import EXACT, Convention
+from .conventions import EXACT, PLACES, Convention
 
 if TYPE_CHECKING:
     from ..ranks.container import Ranks
@@ -60,10 +60,10 @@ class ScoredTasks:
         audit = self.exact.audit
         nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
         exact = counts_of_ranks(self.exact)
-        # the place in a tie and the arithmetic do not affect the counts
-        counting_conventions = [replace(c, rank=EXACT.rank, mean=EXACT.mean) for c in conventions]
+        tied = bool((self.exact.tied > 1).any())
+        counting_conventions = [_for_counting(c) for c in conventions]
         counted: dict[Convention, list[ConventionCounts]] = {
-            c: [] for c in counting_conventions if needs_scores(c, nonfinite)
+            c: [] for c in counting_conventions if needs_scores(c, nonfinite, tied)
         }
         if counted:
             for block in self.blocks():
@@ -165,6 +165,12 @@ class SampledTasks(ScoredTasks):
                     values = as_floats(found.with_array(block), self._order)
                 none = np.zeros(is_listed.shape, bool)
                 yield TaskBlock(values, true_scores[where], is_listed, none, none, False)
+
+
+def _for_counting(convention: Convention) -> Convention:
+    """Drop what does not affect the counts: the arithmetic, and a place in a tie but by column."""
+    by_column = PLACES[convention.rank].before is not None
+    return replace(convention, rank=convention.rank if by_column else EXACT.rank, mean=EXACT.mean)
 
 
 def _concatenate(blocks: list[ConventionCounts]) -> ConventionCounts:

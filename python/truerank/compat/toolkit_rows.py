@@ -21,7 +21,8 @@ class Metric(NamedTuple):
     name : str
         Its name in the toolkit. "{filtered}" becomes the suffix of the preset if there is a filter.
     key : str
-        Its key in a report of truerank: "mr", "mrr", "hits@k" or "amri".
+        Its key in a report of truerank: "mr", "mrr", "hits@k" or "amri"; also "mrr@k" and "ndcg@k",
+        which are those of one true candidate.
     form : str
         How it is printed: a format of `format`, or "repr" for all digits.
     scale : float

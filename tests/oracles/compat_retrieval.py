@@ -1,0 +1,81 @@
+"""What toolkits for queries, retrieval and recommendation do with one query, in plain Python.
+
+The functions are as those of `oracles.compat`. A column of scores stands for a document; documents
+are in the order of their ids, or in that of the toolkit's dict.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .compat import Filter, Places, Single, ogb, ogb_argsort, ogb_argsort_of_numpy
+
+
+def kbc(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """The true one is filtered, too, and starts at rank 1."""
+    masked = scores.copy()
+    for j in {*(filtered or ()), target}:
+        masked[j] = Single(-1e6)
+    rank = 1 + sum(bool(s >= scores[target]) for s in masked)
+    return rank, rank
+
+
+def recbole(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """Items of the history score -inf and stay; torch.topk has NaN first."""
+    masked = scores.copy()
+    for j in (filtered or set()) - {target}:
+        masked[j] = Single(-np.inf)
+    return ogb_argsort(masked, target, None)
+
+
+def _listed(scores: np.ndarray, target: int, filtered: Filter) -> list[tuple[float, int]]:
+    left_out = (filtered or set()) - {target}
+    return [(float(s), j) for j, s in enumerate(scores) if j not in left_out]
+
+
+def by_id(
+    scores: np.ndarray, target: int, filtered: Filter, *, highest_first: bool = True
+) -> Places:
+    """Sort the documents by score and id; no order is known where one of the scores is NaN."""
+    pairs = _listed(scores, target, filtered)
+    if any(np.isnan(score) for score, _ in pairs):
+        return 1, len(pairs)
+    sign = -1 if highest_first else 1
+    pairs.sort(key=lambda pair: (-pair[0], sign * pair[1]))
+    rank = 1 + [j for _, j in pairs].index(target)
+    return rank, rank
+
+
+def pytrec_eval(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    with np.errstate(over="ignore"):
+        return by_id(scores.astype(Single), target, filtered)
+
+
+def by_position(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    return by_id(scores, target, filtered, highest_first=False)
+
+
+def by_score(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """Sort by score alone; no order is known of ties, and of none where a score is NaN."""
+    pairs = _listed(scores, target, filtered)
+    if any(np.isnan(score) for score, _ in pairs):
+        return 1, len(pairs)
+    own = float(scores[target])
+    return 1 + sum(s > own for s, _ in pairs), sum(s >= own for s, _ in pairs)
+
+
+RETRIEVAL_ORACLES = {
+    "kbc": kbc,
+    "tkbc": kbc,
+    "kgreasoning": ogb_argsort,
+    "tgb": ogb,
+    "recbole": recbole,
+    "trec_eval": by_id,
+    "pytrec_eval": pytrec_eval,
+    "mteb": by_id,
+    "mteb-2.18.18": by_position,
+    "sentence-transformers": by_position,
+    "sentence-transformers-5": by_score,
+    "sentence-transformers-reranking": ogb_argsort_of_numpy,
+    "sentence-transformers-cross-encoder": ogb_argsort,
+}
