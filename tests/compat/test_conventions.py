@@ -40,7 +40,9 @@ CASES = {
         {"libkge": (3,), "openke": (2,), "ogb": (3,), "ogb-1.3.3": (2, 4),
          "ogb-1.3.3-numpy": (2, 4), "ogb-hits": (4,), "rotate": (2, 4), "dgl-ke": (5,),
          "dgl-ke-0.1": (5,), "pytorch-biggraph": (4,), "openea": (2, 4), "gcn-align": (2, 4),
-         "pykeen": (3,)},
+         "pykeen": (3,), "pytorch-geometric": (2, 4), "torchkge": (4,), "torchkge-0.16.16": (2,),
+         "torchdrug": (5,), "nbfnet": (5,), "compgcn": (2, 4), "simkgc": (2, 4),
+         "ampligraph": (5,)},
     ),
     "a tie of two": (
         [5, 5, 1], None, 1.5,
@@ -55,7 +57,9 @@ CASES = {
         [NAN, 0.1, 0.2, 0.3], None, 4.0,
         {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-1.3.3-numpy": (4,),
          "ogb-hits": (4,), "rotate": (1,), "dgl-ke": (1,), "dgl-ke-0.1": (1,),
-         "pytorch-biggraph": (1,), "openea": (4,), "gcn-align": (4,), "pykeen": (0.5,)},
+         "pytorch-biggraph": (1,), "openea": (4,), "gcn-align": (4,), "pykeen": (0.5,),
+         "pytorch-geometric": (1,), "torchkge": (0,), "torchkge-0.16.16": (1,), "torchdrug": (1,),
+         "compgcn": (1,), "simkgc": (1,), "ampligraph": (4, 5)},
     ),
     "NaN all over": (
         [NAN] * 4, None, 4.0,
@@ -71,11 +75,26 @@ CASES = {
     "a true score of -inf and a filter": (
         [-INF, 3, 2, 1, 0], [1, 2], 3.0,
         {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (3,),
-         "dgl-ke-0.1": (6,), "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,)},
+         "dgl-ke-0.1": (6,), "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,),
+         "torchkge": (5,), "torchkge-0.16.16": (3,), "torchdrug": (3,), "compgcn": (5,),
+         "simkgc": (5,), "ampligraph": (3,)},
     ),
     "a true score of -1e9 and a filter": (
         [-1e9, 3, 2, 1, 0], [1, 2], 3.0,
         {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke-0.1": (6,), "dgl-ke": (3,)},
+    ),
+    "a true score of -1e7 and a filter": (
+        [-1e7, 3, 2, 1, 0], [1, 2], 3.0, {"compgcn": (3, 5), "simkgc": (5,), "torchkge": (3,)},
+    ),
+    "a true score of -1 and a filter": (
+        [-1, 3, 2, 1, 0], [1, 2], 3.0, {"simkgc": (3, 5), "compgcn": (3,), "torchkge": (3,)},
+    ),
+    "scores within a thousandth, and of either sign around 0": (
+        [0.0015, 0.0011, 0.0019, -0.0004, 0.0009], [], 2.0,
+        {"ampligraph": (3,), "torchkge": (2,)},
+    ),
+    "scores past 32-bit integers of thousandths": (
+        [3e6, 1, 2, 4e6], [], 2.0, {"ampligraph": (1, 4), "nbfnet": (2,)},
     ),
     "candidates of inf": (
         [2, INF, INF, 1], None, 3.0,
@@ -160,6 +179,7 @@ VALUES = st.sampled_from(
             -14.0,
             -13.999999,
         ),
+        *(0.0015, 0.0019, -0.0004, 2.1e6, 2.2e6, -2.2e6, -1e7),
         *(-1e9, -2e9, 2.0**24, 2.0**24 + 2, 2.0**25, -(2.0**25), 1e-6, 2e-6, 3e38, -3e38),
     ]
 )

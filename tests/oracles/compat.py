@@ -154,6 +154,53 @@ def pykeen(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     return rank, rank
 
 
+def torchkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """The true one is compared with itself, so that it counts unless it is NaN."""
+    rank = sum(bool(s >= scores[target]) for s in _filled(scores, target, filtered, -np.inf))
+    return rank, rank
+
+
+def torchkge_optimistic(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    rank = 1 + sum(bool(s > scores[target]) for s in _filled(scores, target, filtered, -np.inf))
+    return rank, rank
+
+
+def compgcn(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    return _sorted_places(_filled(scores, target, filtered, -1e7), target, True)
+
+
+def simkgc(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    return _sorted_places(_filled(scores, target, filtered, -1), target, True)
+
+
+def _filled(scores: np.ndarray, target: int, filtered: Filter, filler: float) -> list[np.float32]:
+    left_out = (filtered or set()) - {target}
+    return [Single(filler) if j in left_out else s for j, s in enumerate(scores)]
+
+
+def _thousandths(score: np.float32) -> tuple[int, int]:
+    """The least and the greatest integer that a processor makes of 1000 times the score."""
+    with np.errstate(over="ignore"):
+        product = float(Single(score * Single(1000)))
+    if -(2**31) <= product < 2**31:
+        return int(product), int(product)
+    nearest = 0 if math.isnan(product) else int(max(min(product, 2**31), -(2**31)))
+    return -(2**31), nearest
+
+
+def ampligraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    """The filter takes the true one and all that it lists from those that are no worse."""
+    masked = set() if filtered is None else {*filtered, target}
+    low, high = _thousandths(scores[target])
+    first = last = 1
+    for j in set(range(len(scores))) - masked:
+        least, greatest = _thousandths(scores[j])
+        same = least == greatest == low == high or bool(scores[j] == scores[target])
+        first += bool(least > high or same)
+        last += bool(greatest >= low)
+    return first, last
+
+
 ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
     "libkge": libkge,
     "openke": openke,
@@ -168,6 +215,14 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
     "openea": openea,
     "gcn-align": openea,
     "pykeen": pykeen,
+    "pytorch-geometric": ogb_argsort,
+    "torchkge": torchkge,
+    "torchkge-0.16.16": torchkge_optimistic,
+    "torchdrug": dgl_ke,
+    "nbfnet": dgl_ke,
+    "compgcn": compgcn,
+    "simkgc": simkgc,
+    "ampligraph": ampligraph,
 }
 
 

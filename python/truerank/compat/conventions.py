@@ -91,6 +91,27 @@ def _float32_bounds(scores: Values) -> tuple[Values, Values]:
     return rounded, rounded
 
 
+def thousandths_bounds(scores: Values) -> tuple[Values, Values]:
+    """Bound 1000 * score, cut to a 32-bit integer.
+
+    Past 2**31 and for NaN the integer depends on the processor: most give -2**31, and a GPU the
+    nearest integer there is, or 0 for NaN. The bounds are the least and the greatest of these.
+
+    Examples
+    --------
+    >>> low, high = thousandths_bounds(np.array([0.0019, 0.5, 3e6]))
+    >>> low.tolist(), high.tolist()
+    ([1.0, 500.0, -2147483648.0], [1.0, 500.0, 2147483648.0])
+    """
+    least = scores.dtype.type(-(2.0**31))
+    with np.errstate(over="ignore", invalid="ignore"):
+        cut = np.trunc(scores * scores.dtype.type(1000))
+    fits = (cut >= least) & (cut < -least)  # False for NaN
+    low = np.where(fits, cut, least)
+    high = np.where(fits, cut, np.where(np.isnan(cut), 0, np.clip(cut, least, -least)))
+    return low.astype(scores.dtype), high.astype(scores.dtype)
+
+
 TRANSFORMS = {
     "none": Transform(lambda scores: (scores, scores), "scores are compared as they are"),
     "float32": Transform(
@@ -101,21 +122,39 @@ TRANSFORMS = {
         "log(sigmoid(score)) is compared: scores that round to one value tie, and the order of "
         "those within its rounding is open",
     ),
+    "thousandths": Transform(
+        thousandths_bounds,
+        "the 32-bit integer of 1000 * score is compared: scores that share it tie, and past "
+        "2.1e6 the order is open",
+    ),
 }
+
+
+def _filler(score: float) -> Callable[[Values, Values], Values]:
+    return lambda scores, _: np.full_like(scores, score)
+
 
 FILTERS = {
     "left out": FilterRule(None, "filtered candidates are left out"),
     "-inf": FilterRule(
-        lambda scores, _: np.full_like(scores, -np.inf),
+        _filler(-np.inf),
         "filtered candidates score -inf and stay: they tie with a true score of -inf",
     ),
     "-1e6": FilterRule(
-        lambda scores, _: np.full_like(scores, -1e6),
+        _filler(-1e6),
         "filtered candidates score -1e6 and stay: they count if the true score is as low",
     ),
     "-1e9": FilterRule(
-        lambda scores, _: np.full_like(scores, -1e9),
+        _filler(-1e9),
         "filtered candidates score -1e9 and stay: they count if the true score is as low",
+    ),
+    "-1e7": FilterRule(
+        _filler(-1e7),
+        "filtered candidates score -1e7 and stay: they count if the true score is as low",
+    ),
+    "-1": FilterRule(
+        _filler(-1),
+        "filtered candidates score -1 and stay: they count if the true score is as low",
     ),
     "truth - 1": FilterRule(
         lambda scores, true_scores: np.broadcast_to(true_scores - 1, scores.shape),
@@ -150,7 +189,8 @@ NAN_HANDLING = {
     "compared, itself too": NanRule(
         _never,
         _never,
-        "NaN is compared as it is, also the true score with itself: NaN has rank 0.5",
+        "NaN is compared as it is, also the true score with itself: a true score of NaN comes "
+        "first, and does not even tie with itself",
     ),
     "-inf": NanRule(_never, _never, "NaN becomes -inf: it ties with scores of -inf"),
     "first": NanRule(
@@ -227,6 +267,7 @@ MEANS = {
     "float64": "float64",
     "float32": "ranks and means in float32",
     "float32 reciprocals": "reciprocal ranks in float32",
+    "float32, from 0": "means in float32, the mean rank counted from 0",
     "float32 sums": "a float32 sum, task after task",
     "float32 histogram": "a float32 histogram of ranks",
 }
@@ -243,8 +284,8 @@ class Convention:
         How NaN is treated: a word of `NAN_HANDLING`.
     candidates : {"all", "finite"}
         Which scores count as candidates in adjusted metrics.
-    transform : {"none", "float32", "logsigmoid"}
-        How all scores are changed first.
+    transform : str
+        How all scores are changed first: a word of `TRANSFORMS`.
     rtol, atol : float
         A candidate is tied if its distance to the true score a is at most atol + rtol * abs(a), as
         in ``torch.isclose``.

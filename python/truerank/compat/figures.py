@@ -95,7 +95,8 @@ def per_task(key: str, ranks: Floats) -> Floats:
     name, k = split_key(key)
     if name == "mr":
         return ranks
-    found = _AMONG_K[name](ranks)
+    with np.errstate(divide="ignore"):  # one toolkit gives a true score of NaN rank 0
+        found = _AMONG_K[name](ranks)
     return np.where(ranks <= k, found, 0).astype(ranks.dtype) if k else found
 
 
@@ -123,6 +124,10 @@ def _float32_mean(key: str, ranks: FloatArray) -> float:
     return float(per_task(key, ranks.astype(Single)).mean(dtype=Single))
 
 
+def _float32_mean_from_0(key: str, ranks: FloatArray) -> float:
+    return _float32_mean(key, ranks - 1 if key == "mr" else ranks)
+
+
 def _float32_reciprocal_mean(key: str, ranks: FloatArray) -> float:
     if key != "mrr":
         return _float64_mean(key, ranks)
@@ -148,6 +153,7 @@ def _float32_histogram_mean(key: str, ranks: FloatArray) -> float:
 _MEANS: dict[str, Callable[[str, FloatArray], float]] = {
     "float64": _float64_mean,
     "float32": _float32_mean,
+    "float32, from 0": _float32_mean_from_0,
     "float32 reciprocals": _float32_reciprocal_mean,
     "float32 sums": _float32_running_mean,
     "float32 histogram": _float32_histogram_mean,
@@ -205,7 +211,8 @@ def figure(
         return Figure(value, value, value)
     bounds = sorted((mean(key, first), mean(key, last)))
     value = (bounds[0] + bounds[1]) / 2
-    if bounds[0] != bounds[1] and not counts.unsettled.any():  # the order of ties is open
+    is_open = bounds[0] != bounds[1] and not counts.unsettled.any()
+    if is_open and key != "mr":  # the mean rank is linear: its mean over all orders is the middle
         value = _mean_over_orders(key, counts)
     return Figure(value, *bounds)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .conventions import LAST_UNITS, Convention
 from .toolkit_rows import ALL_ENTITIES, ALL_SPLITS, Metric, Preset, hits_metrics
 
@@ -18,6 +20,26 @@ _DGL_KE_SOURCE = (
 )
 _DGL_KE_CANDIDATES = f"{ALL_ENTITIES}, or sampled ones (neg_sample_size_eval)"
 _NO_RANK_1 = "Without a filter (no_eval_filter) no rank is better than 2."
+
+_TORCHKGE = Convention(
+    nan="compared, itself too", filter="-inf", rank="pessimistic", mean="float32"
+)
+_TORCHKGE_METRICS = (
+    Metric("{filtered}Mean Rank", "mr"),
+    Metric("{filtered}MRR", "mrr"),
+    *hits_metrics("{{filtered}}Hit@{k}", (1, 3, 10)),
+)
+_TORCHKGE_PRINTS = (
+    "It prints hits at k for the k that it is given (10), rounds to three decimals, and cuts the "
+    "mean rank to a whole number."
+)
+_TORCHDRUG = Convention(nan="compared", itself="as filtered", rank="pessimistic", mean="float32")
+_TORCHDRUG_METRICS = (
+    Metric("mr", "mr", "g"),
+    Metric("mrr", "mrr", "g"),
+    *hits_metrics("hits@{k}", (1, 3, 10), "g"),
+)
+_ALL_OF_GRAPH = f"{ALL_SPLITS}: the whole graph"
 
 GRAPH_PRESETS = (
     Preset(
@@ -150,6 +172,166 @@ GRAPH_PRESETS = (
         splits="those of the given paths with FilteredRankingEvaluator, otherwise none",
         candidates=f"{ALL_ENTITIES} (all_negs), or sampled ones",
         notes=("It sums float32 reciprocals batch by batch: the last digits depend on the batch.",),
+    ),
+    Preset(
+        name="pytorch-geometric",
+        toolkit="PyTorch Geometric, KGEModel.test",
+        version="5c6461b (August 2026), 2.8.1 of PyPI",
+        source=("pyg-team/pytorch_geometric: torch_geometric/nn/kge/base.py, KGEModel.test",),
+        convention=Convention(nan="first", rank="any", mean="float32, from 0"),
+        metrics=(Metric("mean_rank", "mr"), Metric("mrr", "mrr"), Metric("hits_at_k", "hits@10")),
+        splits="none",
+        candidates=f"{ALL_ENTITIES}, as tails alone",
+        notes=(
+            "The mean rank is counted from 0; the reciprocal rank and hits at k from 1.",
+            "k is an argument of test, 10 by default. Before 2.5 (commit fd7ff50 of November "
+            "2023) there is no mrr.",
+            "On a processor torch's sort has so far been stable: of a tie, the lower id is first.",
+        ),
+    ),
+    Preset(
+        name="torchkge",
+        toolkit="TorchKGE, since 0.16.17 of November 2020",
+        version="3adb934, 0.17.7 of PyPI; e780d02 (the change)",
+        source=(
+            "torchkge-team/torchkge: torchkge/utils/operations.py, get_rank",
+            "torchkge-team/torchkge: torchkge/utils/modeling.py, filter_scores",
+            "torchkge-team/torchkge: torchkge/evaluation.py, LinkPredictionEvaluator",
+        ),
+        convention=_TORCHKGE,
+        metrics=_TORCHKGE_METRICS,
+        suffix="Filt. ",
+        splits="those of the knowledge graph that is evaluated; its split function gives all parts "
+        "the facts of the whole",
+        candidates=ALL_ENTITIES,
+        averaged=True,
+        notes=(
+            "A true score of NaN has rank 0, so that the mrr is infinite.",
+            "Releases before 0.15.1 of April 2020 (commit 8b3fdd4) ranked alike.",
+            _TORCHKGE_PRINTS,
+        ),
+    ),
+    Preset(
+        name="torchkge-0.16.16",
+        toolkit="TorchKGE, 0.15.1 of April 2020 to 0.16.16",
+        version="a81b9ff (0.16.16)",
+        source=(
+            "torchkge-team/torchkge: torchkge/utils/operations.py, get_rank",
+            "torchkge-team/torchkge: torchkge/models/interfaces.py, Model.lp_compute_ranks",
+        ),
+        convention=replace(_TORCHKGE, nan="compared", rank="optimistic"),
+        metrics=_TORCHKGE_METRICS,
+        suffix="Filt. ",
+        splits="those of the knowledge graph that is evaluated",
+        candidates=ALL_ENTITIES,
+        averaged=True,
+        notes=(_TORCHKGE_PRINTS,),
+    ),
+    Preset(
+        name="torchdrug",
+        toolkit="TorchDrug",
+        version="6066fbd (0.2.1)",
+        source=(
+            "DeepGraphLearning/torchdrug: torchdrug/tasks/reasoning.py, "
+            "KnowledgeGraphCompletion.target, KnowledgeGraphCompletion.evaluate",
+        ),
+        convention=_TORCHDRUG,
+        metrics=_TORCHDRUG_METRICS,
+        splits=_ALL_OF_GRAPH,
+        candidates=ALL_ENTITIES,
+        notes=(_NO_RANK_1.replace("no_eval_filter", "filtered_ranking=False"),),
+    ),
+    Preset(
+        name="nbfnet",
+        toolkit="NBFNet, on TorchDrug and on PyTorch Geometric",
+        version="eb49ff2 (on TorchDrug), 0c2d262 (on PyTorch Geometric)",
+        source=(
+            "DeepGraphLearning/NBFNet: nbfnet/task.py, KnowledgeGraphCompletionExt.evaluate",
+            "KiddoZhu/NBFNet-PyG: nbfnet/tasks.py, compute_ranking, strict_negative_mask",
+            "KiddoZhu/NBFNet-PyG: script/run.py, test",
+        ),
+        convention=_TORCHDRUG,
+        metrics=_TORCHDRUG_METRICS,
+        splits=f"{_ALL_OF_GRAPH}; of an inductive split, those of the inference graph alone",
+        candidates=f"{ALL_ENTITIES}; of an inductive split, those of the inference graph",
+        notes=(
+            "hits@10_50 of inductive splits is an estimate for 50 sampled negatives, made from the "
+            "full rank; there is no such metric here.",
+        ),
+    ),
+    Preset(
+        name="compgcn",
+        toolkit="CompGCN",
+        version="3b06f5f",
+        source=(
+            "malllabiisc/CompGCN: run.py, Runner.predict",
+            "malllabiisc/CompGCN: helper.py, get_combined_results",
+        ),
+        convention=Convention(nan="first", filter="-1e7", rank="any", mean="float32 reciprocals"),
+        metrics=(
+            Metric("mr", "mr"),
+            Metric("mrr", "mrr"),
+            *hits_metrics("hits@{k}", tuple(range(1, 11))),
+        ),
+        splits=ALL_SPLITS,
+        candidates=ALL_ENTITIES,
+        notes=(
+            "Its scores are sigmoids: from about 17 on they are 1 in float32, and tie. Give these.",
+            "Numbers are rounded to five decimals, per side and in all.",
+        ),
+    ),
+    Preset(
+        name="simkgc",
+        toolkit="SimKGC",
+        version="97cc43e",
+        source=(
+            "intfloat/SimKGC: evaluate.py, compute_metrics",
+            "intfloat/SimKGC: rerank.py, rerank_by_graph",
+        ),
+        convention=Convention(nan="first", filter="-1", rank="any"),
+        metrics=(
+            Metric("mean_rank", "mr"),
+            Metric("mrr", "mrr"),
+            *hits_metrics("hit@{k}", (1, 3, 10)),
+        ),
+        splits=ALL_SPLITS,
+        candidates=ALL_ENTITIES,
+        notes=(
+            "Its scores are cosines; -1 for filtered candidates is the least cosine.",
+            "Its script adds 0.05 (neighbor_weight) to the scores of entities within 2 hops of the "
+            "head in the training graph (5 for WN18RR), before it filters: give the sums. The "
+            "default of the program itself, and that of inductive Wikidata5M, is 0.",
+            "Numbers of a side, and their means, are rounded to four decimals.",
+        ),
+    ),
+    Preset(
+        name="ampligraph",
+        toolkit="AmpliGraph 2",
+        version="260a732 (2.2.0 ranks alike)",
+        source=(
+            "Accenture/AmpliGraph: ampligraph/latent_features/layers/scoring/"
+            "AbstractScoringLayer.py, AbstractScoringLayer.get_ranks",
+            "Accenture/AmpliGraph: ampligraph/evaluation/metrics.py, "
+            "mr_score, mrr_score, hits_at_n_score",
+        ),
+        convention=Convention(
+            nan="compared", transform="thousandths", itself="as filtered", rank="pessimistic"
+        ),
+        metrics=(
+            Metric("mr_score", "mr"),
+            Metric("mrr_score", "mrr"),
+            *hits_metrics("hits_at_n_score, n={k}", (1, 3, 10)),
+        ),
+        splits="those that are given as use_filter",
+        candidates=f"{ALL_ENTITIES}, or those given as entities_subset",
+        notes=(
+            "Scores are cut towards 0, so that all within 0.001 of 0 on either side tie.",
+            "Past 2.1e6, and for NaN, the integer is the least one on most processors: such a true "
+            "score is last, such candidates are never above. On a GPU it is the nearest one, and 0 "
+            "for NaN. The bounds hold for both.",
+            "ranking_strategy can be worst (the default), middle or best.",
+            _NO_RANK_1.replace("no_eval_filter", "use_filter=None"),
+        ),
     ),
     Preset(
         name="pykeen",
