@@ -116,6 +116,7 @@ class Row(NamedTuple):
     code: str
     ranks: int
     open: int
+    unlike: int
     wrong_ranks: int
     numbers: int
     wrong_numbers: int
@@ -123,7 +124,7 @@ class Row(NamedTuple):
 
 def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]:
     """Run a toolkit on all cases; also return a line for each case in which something differs."""
-    code, counts, lines = Code(folder), np.zeros(5, np.int64), []
+    code, counts, lines = Code(folder), np.zeros(6, np.int64), []
     for case in cases(seeds):
         wanted = toolkit.filters == "both" or (toolkit.filters == "always") == (
             case.known is not None
@@ -135,18 +136,18 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
             outcome = toolkit.run(code, case)
         found = np.array(compare_case(toolkit, case, outcome))
         counts += found
-        if found[2] or found[4]:
+        if found[3] or found[5]:
             with_filter = "no filter" if case.known is None else "filter"
             lines.append(
-                f"{toolkit.name}, {case.name}, {with_filter}: {found[2]} ranks and {found[4]} "
+                f"{toolkit.name}, {case.name}, {with_filter}: {found[3]} ranks and {found[5]} "
                 "numbers differ"
             )
     used = ", ".join(code.used)
     return Row(toolkit.name, toolkit.preset, used, *counts.tolist()), lines
 
 
-def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, int, int, int, int]:
-    """Return how many ranks, open ranks, wrong ranks, numbers and wrong numbers there are."""
+def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, ...]:
+    """Return the six counts of a row."""
     ours = compat.report(
         case.scores,
         case.targets,
@@ -154,15 +155,16 @@ def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, i
         filter=None if case.known is None else case.lists(),
         side=case.sides,
     )
-    compared = is_open = wrong = 0
+    compared = is_open = unlike = wrong = 0
     if outcome.ranks is not None:
         ranks = np.asarray(outcome.ranks, np.float64)
         assert ranks.shape == ours.first.shape, (ranks.shape, ours.first.shape)
         compared, is_open = len(ranks), int((ours.first < ours.last).sum())
+        unlike = int((ranks != ours.exact.ranks.realistic).sum())
         wrong = int((~((ours.first <= ranks) & (ranks <= ours.last))).sum())
     wrong_numbers = sum(not agrees(value, *ours.bounds(name)) for name, value in
                         outcome.numbers.items())  # fmt: skip
-    return compared, is_open, wrong, len(outcome.numbers), wrong_numbers
+    return compared, is_open, unlike, wrong, len(outcome.numbers), wrong_numbers
 
 
 def agrees(value: float, least: float, most: float) -> bool:
@@ -198,12 +200,12 @@ def table(toolkits: list[Toolkit], rows: dict[str, Row]) -> str:
     for toolkit in toolkits:
         row = rows.get(toolkit.name)
         if row is None:
-            lines.append([toolkit.name, f"`{toolkit.preset}`", NOT_FOUND, "", "", "", "", ""])
+            lines.append([toolkit.name, f"`{toolkit.preset}`", NOT_FOUND, *[""] * 6])
             continue
-        counts = [row.ranks, row.open, row.wrong_ranks, row.numbers, row.wrong_numbers]
-        cells = [f"{n:,}" for n in counts]
+        cells = [f"{n:,}" for n in row[3:]]
         lines.append([row.toolkit, f"`{row.preset}`", row.code, *cells])
-    heading = ["code", "preset", "version", "ranks", "of them open", "wrong", "numbers", "wrong"]
+    heading = ["code", "preset", "version", "ranks", "open", "not the exact rank", "wrong"]
+    heading += ["numbers", "wrong"]
     return markdown_table(heading, lines, text_columns=3)
 
 
@@ -232,6 +234,7 @@ def main(folder: Path, only: str, seeds: int, output: Path) -> None:
         ranks=sum(row.ranks for row in rows.values()),
         numbers=sum(row.numbers for row in rows.values()),
         wrong=sum(row.wrong_ranks + row.wrong_numbers for row in rows.values()),
+        unlike=sum(row.unlike for row in rows.values()),
         open=sum(row.open for row in rows.values()),
         precision=PRECISION,
         unchecked=", ".join(unchecked) or "none",
@@ -249,8 +252,9 @@ of either sign, the toolkits' own sentinels, constants; with a filter and withou
 
 {table}
 
-{ranks:,} ranks and {numbers:,} numbers were compared, and {wrong:,} differ. {open:,} ranks are
-open: the code sorts without promising an order of equal scores (or rounds what it compares), the
+{ranks:,} ranks and {numbers:,} numbers were compared, and {wrong:,} differ from their preset.
+{unlike:,} ranks of the toolkits are not the exact realistic rank. {open:,} ranks are open: the code
+sorts without promising an order of equal scores (or rounds what it compares), the
 preset gives the first and the last place, and the rank must be within. Numbers are compared to
 {precision:g}, because sums in float32 depend on their order.
 

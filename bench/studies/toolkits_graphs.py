@@ -7,18 +7,22 @@ averages. Where a toolkit returns means alone, it is run on one task at a time f
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import io
 import logging
 import re
+import subprocess
+import tempfile
 from collections import defaultdict
 from collections.abc import Callable
-from functools import partial, reduce
+from functools import cache, partial, reduce
+from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from toolkit_code import Array, Case, Code, Outcome, Toolkit
+from toolkit_code import Array, Case, Code, NotFoundError, Outcome, Toolkit
 
 KS = (1, 3, 10)
 MEANS = ("mr", "mrr", *(f"hits@{k}" for k in KS))
@@ -329,9 +333,21 @@ def simkgc(code: Code, case: Case) -> Outcome:
 # -- AmpliGraph ------------------------------------------------------------------------------------
 
 
-def ampligraph(code: Code, case: Case) -> Outcome:
+class CompiledCasts:
+    """TensorFlow, with casts that XLA compiles."""
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+        self.cast = tf.function(tf.cast, jit_compile=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tf, name)
+
+
+def ampligraph(code: Code, case: Case, compiled: bool = False) -> Outcome:
     """Its get_ranks, on the objects alone, with its default strategy."""
     tf = code.package("tensorflow")
+    tf = CompiledCasts(tf) if compiled else tf
     clone, commit = "AmpliGraph", "260a732"
     path = "ampligraph/latent_features/layers/scoring/AbstractScoringLayer.py"
     names = "COMPARISION_PRECISION AbstractScoringLayer.get_ranks"
@@ -585,6 +601,110 @@ class Edges:
         return len(self.rel)
 
 
+# -- DGL-KE, OpenKE --------------------------------------------------------------------------------
+
+
+def dgl_ke(commit: str) -> Callable[..., Outcome]:
+    """Make a function that calls forward_test of a commit; all entities are its negatives."""
+
+    def run(code: Code, case: Case) -> Outcome:
+        torch, scores, targets = tensors(code, case)
+        names: dict[str, Any] = {
+            "F": SimpleNamespace(sum=torch.sum, asnumpy=lambda tensor: tensor.numpy()),
+            "th": torch,
+            "functional": torch.nn.functional,
+            "masked_select": torch.masked_select,
+            "cuda": None,
+        }
+        path = "python/dglke/models/pytorch/tensor_models.py"
+        names |= code.functions("dgl-ke", commit, path, "logsigmoid reshape", names)
+        path = "python/dglke/models/general_models.py"
+        test = code.functions("dgl-ke", commit, path, "KEModel.forward_test", names)
+        edges = SimpleNamespace(
+            ndata={"id": None}, edata={"id": None}, number_of_edges=lambda: len(scores)
+        )
+        if case.known is not None:
+            edges.edata["bias"] = -torch.from_numpy(case.known).float()
+        model = SimpleNamespace(
+            entity_emb=lambda *_: None,
+            relation_emb=lambda *_: None,
+            score_func=SimpleNamespace(prepare=lambda *_: None),
+            predict_score=lambda _: scores[torch.arange(len(scores)), targets],
+            predict_neg_score=lambda *_, **__: scores,
+            args=SimpleNamespace(eval_filter=case.known is not None, neg_deg_sample_eval=False),
+        )
+        logs: list[dict[str, float]] = []
+        test["forward_test"](model, edges, edges, logs)
+        means = {name: float(np.mean([log[name] for log in logs])) for name in logs[0]}
+        return Outcome([log["MR"] for log in logs], means)
+
+    return run
+
+
+OPENKE_HEADERS = ["cmath", "cstdio", "cstdlib", "cstring", "string", "algorithm", "pthread.h"]
+
+
+@cache
+def openke_library(code: Code) -> Any:
+    """Compile its library, which then prints nothing."""
+    folder = Path(tempfile.mkdtemp())
+    headers = [f"{name}.h" for name in ("Corrupt", "Random", "Reader", "Setting", "Test", "Triple")]
+    for name in ("Base.cpp", *headers):
+        (folder / name).write_text(code.source("OpenKE", "3b7f0b1", f"openke/base/{name}"))
+    lines = [*(f"#include <{name}>" for name in OPENKE_HEADERS), "#define printf(...) 0"]
+    (folder / "quiet.cpp").write_text("\n".join([*lines, '#include "Base.cpp"', ""]))
+    command = ["g++", "-w", "-O1", "-shared", "-fPIC", "-pthread", "-o", "openke.so", "quiet.cpp"]
+    try:
+        subprocess.run(command, cwd=folder, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotFoundError(f"a compiler for OpenKE: {error}") from error
+    return ctypes.CDLL(str(folder / "openke.so"))
+
+
+def openke(code: Code, case: Case) -> Outcome:
+    """Its library on the triples of both halves, in files; lower scores are better there."""
+    library = openke_library(code)
+    tails, heads = case.halves()
+    triples = [
+        (int(h), int(t), i)
+        for i, (h, t) in enumerate(zip(heads.targets, tails.targets, strict=True))
+    ]
+    known = set()
+    for (h, t, i), ts, hs in zip(triples, tails.lists(), heads.lists(), strict=True):
+        known |= {(h, other, i) for other in ts} | {(other, t, i) for other in hs}
+    with tempfile.TemporaryDirectory() as folder:
+        splits = {"test": triples, "train": sorted(known - {*triples}), "valid": triples[:1]}
+        for name, rows in splits.items():
+            lines = [str(len(rows)), *(" ".join(map(str, row)) for row in rows)]
+            Path(folder, f"{name}2id.txt").write_text("\n".join(lines))
+        Path(folder, "entity2id.txt").write_text(str(case.scores.shape[1]))
+        Path(folder, "relation2id.txt").write_text(str(len(triples)))
+        library.setInPath(f"{folder}/".encode())
+        library.importTestFiles()
+    library.initTest()
+    word = "_filter" if case.known is not None else ""
+
+    def total(name: str) -> float:
+        return float(ctypes.c_float.in_dll(library, name).value)
+
+    ranks = []
+    for side, part in (("r", tails), ("l", heads)):
+        function, before = library.testTail if side == "r" else library.testHead, 0.0
+        for i, row in enumerate(-part.scores):
+            pointer = row.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+            function(pointer, ctypes.c_long(i), ctypes.c_bool(False))
+            ranks.append(total(f"{side}{word}_rank") - before)
+            before += ranks[-1]
+    library.test_link_prediction(ctypes.c_bool(False))
+    sums = {"MR": f"{word}_rank", "MRR": f"{word}_reci_rank", "hit@10": f"{word}_tot"}
+    sums |= {f"hit@{k}": f"{k}{word}_tot" for k in (1, 3)}
+    numbers = {
+        name: float(np.float32(total(f"l{rest}") + total(f"r{rest}")) / 2)
+        for name, rest in sums.items()
+    }
+    return Outcome(ranks, numbers)
+
+
 # -- alignment -------------------------------------------------------------------------------------
 
 
@@ -629,6 +749,9 @@ def gcn_align(clone: str, commit: str, path: str) -> Callable[..., Outcome]:
 TOOLKITS = (
     Toolkit("LibKGE", "libkge", libkge),
     Toolkit("the code of RotatE", "rotate", rotate),
+    Toolkit("OpenKE", "openke", openke),
+    Toolkit("DGL-KE", "dgl-ke", dgl_ke("6dbdbb3")),
+    Toolkit("DGL-KE of January 2021", "dgl-ke-0.1", dgl_ke("02923bd")),
     Toolkit("PyTorch-BigGraph", "pytorch-biggraph", pytorch_biggraph),
     Toolkit("PyTorch Geometric", "pytorch-geometric", pytorch_geometric, filters="never"),
     Toolkit("TorchKGE", "torchkge", torchkge),
@@ -649,6 +772,7 @@ TOOLKITS = (
     Toolkit("CompGCN", "compgcn", compgcn),
     Toolkit("SimKGC", "simkgc", simkgc),
     Toolkit("AmpliGraph 2", "ampligraph", ampligraph),
+    Toolkit("AmpliGraph 2, casts by XLA", "ampligraph", partial(ampligraph, compiled=True)),
     Toolkit("PyKEEN", "pykeen", pykeen),
     Toolkit("OGB, tensors", "ogb", ogb("1b89f1b", "torch"), filters="never"),
     Toolkit("OGB 1.3.3, tensors", "ogb-1.3.3", ogb("ac253eb", "torch"), filters="never"),
