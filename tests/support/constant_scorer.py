@@ -1,0 +1,98 @@
+"""The tables of docs/constant-scorer.md, computed; run it as a program to write them again.
+
+PYTHONPATH=python:tests python tests/support/constant_scorer.py
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+import truerank as tr
+from truerank import compat
+
+CANDIDATES = 1000
+KEYS = ("mr", "mrr", "hits@1", "hits@10")
+KINDS = ("optimistic", "realistic", "expected", "pessimistic")
+PAGE = Path(__file__).parents[2] / "docs" / "constant-scorer.md"
+FIRST, LAST, EACH = [0], [CANDIDATES - 1], np.arange(CANDIDATES)
+
+
+def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTable:
+    """Evaluate tasks whose candidates all have the same score, under all presets."""
+    scores = np.full((1, CANDIDATES), score, np.float32)
+    return compat.table(scores, targets, rows=np.zeros(len(targets), np.int64))
+
+
+def constant_tables() -> dict[str, str]:
+    """Return the tables of the page, as Markdown, by name."""
+    zeros = [table(0.0, targets) for targets in (FIRST, EACH, LAST)]
+    nans = [table(float("nan"), targets) for targets in (FIRST, EACH, LAST)]
+    by_column = [name for name, row in compat.PRESETS.items() if "column" in row.convention.rank]
+    return {
+        "exact": _markdown("kind | mr | mrr | hits@1 | hits@10 | mrr, adjusted", _exact_rows()),
+        "presets": _markdown(
+            "preset | place | mr | mrr | hits@1 | hits@10 | mrr, all NaN",
+            (
+                [
+                    f"`{name}`",
+                    row.convention.rank,
+                    *(_range(zeros, name, key) for key in KEYS),
+                    _range(nans, name, "mrr"),
+                ]
+                for name, row in compat.PRESETS.items()
+            ),
+            text_columns=2,
+        ),
+        "columns": _markdown(
+            "preset | lowest column | every column in turn | highest column",
+            (
+                [f"`{name}`", *(_number(found[name].figure("mrr").value) for found in zeros)]
+                for name in by_column
+            ),
+        ),
+    }
+
+
+def write_page() -> None:
+    """Replace the tables of the page, each of which stands behind a comment with its name."""
+    text = PAGE.read_text(encoding="utf-8")
+    for name, found in constant_tables().items():
+        marked = re.compile(rf"(<!-- table: {name} -->\n\n)(?:\|[^\n]*\n)*\n*")
+        before, mark, after = marked.split(text)
+        text = f"{before}{mark}{found}\n{after}"
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def _exact_rows() -> list[list[str]]:
+    report = tr.evaluate(np.zeros((1, CANDIDATES), np.float32), [0])
+    adjusted = [report[f"{kind}.index.mrr"] for kind in KINDS]
+    return [
+        [kind, *(_number(report[f"{kind}.{key}"]) for key in KEYS), _number(value)]
+        for kind, value in zip(KINDS, adjusted, strict=True)
+    ]
+
+
+def _range(tables: Sequence[compat.CompatTable], name: str, key: str) -> str:
+    """Return the least and the greatest number, wherever the true candidates stand."""
+    figures = [found[name].figure(key) for found in tables]
+    ends = min(f.least for f in figures), max(f.most for f in figures)
+    return " to ".join(dict.fromkeys(map(_number, ends)))
+
+
+def _number(value: float) -> str:
+    value = round(value, 12)  # what is 0 but for rounding is 0
+    return f"{value:,.4g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _markdown(heading: str, rows: Iterable[list[str]], text_columns: int = 1) -> str:
+    names = heading.split(" | ")
+    rule = [":---"] * text_columns + ["---:"] * (len(names) - text_columns)
+    return "".join(f"| {' | '.join(line)} |\n" for line in (names, rule, *rows))
+
+
+if __name__ == "__main__":
+    write_page()
