@@ -225,7 +225,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "a number": (
         TypeError,
-        r"^candidates: expected one of all, .* or Sampled, got 40; for .* ones give Sampled\(40\)$",
+        r"^candidates: expected one of .* or Negatives, got 40; for .* ones give Sampled\(40\)$",
         40,
         {},
     ),

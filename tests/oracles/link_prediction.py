@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 Triple = tuple[Any, ...]
@@ -114,6 +116,36 @@ def side(
         made.tail_degree.append(stands[triple[2]])
         made.degree.append(bucket(number[triple[asked]]))
     return made
+
+
+def overlapping(
+    name: str,
+    test: Rows,
+    known: dict[str, Rows],
+    chosen: Sequence[int],
+    keys: Sequence[int],
+    interval: Callable[[Triple], tuple[float, float]],
+) -> list[set[Any]]:
+    """Return the answers to the query of each chosen triple that hold at some time of its own."""
+    every = [*test, *(triple for rows in known.values() for triple in rows)]
+    columns = (*KNOWN_COLUMNS[name], *keys)
+    found = []
+    for start, end, triple in ((*interval(test[i]), test[i]) for i in chosen):
+        same = [other for other in every if all(other[c] == triple[c] for c in columns)]
+        spans = [(*interval(other), other[TARGET_COLUMN[name]]) for other in same]
+        found.append({answer for first, last, answer in spans if first <= end and start <= last})
+    return found
+
+
+def days(label: str, calendar: str) -> tuple[float, float]:
+    """Return the first and the last day that a label fits, by its place in a list of days.
+
+    Days are written as 1984-12-31 with a blank behind each; # stands for any digit.
+    """
+    year, *rest = label.split("-")
+    pattern = "-".join([year, *rest, *["##"] * (2 - len(rest))])
+    places = [found.start() // 11 for found in re.finditer(pattern.replace("#", "[0-9]"), calendar)]
+    return (-inf, inf) if set(year) == {"#"} else (places[0], places[-1])
 
 
 def degrees(known: dict[str, Rows]) -> tuple[dict[Any, int], dict[Any, int]]:

@@ -16,9 +16,10 @@ from ..tasks.split_audit import SplitFinding
 if TYPE_CHECKING:
     from .candidate_sets import Sampled
     from .complex_queries import ComplexQueries
+    from .given_negatives import Negatives
     from .listed_predictions import Predictions, read_predictions
     from .query_answers import QueryAnswers, read_queries, write_queries
-    from .triple_audit import TaskAudit
+    from .triple_audit import TaskAudit, TimeAudit
     from .triple_task import Task
     from .triples import Triples, read_triples
     from .worst_ranked import ErrorCase, ErrorCases, error_cases
@@ -30,12 +31,14 @@ __all__ = [
     "ErrorCase",
     "ErrorCases",
     "Finding",
+    "Negatives",
     "Predictions",
     "QueryAnswers",
     "Sampled",
     "SplitFinding",
     "Task",
     "TaskAudit",
+    "TimeAudit",
     "Triples",
     "error_cases",
     "read_predictions",
@@ -48,11 +51,13 @@ _MODULES = {
     "ComplexQueries": "complex_queries",
     "ErrorCase": "worst_ranked",
     "ErrorCases": "worst_ranked",
+    "Negatives": "given_negatives",
     "Predictions": "listed_predictions",
     "QueryAnswers": "query_answers",
     "Sampled": "candidate_sets",
     "Task": "triple_task",
     "TaskAudit": "triple_audit",
+    "TimeAudit": "triple_audit",
     "Triples": "triples",
     "error_cases": "worst_ranked",
     "read_predictions": "listed_predictions",

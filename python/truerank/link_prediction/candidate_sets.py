@@ -13,6 +13,7 @@ from ..inputs.naming import public
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct_rows
 from ..tasks.vocabularies import digest, read_ids
+from .given_negatives import Negatives, candidates_of_negatives, read_negatives
 from .sampling import Pool, sample
 from .triple_audit import TRAIN, known_triples
 from .triples import SIDES
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 CANDIDATE_NAMES = ("all", "train", "typed")
-_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities or Sampled"
+_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities, Sampled or Negatives"
 
 
 @public("truerank.link_prediction")
@@ -68,6 +69,12 @@ class CandidateSet(NamedTuple):
     name: str
     sampled: Sampled | None = None
     chosen: IntArray | None = None
+    negatives: dict[str, tuple[IntArray, IntArray]] | None = None
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether they are a part of all candidates, drawn by chance."""
+        return self.sampled is not None or self.negatives is not None
 
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -111,6 +118,9 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
         checked = Sampled(negatives, bool(value.typed), seed)
         _check_typed(checked.typed, sides)
         return CandidateSet(checked.name, checked)
+    if isinstance(value, Negatives):
+        name, lists = read_negatives(value, sides, splits)
+        return CandidateSet(name, negatives=lists)
     if value is Sampled or isinstance(value, (int, np.integer)):
         number = 100 if value is Sampled or isinstance(value, bool) else value
         got = "the class Sampled" if value is Sampled else str(value)
@@ -138,7 +148,7 @@ def candidates_of(
     side: str,
     candidates: CandidateSet,
     queries: SideQueries,
-    relations: IntArray,
+    kept: IntArray,
     splits: TripleSplits,
 ) -> Any:
     """Make the candidates of one side, in the form that `SideTasks` takes.
@@ -151,8 +161,8 @@ def candidates_of(
         The candidate set.
     queries : SideQueries
         The side's queries.
-    relations : ndarray of int64, shape (n,)
-        The relation of each task.
+    kept : ndarray of int64, shape (n,)
+        The triple of each task.
     splits : TripleSplits
         The evaluated split and the known ones.
 
@@ -166,8 +176,11 @@ def candidates_of(
         If an answer is not among its candidates.
     """
     vocabulary = splits.relations if side == "relation" else splits.entities
+    relations = splits.triples[kept, 1]
     if candidates.name == "all":
         return None
+    if candidates.negatives is not None:
+        return candidates_of_negatives(candidates.negatives[side], kept, queries.targets)
     if candidates.name == "typed":
         types = types_of(splits.triples, SIDES[side][1], splits.relations.size)
         return (types.indptr, types.indices, relations)

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..tasks.row_keys import row_keys
 from ..tasks.side_tasks import make_queries
+from .interval_overlaps import overlapping_answers
 from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideQueries
+    from .times import Times
 
 
 class SideFacts(NamedTuple):
@@ -33,12 +36,15 @@ class SideFacts(NamedTuple):
         The side that is predicted.
     keys : tuple of int
         The further columns that are part of a query.
+    times : Times, or None
+        When each fact holds, if some further columns are times.
     """
 
     facts: IntArray
     ranked: IntArray
     side: str
     keys: tuple[int, ...]
+    times: Times | None = None
 
     @property
     def further(self) -> tuple[int, ...]:
@@ -76,7 +82,17 @@ def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., 
     return lists
 
 
-QUERY, TRIPLE, FACT, NONE = "query", "triple", "fact", "none"
+def _answers_by_overlap(facts: SideFacts, queries: SideQueries) -> Any:
+    """Make the rule by which facts match that hold at some time at which a task does."""
+    assert facts.times is not None  # as check_filters has made sure
+    columns, answer_column = SIDES[facts.side]
+    compared = (*columns, *(key for key in facts.keys if key not in facts.times.columns))
+    query = row_keys([facts.facts[:, column] for column in compared])
+    answers = facts.facts[:, answer_column]
+    return overlapping_answers(query, answers, facts.times.starts, facts.times.ends, facts.ranked)
+
+
+QUERY, TRIPLE, FACT, OVERLAP, NONE = "query", "triple", "fact", "overlap", "none"
 
 FILTER_FORMS = {
     QUERY: FilterForm(
@@ -90,11 +106,17 @@ FILTER_FORMS = {
         "the answers of known facts that agree in all further columns",
         _answers_by(lambda facts: facts.further),
     ),
+    OVERLAP: FilterForm(
+        "the answers of known facts of the same query whose time overlaps that of the task",
+        _answers_by_overlap,
+    ),
     NONE: FilterForm("nothing", lambda facts, queries: None),
 }
 
 
-def protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
+def protocol_rule(
+    name: str, keys: Sequence[int], width: int, times: Sequence[int] = ()
+) -> str | None:
     """Return the rule as a protocol says it: equal if and only if the same facts are filtered.
 
     Parameters
@@ -105,6 +127,8 @@ def protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
         The further columns that are part of a query.
     width : int
         The number of columns of a fact.
+    times : sequence of int
+        The further columns that are times.
 
     Examples
     --------
@@ -112,9 +136,14 @@ def protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
     (None, 'fact', None)
     >>> protocol_rule("query", (4,), 5), protocol_rule("query", (), 5)
     ('columns 4', 'triple')
+    >>> protocol_rule("overlap", (3,), 5, (3,))
+    'overlap without columns 4'
     """
     if width == 3 or name == NONE:
         return None
+    if name == OVERLAP:
+        missing = [str(j) for j in range(3, width) if j not in keys and j not in times]
+        return f"{OVERLAP} without columns {', '.join(missing)}" if missing else OVERLAP
     if name != QUERY:
         return name
     if len(keys) == width - 3:
@@ -123,15 +152,15 @@ def protocol_rule(name: str, keys: Sequence[int], width: int) -> str | None:
 
 
 def check_filters(
-    filters: Any, known: bool, keys: Sequence[int], width: int
+    filters: Any, known: bool, keys: Sequence[int], width: int, times: Sequence[int] = ()
 ) -> dict[str, str | None]:
     """Check the argument `filters`, and return the rule in the protocol of each by name.
 
     Raises
     ------
     TypeError, ValueError
-        For anything but words of the table, each once, for two that filter the same facts, and for
-        a filter without known splits.
+        For anything but words of the table, each once, for two that filter the same facts, for a
+        filter without known splits, and for "overlap" without times.
     """
     if filters is None:
         filters = (QUERY if known else NONE,)
@@ -147,12 +176,16 @@ def check_filters(
         raise InputValueError(
             "filters", expected='("none",) without known splits (known=None)', got=repr(names)
         )
+    if OVERLAP in names and not times:
+        raise InputValueError(
+            "filters", f'"{OVERLAP}" needs the column of times: {spelled("time=")}'
+        )
     rules: dict[tuple[bool, str | None], str] = {}
     for name in names:
-        rule = name == NONE, protocol_rule(name, keys, width)
+        rule = name == NONE, protocol_rule(name, keys, width, times)
         if rule in rules:
             raise InputValueError(
                 "filters", f'"{rules[rule]}" and "{name}" leave out the same answers here'
             )
         rules[rule] = name
-    return {name: protocol_rule(name, keys, width) for name in names}
+    return {name: rule for (_, rule), name in rules.items()}

@@ -66,7 +66,7 @@ def sample(
         stop = max(tasks + 1, int(np.searchsorted(work, finished + _NUMBERS_AT_ONCE)))
         batch = slice(tasks, stop)
         numbers = _draw(allowed[batch], negatives, rng)
-        known_places = _join_ranges(starts[rows[batch]], known[rows[batch]])
+        known_places = join_ranges(starts[rows[batch]], known[rows[batch]])
         columns = _renumber_past(
             numbers, counts[batch] - 1, places[known_places], known[rows[batch]], pool.size
         )
@@ -104,7 +104,7 @@ def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArr
     drawn.sort(axis=1)
     if len(enough) == len(allowed):
         return drawn.reshape(-1)
-    flat = _join_ranges(np.zeros(len(allowed), dtype=np.int64), counts)
+    flat = join_ranges(np.zeros(len(allowed), dtype=np.int64), counts)
     flat[np.repeat(allowed > negatives, counts)] = drawn.reshape(-1)
     return flat
 
@@ -116,7 +116,7 @@ def _renumber_past(
 
     With skipped places p_0 < p_1 < ..., number r becomes r plus the count of j with p_j - j <= r.
     """
-    rank = _join_ranges(np.zeros(len(skipped), dtype=np.int64), skipped)
+    rank = join_ranges(np.zeros(len(skipped), dtype=np.int64), skipped)
     # the first number of a task that is past each place: few searches among many numbers
     since = np.searchsorted(
         _separate_tasks(numbers, counts, size), _separate_tasks(places - rank, skipped, size)
@@ -145,7 +145,7 @@ def _separate_tasks(numbers: IntArray, counts: IntArray, size: int) -> IntArray:
     return numbers + np.repeat(tasks * (size + 1), counts)
 
 
-def _join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
+def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenate a range [s, s + 1, ..., s + n - 1] for each start s and count n."""
     shifts = starts - np.cumsum(counts) + counts
     runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)

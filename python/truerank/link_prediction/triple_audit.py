@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
+from ..tasks.row_keys import row_keys
 from ..tasks.split_audit import (
     MAX_EXAMPLES,
     AuditResult,
@@ -25,6 +26,60 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained
+
+
+@public("truerank.link_prediction")
+@dataclass(frozen=True)
+class TimeAudit:
+    """What is worth knowing about the times of triples.
+
+    Attributes
+    ----------
+    reversed : SplitFinding
+        Triples of any split that end before they start, whose ends are taken for unknown.
+    doubtful : SplitFinding
+        Dates that name no day, such as "307-13047-09", which are read by their years.
+    not_later : int
+        The number of test triples that start no later than the last one of train. If it is 0, the
+        split asks for the future; if it is large, for what is missing in between.
+    seen : int
+        The number of test triples whose head, relation and tail train has, at whatever time.
+    """
+
+    reversed: SplitFinding
+    doubtful: SplitFinding
+    not_later: int
+    seen: int
+
+    def __str__(self) -> str:
+        lines = [
+            f"times: {self.not_later:,} triples start no later than the last of {TRAIN}; "
+            f"{self.seen:,} are in {TRAIN} at some time"
+        ]
+        if self.reversed.count:
+            lines.append(f"ends before starts: {self.reversed}, read as unknown")
+        if self.doubtful.count:
+            lines.append(f"dates that name no day: {self.doubtful}, read by their years")
+        return "\n".join(lines)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user should be warned of."""
+        notes = []
+        if self.reversed.count:
+            notes.append(f"{self.reversed} triples end before they start; their ends are unknown")
+        if self.doubtful.count:
+            notes.append(f"{self.doubtful} dates name no day; they are read by their years")
+        return tuple(notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dicts, lists, numbers and str."""
+        return {
+            "reversed": finding_to_dict(self.reversed),
+            "doubtful": finding_to_dict(self.doubtful),
+            "not_later": self.not_later,
+            "seen": self.seen,
+        }
 
 
 @public("truerank.link_prediction")
@@ -53,6 +108,8 @@ class TaskAudit(SplitAudit):
         Those entities and relations.
     rules : dict of str to {"keep", "drop"}
         What was done with "duplicates", "leaks" and "unseen".
+    times : TimeAudit, or None
+        Findings about times. None if no column was read as times.
 
     Notes
     -----
@@ -63,25 +120,29 @@ class TaskAudit(SplitAudit):
     unseen: SplitFinding | None = None
     unseen_entities: SplitFinding | None = None
     unseen_relations: SplitFinding | None = None
+    times: TimeAudit | None = None
 
     rows: ClassVar[str] = "triples"
 
     def __str__(self) -> str:
-        if self.unseen is None:
-            return super().__str__()
         where = f" in {TRAIN}" if TRAIN in self.known else ""
-        lines = [
-            super().__str__(),
-            f"unseen{where}: {self.unseen}{self._format_rule('unseen', self.unseen.count)}",
-            f"unseen entities: {self.unseen_entities}",
-            f"unseen relations: {self.unseen_relations}",
-        ]
+        lines = [super().__str__()]
+        if self.unseen is not None:
+            lines += [
+                f"unseen{where}: {self.unseen}{self._format_rule('unseen', self.unseen.count)}",
+                f"unseen entities: {self.unseen_entities}",
+                f"unseen relations: {self.unseen_relations}",
+            ]
+        if self.times is not None:
+            lines.append(str(self.times))
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
         findings = ("unseen", "unseen_entities", "unseen_relations")
-        return super().to_dict() | {name: finding_to_dict(getattr(self, name)) for name in findings}
+        found = {name: finding_to_dict(getattr(self, name)) for name in findings}
+        times = {} if self.times is None else {"times": self.times.to_dict()}
+        return super().to_dict() | found | times
 
 
 def audit_triples(
@@ -119,7 +180,8 @@ def audit_triples(
         raise InputValueError(
             "unseen", expected='"keep" without known splits', got=f'"{rules["unseen"]}"'
         )
-    return audit_split(
+    times = _audit_times(splits, given)
+    result = audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
         splits.sizes,
@@ -128,6 +190,28 @@ def audit_triples(
         cases,
         unseen_entities=_id_finding(new_entities, splits.entities.label_of),
         unseen_relations=_id_finding(new_relations, splits.relations.label_of),
+        times=times,
+    )
+    return result if times is None else result._replace(notes=(*result.notes, *times.notes))
+
+
+def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
+    """Compare the times of the evaluated split with those of "train", or of all known splits."""
+    times = splits.times
+    if times is None:
+        return None
+    trained = _rows_of_split(splits, TRAIN)
+    triples = row_keys([splits.triples[:, column] for column in range(3)])
+    earliest = np.iinfo(np.int64).min  # without train triples, all are later
+    examples = times.reversed[:MAX_EXAMPLES].tolist()
+    return TimeAudit(
+        SplitFinding(
+            len(times.reversed),
+            tuple(splits.labels_of(splits.triples[i].tolist()) for i in examples),
+        ),
+        SplitFinding(len(times.doubtful), tuple(times.doubtful)[:MAX_EXAMPLES]),
+        int(np.count_nonzero(times.starts[:given] <= times.starts[trained].max(initial=earliest))),
+        int(np.count_nonzero(np.isin(triples[:given], triples[trained]))),
     )
 
 
@@ -143,9 +227,13 @@ def _find_unseen(splits: TripleSplits, given: int) -> tuple[IntArray, IntArray]:
 
 def known_triples(splits: TripleSplits, name: str) -> IntArray:
     """Return the triples of one known split, or of all of them if none has that name."""
-    ends = np.cumsum(list(splits.sizes.values()))
+    return splits.triples[_rows_of_split(splits, name)]
+
+
+def _rows_of_split(splits: TripleSplits, name: str) -> slice:
+    ends = np.cumsum(list(splits.sizes.values())).tolist()
     place = splits.known.index(name) + 1 if name in splits.known else 0
-    return splits.triples[ends[place - 1] : ends[place]] if place else splits.triples[ends[0] :]
+    return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])
 
 
 def _id_finding(ids: IntArray | None, label_of: Callable[[int], str | int]) -> SplitFinding | None:

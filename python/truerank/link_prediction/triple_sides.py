@@ -181,11 +181,22 @@ def make_side(
     """
     height = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
-    facts = SideFacts(splits.triples, kept, side, keys)
+    facts = SideFacts(splits.triples, kept, side, keys, splits.times)
     made = facts.queries(keys)
     first, *others = filters
     lists = {name: FILTER_FORMS[name].lists(facts, made) for name in filters}
-    relations = splits.triples[kept, 1]
+    labels = {
+        "group": Labels(splits.triples[kept, 1], splits.relations.names),
+        "queries": Labels(made.rows),
+        "targets": Labels(made.targets),
+        "category": Labels(traits.category[kept], CATEGORIES),
+        "head_degree": Labels(traits.degrees["head"][kept]),
+        "tail_degree": Labels(traits.degrees["tail"][kept]),
+        "degree": degree_buckets(traits.degrees[side][kept], traits.largest),
+    }
+    if splits.times is not None:
+        column = splits.times.columns[0]
+        labels["time"] = Labels(splits.triples[kept, column], splits.qualifiers[column - 3])
     return SideTasks(
         side=side,
         queries=made.queries,
@@ -193,16 +204,8 @@ def make_side(
         targets=made.targets,
         columns=vocabulary.size,
         filter=lists[first],
-        candidates=candidates_of(side, candidates, made, relations, splits),
-        labels={
-            "group": Labels(relations, splits.relations.names),
-            "queries": Labels(made.rows),
-            "targets": Labels(made.targets),
-            "category": Labels(traits.category[kept], CATEGORIES),
-            "head_degree": Labels(traits.degrees["head"][kept]),
-            "tail_degree": Labels(traits.degrees["tail"][kept]),
-            "degree": degree_buckets(traits.degrees[side][kept], traits.largest),
-        },
+        candidates=candidates_of(side, candidates, made, kept, splits),
+        labels=labels,
         given=kept,
         height=height,
         names=vocabulary.names,

@@ -55,22 +55,31 @@ class Task(ProtocolTask):
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
-    candidates : None, "all", "train", "typed", array of entities, or Sampled
+    candidates : None, "all", "train", "typed", array of entities, Sampled, or Negatives
         None or "all": all entities. "train": those of the known split of that name; a test answer
         outside it is an error, unless ``unseen="drop"``. "typed": those that occur in that position
         of that relation, in any split. An array of ids or labels: these entities; their name in the
         protocol has their number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some
         negatives for each task, never known answers (nor those of the test if ``known=None``).
+        `Negatives`: given ones for each test triple.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
         The columns of qualifiers, from 3 on, that are part of every query. Default: all; (): none.
-    filters : sequence of {"query", "triple", "fact", "none"}, optional
+    time : int or (int, int), optional
+        The column of qualifiers that holds time points, or those of the starts and the ends of
+        closed intervals. Times are integers, or dates such as "2014-01-05", "1984", "2003-##-##"
+        (from its first day to its last) and "####-##-##" or "" (unknown: without a bound). Integers
+        stay as they are; dates, and integers of triples by labels, are ids of the distinct times in
+        their order, starts and ends together, whose labels are in `qualifiers`. An end before its
+        start is taken for unknown, with a warning.
+    filters : sequence of {"query", "triple", "fact", "overlap", "none"}, optional
         Which known answers are left out. "query" (default): those of the same query, with its
         `keys`. "triple": whatever the further columns hold. "fact": those of facts that agree in
-        all further columns, also if the query has not all of them. "none": nothing, as with
-        ``known=None``. Under several, the tasks are counted in one pass over the scores: the report
-        is that of the first, and its `filters` has all.
+        all further columns, also if the query has not all of them. "overlap": those of facts of the
+        same query whose interval overlaps that of the test triple, as `time` says; an instant is
+        enough. "none": nothing, as with ``known=None``. Under several, the tasks are counted in one
+        pass over the scores: the report is that of the first, and its `filters` has all.
     duplicates, leaks, unseen : {"keep", "drop", "raise"}
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
@@ -104,14 +113,15 @@ class Task(ProtocolTask):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept.
+        For duplicates and leaks that are kept, ends before starts, and dates that name no day.
 
     Notes
     -----
     Every task has the labels "group" (the relation), "queries", "targets", "category" (of the
     relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
-    triples of the entity) and "degree" (that of the predicted entity, or the number of triples of
-    the predicted relation, as "0", "1", "2-3", "4-7", ...). Reports can be grouped by any of them.
+    triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
+    predicted relation, as "0", "1", "2-3", "4-7", ...), and "time" if some columns are times (the
+    point or the start). Reports can be grouped by any of them.
 
     Examples
     --------
@@ -139,6 +149,7 @@ class Task(ProtocolTask):
         candidates: Any = None,
         split: str = "test",
         keys: Sequence[int] | None = None,
+        time: int | Sequence[int] | None = None,
         filters: Sequence[str] | None = None,
         duplicates: str = "keep",
         leaks: str = "keep",
@@ -148,12 +159,15 @@ class Task(ProtocolTask):
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _check_sides(sides)
         with limit_unpacked(max_unpacked):
-            splits = read_splits(name_splits(split, test, known), entities, relations)
+            splits = read_splits(name_splits(split, test, known), entities, relations, time)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")
         key_columns = _check_keys(keys, triples.shape[1])
-        rules_by_filter = check_filters(filters, known is not None, key_columns, triples.shape[1])
+        time_columns = () if splits.times is None else splits.times.columns
+        rules_by_filter = check_filters(
+            filters, known is not None, key_columns, triples.shape[1], time_columns
+        )
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules)
         for text in result.notes:
@@ -172,7 +186,7 @@ class Task(ProtocolTask):
                 filter=() if name == NONE else (*splits.known, split),
                 filter_rule=rule,
                 candidates=chosen.name,
-                sampled=chosen.sampled is not None,
+                sampled=chosen.is_sampled,
                 split=split,
             )
             for name, rule in rules_by_filter.items()

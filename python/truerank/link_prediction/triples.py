@@ -18,6 +18,7 @@ from ..tasks.vocabularies import (
     encode_qualifier,
     parse_integers,
 )
+from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -59,6 +60,8 @@ class TripleSplits(NamedTuple):
         The number of triples of each split; the evaluated one comes first.
     entities, relations : Vocabulary
     qualifiers : tuple
+    times : Times, or None
+        When each triple holds, if some columns are times.
     """
 
     triples: IntArray
@@ -66,6 +69,7 @@ class TripleSplits(NamedTuple):
     entities: Vocabulary
     relations: Vocabulary
     qualifiers: tuple[tuple[str, ...] | None, ...]
+    times: Times | None = None
 
     @property
     def known(self) -> list[str]:
@@ -135,7 +139,7 @@ def read_triples(
 
 
 def read_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
+    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any, time: Any = None
 ) -> TripleSplits:
     """Read splits over one vocabulary.
 
@@ -145,6 +149,8 @@ def read_splits(
         By name: the title of the split in messages, and the split as `read_triples` takes it.
     entities, relations : optional
         As `read_triples` takes them.
+    time : optional
+        As `Task` takes it.
     """
     columns_of_split = read_columns(splits, TRIPLE_FORM)
     width = len(next(iter(columns_of_split.values())))
@@ -161,15 +167,21 @@ def read_splits(
         "relations", "relation", relations, [columns[1] for columns in columns_of_split.values()]
     )
     columns_of = [ids[0::2], relation_ids, ids[1::2]]
-    names = []
-    for j in range(3, width):
-        found, codes = encode_qualifier(
-            [columns[j] for columns in columns_of_split.values()], holds_ids
-        )
-        columns_of.append(codes)
-        names.append(found)
+    further = {j: [columns[j] for columns in columns_of_split.values()] for j in range(3, width)}
+    times = None
+    names_of: dict[int, tuple[str, ...] | None] = {}
+    codes_of: dict[int, list[IntArray]] = {}
+    if time is not None:
+        positions = check_times(time, width)
+        times, encoded, names = encode_times(positions, [further[j] for j in positions], holds_ids)
+        names_of = dict.fromkeys(positions, names)
+        codes_of = dict(zip(positions, encoded, strict=True))
+    for j in further.keys() - names_of.keys():
+        names_of[j], codes_of[j] = encode_qualifier(further[j], holds_ids)
+    columns_of += [codes_of[j] for j in further]
+    qualifiers = tuple(names_of[j] for j in further)
     sizes = {name: len(columns[0].values) for name, columns in columns_of_split.items()}
-    return TripleSplits(stack_splits(columns_of), sizes, entity, relation, tuple(names))
+    return TripleSplits(stack_splits(columns_of), sizes, entity, relation, qualifiers, times)
 
 
 def _count_relations(columns: Sequence[Column]) -> int:

@@ -106,7 +106,7 @@ def encode_columns(
                 f"holds labels of {name}, but {spelled(split)} holds ids; "
                 f"give {spelled(f'{name}=')}",
             )
-        labels = sorted(_distinct_labels(named))
+        labels = sorted(distinct_labels(named))
         if all(map(_is_id, labels)):
             raise InputValueError(
                 name,
@@ -129,7 +129,7 @@ def encode_columns(
     return _encode_by_names(name, what, _check_labels(name, given), columns)
 
 
-def _distinct_labels(columns: Sequence[Column]) -> set[str]:
+def distinct_labels(columns: Sequence[Column]) -> set[str]:
     """Return the labels of some columns, most of which share an index."""
     indexes = {
         id(column.label_index): column.label_index
@@ -177,7 +177,7 @@ def encode_qualifier(
     labelled = [column for column in columns if column.label_index is not None]
     if not labelled:
         return None, [column.values for column in columns]
-    labels = _distinct_labels(labelled)
+    labels = distinct_labels(labelled)
     if labels == {""}:
         raise InputValueError(
             labelled[0].split,

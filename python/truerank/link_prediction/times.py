@@ -1,0 +1,221 @@
+"""Times of facts: points and intervals, read from integers and from dates of public files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import is_integer
+from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.vocabularies import Column, distinct_labels
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+    Bounds = tuple[int, int]  # the first and the last instant that a label stands for
+
+UNKNOWN_START, UNKNOWN_END = (
+    int(bound) for bound in (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+)
+_EXPECTED = 'integers, or dates such as "2014-01-05", "1984", "2003-##-##" and "####-##-##"'
+_UNKNOWN = re.compile(r"[#-]*")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
+_DATE = re.compile(r"([+-]?)([0-9#]{1,9})(?:-([0-9#]{1,9})(?:-([0-9#]{1,9}))?)?(?:T00:00:00Z)?")
+
+
+class Times(NamedTuple):
+    """When facts hold: closed intervals, of which a point is one of a single instant.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The column of the points, or those of starts and ends.
+    starts, ends : ndarray of int64, shape (n,)
+        Of the facts of all splits; unknown ones are `UNKNOWN_START` and `UNKNOWN_END`. Integers as
+        they were given, or days.
+    reversed : ndarray of int64
+        The facts whose end lies before their start, and is taken for unknown.
+    doubtful : dict of str to str
+        Labels that name no day, such as "307-13047-09", and the year by which each is read.
+    """
+
+    columns: tuple[int, ...]
+    starts: IntArray
+    ends: IntArray
+    reversed: IntArray
+    doubtful: dict[str, str]
+
+
+class EncodedTimes(NamedTuple):
+    """Times, with the column of ids of each position and split, and the labels of the ids."""
+
+    times: Times
+    ids: list[list[IntArray]]
+    names: tuple[str, ...] | None
+
+
+def check_times(time: Any, width: int) -> tuple[int, ...]:
+    """Check the argument `time`, the column of points or those of starts and ends.
+
+    Examples
+    --------
+    >>> check_times(3, 4), check_times([3, 4], 5)
+    ((3,), (3, 4))
+    """
+    expected = "a column, or those of starts and ends, as (3, 4)"
+    is_pair = isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2
+    positions = tuple(time) if is_pair else (time,)
+    if not all(map(is_integer, positions)):
+        raise InputTypeError("time", expected=expected, got=repr(time))
+    if not all(3 <= position < width for position in positions) or positions[:1] == positions[1:]:
+        allowed = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
+        raise InputValueError("time", expected=f"{expected}; columns {allowed}", got=repr(time))
+    return tuple(map(int, positions))
+
+
+def encode_times(
+    positions: Sequence[int], columns: Sequence[Sequence[Column]], as_ids: bool
+) -> EncodedTimes:
+    """Turn the columns of times into ids and into intervals.
+
+    Integers are their own ids. Other labels are numbered in the order of time, starts and ends
+    together; labels of the same time, as "1984" and "1984-##-##", have one id.
+
+    Parameters
+    ----------
+    positions : sequence of int
+        The column of points, or those of starts and ends.
+    columns : sequence of sequence of Column
+        For each position the columns of all splits.
+    as_ids : bool
+        Whether triples hold ids, so that integers in text stay integers.
+
+    Raises
+    ------
+    ValueError
+        For a label that is no time, and for labels in one split where another holds integers.
+
+    Examples
+    --------
+    >>> from truerank.tasks.vocabularies import LabelIndex
+    >>> index = LabelIndex()
+    >>> column = Column("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
+    >>> encoded = encode_times((3,), [[column]], False)
+    >>> encoded.ids, encoded.names
+    ([[array([2, 0, 1])]], ('####-##-##', '1985', '1986-##-##'))
+    """
+    filled = [column for group in columns for column in group if len(column.values)]
+    labelled = [column for column in filled if column.label_index is not None]
+    bounds, doubtful = _read_labels(labelled)
+    are_integers = all(map(_INTEGER.fullmatch, bounds))
+    if len(labelled) < len(filled) and not are_integers:
+        column = next(column for column in filled if column.label_index is None)
+        raise InputValueError(
+            column.split, f"holds integers in column {column.position}, other splits labels"
+        )
+    names = None
+    if labelled and not (are_integers and (as_ids or len(labelled) < len(filled))):
+        ordered = sorted(set(bounds.values()))
+        place = dict(zip(ordered, range(len(ordered)), strict=True))
+        name_of = {bounds[label]: label for label in sorted(bounds, reverse=True)}
+        names = tuple(name_of[pair] for pair in ordered)
+        id_of = {label: place[pair] for label, pair in bounds.items()}
+    else:
+        id_of = {label: first for label, (first, _) in bounds.items()}
+    first_of, last_of = ({label: pair[end] for label, pair in bounds.items()} for end in (0, 1))
+    starts, ends = (
+        np.concatenate([_look_up(column, table) for column in columns[position]])
+        for position, table in ((0, first_of), (-1, last_of))
+    )
+    reversed_facts = np.flatnonzero(ends < starts)
+    ends[reversed_facts] = UNKNOWN_END
+    times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
+    return EncodedTimes(times, [[_look_up(c, id_of) for c in group] for group in columns], names)
+
+
+def _look_up(column: Column, table: Mapping[str, int]) -> IntArray:
+    """Return the number of each label of a column; integers are their own."""
+    if column.label_index is None:
+        return column.values
+    # labels of other columns may have been numbered by the same index
+    numbers = [table.get(label, 0) for label in column.label_index.codes]
+    return np.array(numbers, dtype=np.int64)[column.values]
+
+
+def _read_labels(columns: Sequence[Column]) -> tuple[dict[str, Bounds], dict[str, str]]:
+    """Return the bounds of all labels, and the doubtful ones with their years."""
+    labels = sorted(distinct_labels(columns))
+    bounds: dict[str, Bounds] = {}
+    doubtful: dict[str, str] = {}
+    known = [label for label in labels if not _UNKNOWN.fullmatch(label)]
+    if all(map(_INTEGER.fullmatch, known)):
+        bounds = {label: (int(label), int(label)) for label in known}
+    else:
+        for label in known:
+            found = _DATE.fullmatch(label)
+            if found is None:
+                raise _no_time(label, columns)
+            sign, year, month, day = found.groups()
+            pair = _days(sign, year, month, day)
+            if pair is None:
+                doubtful[label] = sign + year
+                pair = _days(sign, year, None, None)
+            bounds[label] = pair or (UNKNOWN_START, UNKNOWN_END)
+    unknown = dict.fromkeys(labels, (UNKNOWN_START, UNKNOWN_END))
+    return unknown | bounds, doubtful
+
+
+def _no_time(label: str, columns: Sequence[Column]) -> InputValueError:
+    """Make the error of a label that is no time, at the first place where it stands."""
+    for column in columns:
+        code = column.label_index.codes.get(label, -1) if column.label_index is not None else -1
+        rows = np.flatnonzero(column.values == code)
+        if len(rows):
+            where = column.where(int(rows[0]))
+            return InputValueError(
+                column.split, expected=f"times: {_EXPECTED}", got=f"{label!r} in {where}"
+            )
+    raise AssertionError("unreachable")
+
+
+def _days(sign: str, year: str, month: str | None, day: str | None) -> Bounds | None:
+    """Return the first and the last day of a date, of which parts may be unknown; None: no date.
+
+    Digits that are not known are written #; in Wikidata, an unknown month or day is 00. What stands
+    behind an unknown month is not read.
+
+    Examples
+    --------
+    >>> first, last = _days("", "2003", "02", "##")
+    >>> last - first + 1
+    28
+    """
+    if not year.strip("#"):
+        return UNKNOWN_START, UNKNOWN_END
+    years = sorted(int(sign + year.replace("#", digit)) for digit in "09")
+    if month is None or "#" in month or not int(month):
+        return _day(years[0], 1, 1), _day(years[1] + 1, 1, 1) - 1
+    if int(month) > 12:
+        return None
+    months = [_day(years[i], int(month), 1) for i in (0, 1)]
+    later = [_day(years[i] + int(month) // 12, int(month) % 12 + 1, 1) for i in (0, 1)]
+    if day is None or "#" in day or not int(day):
+        return months[0], later[1] - 1
+    bounds = months[0] + int(day) - 1, months[1] + int(day) - 1
+    return bounds if bounds[0] < later[0] and bounds[1] < later[1] else None
+
+
+def _day(year: int, month: int, day: int) -> int:
+    """Return the number of a day in the Gregorian calendar, which has a year 0 and earlier ones.
+
+    Examples
+    --------
+    >>> _day(1970, 1, 1), _day(-1, 12, 31) - _day(0, 1, 1)
+    (719163, -1)
+    """
+    cycles, rest = divmod(year - 1, 400)  # 400 years have the same number of days anywhere
+    return 146097 * cycles + date(rest + 1, month, day).toordinal()

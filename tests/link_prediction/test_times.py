@@ -1,0 +1,363 @@
+"""Facts with times: how labels are read, and answers by overlap, against plain definitions."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import count
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import link_prediction as oracle
+from support.error_kinds import is_of_kind
+from truerank.link_prediction import Task, interval_overlaps
+from truerank.link_prediction.interval_overlaps import overlapping_answers
+from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
+from truerank.tasks.vocabularies import Column, LabelIndex
+
+pytestmark = pytest.mark.python_only
+
+FIRST_DAY = date(1896, 1, 1)
+CALENDAR = "".join(f"{FIRST_DAY + timedelta(days)} " for days in range(105 * 366))
+
+
+def columns_of(*splits: list[Any], position: int = 3) -> list[Column]:
+    """Return one position of some splits: those of str share their index."""
+    index = LabelIndex()
+    return [
+        Column(f"split {i}", position, index.encode(split), index, "triple")
+        if split and isinstance(split[0], str)
+        else Column(f"split {i}", position, np.array(split, np.int64), None, "triple")
+        for i, split in enumerate(splits)
+    ]
+
+
+@st.composite
+def labels(draw: st.DrawFn) -> str:
+    """Draw a date, of which any part but the first digits of the year may be unknown."""
+    year = str(draw(st.integers(1900, 1969)))
+    known = draw(st.integers(2, 4))
+    year = year[:known] + "#" * (4 - known)
+    month = draw(st.sampled_from(["", "##", "02", "12", "07"]))
+    day = draw(st.sampled_from(["", "##", "01", "28"])) if month.strip("#") else ""
+    return draw(st.sampled_from(["-".join(filter(None, [year, month, day])), "####-##-##"]))
+
+
+@given(st.lists(labels(), min_size=1, max_size=8), st.integers(0, 8))
+def test_dates_are_the_days_that_fit(drawn: list[str], cut: int) -> None:
+    encoded = encode_times((3,), [columns_of(drawn[:cut], drawn[cut:])], as_ids=False)
+    expected = [oracle.days(label, CALENDAR) for label in drawn]
+    are_years = all(label.isdigit() or set(label) == set("#-") for label in drawn)
+    offset = FIRST_DAY.toordinal()
+    known = {-np.inf: UNKNOWN_START, np.inf: UNKNOWN_END}
+    for found, end in ((encoded.times.starts, 0), (encoded.times.ends, 1)):
+        days = [known.get(pair[end], pair[end] + offset) for pair in expected]
+        years = [
+            known.get(p[end], int(label[:4].replace("#", "0")))
+            for label, p in zip(drawn, expected, strict=True)
+        ]
+        assert found.tolist() == (years if are_years else days)
+    assert encoded.names is not None
+    ids = np.concatenate(encoded.ids[0]).tolist()
+    order = sorted(set(expected))
+    assert ids == [order.index(pair) for pair in expected]
+    by_label = dict(zip(drawn, expected, strict=True))
+    assert [by_label[encoded.names[i]] for i in ids] == expected
+
+
+def test_labels_of_public_files() -> None:
+    drawn = ["-0044-03-15", "+2003-00-00T00:00:00Z", "307-13047-09", "", "####", "19##", "-04##"]
+    encoded = encode_times((3,), [columns_of(drawn)], as_ids=True)
+    starts, ends = encoded.times.starts, encoded.times.ends
+    year = 365.2425
+    assert starts[0] == ends[0] == pytest.approx(-44.79 * year, abs=10)
+    assert (starts[1], ends[1]) == (date(2003, 1, 1).toordinal(), date(2003, 12, 31).toordinal())
+    assert (starts[2], ends[2]) == (date(307, 1, 1).toordinal(), date(307, 12, 31).toordinal())
+    assert encoded.times.doubtful == {"307-13047-09": "307"}
+    for unknown in (3, 4):
+        assert (starts[unknown], ends[unknown]) == (UNKNOWN_START, UNKNOWN_END)
+    assert (starts[5], ends[5]) == (date(1900, 1, 1).toordinal(), date(1999, 12, 31).toordinal())
+    assert ends[6] - starts[6] + 1 == pytest.approx(100 * year, abs=1)
+    assert ends[6] < starts[0]
+    assert encoded.names == ("", "-04##", "-0044-03-15", "307-13047-09", *drawn[5:6], drawn[1])
+
+
+def test_integers_stay_and_unknown_ones_make_labels() -> None:
+    groups = [columns_of(["5", "-3"], [24]), columns_of(["7", "5"], [30], position=4)]
+    encoded = encode_times((3, 4), groups, as_ids=False)
+    assert encoded.names is None
+    assert [part.tolist() for part in encoded.ids[0]] == [[5, -3], [24]]
+    assert (encoded.times.starts.tolist(), encoded.times.ends.tolist()) == ([5, -3, 24], [7, 5, 30])
+    encoded = encode_times((3, 4), [columns_of(["10", "9"]), columns_of(["####", "11"])], True)
+    assert encoded.names == ("####", "9", "10", "11")
+    assert [part[0].tolist() for part in encoded.ids] == [[2, 1], [0, 3]]
+    assert encoded.times.ends.tolist() == [UNKNOWN_END, 11]
+    for as_ids, names in ((True, None), (False, ("2", "10"))):
+        assert encode_times((3,), [columns_of(["10", "2", "10"])], as_ids).names == names
+
+
+def test_an_end_before_its_start_is_unknown() -> None:
+    starts, ends = columns_of(["2014-##-##", "1959-##-##"]), columns_of(["2007-##-##"] * 2)
+    encoded = encode_times((3, 4), [starts, ends], as_ids=True)
+    assert encoded.times.reversed.tolist() == [0]
+    assert encoded.times.ends.tolist() == [UNKNOWN_END, date(2007, 12, 31).toordinal()]
+
+
+@pytest.mark.parametrize(
+    ("splits", "words"),
+    [
+        ([["1984", "x"]], r"split 0: expected times: .*got 'x' in column 3 of triple 1"),
+        ([["1984"], ["2003-##-##", "03/04/05"]], "split 1: expected times: .*'03/04/05' in"),
+        ([["2003-##-##"], [1984]], "split 1: holds integers in column 3, other splits labels"),
+    ],
+)
+def test_what_is_no_time(splits: list[list[Any]], words: str) -> None:
+    with pytest.raises(ValueError, match=words) as caught:
+        encode_times((3,), [columns_of(*splits)], as_ids=False)
+    assert is_of_kind(caught.value, ValueError)
+
+
+facts = st.tuples(
+    st.integers(0, 2), st.integers(0, 5), st.integers(-4, 12), st.sampled_from([0, 0, 1, 2, 5, 30])
+)
+
+
+@given(
+    st.lists(facts, min_size=1, max_size=30),
+    st.data(),
+    st.sampled_from([1, 3, 1 << 21]),
+    st.sampled_from(["intervals", "points", "unknown ends"]),
+)
+def test_overlaps_are_those_of_the_definition(
+    drawn: list[tuple[int, int, int, int]], data: st.DataObject, at_once: int, kind: str
+) -> None:
+    query, answer, starts, duration = np.array(drawn, np.int64).T.copy()
+    ends = starts + (0 if kind == "points" else duration)
+    if kind == "unknown ends":
+        ends[duration == 30] = UNKNOWN_END
+        starts[duration == 5] = UNKNOWN_START
+    ranked = np.array(data.draw(st.lists(st.integers(0, len(drawn) - 1), min_size=1)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(interval_overlaps, "_PAIRS_AT_ONCE", at_once)
+        indptr, indices, lists = overlapping_answers(query, answer, starts, ends, ranked)
+    rows = list(zip(query.tolist(), answer.tolist(), starts.tolist(), ends.tolist(), strict=True))
+    test = [(answer, query, 0, start, end) for query, answer, start, end in rows]
+    expected = oracle.overlapping("head", test, {}, ranked.tolist(), (), lambda row: row[3:])
+    found = [indices[indptr[i] : indptr[i + 1]].tolist() for i in lists.tolist()]
+    assert found == [sorted(answers) for answers in expected]
+    asked = {(rows[i][0], *rows[i][2:]) for i in ranked.tolist()}
+    assert len(indptr) - 1 == len(asked)
+
+
+DAYS = "".join(f"{date(1983, 1, 1) + timedelta(days)} " for days in range(8 * 366))
+DATES = ["####-##-##", "1984-##-##", "1984-02-##", "1984-12-31", "1985-01-01", "198#-##-##"]
+SPANS = {label: oracle.days(label, DAYS) for label in DATES}
+WORDS = [f"e{i}" for i in range(5)]
+Row = tuple[Any, ...]
+
+
+@dataclass
+class Case:
+    """Facts with times: which columns these are, and the interval of each label."""
+
+    test: list[Row]
+    known: dict[str, list[Row]]
+    time: int | tuple[int, int]
+    keys: tuple[int, ...]
+    labelled: bool
+
+    @property
+    def time_columns(self) -> tuple[int, ...]:
+        return self.time if isinstance(self.time, tuple) else (self.time,)
+
+    def span(self, label: Any) -> tuple[float, float]:
+        return SPANS.get(label, (label, label))
+
+    def interval(self, row: Row) -> tuple[float, float]:
+        spans = [self.span(row[column]) for column in self.time_columns]
+        start, end = spans[0][0], spans[-1][1]
+        return start, end if start <= end else np.inf
+
+    def code(self, row: Row) -> Row:
+        """Return a row with ids of times: integers, or places among the distinct ones."""
+        every = [*self.test, *(row for rows in self.known.values() for row in rows)]
+        labels = {row[column] for row in every for column in self.time_columns}
+        order = sorted({self.span(label) for label in labels})
+        return tuple(
+            order.index(self.span(value))
+            if column in self.time_columns and isinstance(value, str)
+            else value
+            for column, value in enumerate(row)
+        )
+
+    def form(self, rows: list[Row]) -> Any:
+        if not self.labelled:
+            return rows if rows else np.zeros((0, len(self.test[0])), np.int64)
+        return [(WORDS[row[0]], f"r{row[1]}", WORDS[row[2]], *row[3:]) for row in rows]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    time = draw(st.sampled_from([3, (3, 4), (4, 3), 4, (3, 5)]))
+    columns = time if isinstance(time, tuple) else (time,)
+    labels = st.sampled_from(draw(st.sampled_from([DATES, [-3, 0, 1, 2, 7]])))
+    width = max(columns) + 1
+    ids = st.integers(0, 4), st.integers(0, 1), st.integers(0, 4)
+    more = (labels if column in columns else st.integers(0, 1) for column in range(3, width))
+    rows = st.lists(st.tuples(*ids, *more), max_size=12)
+    further = tuple(range(3, width))
+    return Case(
+        draw(rows.filter(len)),
+        {"train": draw(rows), "valid": draw(rows)},
+        time,
+        draw(st.sampled_from([further, (), tuple(sorted(columns)), further[-1:]])),
+        draw(st.booleans()),
+    )
+
+
+@given(cases(), st.randoms(use_true_random=False))
+def test_tasks_under_every_filter_are_those_of_the_definition(case: Case, random: Random) -> None:
+    names = ("overlap", "fact", "triple", "none")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        task = Task(
+            case.form(case.test),
+            {name: case.form(rows) for name, rows in case.known.items()},
+            entities=WORDS if case.labelled else 5,
+            relations=("r0", "r1") if case.labelled else 2,
+            sides=("head", "tail", "relation"),
+            time=case.time,
+            keys=case.keys,
+            filters=names,
+        )
+    test = list(map(case.code, case.test))
+    known = {name: list(map(case.code, rows)) for name, rows in case.known.items()}
+    assert list(map(tuple, task.test.tolist())) == test
+    further = range(3, len(test[0]))
+    others = [key for key in case.keys if key not in case.time_columns]
+    ranked = range(len(test))
+    scores = {
+        side: np.array([[random.randint(0, 3) for _ in range(tasks.columns)] for _ in test])
+        for side, tasks in task.sides.items()
+    }
+    report = task.evaluate_scores(
+        scores["tail"], scores["head"], relation_scores=scores["relation"]
+    )
+    assert list(report.filters) == list(names)
+    for first, (side, tasks) in zip(count(0, len(test)), task.sides.items(), strict=False):
+        expected = oracle.side(side, test, known, ranked, case.keys)
+        queries = [tuple(row) for row in tasks.queries.tolist()]
+        assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
+        without = {
+            "none": [set[int]() for _ in test],
+            "triple": oracle.side(side, test, known, ranked).answers,
+            "fact": oracle.side(side, test, known, ranked, further).answers,
+            "overlap": oracle.overlapping(
+                side, case.test, case.known, ranked, others, case.interval
+            ),
+        }
+        for name in names:
+            ranks = report.filters[name].ranks
+            counts = ranks[first : first + len(test)]
+            found = zip(counts.above, counts.tied, counts.candidates, strict=True)
+            assert list(map(list, found)) == [
+                oracle.rank(row, target, set(range(tasks.columns)), answers)
+                for row, target, answers in zip(
+                    scores[side].tolist(), expected.targets, without[name], strict=True
+                )
+            ]
+
+
+TEST_LINES = "5\t0\t1\t1986-##-##\t####-##-##\n3\t1\t0\t2010-##-##\t2004-##-##\n"
+TRAIN_LINES = "5\t0\t2\t1980-##-##\t1986-01-01\n5\t0\t3\t307-13047-09\t978-##-##\n5\t0\t1\t\t\n"
+
+
+def test_files_of_intervals(tmp_path: Path) -> None:
+    """As YAGO11k has them: entities by number, dates, unknown ends, and two odd lines."""
+    (tmp_path / "test.txt").write_text(TEST_LINES)
+    (tmp_path / "train.txt").write_text(TRAIN_LINES)
+    files = str(tmp_path / "test.txt"), {"train": str(tmp_path / "train.txt")}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        task = Task(*files, entities=6, time=(3, 4), filters=("overlap", "triple"))
+    assert [str(warning.message) for warning in caught] == [
+        "1 (3 1 0 2010-##-## 2004-##-##) triples end before they start; their ends are unknown",
+        "1 (307-13047-09) dates name no day; they are read by their years",
+    ]
+    names = "", "307-13047-09", "978-##-##", "1980-##-##", "1986-01-01", "1986-##-##"
+    assert task.qualifiers == ((*names, "2004-##-##", "2010-##-##"),) * 2
+    assert task.test.tolist() == [[5, 0, 1, 5, 0], [3, 1, 0, 7, 6]]
+    indptr, answers, lists = task.tail.filter  # type: ignore[misc]
+    assert [answers[indptr[i] : indptr[i + 1]].tolist() for i in lists] == [[1, 2], [0]]
+    assert task.tail.labels["time"].values.tolist() == ["1986-##-##", "2010-##-##"]
+    assert [task.protocols[name].filter_rule for name in task.protocols] == ["overlap", "triple"]
+    times = task.audit.times
+    assert times is not None
+    assert (times.not_later, times.seen) == (0, 1)
+    assert task.audit.to_dict()["times"] == {
+        "reversed": {"count": 1, "examples": [[3, 1, 0, "2010-##-##", "2004-##-##"]]},
+        "doubtful": {"count": 1, "examples": ["307-13047-09"]},
+        "not_later": 0,
+        "seen": 1,
+    }
+    assert str(task.audit).splitlines()[-3:] == [
+        "times: 0 triples start no later than the last of train; 1 are in train at some time",
+        "ends before starts: 1 (3 1 0 2010-##-## 2004-##-##), read as unknown",
+        "dates that name no day: 1 (307-13047-09), read by their years",
+    ]
+
+
+def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:
+    """As RE-Net and RE-GCN have them: the fifth column is in no query and in no overlap."""
+    (tmp_path / "test.txt").write_text("0\t0\t1\t48\t0\n")
+    (tmp_path / "train.txt").write_text("0\t0\t2\t48\t-1\n0\t0\t3\t24\t-1\n")
+    files = str(tmp_path / "test.txt"), {"train": str(tmp_path / "train.txt")}
+    task = Task(*files, entities=4, time=3, keys=(3,), filters=("query", "overlap", "fact"))
+    assert task.qualifiers == (None, None)
+    assert task.tail.queries.tolist() == [[0, 0, 48]]
+    rules = {name: protocol.filter_rule for name, protocol in task.protocols.items()}
+    assert rules == {
+        "query": "columns 3",
+        "overlap": "overlap without columns 4",
+        "fact": "fact",
+    }
+    scores = np.zeros((1, 4))
+    report = task.evaluate_scores(scores, scores)
+    candidates = {name: under.ranks.candidates for name, under in report.filters.items()}
+    assert {name: each.tolist() for name, each in candidates.items()} == {
+        "query": [4, 3],
+        "overlap": [4, 3],
+        "fact": [4, 4],
+    }
+    assert report.filters["overlap"].ranks.labels["time"].values.tolist() == [48, 48]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "kind", "words"),
+    [
+        ({"time": 2}, ValueError, r"time: expected a column, .*from 3 to 4, got 2"),
+        ({"time": (3, 3)}, ValueError, r"time: expected .*got \(3, 3\)"),
+        ({"time": (3, 5)}, ValueError, r"time: expected .*got \(3, 5\)"),
+        ({"time": "34"}, TypeError, "time: expected a column.*got '34'"),
+        ({"time": 3.0}, TypeError, "time: expected a column"),
+        ({"time": (3, 4, 4)}, TypeError, "time: expected a column"),
+        ({"time": True}, TypeError, "time: expected a column"),
+        ({"filters": ("overlap",)}, ValueError, 'filters: "overlap" needs the column of times'),
+    ],
+)
+def test_bad_columns_of_times(keywords: dict[str, Any], kind: type, words: str) -> None:
+    with pytest.raises(kind, match=words) as caught:
+        Task([[0, 0, 1, 5, 6]], [[0, 0, 1, 5, 6]], **keywords)
+    assert is_of_kind(caught.value, kind)
+
+
+def test_triples_have_no_column_of_times() -> None:
+    with pytest.raises(ValueError, match="columns none, as triples have no more"):
+        Task([[0, 0, 1]], time=3)
