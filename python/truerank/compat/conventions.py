@@ -94,8 +94,9 @@ def _float32_bounds(scores: Values) -> tuple[Values, Values]:
 def thousandths_bounds(scores: Values) -> tuple[Values, Values]:
     """Bound 1000 * score, cut to a 32-bit integer.
 
-    Past 2**31 and for NaN the integer depends on the processor: most give -2**31, and a GPU the
-    nearest integer there is, or 0 for NaN. The bounds are the least and the greatest of these.
+    Past 2**31 and for NaN the integer depends on the code: TensorFlow on a processor gives -2**31;
+    code compiled by XLA the nearest integer there is, and 0 for NaN. The bounds are the least and
+    the greatest of these.
 
     Examples
     --------

@@ -326,11 +326,13 @@ GRAPH_PRESETS = (
         candidates=f"{ALL_ENTITIES}, or those given as entities_subset",
         notes=(
             "Scores are cut towards 0, so that all within 0.001 of 0 on either side tie.",
-            "Past 2.1e6, and for NaN, the integer is the least one on most processors: such a true "
-            "score is last, such candidates are never above. On a GPU it is the nearest one, and 0 "
+            "Past 2.1e6 of either sign, and for NaN, TensorFlow on a processor makes the least "
+            "integer of a score: as a true score it is last, as a candidate never above the true "
+            "one, but tied with others like it. Compiled by XLA it is the nearest integer, and 0 "
             "for NaN. The bounds hold for both.",
             "ranking_strategy can be worst (the default), middle or best.",
-            _NO_RANK_1.replace("no_eval_filter", "use_filter=None"),
+            "Without a filter (use_filter=False, the default), and where the filter lacks the "
+            "evaluated triples, no rank is better than 2.",
         ),
     ),
     Preset(
