@@ -113,7 +113,8 @@ class Code:
             found = importlib.import_module(module or name)
         except ImportError as error:
             raise NotFoundError(f"{name}: {error}") from error
-        self._note(name, getattr(package, "__version__", None) or metadata.version(name))
+        release = metadata.packages_distributions().get(name, [name])[0]
+        self._note(name, getattr(package, "__version__", None) or metadata.version(release))
         return found
 
     def source(self, clone: str, commit: str, path: str) -> str:
