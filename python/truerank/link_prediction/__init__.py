@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .given_negatives import Negatives
     from .listed_predictions import Predictions, read_predictions
     from .query_answers import QueryAnswers, read_queries, write_queries
+    from .statement_task import StatementTask
+    from .statements import Statements, read_statements
     from .triple_audit import TaskAudit, TimeAudit
     from .triple_task import Task
     from .triples import Triples, read_triples
@@ -36,6 +38,8 @@ __all__ = [
     "QueryAnswers",
     "Sampled",
     "SplitFinding",
+    "StatementTask",
+    "Statements",
     "Task",
     "TaskAudit",
     "TimeAudit",
@@ -43,6 +47,7 @@ __all__ = [
     "error_cases",
     "read_predictions",
     "read_queries",
+    "read_statements",
     "read_triples",
     "write_queries",
 ]
@@ -55,6 +60,8 @@ _MODULES = {
     "Predictions": "listed_predictions",
     "QueryAnswers": "query_answers",
     "Sampled": "candidate_sets",
+    "StatementTask": "statement_task",
+    "Statements": "statements",
     "Task": "triple_task",
     "TaskAudit": "triple_audit",
     "TimeAudit": "triple_audit",
@@ -62,6 +69,7 @@ _MODULES = {
     "error_cases": "worst_ranked",
     "read_predictions": "listed_predictions",
     "read_queries": "query_answers",
+    "read_statements": "statements",
     "read_triples": "triples",
     "write_queries": "query_answers",
 }

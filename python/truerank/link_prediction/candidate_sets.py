@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .triples import TripleSplits
 
 CANDIDATE_NAMES = ("all", "train", "typed")
+# side -> the column of its answers in facts whose relation is column 1; values are like tails
+_ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {"qualifier": 2}
 _EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities, Sampled or Negatives"
 
 
@@ -182,15 +184,15 @@ def candidates_of(
     if candidates.negatives is not None:
         return candidates_of_negatives(candidates.negatives[side], kept, queries.targets)
     if candidates.name == "typed":
-        types = types_of(splits.triples, SIDES[side][1], splits.relations.size)
+        types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
         return (types.indptr, types.indices, relations)
     if candidates.sampled is not None:
         pool = Pool(vocabulary.size)
         if candidates.sampled.typed:
-            pool = types_of(splits.triples, SIDES[side][1], splits.relations.size)
+            pool = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
             pool = pool._replace(size=vocabulary.size, lists=relations)
         # the sample of a side does not depend on the other sides of the task
-        rng = np.random.default_rng([candidates.sampled.seed, list(SIDES).index(side)])
+        rng = np.random.default_rng([candidates.sampled.seed, list(_ANSWERS).index(side)])
         return sample(queries, pool, candidates.sampled.negatives, rng)
     chosen = candidates.chosen
     if chosen is None:

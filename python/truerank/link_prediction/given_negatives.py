@@ -75,6 +75,10 @@ def read_negatives(
     """
     triples = next(iter(splits.sizes.values()))
     lists: dict[str, Lists] = {}
+    for side in sides:
+        if side not in Negatives._fields:
+            expected = f"other candidates for the side {side}"
+            raise InputValueError("candidates", expected=expected, got="negatives of triples")
     for side, given in negatives._asdict().items():
         name = f"candidates: {side}"
         if (given is None) == (side in sides):

@@ -15,7 +15,6 @@ from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..tasks.row_keys import row_keys
 from ..tasks.side_tasks import make_queries
 from .interval_overlaps import overlapping_answers
-from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -32,8 +31,10 @@ class SideFacts(NamedTuple):
         The evaluated split, then the known ones.
     ranked : ndarray of int64
         The rows of `facts` that are tasks.
-    side : {"head", "tail", "relation"}
-        The side that is predicted.
+    query_columns : tuple of int
+        The columns that every query has.
+    answer_column : int
+        The column that is predicted.
     keys : tuple of int
         The further columns that are part of a query.
     times : Times, or None
@@ -42,19 +43,21 @@ class SideFacts(NamedTuple):
 
     facts: IntArray
     ranked: IntArray
-    side: str
-    keys: tuple[int, ...]
+    query_columns: tuple[int, ...]
+    answer_column: int
+    keys: tuple[int, ...] = ()
     times: Times | None = None
 
     @property
     def further(self) -> tuple[int, ...]:
-        """The columns beside head, relation and tail."""
-        return tuple(range(3, self.facts.shape[1]))
+        """The other columns, which may be part of a query or not."""
+        used = {*self.query_columns, self.answer_column}
+        return tuple(column for column in range(self.facts.shape[1]) if column not in used)
 
     def queries(self, further: Sequence[int]) -> SideQueries:
         """Return the queries of the side with some further columns, and their known answers."""
-        columns, answer_column = SIDES[self.side]
-        return make_queries(self.facts, self.ranked, (*columns, *further), answer_column)
+        columns = (*self.query_columns, *further)
+        return make_queries(self.facts, self.ranked, columns, self.answer_column)
 
 
 class FilterForm(NamedTuple):
@@ -85,10 +88,9 @@ def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., 
 def _answers_by_overlap(facts: SideFacts, queries: SideQueries) -> Any:
     """Make the rule by which facts match that hold at some time at which a task does."""
     assert facts.times is not None  # as check_filters has made sure
-    columns, answer_column = SIDES[facts.side]
-    compared = (*columns, *(key for key in facts.keys if key not in facts.times.columns))
-    query = row_keys([facts.facts[:, column] for column in compared])
-    answers = facts.facts[:, answer_column]
+    keys = (key for key in facts.keys if key not in facts.times.columns)
+    query = row_keys([facts.facts[:, column] for column in (*facts.query_columns, *keys)])
+    answers = facts.facts[:, facts.answer_column]
     return overlapping_answers(query, answers, facts.times.starts, facts.times.ends, facts.ranked)
 
 

@@ -12,6 +12,7 @@ from ..tasks.row_keys import distinct_rows, look_up
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import FILTER_FORMS, SideFacts
+from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -181,7 +182,7 @@ def make_side(
     """
     height = next(iter(splits.sizes.values()))
     vocabulary = splits.relations if side == "relation" else splits.entities
-    facts = SideFacts(splits.triples, kept, side, keys, splits.times)
+    facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
     made = facts.queries(keys)
     first, *others = filters
     lists = {name: FILTER_FORMS[name].lists(facts, made) for name in filters}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -138,6 +138,11 @@ class Task(ProtocolTask):
     relations: tuple[str, ...] | None
     qualifiers: tuple[tuple[str, ...] | None, ...]
 
+    # What a task of facts of another form has in its own way.
+    _side_names: ClassVar[tuple[str, ...]] = tuple(SIDES)
+    _read_splits = staticmethod(read_splits)
+    _make_side = staticmethod(make_side)
+
     def __init__(
         self,
         test: Any,
@@ -157,9 +162,9 @@ class Task(ProtocolTask):
         max_unpacked: int | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = _check_sides(sides)
+        chosen_sides = _check_sides(sides, self._side_names)
         with limit_unpacked(max_unpacked):
-            splits = read_splits(name_splits(split, test, known), entities, relations, time)
+            splits = self._read_splits(name_splits(split, test, known), entities, relations, time)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")
@@ -178,7 +183,9 @@ class Task(ProtocolTask):
         self.test = read_only(np.ascontiguousarray(triples[kept]))
         traits = traits_of(triples, given)
         sides_of_task = {
-            side: make_side(side, splits, kept, key_columns, list(rules_by_filter), chosen, traits)
+            side: self._make_side(
+                side, splits, kept, key_columns, list(rules_by_filter), chosen, traits
+            )
             for side in chosen_sides
         }
         protocols = {
@@ -220,7 +227,7 @@ class Task(ProtocolTask):
             f"{side} {len(tasks):,} of {len(tasks.queries):,} queries"
             for side, tasks in self.sides.items()
         )
-        return f"Task({sides}; {self.protocol})"
+        return f"{type(self).__name__}({sides}; {self.protocol})"
 
     def evaluate(
         self,
@@ -423,15 +430,15 @@ class Task(ProtocolTask):
         )
 
 
-def _check_sides(sides: Any) -> tuple[str, ...]:
+def _check_sides(sides: Any, names: tuple[str, ...]) -> tuple[str, ...]:
     if isinstance(sides, str) or not isinstance(sides, Iterable):
         raise InputTypeError(
             "sides", expected='a sequence, as ("head", "tail")', got=type(sides).__name__
         )
-    checked = [choice("sides", side, tuple(SIDES)) for side in sides]
+    checked = [choice("sides", side, names) for side in sides]
     if not checked or len(set(checked)) < len(checked):
-        raise InputValueError("sides", expected=f"at least one of {', '.join(SIDES)}, none twice")
-    return tuple(side for side in SIDES if side in checked)
+        raise InputValueError("sides", expected=f"at least one of {', '.join(names)}, none twice")
+    return tuple(side for side in names if side in checked)
 
 
 def _check_keys(keys: Any, width: int) -> tuple[int, ...]:

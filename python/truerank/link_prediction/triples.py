@@ -62,6 +62,8 @@ class TripleSplits(NamedTuple):
     qualifiers : tuple
     times : Times, or None
         When each triple holds, if some columns are times.
+    beside : object
+        What a kind of task reads beside the triples.
     """
 
     triples: IntArray
@@ -70,6 +72,7 @@ class TripleSplits(NamedTuple):
     relations: Vocabulary
     qualifiers: tuple[tuple[str, ...] | None, ...]
     times: Times | None = None
+    beside: Any = None
 
     @property
     def known(self) -> list[str]:
@@ -162,7 +165,7 @@ def read_splits(
         and relations is None
         and any(columns[1].label_index is not None for columns in columns_of_split.values())
     ):
-        relations = _count_relations([columns[1] for columns in columns_of_split.values()])
+        relations = count_relations([columns[1] for columns in columns_of_split.values()])
     relation, relation_ids = encode_columns(
         "relations", "relation", relations, [columns[1] for columns in columns_of_split.values()]
     )
@@ -184,8 +187,8 @@ def read_splits(
     return TripleSplits(stack_splits(columns_of), sizes, entity, relation, qualifiers, times)
 
 
-def _count_relations(columns: Sequence[Column]) -> int:
-    """Return the number of relations if text holds their ids."""
+def count_relations(columns: Sequence[Column]) -> int:
+    """Return the number of relations if text holds their ids, from the columns of relations."""
     tops = (
         int(parse_integers("relations", "relation", column).max())
         for column in columns

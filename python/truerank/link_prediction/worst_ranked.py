@@ -236,6 +236,9 @@ def error_cases(
     ranks = ranks_of("report", report)
     _check_tasks(task, ranks)
     inputs = {"tail": tail, "head": head, "relation": relation}
+    if not task.sides.keys() <= inputs.keys():
+        got = " and ".join(sorted(task.sides.keys() - inputs.keys()))
+        raise InputValueError("task", expected=f"sides among {', '.join(inputs)}", got=got)
     arguments = task._check_arguments(
         {k: Argument(k, v) for k, v in inputs.items()}, "what was evaluated"
     )

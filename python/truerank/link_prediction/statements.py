@@ -1,0 +1,403 @@
+"""Statements with qualifiers, from Python and from files, as triples and numbered sets of pairs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ..inputs.arrays import ReadOnlyArrays, read_only
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.input_files import limit_unpacked
+from ..inputs.naming import public
+from ..inputs.selection import indptr_of
+from ..tasks.list_files import parse_json
+from ..tasks.row_keys import row_keys
+from ..tasks.split_columns import column_of_values, stack_splits
+from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_blocks
+from ..tasks.vocabularies import Column, LabelIndex, encode_columns
+from .triples import TripleSplits, count_relations
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
+
+_COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
+_VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations
+_STATEMENT = RowForm("statement", _COLUMNS, _VOCABULARIES)
+_QUALIFIER = RowForm("qualifier", _COLUMNS, _VOCABULARIES)
+_FORM = "head, relation and tail, then a relation and a value for each qualifier"
+_JSON_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+
+
+@public("truerank.link_prediction")
+class Statements(NamedTuple):
+    """Statements as ids, and the labels of the ids.
+
+    Attributes
+    ----------
+    triples : ndarray of int64, shape (n, 3)
+        Head, relation and tail.
+    indptr : ndarray of int64, shape (n + 1,)
+        Statement i has the qualifiers ``indptr[i]:indptr[i + 1]``.
+    qualifiers : ndarray of int64, shape (m, 2)
+        The relation and the value of each qualifier, as given.
+    entities, relations : tuple of str, or None
+        The labels in the order of the ids; None if the statements held ids.
+    """
+
+    triples: IntArray
+    indptr: IntArray
+    qualifiers: IntArray
+    entities: tuple[str, ...] | None
+    relations: tuple[str, ...] | None
+
+
+class FlatQualifiers(NamedTuple):
+    """The qualifiers of the statements of all splits, one after the other, as given.
+
+    Attributes
+    ----------
+    indptr : ndarray of int64, shape (n + 1,)
+        Statement i has the qualifiers ``indptr[i]:indptr[i + 1]``.
+    pairs : ndarray of int64, shape (m, 2)
+        The relation and the value of each.
+    codes : ndarray of int64, shape (m,)
+        Equal for equal pairs; the position of the pair in the table of the sets.
+    sizes : dict of str to int
+        The number of qualifiers of each split.
+    sets : QualifierSets
+    """
+
+    indptr: IntArray
+    pairs: IntArray
+    codes: IntArray
+    sizes: dict[str, int]
+    sets: QualifierSets
+
+    @property
+    def statement(self) -> IntArray:
+        """The statement of each qualifier."""
+        return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
+
+
+class QualifierSets(ReadOnlyArrays):
+    """Distinct sets of qualifiers, numbered as they come; the empty one is 0.
+
+    Parameters
+    ----------
+    table : ndarray of int64, shape (p, 2)
+        The distinct pairs of a relation and a value.
+
+    Examples
+    --------
+    >>> sets = QualifierSets(np.array([[4, 7], [5, 7]]))
+    >>> sets.number([1, 0, 1]), sets.number([0, 1]), sets.number([])
+    (1, 1, 0)
+    >>> sets[1]
+    array([[4, 7],
+           [5, 7]])
+    """
+
+    def __init__(self, table: IntArray) -> None:
+        self._table = read_only(table)
+        self._numbers: dict[tuple[int, ...], int] = {(): 0}
+        self._members: list[tuple[int, ...]] = [()]
+
+    def number(self, codes: Sequence[int]) -> int:
+        """Return the number of a set of pairs, each by its position in the table."""
+        key = tuple(sorted(set(codes)))
+        found = self._numbers.setdefault(key, len(self._members))
+        if found == len(self._members):
+            self._members.append(key)
+        return found
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __getitem__(self, number: int) -> IntArray:
+        """Return the pairs of a set, ascending."""
+        return self._table[list(self._members[number])].reshape(-1, 2)
+
+    @property
+    def sizes(self) -> IntArray:
+        """The number of pairs of each set."""
+        return np.array(list(map(len, self._members)), dtype=np.int64)
+
+
+class _Rows(NamedTuple):
+    """Statements as they were given: columns of labels or ids, and flat qualifiers."""
+
+    triples: tuple[list[Any], list[Any], list[Any]]
+    lengths: list[int]
+    qualifiers: tuple[list[Any], list[Any]]
+
+
+@public("truerank.link_prediction")
+def read_statements(
+    statements: Any,
+    *,
+    entities: Any = None,
+    relations: Any = None,
+    max_unpacked: int | None = None,
+) -> Statements:
+    """Read statements with qualifiers into ids.
+
+    Parameters
+    ----------
+    statements : path, list of tuples, (triples, qualifiers), or Statements
+        The path of text with a line ``head,relation,tail,qualifier relation,value,...`` for each
+        statement, as StarE has them, with commas or, if the first line has a tab, with tabs
+        between them; or of lines of JSON, if its name ends in .json or .jsonl: arrays of that form,
+        or objects ``{"P39_h": head, "P39_t": tail, "P580": [values], ...}``, as WikiPeople has
+        them. Gzipped if the name ends in .gz as well. Or tuples of that form; or triples, shape
+        (n, 3), and for each of them the list of its qualifiers, pairs of a relation and a value.
+        Integers are ids, str are labels.
+    entities, relations : None, int, sequence of str, or mapping of str to int
+        As in `read_triples`; the values of qualifiers are entities, and their relations are
+        relations.
+    max_unpacked : int, optional
+        The most bytes that a compressed file may unpack to. Default: 4 GiB.
+
+    Returns
+    -------
+    Statements
+
+    Raises
+    ------
+    TypeError, ValueError
+        For statements of another form; messages name the line or the position.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> read = read_statements([("curie", "won", "nobel", "with", "pierre"), ("a", "won", "b")])
+    >>> read.triples.tolist(), read.indptr.tolist(), read.qualifiers.tolist()
+    ([[2, 1, 3], [0, 1, 1]], [0, 1, 1], [[0, 4]])
+    >>> read.relations
+    ('with', 'won')
+    """
+    with limit_unpacked(max_unpacked):
+        splits = read_statement_splits(
+            {"statements": ("statements", statements)}, entities, relations
+        )
+    flat = splits.beside
+    triples = np.ascontiguousarray(splits.triples[:, :3])
+    return Statements(
+        triples, flat.indptr, flat.pairs, splits.entities.names, splits.relations.names
+    )
+
+
+def read_statement_splits(
+    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
+) -> TripleSplits:
+    """Read splits over one vocabulary; a statement's set of qualifiers is its fourth column.
+
+    Parameters
+    ----------
+    splits : dict of str to (str, object)
+        By name: the title of the split in messages, and the split as `read_statements` takes it.
+    entities, relations : optional
+        As `read_statements` takes them.
+
+    Returns
+    -------
+    TripleSplits
+        Its `beside` are the `FlatQualifiers`.
+    """
+    rows = {name: _read_rows(title, value) for name, (title, value) in splits.items()}
+    indexes: dict[int, LabelIndex] = {}
+    columns: list[list[Column]] = []
+    for name, (title, _) in splits.items():
+        found = rows[name]
+        columns.append(
+            [
+                *(
+                    column_of_values(title, j, values, indexes, _STATEMENT)
+                    for j, values in enumerate(found.triples)
+                ),
+                *(
+                    column_of_values(title, j, values, indexes, _QUALIFIER)
+                    for j, values in enumerate(found.qualifiers, 3)
+                ),
+            ]
+        )
+    of_relations = [column for split in columns for column in split[1::2]]
+    of_entities = [column for split in columns for column in split[0::2]]
+    if (
+        isinstance(entities, (int, np.integer))
+        and relations is None
+        and any(column.label_index is not None for column in of_relations)
+    ):
+        relations = count_relations(of_relations)
+    entity, entity_ids = encode_columns("entities", "entity", entities, of_entities)
+    relation, relation_ids = encode_columns("relations", "relation", relations, of_relations)
+    indptr = indptr_of([length for found in rows.values() for length in found.lengths])
+    pairs = stack_splits([relation_ids[1::2], entity_ids[2::3]])
+    _, first, codes = np.unique(
+        row_keys([pairs[:, 0], pairs[:, 1]]), return_index=True, return_inverse=True
+    )
+    codes = codes.reshape(-1).astype(np.int64)
+    sets = QualifierSets(np.ascontiguousarray(pairs[first]))
+    listed, bounds = codes.tolist(), indptr.tolist()
+    numbers = np.zeros(len(bounds) - 1, dtype=np.int64)
+    for i in np.flatnonzero(np.diff(indptr)).tolist():
+        numbers[i] = sets.number(listed[bounds[i] : bounds[i + 1]])
+    shown = (
+        "; ".join(f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
+        for i in range(1, len(sets))
+    )
+    names = ("without qualifiers", *shown)
+    triples = stack_splits([entity_ids[0::3], relation_ids[0::2], entity_ids[1::3], [numbers]])
+    return TripleSplits(
+        triples,
+        {name: len(found.lengths) for name, found in rows.items()},
+        entity,
+        relation,
+        (names,),
+        beside=FlatQualifiers(
+            indptr,
+            np.ascontiguousarray(pairs),
+            codes,
+            {name: len(found.qualifiers[0]) for name, found in rows.items()},
+            sets,
+        ),
+    )
+
+
+# -- one split -------------------------------------------------------------------------------------
+
+
+def _read_rows(title: str, value: Any) -> _Rows:
+    """Read the statements of a split in any form."""
+    if isinstance(value, Statements):
+        return _rows_of_ids(value)
+    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (list, np.ndarray)):
+        return _rows_of_pairs(title, *value)
+    if is_path(value):
+        path = os.fsdecode(value)
+        lines = _json_rows if path.endswith(_JSON_ENDINGS) else _text_rows
+        return _rows_of_fields(lines(title, path))
+    if isinstance(value, np.ndarray) and value.ndim == 2:
+        value = value.tolist()
+    if not isinstance(value, (list, tuple)):
+        expected = f"a path, a list of tuples ({_FORM}), or (triples, qualifiers)"
+        raise InputTypeError(title, expected=expected, got=type(value).__name__)
+    for i, row in enumerate(value):
+        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
+            got = f"{type(row).__name__} at position {i}"
+            raise InputTypeError(title, expected=f"tuples ({_FORM})", got=got)
+        if len(row) < 3 or not len(row) % 2:
+            expected = f"an odd number of members from 3 on ({_FORM})"
+            raise InputValueError(title, expected=expected, got=f"{len(row)} in statement {i}")
+    return _rows_of_fields(iter(value))
+
+
+def _rows_of_fields(rows: Iterator[Sequence[Any]]) -> _Rows:
+    """Split rows of head, relation, tail, relation, value, relation, value, ..."""
+    made = _Rows(([], [], []), [], ([], []))
+    for row in rows:
+        for column, member in zip(made.triples, row[:3], strict=True):
+            column.append(member)
+        made.lengths.append((len(row) - 3) // 2)
+        made.qualifiers[0].extend(row[3::2])
+        made.qualifiers[1].extend(row[4::2])
+    return made
+
+
+def _rows_of_ids(given: Statements) -> _Rows:
+    """Return what was read before, with its labels, as other splits may have other ids."""
+
+    def named(ids: IntArray, names: tuple[str, ...] | None) -> list[Any]:
+        return ids.tolist() if names is None else [names[code] for code in ids.tolist()]
+
+    entities, relations = given.entities, given.relations
+    heads, middle, tails = given.triples.T
+    return _Rows(
+        (named(heads, entities), named(middle, relations), named(tails, entities)),
+        np.diff(given.indptr).tolist(),
+        (named(given.qualifiers[:, 0], relations), named(given.qualifiers[:, 1], entities)),
+    )
+
+
+def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> _Rows:
+    """Read triples and the pairs of each."""
+    listed = triples.tolist() if isinstance(triples, np.ndarray) else triples
+    for i, triple in enumerate(listed):
+        if not isinstance(triple, (list, tuple)) or len(triple) != 3:
+            got = f"{triple!r} at position {i}"
+            raise InputValueError(title, expected="triples of shape (n, 3)", got=got)
+    expected = f"the list of the qualifiers of each of the {len(listed)} triples"
+    if not isinstance(qualifiers, (list, tuple)):
+        raise InputTypeError(title, expected=expected, got=type(qualifiers).__name__)
+    if len(qualifiers) != len(listed):
+        raise InputValueError(title, expected=expected, got=len(qualifiers))
+    rows = []
+    for i, (triple, given) in enumerate(zip(listed, qualifiers, strict=True)):
+        pairs = given.tolist() if isinstance(given, np.ndarray) else given
+        is_list = isinstance(pairs, (list, tuple, set, frozenset))
+        if not is_list or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
+            pair = "pairs of a relation and a value"
+            raise InputValueError(title, expected=pair, got=f"{given!r} for triple {i}")
+        rows.append((*triple, *chain.from_iterable(pairs)))
+    return _rows_of_fields(iter(rows))
+
+
+def _text_rows(title: str, path: str) -> Iterator[Sequence[str]]:
+    """Yield the fields of each line."""
+    line, delimiter = 0, ""
+    for text in text_blocks(title, path):
+        for row in text.removesuffix("\n").split("\n"):
+            line += 1
+            if not row.strip(" "):
+                continue
+            delimiter = delimiter or ("\t" if "\t" in row else ",")
+            fields = row.split(delimiter)
+            _check_width(title, path, line, fields)
+            if "" in fields:
+                problem = f"line {line}: field {fields.index('') + 1} is empty"
+                raise InputValueError(title, problem, place=path)
+            yield fields
+
+
+def _json_rows(title: str, path: str) -> Iterator[Sequence[Any]]:
+    """Yield the statement of each line of JSON, an array or an object as WikiPeople has them."""
+    line = 0
+    for text in text_blocks(title, path):
+        for row in text.removesuffix("\n").split("\n"):
+            line += 1
+            if row.strip():
+                found = parse_json(row, f"line {line}", path)
+                fields = _fields_of_object(found) if isinstance(found, dict) else found
+                if not isinstance(fields, list):
+                    expected = "an array, or an object with names that end in _h and _t"
+                    problem = f"line {line}: expected {expected}, got {type(found).__name__}"
+                    raise InputValueError(title, problem, place=path)
+                _check_width(title, path, line, fields)
+                yield fields
+
+
+def _fields_of_object(found: dict[str, Any]) -> list[Any] | None:
+    """Return the fields of a statement; None if it has not one head and one tail of a relation."""
+    heads = [name for name in found if name.endswith("_h")]
+    tails = [name for name in found if name.endswith("_t")]
+    relation = heads[0].removesuffix("_h") if heads else ""
+    if len(heads) != 1 or tails != [f"{relation}_t"]:
+        return None
+    fields = [found[heads[0]], relation, found[tails[0]]]
+    for name, values in found.items():
+        if name not in (heads[0], tails[0], "N"):  # N is the number of entities
+            listed = values if isinstance(values, list) else [values]
+            fields += chain.from_iterable((name, value) for value in listed)
+    return fields
+
+
+def _check_width(title: str, path: str, line: int, fields: Sequence[Any]) -> None:
+    width = len(fields)
+    if width < 3 or not width % 2 or width > MAX_COLUMNS:
+        expected = f"an odd number from 3 to {MAX_COLUMNS:,} ({_FORM})"
+        problem = f"line {line} has {width:,} fields, expected {expected}"
+        raise InputValueError(title, problem, place=path)

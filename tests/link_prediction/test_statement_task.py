@@ -1,0 +1,432 @@
+"""Statements with qualifiers against Python's sets: queries, filters, candidates, files, errors."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from oracles import link_prediction as oracle
+from support.error_kinds import is_of_kind
+from truerank.link_prediction import (
+    Negatives,
+    Sampled,
+    StatementTask,
+    Task,
+    error_cases,
+    read_statements,
+)
+from truerank.tasks.side_tasks import SideTasks
+
+pytestmark = pytest.mark.python_only
+
+ENTITIES, RELATIONS = 4, 2
+SIDES = ("head", "tail", "relation", "qualifier")
+Row = tuple[int, ...]
+Fact = tuple[int, int, int, frozenset[tuple[int, int]]]
+
+
+@st.composite
+def statements(draw: st.DrawFn) -> Row:
+    entity, relation = st.integers(0, ENTITIES - 1), st.integers(0, RELATIONS - 1)
+    triple = (draw(st.integers(0, 1)), draw(relation), draw(entity))
+    pairs = draw(st.lists(st.tuples(relation, entity), max_size=3))
+    return (*triple, *(member for pair in pairs for member in pair))
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[list[Row], dict[str, list[Row]]]:
+    test = draw(st.lists(statements(), min_size=1, max_size=5))
+    test = [(0, 0, 1, 0, 2), *test]  # one has a qualifier
+    return test, {name: draw(st.lists(statements(), max_size=8)) for name in ("train", "valid")}
+
+
+def as_fact(row: Row) -> Fact:
+    return (row[0], row[1], row[2], frozenset(zip(row[3::2], row[4::2], strict=True)))
+
+
+def tasks_of(side: str, fact: Fact, given: Row) -> list[tuple[tuple[Any, ...], int, Any]]:
+    """Return the tasks of a statement: what every query has, the answer, and the qualifiers."""
+    head, relation, tail, pairs = fact
+    if side != "qualifier":
+        known = {"head": (relation, tail), "tail": (head, relation), "relation": (head, tail)}
+        return [(known[side], {"head": head, "tail": tail, "relation": relation}[side], pairs)]
+    order = list(dict.fromkeys(zip(given[3::2], given[4::2], strict=True)))
+    return [((head, relation, tail, r), value, pairs - {(r, value)}) for r, value in order]
+
+
+def answers(side: str, facts: list[Row], query: tuple[Any, ...], pairs: Any) -> set[int]:
+    """Return the answers of known statements: of those with these qualifiers, or of all."""
+    return {
+        answer
+        for row in facts
+        for known, answer, others in tasks_of(side, as_fact(row), row)
+        if known == query and (pairs is None or others == pairs)
+    }
+
+
+def quiet(*args: Any, **keywords: Any) -> StatementTask:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return StatementTask(*args, **keywords)
+
+
+def query_of(task: StatementTask, side: SideTasks, i: int, has_set: bool) -> Any:
+    """Return the query of a task with the pairs of its set, not the set's number."""
+    *known, last = side.queries[side.rows[i]].tolist()
+    if not has_set:
+        return (*known, last), None
+    return tuple(known), frozenset(map(tuple, task.sets[last].tolist()))
+
+
+@given(problems(), st.booleans(), st.sampled_from(["keep", "drop"]), st.data())
+def test_tasks_and_filters_by_their_definition(
+    problem: tuple[list[Row], dict[str, list[Row]]], has_set: bool, duplicates: str, data: Any
+) -> None:
+    test, known = problem
+    everything = [*test, *known["train"], *known["valid"]]
+    filters = data.draw(st.permutations(["fact", "triple", "none"]))
+    task = quiet(
+        *(test, known),
+        entities=ENTITIES,
+        relations=RELATIONS,
+        sides=SIDES,
+        keys=None if has_set else (),
+        filters=filters,
+        duplicates=duplicates,
+    )
+    same = [as_fact(row) if has_set else as_fact(row)[:3] for row in test]
+    kept = [i for i in range(len(test)) if duplicates == "keep" or same[i] not in same[:i]]
+    assert task.audit.kept == len(kept)
+    scores = {}
+    for side in SIDES:
+        columns = RELATIONS if side == "relation" else ENTITIES
+        height = sum((len(row) - 3) // 2 for row in test) if side == "qualifier" else len(test)
+        drawn = data.draw(st.lists(st.integers(0, 2), min_size=height, max_size=height))
+        rng = np.random.default_rng(drawn)
+        scores[side] = rng.integers(0, 3, (height, columns)).astype(np.float32)
+    report = task.evaluate_scores(
+        *(scores["tail"], scores["head"]),
+        relation_scores=scores["relation"],
+        qualifier_scores=scores["qualifier"],
+    )
+    assert list(report.filters) == filters
+    expected: dict[str, list[list[int]]] = {name: [] for name in filters}
+    for side in SIDES:
+        made, i = task.sides[side], 0
+        starts = np.cumsum([0, *((len(row) - 3) // 2 for row in test)])
+        for number in kept:
+            row = test[number]
+            pairs = list(zip(row[3::2], row[4::2], strict=True))
+            for query, target, others in tasks_of(side, as_fact(row), row):
+                place = int(starts[number]) if side == "qualifier" else number
+                place += pairs.index((query[-1], target)) if side == "qualifier" else 0
+                assert query_of(task, made, i, has_set) == (query, others if has_set else None)
+                assert made.targets[i] == target
+                assert made.given[i] == place
+                assert made.labels["qualifiers"].values[i] == len(as_fact(row)[3])
+                group = query[-1] if side == "qualifier" else row[1]
+                assert made.labels["group"].values[i] == group
+                columns = scores[side].shape[1]
+                left_out = {
+                    "fact": answers(side, everything, query, others),
+                    "triple": answers(side, everything, query, None),
+                    "none": set(),
+                }
+                for name in filters:
+                    counts = oracle.rank(
+                        scores[side][place].tolist(), target, set(range(columns)), left_out[name]
+                    )
+                    expected[name].append(counts)
+                i += 1
+        assert i == len(made)
+    for name, found in report.filters.items():
+        ranks = found.ranks
+        counts = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1)
+        assert counts.tolist() == expected[name], name
+        assert ranks.protocol.filter_rule == (None if name == "none" else name)
+
+
+@given(problems())
+def test_labels_of_the_side_of_values(problem: tuple[list[Row], dict[str, list[Row]]]) -> None:
+    """The degree of a value is that of an entity; the others are those of the statement."""
+    test, known = problem
+    task = quiet(test, known, entities=ENTITIES, relations=RELATIONS, sides=("tail", "qualifier"))
+    triples = {row[:3] for rows in known.values() for row in rows}
+    statement = [
+        i
+        for i, row in enumerate(test)
+        for _ in dict.fromkeys(zip(row[3::2], row[4::2], strict=True))
+    ]
+    side, tail = task.qualifier, task.tail
+    for name in ("category", "head_degree", "tail_degree", "qualifiers"):
+        expected = tail.labels[name].values[statement]
+        assert side.labels[name].values.tolist() == expected.tolist()
+    degrees = [sum(value in (h, t) for h, _, t in triples) for value in side.targets.tolist()]
+    assert side.labels["degree"].values.tolist() == list(map(oracle.bucket, degrees))
+
+
+@given(problems())
+def test_all_ways_to_evaluate_are_one(problem: tuple[list[Row], dict[str, list[Row]]]) -> None:
+    test, known = problem
+    filters = ["fact", "triple"]
+    task = quiet(
+        *(test, known), entities=ENTITIES, relations=RELATIONS, sides=SIDES, filters=filters
+    )
+    rng = np.random.default_rng(len(test))
+    scores = {
+        side: rng.integers(0, 3, (len(made.queries), made.columns)).astype(np.float32)
+        for side, made in task.sides.items()
+    }
+    of_scores = task.evaluate_scores(
+        *(scores["tail"], scores["head"]),
+        relation_scores=scores["relation"],
+        qualifier_scores=scores["qualifier"],
+        unique=True,
+    )
+
+    def scorer(side: str) -> Any:
+        rows = {tuple(q): i for i, q in enumerate(task.sides[side].queries.tolist())}
+        return lambda queries: scores[side][[rows[tuple(q)] for q in queries.tolist()]]
+
+    of_batches = task.evaluate(
+        *(scorer("tail"), scorer("head"), scorer("relation")),
+        qualifiers=scorer("qualifier"),
+        batch_size=2,
+    )
+    # with unit vectors as entities, the embeddings of queries are their scores
+    of_vectors = task.evaluate_embeddings(
+        *(scores["tail"], scores["head"], np.eye(ENTITIES, dtype=np.float32)),
+        queries_relation=scores["relation"],
+        queries_qualifier=scores["qualifier"],
+        relations=np.eye(RELATIONS, dtype=np.float32),
+        unique=True,
+    )
+    for name in filters:
+        first, *others = (each.filters[name].ranks for each in (of_scores, of_batches, of_vectors))
+        for other in others:
+            assert np.array_equal(first.above, other.above)
+            assert np.array_equal(first.tied, other.tied)
+
+
+@given(problems())
+def test_without_qualifiers_it_is_the_task_of_triples(
+    problem: tuple[list[Row], dict[str, list[Row]]],
+) -> None:
+    test, known = problem
+    numbers = {"entities": ENTITIES, "relations": RELATIONS}
+    task = quiet(test, known, keys=(), filters=["triple"], **numbers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        triples = {name: [row[:3] for row in rows] for name, rows in known.items() if rows}
+        plain = Task([row[:3] for row in test], triples, **numbers)
+    rng = np.random.default_rng(0)
+    tails, heads = rng.integers(0, 3, (2, len(test), ENTITIES))
+    ours, theirs = (each.evaluate_scores(tails, heads).ranks for each in (task, plain))
+    assert np.array_equal(ours.above, theirs.above)
+    assert np.array_equal(ours.candidates, theirs.candidates)
+
+
+# -- candidates ------------------------------------------------------------------------------------
+
+TEST = [("a", "won", "x", "in", "2001", "for", "p"), ("b", "won", "x")]
+TRAIN = [("a", "won", "y", "in", "2002"), ("b", "knows", "a", "in", "2001", "for", "p")]
+
+
+def admitted(side: SideTasks, names: Any) -> list[Any]:
+    indptr, indices, *lists = side.candidates
+    rows = lists[0].tolist() if lists else range(len(side))
+    return [sorted(names[j] for j in indices[indptr[i] : indptr[i + 1]]) for i in rows]
+
+
+def test_candidates() -> None:
+    sides = ("tail", "qualifier")
+    typed = StatementTask(TEST, {"train": TRAIN}, sides=sides, candidates="typed")
+    assert admitted(typed.qualifier, typed.entities) == [["2001", "2002"], ["p"]]
+    assert admitted(typed.tail, typed.entities) == [["x", "y"], ["x", "y"]]
+    with pytest.raises(ValueError, match="2 answers of the side tail are not among"):
+        StatementTask(TEST, {"train": TRAIN}, candidates="train")
+    train = StatementTask(TEST, {"train": TRAIN}, sides=["qualifier"], candidates="train")
+    assert train.entities is not None
+    names = [train.entities[j] for j in train.qualifier.candidates]
+    assert names == ["2001", "2002", "a", "b", "p", "y"]
+    sampled = StatementTask(TEST, {"train": TRAIN}, sides=sides, candidates=Sampled(2))
+    assert [len(row) for row in admitted(sampled.qualifier, sampled.entities)] == [3, 3]
+    chosen = StatementTask(TEST, {"train": TRAIN}, candidates=["a", "b", "x", "y"])
+    assert chosen.protocol.candidates.startswith("selection of 4")
+
+
+# -- forms -----------------------------------------------------------------------------------------
+
+
+def check(task: StatementTask) -> None:
+    assert task.entities == ("2001", "2002", "a", "b", "p", "x", "y")
+    assert task.relations == ("for", "in", "knows", "won")
+    assert task.test[:, :3].tolist() == [[2, 3, 5], [3, 3, 5]]
+    assert task.pad_sets(task.test[:, 3]).tolist() == [[[0, 4], [1, 0]], [[-1, -1], [-1, -1]]]
+    assert task.qualifier.targets.tolist() == [0, 4]
+    assert task.qualifier.height == 2
+
+
+def test_forms(tmp_path: Path) -> None:
+    def made(test: Any, train: Any) -> StatementTask:
+        return StatementTask(test, {"train": train}, sides=SIDES)
+
+    check(made(TEST, TRAIN))
+    check(made(list(map(list, TEST)), np.array(TRAIN[:1] * 2 + [TRAIN[0]])[:0].tolist() + TRAIN))
+    flipped = [("a", "won", "x", "for", "p", "in", "2001", "for", "p"), TEST[1]]
+    assert made(flipped, TRAIN).qualifier.given.tolist() == [0, 1]
+    for name, joint in (("a.txt", ","), ("b.tsv", "\t"), ("c.txt.gz", ",")):
+        paths = []
+        for split, rows in (("test", TEST), ("train", TRAIN)):
+            text = "\n".join(map(joint.join, rows)) + "\n\n"
+            data = text.replace("\n", "\r\n").encode()
+            path = tmp_path / f"{split}{name}"
+            path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+            paths.append(path)
+        check(made(*paths))
+    (tmp_path / "test.json").write_text("\n".join(map(json.dumps, TEST)))
+    objects = [
+        {"won_h": "a", "won_t": "y", "N": 3, "in": ["2002"]},
+        {"knows_h": "b", "knows_t": "a", "N": 4, "in": "2001", "for": ["p"]},
+    ]
+    (tmp_path / "train.jsonl").write_text("\n".join(map(json.dumps, objects)))
+    check(made(tmp_path / "test.json", str(tmp_path / "train.jsonl")))
+    check(made(read_statements(TEST), read_statements(tmp_path / "train.jsonl")))
+    pairs = ([row[:3] for row in TEST], [[("in", "2001"), ["for", "p"]], []])
+    check(made(pairs, TRAIN))
+
+
+def test_forms_with_ids(tmp_path: Path) -> None:
+    triples = np.array([[0, 0, 1], [2, 0, 1]])
+    given: Any = (triples, [np.array([[1, 3], [1, 2]]), []])
+    read = read_statements(given)
+    assert read.triples.tolist() == triples.tolist()
+    assert read.indptr.tolist() == [0, 2, 2]
+    assert read.qualifiers.tolist() == [[1, 3], [1, 2]]
+    assert (read.entities, read.relations) == (None, None)
+    again = read_statements(read, entities=9)
+    assert again.qualifiers.tolist() == read.qualifiers.tolist()
+    (tmp_path / "ids.txt").write_text("0,0,1,1,3,1,2\n2,0,1\n")
+    from_text = read_statements(tmp_path / "ids.txt", entities=4)
+    assert from_text.qualifiers.tolist() == read.qualifiers.tolist()
+    plain = StatementTask(triples, entities=4, relations=2)
+    assert plain.test.tolist() == [[0, 0, 1, 0], [2, 0, 1, 0]]
+    assert len(plain.sets) == 1
+
+
+def test_the_audit_shows_qualifiers() -> None:
+    with pytest.warns(UserWarning, match="a won x for p; in 2001"):
+        task = StatementTask([TEST[0], TEST[0]], {"train": TRAIN}, sides=SIDES)
+    assert task.audit.duplicates.count == 1
+    assert repr(task).startswith("StatementTask(head 2 of 1 queries, tail 2 of 1 queries, ")
+    assert len(task.qualifier) == 4
+    assert len(task.qualifier.queries) == 2
+    again = pickle.loads(pickle.dumps(task))
+    assert again.sets[1].tolist() == copy.deepcopy(task).sets[1].tolist() == task.sets[1].tolist()
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+WRONG: list[tuple[Any, type[Exception], str]] = [
+    (5, TypeError, "test: expected a path, a list of tuples .* got int"),
+    (["abc"], TypeError, "test: expected tuples .* got str at position 0"),
+    ([("a", "r")], ValueError, "test: expected an odd number of members from 3 on .* got 2 in"),
+    ([("a", "r", "b"), ("a", "r", "b", "q")], ValueError, "got 4 in statement 1"),
+    ([("a", "r", "b", "q", 1)], ValueError, "test: .* holds ids|holds labels"),
+    ([("a", "r", 2.5)], TypeError, r"test: expected integers or str in column 2, got float"),
+    ([("a", "r", "b", "", "c")], ValueError, "an empty str in column 3 of qualifier 0"),
+    (([[0, 0, 1]], 3), TypeError, "test: expected the list of the qualifiers of each .* got int"),
+    (([[0, 0, 1]], []), ValueError, "test: expected the list of the qualifiers of each .* got 0"),
+    (([[0, 0]], [[]]), ValueError, r"test: expected triples of shape \(n, 3\), got \[0, 0\]"),
+    (([[0, 0, 1]], [[1, 2]]), ValueError, "test: expected pairs of a relation and a value, got"),
+    (([[0, 0, 1]], [[(1, 2, 3)]]), ValueError, r"got \[\(1, 2, 3\)\] for triple 0"),
+    ([], ValueError, "test: expected at least one triple, got none"),
+    ([(0, 0, -1)], ValueError, "test: expected entity ids .* got -1 in column 2 of statement 0"),
+    ([(0, 0, 1, 0, -1)], ValueError, "test: .* got -1 in column 4 of qualifier 0"),
+]
+
+
+@pytest.mark.parametrize(("test", "kind", "message"), WRONG)
+def test_wrong_statements(test: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message) as caught:
+        StatementTask(test)
+    assert is_of_kind(caught.value, kind)
+
+
+LINES = [
+    ("a,b", "test: .*: line 2 has 2 fields, expected an odd number from 3 to 1,000"),
+    ("a,r,b,q", "line 2 has 4 fields"),
+    ("a,r,", "line 2: field 3 is empty"),
+    ("a\tr\tb", "line 2 has 1 fields"),
+    (",".join("a" * 1001), "line 2 has 1,001 fields, expected an odd number from 3 to 1,000"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), LINES)
+def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "test.txt").write_text(f"a,r,b\n{line}\n")
+    with pytest.raises(ValueError, match=message):
+        StatementTask(tmp_path / "test.txt")
+
+
+JSON = [
+    ("{}", "line 2: expected an array, or an object with names that end in _h and _t, got dict"),
+    ('{"r_h": "a", "s_t": "b"}', "line 2: expected an array"),
+    ('{"r_h": "a", "r_t": "b", "s_h": "c"}', "line 2: expected an array"),
+    ('"abc"', "line 2: expected an array, .* got str"),
+    ("[1, 2]", "line 2 has 2 fields"),
+    ("[", "line 2 is not JSON"),
+    ('["a", "r", {}]', "test: expected integers or str in column 2, got dict"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), JSON)
+def test_wrong_json(line: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "test.jsonl").write_text(f'["a", "r", "b"]\n{line}\n')
+    with pytest.raises((ValueError, TypeError), match=message):
+        StatementTask(tmp_path / "test.jsonl")
+
+
+def test_wrong_options(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="sides: the test has no qualifiers to predict"):
+        StatementTask([("a", "r", "b")], sides=["qualifier"])
+    with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, qualifier"):
+        StatementTask([("a", "r", "b")], sides=["value"])
+    with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, got"):
+        Task([("a", "r", "b")], sides=["qualifier"])
+    with pytest.raises(ValueError, match="time: expected None for statements, got 3"):
+        StatementTask(TEST, time=3)
+    with pytest.raises(ValueError, match="candidates: expected other candidates for the side"):
+        StatementTask(TEST, sides=["qualifier"], candidates=Negatives())
+    with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
+        StatementTask(TEST, sides=["qualifier"], candidates=["a"])
+    task = StatementTask(TEST, {"train": TRAIN}, sides=["qualifier"])
+    with pytest.raises(TypeError, match="qualifier_scores: expected scores for the side"):
+        task.evaluate_scores()
+    with pytest.raises(TypeError, match="tail_scores: expected None, for the task has no side"):
+        task.evaluate_scores([[0.0] * 7] * 2, qualifier_scores=[[0.0] * 7] * 2)
+    with pytest.raises(TypeError, match="qualifiers: expected a callable"):
+        task.evaluate()
+    with pytest.raises(TypeError, match="numbers: expected integers"):
+        task.pad_sets([0.5])
+    report = task.evaluate_scores(qualifier_scores=[[0.0] * 7] * 2)
+    with pytest.raises(ValueError, match="task: expected sides among tail, head, relation, got"):
+        error_cases(task, report)
+    with pytest.raises(OSError, match="No such file"):
+        StatementTask(tmp_path / "none.txt")
+    with gzip.open(tmp_path / "test.gz", "wb") as file:
+        file.write(b"a,r,b\n" * 100)
+    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
+        StatementTask(tmp_path / "test.gz", max_unpacked=10)
+    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
+        read_statements(tmp_path / "test.gz", max_unpacked=10)
