@@ -193,18 +193,45 @@ def kgreasoning(code: Code, case: Case) -> Outcome:
 
 
 def tgb(code: Code, case: Case) -> Outcome:
-    """One edge after the other, as its examples do: the answers are not among its negatives."""
+    """Its evaluator: the answers of a query are not among its negatives."""
     evaluator = code.package("tgb", "tgb.linkproppred.evaluate").Evaluator(name="tkgl-icews")
+    columns = np.arange(case.scores.shape[1])
+    pairs = zip(case.lists(), case.targets, strict=True)
+    return tgb_numbers(evaluator, case, [np.delete(columns, [*known, j]) for known, j in pairs])
+
+
+def tgb_numbers(evaluator: Any, case: Case, negatives: list[Array]) -> Outcome:
+    """Evaluate one edge after the other, as its examples do."""
     found = []
-    for row, target, known in zip(case.scores, case.targets, case.lists(), strict=True):
-        one = {
-            "y_pred_pos": row[target : target + 1],
-            "y_pred_neg": np.delete(row, [*known, target])[None],
-            "eval_metric": ["mrr", "hits@"],
-        }
-        found.append(evaluator.eval(one))
+    for row, target, others in zip(case.scores, case.targets, negatives, strict=True):
+        one = {"y_pred_pos": row[target : target + 1], "y_pred_neg": row[others][None]}
+        found.append(evaluator.eval({**one, "eval_metric": ["mrr", "hits@"]}))
     numbers = {name: float(np.mean([one[name] for one in found])) for name in found[0]}
     return Outcome([np.round(2 / float(one["mrr"])) / 2 for one in found], numbers)
+
+
+def tgb_negatives(code: Code, case: Case) -> Outcome:
+    """The same with the negatives of TGB 2, from a file that it makes of the answers."""
+    torch = code.package("torch")
+    making = code.package("tgb", "tgb.linkproppred.tkg_negative_generator")
+    reading = code.package("tgb", "tgb.linkproppred.tkg_negative_sampler")
+    tasks, columns = case.scores.shape
+    numbers = np.arange(tasks)  # of tasks, as sources and times; the relation is always 0
+    sources, answers = np.nonzero(case.known)
+    zeros = torch.zeros(len(sources), dtype=torch.int64)
+    names = {"src": sources, "dst": answers, "t": sources}
+    edges = SimpleNamespace(**{name: torch.from_numpy(x) for name, x in names.items()})
+    edges.edge_type = zeros
+    given = "given", 0, columns - 1, "time-filtered"
+    with tempfile.TemporaryDirectory() as folder:
+        generator = making.TKGNegativeEdgeGenerator(*given, partial_path=folder)
+        generator.generate_negative_samples(edges, "test", folder)
+        sampler = reading.TKGNegativeEdgeSampler(*given)
+        sampler.load_eval_set(f"{folder}/given_test_ns.pkl", "test")
+    none = np.zeros(tasks, np.int64)
+    negatives = sampler.query_batch(numbers, case.targets, numbers, none, "test")
+    evaluator = code.package("tgb", "tgb.linkproppred.evaluate").Evaluator(name="tkgl-icews")
+    return tgb_numbers(evaluator, case, negatives)
 
 
 # -- RecBole ---------------------------------------------------------------------------------------
@@ -479,6 +506,7 @@ TOOLKITS = (
     Toolkit("tkbc, get_time_ranking", "tkbc", tkbc_intervals),
     Toolkit("KGReasoning", "kgreasoning", kgreasoning),
     Toolkit("TGB", "tgb", tgb),
+    Toolkit("TGB 2, with its negatives", "tgb", tgb_negatives, filters="always"),
     Toolkit("RecBole", "recbole", recbole),
     Toolkit("trec_eval", "trec_eval", trec_eval, filters="never"),
     Toolkit("pytrec_eval", "pytrec_eval", pytrec_eval, filters="never"),

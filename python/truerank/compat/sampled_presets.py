@@ -77,8 +77,9 @@ SAMPLED_PRESETS = (
         splits="none: the negatives leave out the answers of the query at the same time",
         candidates="given negatives, without the true candidate",
         notes=(
-            "tkgl: all entities but these answers, and 1,000 of the relation's tails for wikidata; "
-            "thgl: 20 or more nodes of the type of the true one.",
+            "tkgl: all entities but these answers, and 1,000 of the relation's tails for wikidata, "
+            "where it has so many (else others, the answers too); thgl: 20 or more nodes of the "
+            "type of the true one.",
             "Heads are predicted as the tails of inverse relations, in the same mean.",
             "Its examples evaluate one edge after the other and average these values.",
             "Before August 2023 it added up all rows of a NumPy array that had several.",
