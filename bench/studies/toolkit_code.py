@@ -58,10 +58,21 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a toolkit made of a case: ranks in the order of the tasks, and numbers by name."""
+    """What a toolkit made of a case.
+
+    Attributes
+    ----------
+    ranks : array_like, shape (tasks,), or None
+        In the order of the tasks.
+    numbers : mapping of str to float
+        By the names of the preset.
+    scores : ndarray of float32, shape (tasks, columns), optional
+        What it ranked, if it first changed the scores.
+    """
 
     ranks: Any
     numbers: Mapping[str, float]
+    scores: Array | None = None
 
 
 class Toolkit(NamedTuple):

@@ -149,7 +149,7 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
 def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, ...]:
     """Return the six counts of a row."""
     ours = compat.report(
-        case.scores,
+        case.scores if outcome.scores is None else outcome.scores,
         case.targets,
         preset=toolkit.preset,
         filter=None if case.known is None else case.lists(),

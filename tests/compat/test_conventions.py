@@ -59,12 +59,12 @@ CASES = {
          "ogb-hits": (4,), "rotate": (1,), "dgl-ke": (1,), "dgl-ke-0.1": (1,),
          "pytorch-biggraph": (1,), "openea": (4,), "gcn-align": (4,), "pykeen": (0.5,),
          "pytorch-geometric": (1,), "torchkge": (0,), "torchkge-0.16.16": (1,), "torchdrug": (1,),
-         "compgcn": (1,), "simkgc": (1,), "ampligraph": (4, 5)},
+         "compgcn": (1,), "simkgc": (1,), "ampligraph": (5,)},
     ),
     "NaN all over": (
         [NAN] * 4, None, 4.0,
         {"libkge": (3,), "openke": (1,), "ogb": (1,), "rotate": (1, 4), "openea": (1, 4),
-         "pykeen": (0.5,)},
+         "pykeen": (0.5,), "torchkge": (0,), "ampligraph": (5,)},
     ),
     "a candidate of NaN": (
         [2, NAN, 1], None, 1.0,

@@ -195,7 +195,8 @@ def ampligraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     first = last = 1
     for j in set(range(len(scores))) - masked:
         least, greatest = _thousandths(scores[j])
-        same = least == greatest == low == high or bool(scores[j] == scores[target])
+        both_nan = np.isnan(scores[j]) and np.isnan(scores[target])
+        same = least == greatest == low == high or bool(scores[j] == scores[target]) or both_nan
         first += bool(least > high or same)
         last += bool(greatest >= low)
     return first, last

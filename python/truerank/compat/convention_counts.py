@@ -135,10 +135,11 @@ def count_block(block: TaskBlock, convention: Convention) -> ConventionCounts:
             allowed = convention.atol + np.abs(convention.rtol * true_low)
         equal |= np.isfinite(distance) & (distance <= allowed)
         above &= ~equal
-    unsettled = (high >= true_low) & ~above & ~equal
-    rule, nan, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(low), np.isnan(true_low)
+    rule, true_is_nan = NAN_HANDLING[convention.nan], np.isnan(block.true_scores)
+    nan = np.isnan(low) | (np.isnan(block.values) & ~filtered)  # also if it became a number
     above |= rule.above(nan, true_is_nan)
     equal |= rule.equal(nan, true_is_nan)
+    unsettled = (high >= true_low) & ~above & ~equal
     before = PLACES[convention.rank].before
     if before is not None:
         above, equal = _ordered_ties(above, equal, block.is_true, before)

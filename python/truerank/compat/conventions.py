@@ -205,6 +205,11 @@ NAN_HANDLING = {
         _never,
         "NaN of a negative is above; a true score of NaN is last",
     ),
+    "a number": NanRule(
+        _never,
+        _both,
+        "NaN becomes a number, the same for all: they tie",
+    ),
     "any": NanRule(
         _never,
         _never,

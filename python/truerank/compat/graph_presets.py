@@ -315,7 +315,7 @@ GRAPH_PRESETS = (
             "mr_score, mrr_score, hits_at_n_score",
         ),
         convention=Convention(
-            nan="compared", transform="thousandths", itself="as filtered", rank="pessimistic"
+            nan="a number", transform="thousandths", itself="as filtered", rank="pessimistic"
         ),
         metrics=(
             Metric("mr_score", "mr"),
