@@ -195,6 +195,39 @@ def test_train() -> None:
         task_of(test, train, candidates="train", split="train")
 
 
+@given(SPLITS, st.integers(1, ENTITIES), st.booleans(), st.sampled_from(["tail", "relation"]))
+def test_inductive(splits: Any, negatives: int, complete: bool, side: str) -> None:
+    """Candidates are those of the graph on which a model infers, all of them or a sample."""
+    test, graph = splits
+    graph = graph + test if complete else graph
+    others = [(4, 2, 5, 0)]  # the graph of training has other entities
+    known = {
+        name: np.array(rows, np.int64).reshape(-1, 4)
+        for name, rows in (("train", others), ("inference", graph))
+    }
+    columns = (1,) if side == "relation" else (0, 2)
+    among = {row[column] for row in graph for column in columns}
+    expected = oracle.side(
+        side, test, {"train": others, "inference": graph}, range(len(test)), (3,)
+    )
+    how: dict[str, Any] = {"entities": ENTITIES, "relations": 3, "sides": (side,)}
+    for candidates in ("inference", Sampled(negatives, among="inference")):
+        if not among.issuperset(expected.targets):
+            with pytest.raises(ValueError, match=rf"answers of the side {side} are not among"):
+                task_of(np.array(test), known, candidates=candidates, **how)
+            continue
+        task = task_of(np.array(test), known, candidates=candidates, **how)
+        if candidates == "inference":
+            assert task.sides[side].candidates.tolist() == sorted(among)
+            assert (task.protocol.candidates, task.protocol.sampled) == ("inference", False)
+            continue
+        assert task.protocol.candidates == f"uniform-{negatives} of inference seed 0"
+        assert task.protocol.sampled
+        drawn = zip(lists_of(task.sides[side]), expected.targets, expected.answers, strict=True)
+        for sample, target, answers in drawn:
+            check_sample(sample, target, among - answers, negatives)
+
+
 def test_explicit_sets() -> None:
     test = [("a", "r", "b"), ("c", "r", "a")]
     task = Task(test, candidates=["c", "b", "a", "c"], entities=["a", "b", "c", "d"])
@@ -216,7 +249,31 @@ def test_explicit_sets() -> None:
 
 TEST = [("a", "r", "b")]
 ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
-    "name": (ValueError, r"^candidates: expected one of all, train, typed, an array", "types", {}),
+    "name": (
+        ValueError,
+        r"^candidates: expected one of all, train, typed, another known split, an array.*"
+        r"got 'types'; the known splits: none$",
+        "types",
+        {},
+    ),
+    "sample of an unknown split": (
+        ValueError,
+        r"got 'graph'; the known splits: valid$",
+        Sampled(among="graph"),
+        {"known": {"valid": [("a", "r", "b")]}},
+    ),
+    "sample of no name": (
+        TypeError,
+        r"^candidates: expected the name of a known split as among, got int$",
+        Sampled(among=3),  # type: ignore[arg-type]
+        {},
+    ),
+    "typed and of a split": (
+        ValueError,
+        r"^candidates: a sample is typed or among a split, not both$",
+        Sampled(typed=True, among="valid"),
+        {"known": {"valid": [("a", "r", "b")]}},
+    ),
     "train of none": (
         ValueError,
         r'^candidates: "train" needs a known split of that name, as in known=.*, got none$',

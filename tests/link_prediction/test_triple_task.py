@@ -512,7 +512,7 @@ def test_labels_may_stand_beside_ids() -> None:
 
 
 def test_arrays_are_read_only_also_after_pickling() -> None:
-    task = Task(TEST, {"train": TRAIN}, candidates="typed")
+    task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
         arrays = [each.test, side.queries, side.rows, side.targets, side.given]

@@ -146,7 +146,7 @@ def test_candidates_may_be_lists_and_vectors_unique() -> None:
 
 
 def test_relations_are_looked_up_among_relations() -> None:
-    task = make(sides=("relation",))
+    task = make(sides=("relation",), relations=["knows", "likes"])
     vectors = np.array([[1, 0], [0, 1]], np.float32)
     queries = np.array([[3, 1], [1, 3], [2, 5]], np.float32)
     report = task.evaluate_embeddings(queries_relation=queries, relations=vectors)
@@ -181,7 +181,8 @@ def test_ids_stand_where_there_are_no_labels_and_further_keys_follow() -> None:
 def test_further_columns_are_shown_by_label_though_no_key() -> None:
     test = [("a", "r", "b", "2014", "x"), ("b", "r", "c", "2015", "y")]
     for keys in (None, (), (4,)):
-        task = Task(test, {"train": []}, sides=("tail", "head"), keys=keys)
+        how = {"sides": ("tail", "head"), "keys": keys}
+        task = Task(test, {"train": []}, entities=["a", "b", "c"], **how)
         scores = np.array([[1.0, 0, 0], [0, 0, 2]])
         report = task.evaluate_scores(scores, scores)
         cases = error_cases(task, report, tail=scores, head=scores, top=1)

@@ -169,7 +169,7 @@ def test_tasks_without_weight_do_not_count() -> None:
 def test_ties_of_relations_are_checked() -> None:
     side = ["tail"] * (N - 40) + ["relation"] * 40
     tied = some(N - 40, 1, 2)
-    ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side)
+    ranks = sound(above=some(N - 40, 100, 0), tied=tied, side=side, protocol={"filter": ["train"]})
     findings = found(ranks)
     assert set(findings) == {"ties", "kinds"}
     assert findings["ties"].message.startswith("ties move relation.hits@1 by 0.5: realistic 0")
@@ -187,6 +187,16 @@ def test_weights_that_leave_few_tasks() -> None:
     assert set(found(sound(), weights=some(10, 10**9, 1) * 1e290)) == {"weights"}
 
 
+def test_link_prediction_without_a_filter() -> None:
+    ranks = sound(side=["tail"] * N)
+    findings = found(ranks)
+    assert set(findings) == {"unfiltered"}
+    assert "known= of a task" in findings["unfiltered"].message
+    assert report(ranks.with_protocol(filter=["train"])).audit() == []
+    assert set(found(ranks.with_protocol(sampled=True))) == {"sampled"}  # never known answers
+    assert report(sound(side=["left_to_right"] * N)).audit() == []
+
+
 def test_a_protocol_without_a_split() -> None:
     findings = found(sound(protocol={"split": None}))
     assert set(findings) == {"split"}
@@ -198,7 +208,7 @@ def test_every_check_has_a_case() -> None:
     assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True, candidates="test")
-    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]), listed=[False])
+    audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]), listed=[False], side="tail")
     assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
 
 

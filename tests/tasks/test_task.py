@@ -497,7 +497,8 @@ def wordnet(data: Path) -> tuple[Task, tr.Ranks]:
     paths = {split: data / "wn18rr" / f"{split}.txt" for split in ("train", "valid", "test")}
     task = Task(paths.pop("test"), paths)
     rng = np.random.default_rng(0)
-    entities = rng.normal(size=(40_943, 4)).astype(np.float32)
+    assert task.entities is not None  # the order of the vectors
+    entities = rng.normal(size=(len(task.entities), 4)).astype(np.float32)
     queries = {
         side: entities[tasks.targets] + rng.normal(0, 0.3, (len(tasks), 4)).astype(np.float32)
         for side, tasks in task.sides.items()

@@ -13,7 +13,7 @@ import numpy as np
 from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
-from .app import Subcommand, user_errors
+from .app import Subcommand, user_errors, write_warning
 from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array
 from .options import (
@@ -119,8 +119,9 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     metavar="NAME|FILE",
     callback=parse_candidates,
     shell_complete=completer(fixed_words(*CANDIDATES), files=True),
-    help="Candidates: all (the default), train (entities of --train), typed (seen there with the "
-    "relation), sampled:100 or sampled-typed:100 (that many negatives), or .npy of ids.",
+    help="Candidates: all (the default), train (entities of --train) or another known split, typed "
+    "(seen there with the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many "
+    "negatives, of that split), or .npy of ids.",
 )
 @split_option("Name of the split of --test. Default: test.", default="test")
 @rule_option("duplicates", "triples", "that repeat an earlier one")
@@ -174,9 +175,12 @@ def predict_links(
             keywords = {"sides": sides, "candidates": candidates, "keys": keys, **rules}
             with task_messages(splits.titles(), request.audit, keys="--keys"):
                 task = make_task(splits, triples, ids, vocabulary_sizes(model), given, **keywords)
+                notes = task._take_notes_on_columns()
         report = count_and_report(
             task, lambda: rank_model(task, model, given, request.audit), request, files
         )
+    for note in notes:  # also where an audit lists the other warnings
+        write_warning(note)
     print_report(report, request, describe_task(task, split))
 
 

@@ -55,7 +55,7 @@ def make_task(
         **{argument: option_names(option) for argument, option in LABEL_ARGUMENTS.items()}
     ):
         task = Task(str(splits.test), known, split=splits.name, **names, **keywords)
-    labels = task.entities or ()
+    labels = task._entities or ()
     if "entities" not in names and labels and counts.get("entities", len(labels)) != len(labels):
         raise ValueError(
             f"the triples name {len(labels):,} entities, but there are {counts['entities']:,} in "
@@ -137,14 +137,18 @@ def parse_key_columns(
 def parse_candidates(
     _context: click.Context, _option: click.Parameter, text: str | None
 ) -> Sampled | Path | str | None:
-    """Parse the candidates: a name, a file, or a number of samples."""
-    if text is None or text in ("all", "train", "typed"):
+    """Parse the candidates: a name, a file, or a number of samples, perhaps of a split."""
+    if text is None:
         return text
-    kind, _, number = text.partition(":")
-    if kind in ("sampled", "sampled-typed") and re.fullmatch(r"0*[1-9]\d{0,17}", number):
-        return Sampled(int(number), typed=kind == "sampled-typed")
     if Path(text).suffix == ".npy":
         return Path(text)
+    kind, colon, number = text.partition(":")
+    if kind not in ("sampled", "sampled-typed") and not colon:
+        return text
+    number, _, split = number.partition(":")
+    if kind in ("sampled", "sampled-typed") and re.fullmatch(r"0*[1-9]\d{0,17}", number):
+        return Sampled(int(number), typed=kind == "sampled-typed", among=split or None)
     raise click.BadParameter(
-        f"expected all, train, typed, sampled:100, sampled-typed:100 or a .npy file, got {text!r}"
+        "expected all, typed, the name of a known split, sampled:100, sampled:100:SPLIT, "
+        f"sampled-typed:100 or a .npy file, got {text!r}"
     )

@@ -11,7 +11,7 @@ from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
-from ..tasks.row_keys import distinct_rows
+from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.vocabularies import digest, read_ids
 from .given_negatives import Negatives, candidates_of_negatives, read_negatives
 from .sampling import Pool, sample
@@ -20,13 +20,17 @@ from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..tasks.query_rows import Flags
     from ..tasks.side_tasks import SideQueries
+    from ..tasks.vocabularies import Vocabulary
     from .triples import TripleSplits
 
-CANDIDATE_NAMES = ("all", "train", "typed")
+ALL, TYPED = "all", "typed"  # any other str is the name of a known split
 # side -> the column of its answers in facts whose relation is column 1; values are like tails
 _ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {"qualifier": 2}
-_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, an array of entities, Sampled or Negatives"
+_EXPECTED = (
+    "one of all, train, typed, another known split, an array of entities, Sampled or Negatives"
+)
 
 
 @public("truerank.link_prediction")
@@ -42,6 +46,9 @@ class Sampled(NamedTuple):
         split).
     seed : int
         With one version of NumPy, a seed gives the same sample on every platform.
+    among : str, optional
+        The known split from whose entities to draw, as the graph on which an inductive model
+        infers. Default: all entities.
 
     Notes
     -----
@@ -51,18 +58,20 @@ class Sampled(NamedTuple):
 
     Examples
     --------
-    >>> Sampled(500).name
-    'uniform-500 seed 0'
+    >>> Sampled(500).name, Sampled(50, among="inference").name
+    ('uniform-500 seed 0', 'uniform-50 of inference seed 0')
     """
 
     negatives: int = 100
     typed: bool = False
     seed: int = 0
+    among: str | None = None
 
     @property
     def name(self) -> str:
         """The name of the sample in the protocol."""
-        return f"{'typed' if self.typed else 'uniform'}-{self.negatives} seed {self.seed}"
+        pool = "" if self.among is None else f" of {self.among}"
+        return f"{'typed' if self.typed else 'uniform'}-{self.negatives}{pool} seed {self.seed}"
 
 
 class CandidateSet(NamedTuple):
@@ -72,6 +81,7 @@ class CandidateSet(NamedTuple):
     sampled: Sampled | None = None
     chosen: IntArray | None = None
     negatives: dict[str, tuple[IntArray, IntArray]] | None = None
+    split: str | None = None  # whose entities or relations are the candidates
 
     @property
     def is_sampled(self) -> bool:
@@ -85,23 +95,18 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     Raises
     ------
     TypeError, ValueError
-        For an unknown name, ids out of range, unknown labels, a sample without negatives, "train"
-        without a known split of that name, and "typed" or a list of entities for the side
+        For a name that no known split has, ids out of range, unknown labels, a sample without
+        negatives, or both typed and among a split, and "typed" or a list of entities for the side
         "relation".
     """
     if value is None:
-        return CandidateSet("all")
+        return CandidateSet(ALL)
     if isinstance(value, str):
-        if value not in CANDIDATE_NAMES:
-            raise InputValueError("candidates", expected=_EXPECTED, got=repr(value))
-        _check_typed(value == "typed", sides)
-        if value == "train" and TRAIN not in splits.known:
-            raise InputValueError(
-                "candidates",
-                '"train" needs a known split of that name, as in known={"train": ...}, got '
-                f"{', '.join(splits.known) or 'none'}",
-            )
-        return CandidateSet(value)
+        _check_typed(value == TYPED, sides)
+        if value in (ALL, TYPED):
+            return CandidateSet(value)
+        _check_split(value, splits)
+        return CandidateSet(value, split=value)
     if isinstance(value, Sampled):
         negatives, seed = (
             integer(
@@ -117,9 +122,13 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
             raise InputTypeError(
                 "candidates", expected="a bool as typed", got=type(value.typed).__name__
             )
-        checked = Sampled(negatives, bool(value.typed), seed)
+        checked = Sampled(negatives, bool(value.typed), seed, value.among)
         _check_typed(checked.typed, sides)
-        return CandidateSet(checked.name, checked)
+        if value.among is not None:
+            if checked.typed:
+                raise InputValueError("candidates", "a sample is typed or among a split, not both")
+            _check_split(value.among, splits)
+        return CandidateSet(checked.name, checked, split=value.among)
     if isinstance(value, Negatives):
         name, lists = read_negatives(value, sides, splits)
         return CandidateSet(name, negatives=lists)
@@ -144,6 +153,25 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
 def _check_typed(typed: bool, sides: Sequence[str]) -> None:
     if typed and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
+
+
+def _check_split(name: Any, splits: TripleSplits) -> None:
+    """Check that a known split has this name."""
+    if not isinstance(name, str):
+        raise InputTypeError(
+            "candidates", expected="the name of a known split as among", got=type(name).__name__
+        )
+    if name not in splits.known:
+        known = ", ".join(splits.known) or "none"
+        if name == TRAIN:
+            raise InputValueError(
+                "candidates",
+                f'"train" needs a known split of that name, as in known={{"train": ...}}, got '
+                f"{known}",
+            )
+        raise InputValueError(
+            "candidates", expected=_EXPECTED, got=f"{name!r}; the known splits: {known}"
+        )
 
 
 def candidates_of(
@@ -179,42 +207,62 @@ def candidates_of(
     """
     vocabulary = splits.relations if side == "relation" else splits.entities
     relations = splits.triples[kept, 1]
-    if candidates.name == "all":
+    if candidates.name == ALL:
         return None
     if candidates.negatives is not None:
         return candidates_of_negatives(candidates.negatives[side], kept, queries.targets)
-    if candidates.name == "typed":
+    if candidates.name == TYPED:
         types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
         return (types.indptr, types.indices, relations)
-    if candidates.sampled is not None:
-        pool = Pool(vocabulary.size)
-        if candidates.sampled.typed:
-            pool = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
-            pool = pool._replace(size=vocabulary.size, lists=relations)
-        # the sample of a side does not depend on the other sides of the task
-        rng = np.random.default_rng([candidates.sampled.seed, list(_ANSWERS).index(side)])
-        return sample(queries, pool, candidates.sampled.negatives, rng)
     chosen = candidates.chosen
-    if chosen is None:
-        known = known_triples(splits, TRAIN)
-        columns = [known[:, 1]] if side == "relation" else [known[:, 0], known[:, 2]]
-        present = np.zeros(vocabulary.size, dtype=bool)
-        for column in columns:
-            present[column] = True
-        chosen = np.flatnonzero(present)
-    among = np.zeros(vocabulary.size, dtype=bool)
-    among[chosen] = True
-    missing = ~among[queries.targets]
+    if candidates.split is not None:
+        chosen = _entities_of(candidates.split, side, splits)
+    if chosen is not None:
+        among = np.zeros(vocabulary.size, dtype=bool)
+        among[chosen] = True
+        _check_targets(side, queries.targets, among, candidates, vocabulary)
+    if candidates.sampled is None:
+        return chosen
+    pool = Pool(vocabulary.size)
+    if candidates.sampled.typed:
+        pool = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
+        pool = pool._replace(size=vocabulary.size, lists=relations)
+    if chosen is not None:
+        one_list = np.array([0, len(chosen)]), chosen, np.zeros(len(relations), dtype=np.int64)
+        pool = Pool(vocabulary.size, *one_list)
+        queries = queries._replace(answers=_answers_among(queries.answers, among))
+    # the sample of a side does not depend on the other sides of the task
+    rng = np.random.default_rng([candidates.sampled.seed, list(_ANSWERS).index(side)])
+    return sample(queries, pool, candidates.sampled.negatives, rng)
+
+
+def _entities_of(split: str, side: str, splits: TripleSplits) -> IntArray:
+    """Return the distinct entities (or relations) of a known split, ascending."""
+    known = known_triples(splits, split)
+    return distinct(known[:, 1] if side == "relation" else known[:, [0, 2]].reshape(-1))
+
+
+def _answers_among(answers: tuple[IntArray, IntArray], among: Flags) -> tuple[IntArray, IntArray]:
+    """Return the answers of each query that are among some columns."""
+    indptr, indices = answers
+    kept = among[indices]
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[indptr], indices[kept]
+
+
+def _check_targets(
+    side: str, targets: IntArray, among: Flags, candidates: CandidateSet, vocabulary: Vocabulary
+) -> None:
+    missing = ~among[targets]
     if missing.any():
-        first = vocabulary.label_of(int(queries.targets[missing.argmax()]))
+        first = vocabulary.label_of(int(targets[missing.argmax()]))
         drop = spelled("unseen", "drop")
-        hint = f"; {drop} leaves such triples out" if candidates.name == "train" else ""
+        hint = f"; {drop} leaves such triples out" if candidates.split == TRAIN else ""
         raise InputValueError(
             "candidates",
             f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
             f"candidates, first {first!r}{hint}",
         )
-    return chosen
 
 
 def types_of(triples: IntArray, column: int, relations: int) -> Pool:

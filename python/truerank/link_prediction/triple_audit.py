@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
-from ..inputs.naming import public
+from ..inputs.errors import InputValueError, spelled
+from ..inputs.naming import printable, public
 from ..tasks.row_keys import row_keys
 from ..tasks.split_audit import (
     MAX_EXAMPLES,
@@ -110,6 +110,10 @@ class TaskAudit(SplitAudit):
         What was done with "duplicates", "leaks" and "unseen".
     times : TimeAudit, or None
         Findings about times. None if no column was read as times.
+    unfiltered : bool
+        Whether no known answers are left out, since the task was given none (``known=None``).
+    headers : tuple of str
+        A line about each file whose header was left out.
 
     Notes
     -----
@@ -121,13 +125,15 @@ class TaskAudit(SplitAudit):
     unseen_entities: SplitFinding | None = None
     unseen_relations: SplitFinding | None = None
     times: TimeAudit | None = None
+    unfiltered: bool = False
+    headers: tuple[str, ...] = ()
 
     rows: ClassVar[str] = "triples"
 
     def __str__(self) -> str:
-        where = f" in {TRAIN}" if TRAIN in self.known else ""
         lines = [super().__str__()]
         if self.unseen is not None:
+            where = f" in {TRAIN}" if TRAIN in self.known else ""
             lines += [
                 f"unseen{where}: {self.unseen}{self._format_rule('unseen', self.unseen.count)}",
                 f"unseen entities: {self.unseen_entities}",
@@ -135,18 +141,25 @@ class TaskAudit(SplitAudit):
             ]
         if self.times is not None:
             lines.append(str(self.times))
+        if self.unfiltered:
+            lines.append(
+                f"unfiltered: {spelled('known=')} names no splits: known answers stay among the "
+                "candidates"
+            )
+        lines += (printable(f"header: {note}") for note in self.headers)
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
         findings = ("unseen", "unseen_entities", "unseen_relations")
         found = {name: finding_to_dict(getattr(self, name)) for name in findings}
-        times = {} if self.times is None else {"times": self.times.to_dict()}
-        return super().to_dict() | found | times
+        found |= {} if self.times is None else {"times": self.times.to_dict()}
+        mistakes = {"unfiltered": self.unfiltered, "headers": list(self.headers)}
+        return super().to_dict() | found | mistakes
 
 
 def audit_triples(
-    splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str]
+    splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str], unfiltered: bool
 ) -> AuditResult[TaskAudit]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
 
@@ -158,6 +171,8 @@ def audit_triples(
         The columns of qualifiers that are part of the queries.
     rules : mapping of str to {"keep", "drop", "raise"}
         For "duplicates", "leaks" and "unseen".
+    unfiltered : bool
+        Whether no known answers are left out.
 
     Raises
     ------
@@ -191,6 +206,8 @@ def audit_triples(
         unseen_entities=_id_finding(new_entities, splits.entities.label_of),
         unseen_relations=_id_finding(new_relations, splits.relations.label_of),
         times=times,
+        unfiltered=unfiltered,
+        headers=splits.notes,
     )
     return result if times is None else result._replace(notes=(*result.notes, *times.notes))
 

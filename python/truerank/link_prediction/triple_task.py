@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..ranks.protocol import Protocol
@@ -47,7 +47,8 @@ class Task(ProtocolTask):
     known : dict of str to split, list of splits, one split, or None
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
         answers of a query, the test's included, are left out of its candidates, but never the right
-        answer of the task. None: unfiltered. An empty dict: the test's own answers alone. The split
+        answer of the task. None: nothing is left out (unfiltered), which the audit and the protocol
+        say. An empty dict: the test's own answers alone. The split
         named "train" is the one that `candidates` and `unseen` refer to. The audit counts the test
         triples that occur in these splits, and lists each example once.
     entities, relations : None, int, sequence of str, or mapping of str to int
@@ -55,10 +56,11 @@ class Task(ProtocolTask):
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
     sides : sequence of {"head", "tail", "relation"}
         The sides to predict; in Ranks, head comes before tail, and tail before relation.
-    candidates : None, "all", "train", "typed", array of entities, Sampled, or Negatives
-        None or "all": all entities. "train": those of the known split of that name; a test answer
-        outside it is an error, unless ``unseen="drop"``. "typed": those that occur in that position
-        of that relation, in any split. An array of ids or labels: these entities; their name in the
+    candidates : None, "all", "typed", name of a known split, array of entities, Sampled, Negatives
+        None or "all": all entities. A known split, as "train" or the graph on which an inductive
+        model infers: its entities; a test answer outside it is an error, unless it is "train" and
+        ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
+        split. An array of ids or labels: these entities; their name in the
         protocol has their number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some
         negatives for each task, never known answers (nor those of the test if ``known=None``).
         `Negatives`: given ones for each test triple.
@@ -113,7 +115,9 @@ class Task(ProtocolTask):
     Warns
     -----
     UserWarning
-        For duplicates and leaks that are kept, ends before starts, and dates that name no day.
+        For duplicates and leaks that are kept, ends before starts, dates that name no day, and a
+        header in a file, which is left out. By the methods that evaluate, if labels have no order:
+        `entities` was None, and the attribute of that name, which tells the order, was not read.
 
     Notes
     -----
@@ -134,8 +138,6 @@ class Task(ProtocolTask):
 
     audit: TaskAudit
     test: IntArray
-    entities: tuple[str, ...] | None
-    relations: tuple[str, ...] | None
     qualifiers: tuple[tuple[str, ...] | None, ...]
 
     # What a task of facts of another form has in its own way.
@@ -174,12 +176,20 @@ class Task(ProtocolTask):
             filters, known is not None, key_columns, triples.shape[1], time_columns
         )
         chosen = as_candidates(candidates, chosen_sides, splits)
-        result = audit_triples(splits, key_columns, rules)
-        for text in result.notes:
+        result = audit_triples(splits, key_columns, rules, known is None)
+        for text in (*splits.notes, *result.notes):
             warnings.warn(printable(text), stacklevel=2)
         kept = result.kept
         self.audit, self.qualifiers = result.audit, splits.qualifiers
-        self.entities, self.relations = splits.entities.names, splits.relations.names
+        self._entities, self._relations = splits.entities.names, splits.relations.names
+        self._unread_orders = {
+            name
+            for name, order, given in (
+                ("entities", self._entities, entities),
+                ("relations", self._relations, relations),
+            )
+            if order is not None and given is None
+        }
         self.test = read_only(np.ascontiguousarray(triples[kept]))
         traits = traits_of(triples, given)
         sides_of_task = {
@@ -199,6 +209,33 @@ class Task(ProtocolTask):
             for name, rule in rules_by_filter.items()
         }
         super().__init__(sides_of_task, next(iter(protocols.values())), protocols)
+
+    @property
+    def entities(self) -> tuple[str, ...] | None:
+        """The labels of entities in the order of their ids, which is that of columns of scores."""
+        self._unread_orders.discard("entities")
+        return self._entities
+
+    @property
+    def relations(self) -> tuple[str, ...] | None:
+        """The labels of relations in the order of their ids."""
+        self._unread_orders.discard("relations")
+        return self._relations
+
+    def _notes_on_columns(self) -> list[str]:
+        """Say that labels are in an order of our own, unless the user has read it."""
+        needed = {"relations" if side == "relation" else "entities" for side in self.sides}
+        return [
+            f"{name}: columns are taken in ascending order of the labels, since "
+            f"{spelled(f'{name}=')} did not give their order"
+            for name in sorted(self._unread_orders & needed)
+        ]
+
+    def _take_notes_on_columns(self) -> list[str]:
+        """Return what the methods that evaluate would warn of, so that they do not any more."""
+        notes = self._notes_on_columns()
+        self._unread_orders.clear()
+        return notes
 
     @property
     def head(self) -> SideTasks:

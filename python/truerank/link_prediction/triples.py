@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import public
+from ..inputs.naming import printable, public
 from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (
@@ -24,7 +25,15 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
-TRIPLE_FORM = RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True)
+# How headers of files call the columns. Single letters could be names of a small example.
+HEADINGS = (
+    frozenset({"head", "subject", "subj", "source", "src", "from", "head_id", "subject_id"}),
+    frozenset({"relation", "rel", "predicate", "property", "edge", "edge_type", "relation_id"}),
+    frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
+)
+TRIPLE_FORM = RowForm(
+    "triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS
+)
 # side -> (the columns of a query, the column of the answer), in the order of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 
@@ -62,6 +71,8 @@ class TripleSplits(NamedTuple):
     qualifiers : tuple
     times : Times, or None
         When each triple holds, if some columns are times.
+    notes : tuple of str
+        What the user should know of the files.
     beside : object
         What a kind of task reads beside the triples.
     """
@@ -72,6 +83,7 @@ class TripleSplits(NamedTuple):
     relations: Vocabulary
     qualifiers: tuple[tuple[str, ...] | None, ...]
     times: Times | None = None
+    notes: tuple[str, ...] = ()
     beside: Any = None
 
     @property
@@ -126,6 +138,11 @@ def read_triples(
     OSError
         For a file that is missing or damaged.
 
+    Warns
+    -----
+    UserWarning
+        For a file that begins with a header, such as head, relation, tail: it is left out.
+
     Examples
     --------
     >>> triples = read_triples([("b", "likes", "a"), ("a", "knows", "b")])
@@ -137,6 +154,8 @@ def read_triples(
     """
     with limit_unpacked(max_unpacked):
         splits = read_splits({"triples": ("triples", triples)}, entities, relations)
+    for note in splits.notes:
+        warnings.warn(printable(note), stacklevel=2)
     names = splits.entities.names, splits.relations.names
     return Triples(np.ascontiguousarray(splits.triples), *names, splits.qualifiers)
 
@@ -155,7 +174,8 @@ def read_splits(
     time : optional
         As `Task` takes it.
     """
-    columns_of_split = read_columns(splits, TRIPLE_FORM)
+    notes: list[str] = []
+    columns_of_split = read_columns(splits, TRIPLE_FORM, notes)
     width = len(next(iter(columns_of_split.values())))
     holds_ids = isinstance(entities, (int, np.integer))
     ends = [column for columns in columns_of_split.values() for column in (columns[0], columns[2])]
@@ -184,7 +204,9 @@ def read_splits(
     columns_of += [codes_of[j] for j in further]
     qualifiers = tuple(names_of[j] for j in further)
     sizes = {name: len(columns[0].values) for name, columns in columns_of_split.items()}
-    return TripleSplits(stack_splits(columns_of), sizes, entity, relation, qualifiers, times)
+    return TripleSplits(
+        stack_splits(columns_of), sizes, entity, relation, qualifiers, times, tuple(notes)
+    )
 
 
 def count_relations(columns: Sequence[Column]) -> int:

@@ -44,8 +44,8 @@ class Finding(NamedTuple):
     ----------
     name : str
         The check: "misses", "ties", "kinds", "constant", "nan", "inf", "rescored", "queries",
-        "saturated", "filtered", "sampled", "test candidates", "chance hits", "few candidates",
-        "weights", "split", "unaudited".
+        "saturated", "filtered", "unfiltered", "sampled", "test candidates", "chance hits", "few
+        candidates", "weights", "split", "unaudited".
     value : float
         The measured value.
     threshold : float
@@ -295,6 +295,18 @@ def _unaudited(report: AuditedReport, threshold: float) -> Iterator[tuple[float,
 # -- candidates ------------------------------------------------------------------------------------
 
 
+def _unfiltered(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
+    """Find link prediction without a filter; a sample never has known answers."""
+    protocol = report.protocol
+    if not protocol.filter and not protocol.sampled and {"head", "tail"} & set(report.sides):
+        given = spelled("known=")
+        yield (
+            1.0,
+            "known answers are not left out, so that other true answers count as wrong ones above "
+            f"the true one; {given} of a task names the splits that hold them",
+        )
+
+
 def _sampled(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     if report.protocol.sampled:
         yield (
@@ -442,6 +454,7 @@ CHECKS = (
             "all candidates but the true one, which always stays, are left out in {tasks}: rank 1",
         ),
     ),
+    Check("unfiltered", 0.0, _unfiltered),
     Check("sampled", 0.0, _sampled),
     Check(TEST_CANDIDATES, 0.0, _test_candidates),
     # hits@k above 0.25 by chance, for k of 1, 3, 5, 10

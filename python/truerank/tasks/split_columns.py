@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Splits = Mapping[str, tuple[str, Any]]
 
 
-def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
+def read_columns(
+    splits: Splits, form: RowForm, notes: list[str] | None = None
+) -> dict[str, list[Column]]:
     """Read each split as its columns; columns of one kind number their labels together.
 
     Parameters
@@ -31,6 +33,8 @@ def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
         list of tuples, or a path.
     form : RowForm
         The form of the rows.
+    notes : list of str, optional
+        Gets a line about every file whose header was left out.
 
     Returns
     -------
@@ -44,7 +48,7 @@ def read_columns(splits: Splits, form: RowForm) -> dict[str, list[Column]]:
     """
     label_indexes: dict[int, LabelIndex] = {}
     columns_of = {
-        name: _read_split(title, split, label_indexes, form)
+        name: _read_split(title, split, label_indexes, form, notes)
         for name, (title, split) in splits.items()
     }
     widths = {
@@ -80,7 +84,11 @@ def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
 
 
 def _read_split(
-    title: str, split: Any, label_indexes: dict[int, LabelIndex], form: RowForm
+    title: str,
+    split: Any,
+    label_indexes: dict[int, LabelIndex],
+    form: RowForm,
+    notes: list[str] | None,
 ) -> list[Column]:
     """Read the columns of a split in any form; a split without rows has no columns."""
     if is_path(split):
@@ -94,7 +102,11 @@ def _read_split(
                 Column(title, j, codes, _label_index_of(j, label_indexes, form), form.row_noun)
                 for j, codes in enumerate(
                     read_text(
-                        title, path, number, columns=form.columns, more_columns=form.more_columns
+                        *(title, path, number),
+                        columns=form.columns,
+                        more_columns=form.more_columns,
+                        headings=form.headings,
+                        notes=notes,
                     )
                 )
             ]

@@ -9,6 +9,7 @@ them on.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.checks import check_callback
 from ..inputs.errors import InputTypeError, renamed
+from ..inputs.naming import printable
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from .arguments import (
@@ -81,6 +83,7 @@ class ProtocolTask(ReadOnlyArrays):
         `rules` are order, nan, dtype, threads and audit of `rank`.
         """
         arguments = self._check_arguments(scorers, "a callable")
+        self._warn_of_columns()
         for name, scorer in arguments.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
@@ -120,6 +123,7 @@ class ProtocolTask(ReadOnlyArrays):
             self._check_arguments(entities, "vectors"),
         )
         biases = biases_of(bias, self.sides)
+        self._warn_of_columns()
         opened = {}
         for key, side in self._counted_sides().items():
             height = len(side.queries) if unique else side.height
@@ -173,12 +177,14 @@ class ProtocolTask(ReadOnlyArrays):
         `rules` are order, nan and threads of `rank`. `progress` counts the bytes of all sides.
         """
         check_callback("progress", progress)
+        arguments = self._check_arguments(scores, "scores")
+        self._warn_of_columns()
         ranks_of_sides = []
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
             matrices = {}
             sides = self._counted_sides()
-            for key, argument in self._check_arguments(scores, "scores").items():
+            for key, argument in arguments.items():
                 side = sides[key]
                 shape = len(side.queries) if unique else side.height, side.columns
                 context = open_side_scores(
@@ -205,6 +211,14 @@ class ProtocolTask(ReadOnlyArrays):
                         mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
                 ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._report_filters(ranks_of_sides)
+
+    def _warn_of_columns(self) -> None:
+        for note in self._notes_on_columns():
+            warnings.warn(printable(note), stacklevel=4)  # where the user evaluates
+
+    def _notes_on_columns(self) -> list[str]:
+        """What a user should know before columns of scores are taken for candidates."""
+        return []
 
     def _check_arguments(self, arguments: Arguments, what: str) -> dict[str, Argument]:
         """Return the arguments of the sides of the task: all are required, no others allowed."""

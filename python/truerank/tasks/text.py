@@ -37,14 +37,18 @@ class RowForm(NamedTuple):
         The columns that every row has.
     vocabularies : tuple of int
         For each column the first one with the same labels: (0, 1, 0) for head, relation, tail.
-    further : bool
+    more_columns : bool
         Whether more columns may follow; each of them has its own labels.
+    headings : tuple of frozenset of str
+        The words, in lower case, by which a header calls each column. A file's first line of such
+        words alone is a header.
     """
 
     row_noun: str
     columns: tuple[str, ...]
     vocabularies: tuple[int, ...]
     more_columns: bool = False
+    headings: tuple[frozenset[str], ...] = ()
 
     @property
     def width(self) -> int:
@@ -73,6 +77,20 @@ class RowForm(NamedTuple):
         """Return whether rows may have this number of columns."""
         return width >= self.width if self.more_columns else width == self.width
 
+    def is_header(self, row: str) -> bool:
+        """Return whether a line names the columns.
+
+        Examples
+        --------
+        >>> headings = frozenset({"left"}), frozenset({"right"})
+        >>> form = RowForm("pair", ("left", "right"), (0, 1), headings=headings)
+        >>> form.is_header("#Left\\t'right'"), form.is_header("left\\tpage")
+        (True, False)
+        """
+        words = [word.strip(" #'\"").lower() for word in row.split("\t")]
+        pairs = zip(words, self.headings, strict=False)
+        return bool(self.headings) and all(word in names for word, names in pairs)
+
     def vocabulary(self, column: int) -> int:
         """Return the first column with the same labels as this one."""
         return self.vocabularies[column] if column < self.width else column
@@ -91,11 +109,13 @@ def read_text(
     *,
     columns: Sequence[str] = TRIPLE,
     more_columns: bool = True,
+    headings: tuple[frozenset[str], ...] = (),
+    notes: list[str] | None = None,
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
 
     Lines end in LF or CRLF; empty lines are skipped, and a byte order mark is dropped. Fields are
-    read verbatim: there is no quoting, and blanks are kept.
+    read verbatim: there is no quoting, and blanks are kept. A header is left out, with a note.
 
     Parameters
     ----------
@@ -109,6 +129,10 @@ def read_text(
         The names of the first columns, which may not have empty fields.
     more_columns : bool
         Whether more columns may follow, up to `MAX_COLUMNS` in all.
+    headings : tuple of frozenset of str
+        As in `RowForm`.
+    notes : list of str, optional
+        Gets a line about a header.
 
     Returns
     -------
@@ -125,8 +149,9 @@ def read_text(
         For a file that is missing or damaged.
     """
     where = f"{name}: {path}"
-    width, blocks, line = 0, [], 1
-    expected = RowForm("row", tuple(columns), (), more_columns)
+    width, line = 0, 1
+    blocks: list[list[IntArray]] = []
+    expected = RowForm("row", tuple(columns), (), more_columns, headings)
     for text in text_blocks(name, path):
         lines = text.removesuffix("\n").split("\n")
         rows: Sequence[str] = lines
@@ -139,6 +164,12 @@ def read_text(
                 raise InputValueError(where, problem)
             if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
                 raise InputValueError(where, _describe_wrong_width(lines, line, width, expected))
+            if rows and not blocks and expected.is_header(rows[0]):
+                if notes is not None:
+                    words = " ".join(rows[0].split("\t"))
+                    file = f"{spelled(name)}: {path}"
+                    notes.append(f'{file}: the first line reads "{words}", a header: left out')
+                rows = rows[1:]
         if rows:
             fields = "\t".join(rows).split("\t")
             found = [fields[column::width] for column in range(width)]

@@ -1,0 +1,120 @@
+"""Mistakes that are plain are said: headers in files, an order that nobody gave, no filter."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from truerank.link_prediction import Task, read_triples
+
+pytestmark = pytest.mark.python_only
+
+LINES = "a\tlikes\tc\nc\tlikes\ta\n"
+HEADERS = [
+    "head\trelation\ttail",
+    "#subject\tpredicate\tobject",
+    '"Source"\t"edge_type"\t"Target"',
+    " head_id \tRELATION_ID\ttail_id",
+]
+TEST = [("a", "likes", "c"), ("c", "likes", "a")]
+TRAIN = [("a", "likes", "b")]
+SCORES = np.array([[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]])
+
+
+@pytest.mark.parametrize("header", HEADERS)
+@pytest.mark.parametrize("start", ["", "\n \n", "\ufeff"])
+def test_a_header_is_left_out_and_said(tmp_path: Path, header: str, start: str) -> None:
+    path = tmp_path / "triples.txt.gz"
+    path.write_bytes(gzip.compress(f"{start}{header}\n{LINES}".encode()))
+    with pytest.warns(UserWarning, match=r"^triples: .*triples\.txt\.gz: the first line reads "):
+        found = read_triples(path)
+    assert found.entities == ("a", "c")
+    assert found.ids.tolist() == [[0, 0, 1], [1, 0, 0]]
+    with pytest.warns(UserWarning, match=r"^test: .* a header: left out$") as caught:
+        task = Task(path, {"train": TRAIN})
+    assert len(caught) == 1
+    assert Path(caught[0].filename) == Path(__file__)
+    assert task.audit.headers == (str(caught[0].message),)
+    assert str(task.audit).endswith(f"header: {caught[0].message}")
+    assert task.audit.to_dict()["headers"] == [str(caught[0].message)]
+
+
+def test_a_header_above_ids_and_further_columns(tmp_path: Path) -> None:
+    path = tmp_path / "quads.txt"
+    path.write_text("head\trelation\ttail\ttime\n0\t1\t2\t7\n")
+    with pytest.warns(UserWarning, match='reads "head relation tail time"'):
+        found = read_triples(path, entities=3, relations=2)
+    assert found.ids.tolist() == [[0, 1, 2, 7]]
+    path.write_text("head\trelation\ttail\n")
+    with pytest.raises(ValueError, match=r"^test: expected at least one triple"):
+        Task(path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["h\tr\tt", "s\tp\to", "head\trelation\tneck", "tail\trelation\thead", "a\trelation\ttail"],
+)
+def test_what_may_be_a_triple_is_one(tmp_path: Path, line: str) -> None:
+    """Single letters may name the entities of a small example; only the first line is a header."""
+    path = tmp_path / "triples.txt"
+    path.write_text(f"{line}\n{LINES}")
+    assert len(read_triples(path).ids) == 3
+    path.write_text(f"{LINES}head\trelation\ttail\n")
+    assert len(read_triples(path).ids) == 3
+    assert len(read_triples([tuple(HEADERS[0].split("\t")), *TEST]).ids) == 3
+
+
+def evaluations(task: Task) -> dict[str, Any]:
+    rows = iter(SCORES)
+    return {
+        "scores": lambda: task.evaluate_scores(SCORES),
+        "callables": lambda: task.evaluate(lambda queries: np.stack([next(rows) for _ in queries])),
+        "vectors": lambda: task.evaluate_embeddings(SCORES, entities=np.eye(3)),
+    }
+
+
+@pytest.mark.parametrize("way", ["scores", "callables", "vectors"])
+def test_an_order_that_nobody_gave_is_said(way: str) -> None:
+    message = r"^entities: columns .* ascending order of the labels, since entities= did not give"
+    with pytest.warns(UserWarning, match=message) as caught:
+        evaluations(Task(TEST, {"train": TRAIN}, sides=["tail"]))[way]()
+    assert len(caught) == 1
+    assert Path(caught[0].filename) == Path(__file__)
+
+    given = Task(TEST, {"train": TRAIN}, sides=["tail"], entities=["c", "b", "a"])
+    read = Task(TEST, {"train": TRAIN}, sides=["tail"])
+    assert read.entities == ("a", "b", "c")  # who reads the order knows it
+    ids = Task([(0, 0, 2), (2, 0, 0)], {"train": [(0, 0, 1)]}, sides=["tail"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for task in (given, read, ids):
+            evaluations(task)[way]()
+
+
+def test_relations_have_an_order_of_their_own() -> None:
+    task = Task(TEST, {"train": [*TRAIN, ("a", "knows", "b")]}, sides=["relation"])
+    with pytest.warns(UserWarning, match="^relations: columns are taken in ascending order"):
+        task.evaluate_scores(relation_scores=SCORES[:, :2])
+    assert task.relations == ("knows", "likes")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        task.evaluate_scores(relation_scores=SCORES[:, :2])
+
+
+def test_no_filter_is_said() -> None:
+    open_task = Task(TEST, entities=["a", "b", "c"])
+    assert open_task.audit.unfiltered
+    assert "\nunfiltered: known= names no splits" in str(open_task.audit)
+    findings = [found.name for found in open_task.evaluate_scores(SCORES, SCORES).audit()]
+    assert "unfiltered" in findings
+    for known in ({}, {"train": TRAIN}):
+        task = Task(TEST, known, entities=["a", "b", "c"])
+        assert not task.audit.unfiltered
+        assert "unfiltered" not in str(task.audit)
+        names = [found.name for found in task.evaluate_scores(SCORES, SCORES).audit()]
+        assert "unfiltered" not in names
