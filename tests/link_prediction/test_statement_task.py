@@ -419,6 +419,7 @@ def test_wrong_options(tmp_path: Path) -> None:
         task.evaluate()
     with pytest.raises(TypeError, match="numbers: expected integers"):
         task.pad_sets([0.5])
+    assert task.entities is not None  # the order of the columns
     report = task.evaluate_scores(qualifier_scores=[[0.0] * 7] * 2)
     with pytest.raises(ValueError, match="task: expected sides among tail, head, relation, got"):
         error_cases(task, report)

@@ -215,7 +215,7 @@ def candidates_of(
         types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
         return (types.indptr, types.indices, relations)
     chosen = candidates.chosen
-    if candidates.split is not None:
+    if chosen is None and candidates.split is not None:
         chosen = _entities_of(candidates.split, side, splits)
     if chosen is not None:
         among = np.zeros(vocabulary.size, dtype=bool)

@@ -18,7 +18,7 @@ from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import FILTER_FORMS, SideFacts
 from .statements import QualifierSets, read_statement_splits
-from .triple_audit import TRAIN, known_triples
+from .triple_audit import known_triples
 from .triple_sides import CATEGORIES, Traits, degree_buckets, make_side, traits_of
 from .triple_task import Task
 from .triples import SIDES, TripleSplits
@@ -121,8 +121,9 @@ class StatementTask(Task):
         candidates: CandidateSet,
         traits: Traits,
     ) -> SideTasks:
-        if candidates.name == TRAIN and side != "relation":
-            candidates = candidates._replace(chosen=_entities_of_train(splits))
+        if candidates.split is not None and side != "relation":
+            entities = _entities_of_split(splits, candidates.split)
+            candidates = candidates._replace(chosen=entities)
         if side == QUALIFIER:
             return _make_qualifier_side(splits, kept, keys, filters, candidates, traits)
         made = make_side(side, splits, kept, keys, filters, candidates, traits)
@@ -334,11 +335,11 @@ def _arguments(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Arg
     return {side: Argument(name, value) for (side, value), name in pairs}
 
 
-def _entities_of_train(splits: TripleSplits) -> IntArray:
-    """Return the entities of the split named "train": heads, tails and values."""
-    statements = known_triples(splits, TRAIN)
+def _entities_of_split(splits: TripleSplits, name: str) -> IntArray:
+    """Return the entities of a known split: heads, tails and values."""
+    statements = known_triples(splits, name)
     values = known_triples(
-        splits._replace(triples=splits.beside.pairs, sizes=splits.beside.sizes), TRAIN
+        splits._replace(triples=splits.beside.pairs, sizes=splits.beside.sizes), name
     )
     return distinct(np.concatenate([statements[:, 0], statements[:, 2], values[:, 1]]))
 

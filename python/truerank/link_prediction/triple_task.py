@@ -48,9 +48,9 @@ class Task(ProtocolTask):
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
         answers of a query, the test's included, are left out of its candidates, but never the right
         answer of the task. None: nothing is left out (unfiltered), which the audit and the protocol
-        say. An empty dict: the test's own answers alone. The split
-        named "train" is the one that `candidates` and `unseen` refer to. The audit counts the test
-        triples that occur in these splits, and lists each example once.
+        say. An empty dict: the test's own answers alone. The split named "train" is the one that
+        `unseen` refers to. The audit counts the test triples that occur in these splits, and lists
+        each example once.
     entities, relations : None, int, sequence of str, or mapping of str to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
@@ -60,10 +60,10 @@ class Task(ProtocolTask):
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
         ``unseen="drop"``. "typed": those that occur in that position of that relation, in any
-        split. An array of ids or labels: these entities; their name in the
-        protocol has their number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some
-        negatives for each task, never known answers (nor those of the test if ``known=None``).
-        `Negatives`: given ones for each test triple.
+        split. An array of ids or labels: these entities; their name in the protocol has their
+        number and a digest, as "selection of 40 (3f2a91c0)". `Sampled`: some negatives for each
+        task, never known answers (nor those of the test if ``known=None``). `Negatives`: given ones
+        for each test triple.
     split : str
         The name of the evaluated split.
     keys : sequence of int, optional
