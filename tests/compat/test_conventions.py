@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 from dataclasses import replace
@@ -454,6 +455,18 @@ def test_every_preset_names_its_source() -> None:
 def test_the_page_has_the_table() -> None:
     page = ROOT / "docs" / "compat.md"
     assert compat.describe() in page.read_text(encoding="utf-8")
+
+
+def test_the_study_of_toolkits() -> None:
+    """Their own code gave what their presets say; its page names the presets it did not reach."""
+    folder = ROOT / "bench" / "studies"
+    with (folder / "toolkits.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert {row["wrong_ranks"] for row in rows} == {row["wrong_numbers"] for row in rows} == {"0"}
+    reached = {row["preset"] for row in rows}
+    assert reached <= set(compat.PRESETS)
+    said = (folder / "toolkits.md").read_text(encoding="utf-8").rpartition("text:")[2]
+    assert set(re.findall("`(.+?)`", said)) == set(compat.PRESETS) - reached
 
 
 def _showing(key: str) -> compat.Preset:
