@@ -40,7 +40,7 @@ def problems(draw: st.DrawFn) -> dict[str, Any]:
     return {"easy": easy, "hard": hard, "structures": structures, "scores": scores}
 
 
-def made(problem: dict[str, Any]) -> ComplexQueries:
+def made(problem: dict[str, Any], **options: Any) -> ComplexQueries:
     queries = [("q", i) for i in range(len(problem["hard"]))]
     return ComplexQueries(
         queries,
@@ -48,6 +48,7 @@ def made(problem: dict[str, Any]) -> ComplexQueries:
         problem["hard"],
         structures=problem["structures"],
         entities=problem["scores"].shape[1],
+        **options,
     )
 
 
@@ -113,6 +114,19 @@ def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
     for other in (of_batches, of_vectors):
         assert other.to_dict() == pytest.approx(of_scores.to_dict(), rel=0, abs=0, nan_ok=True)
         assert np.array_equal(other.ranks.above, of_scores.ranks.above)
+
+
+@given(problems(), st.data())
+def test_candidates_by_their_definition(problem: dict[str, Any], data: Any) -> None:
+    m = problem["scores"].shape[1]
+    chosen = set().union(*problem["hard"]) | data.draw(st.sets(st.integers(0, m - 1)))
+    task = made(problem, candidates=sorted(chosen, reverse=True))
+    ranks = task.evaluate_scores(problem["scores"]).ranks
+    outside = set(range(m)) - chosen
+    among = {**problem, "easy": [answers | outside for answers in problem["easy"]]}
+    found = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
+    assert list(found) == [counts[2:] for counts in tasks_by_definition(among)]
+    assert ranks.protocol.candidates.startswith(f"selection of {len(chosen)} (")
 
 
 # -- forms of answers ------------------------------------------------------------------------------
@@ -252,6 +266,9 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"entities": 0}, ValueError, "entities: expected from 1 to"),
     ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "unknown entity 'x' of query"),
     ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: expected integers, got"),
+    ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* the first: 1 of query 'q'"),
+    ({"candidates": ["a"]}, TypeError, "candidates: expected ids, as entities is no list of"),
+    ({"candidates": [4]}, ValueError, "candidates: expected ids from 0 to 3, got 4"),
     ({"split": ""}, ValueError, "split: expected a name"),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from ..tasks.row_keys import distinct
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import ProtocolTask
 from ..tasks.text import is_path
-from ..tasks.vocabularies import Vocabulary, encode_columns
+from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .query_answers import (
     AnswerLists,
     QueryAnswers,
@@ -64,6 +65,10 @@ class ComplexQueries(ProtocolTask):
     entities : int, sequence of str, or mapping of str to int
         The number of entities, or their labels in the order of the columns of scores, or a mapping
         to these columns.
+    candidates : array of entities, optional
+        The only entities to rank among, as ids or labels: those of the graph of inference, where
+        the columns of scores are more. All hard answers must be among them. Their name in the
+        protocol has their number and a digest, as "selection of 40 (3f2a91c0)". Default: all.
     split : str
         The name of the evaluated split.
     max_unpacked : int, optional
@@ -125,6 +130,7 @@ class ComplexQueries(ProtocolTask):
         *,
         structures: Any = None,
         entities: Any,
+        candidates: Any = None,
         split: str = "test",
         max_unpacked: int | None = None,
     ) -> None:
@@ -150,7 +156,14 @@ class ComplexQueries(ProtocolTask):
         self.entities = vocabulary.names
         side = self._make_side(keys["easy"], keys["hard"], vocabulary)
         self.without_hard = len(self.queries) - len(side.queries)
-        super().__init__({SIDE: side}, Protocol(filter=("easy", "hard"), split=split))
+        name = "all"
+        if candidates is not None:
+            chosen = read_ids("candidates", candidates, vocabulary, "entities is no list of labels")
+            self._check_candidates(chosen, side)
+            name = f"selection of {len(chosen)} ({digest(chosen)})"
+            side = replace(side, candidates=chosen)
+        protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
+        super().__init__({SIDE: side}, protocol)
 
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
         """Make the tasks from keys of queries and answers, ascending and distinct."""
@@ -186,6 +199,19 @@ class ComplexQueries(ProtocolTask):
             height=len(self.queries),
             names=vocabulary.names,
         )
+
+    def _check_candidates(self, chosen: IntArray, side: SideTasks) -> None:
+        """Check that all hard answers are among the candidates."""
+        missing = ~np.isin(side.targets, chosen)
+        if missing.any():
+            first = int(missing.argmax())
+            entity, query = side.targets[first], self.queries[side.given[first]]
+            label = int(entity) if side.names is None else side.names[entity]
+            problem = (
+                f"{np.count_nonzero(missing)} hard answers are not among them, the first: "
+                f"{label!r} of query {query!r}"
+            )
+            raise InputValueError("candidates", problem)
 
     @property
     def answers(self) -> SideTasks:
