@@ -379,6 +379,22 @@ def test_keys_of_queries(predict: Predict, folder: Path) -> None:
         assert tr.load(folder / "ranks.npz").candidates.tolist() == candidates
 
 
+def test_filters_by_time(predict: Predict, folder: Path) -> None:
+    (folder / "train.timed").write_text("a\tlikes\tb\t1984\t1986\na\tlikes\tc\t1990\t####\n")
+    (folder / "test.timed").write_text("a\tlikes\td\t1986\t1988\n")
+    np.save(folder / "four.npy", np.array([[0, 3, 2, 1]], dtype=np.float32))
+    line = "--train train.timed --test test.timed --sides tail --scores-tail four.npy"
+    names = ["overlap", "fact", "triple", "none"]
+    outcome = predict(f"{line} --time 3,4 --filters {','.join(names)} --format json")
+    assert (outcome.code, outcome.err) == (0, "")
+    report = tr.Report.from_json(outcome.out)
+    assert {name: under["mr"] for name, under in report.filters.items()} == dict(
+        zip(names, [2.0, 3.0, 1.0, 3.0], strict=True)
+    )
+    assert predict(f"{line} --time 3,4 --filters overlap --save ranks.npz").code == 0
+    assert tr.load(folder / "ranks.npz").protocol.filter_rule == "overlap"
+
+
 def test_macro_weights(predict: Predict, folder: Path) -> None:
     line = f"{KNOWN} {VECTORS} --by relation --save ranks.npz --format json"
     outcome = predict(f"{line} --macro-weights count")
@@ -514,6 +530,9 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
         (f"--test none.txt {VECTORS}", "Error: --test: expected at least one triple"),
         (f"--test tails.npy {VECTORS}", "Error: --test: tails.npy: expected integers"),
         (f"{KNOWN} {VECTORS} --keys 3", "Error: --keys: expected columns none, as triples have"),
+        (f"{KNOWN} {VECTORS} --time 3", "Error: --time: expected a column, or those of starts and"),
+        (f"{KNOWN} {VECTORS} --filters overlap", 'Error: --filters: "overlap" needs the column of'),
+        (f"{KNOWN} {VECTORS} --filters known", "Error: --filters: expected one of query, triple,"),
         (f"--ids --test bad.ids {VECTORS}", "Error: --test: expected entity ids from 0"),
         (f"--ids --test numbers.txt --entity-labels two.txt {VECTORS}", "Error: --test: unknown"),
         (f"{KNOWN} {VECTORS} --candidates few.npy", "--candidates: expected a 1-D array"),
@@ -600,6 +619,7 @@ def test_bad_data_ends_with_one(predict: Predict, folder: Path, line: str, messa
             f"--test numbers.txt --train digits.txt {VECTORS} --entity-labels names.txt",
             "the relations are numbers: give --relation-labels if they",
         ),
+        (f"{KNOWN} {VECTORS} --time x", "'--time': expected a column from 3 on, or two of them"),
         (f"{KNOWN} {VECTORS} --keys 2", "'--keys': expected columns from 3 on, as 3,4, or none"),
         (f"{KNOWN} {VECTORS} --keys time", "'--keys': expected columns from 3 on"),
         (f"{KNOWN} {VECTORS} --keys=", "'--keys': expected columns from 3 on"),

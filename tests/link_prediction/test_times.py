@@ -306,12 +306,23 @@ def test_files_of_intervals(tmp_path: Path) -> None:
         "doubtful": {"count": 1, "examples": ["307-13047-09"]},
         "not_later": 0,
         "seen": 1,
+        "against": "train",
     }
     assert str(task.audit).splitlines()[-3:] == [
         "times: 0 triples start no later than the last of train; 1 are in train at some time",
         "ends before starts: 1 (3 1 0 2010-##-## 2004-##-##), read as unknown",
         "dates that name no day: 1 (307-13047-09), read by their years",
     ]
+
+
+def test_times_of_known_splits_without_a_name() -> None:
+    known = [[(0, 0, 1, 3), (0, 0, 2, 5)], [(1, 0, 2, 4)]]
+    task = Task([(0, 0, 1, 5), (1, 0, 2, 6), (2, 0, 2, 7)], known, time=3)
+    assert str(task.audit).splitlines()[-1] == (
+        "times: 1 triples start no later than the last of known splits; "
+        "2 are in known splits at some time"
+    )
+    assert Task([(0, 0, 1, 5)], time=3).audit.times.not_later == 0  # type: ignore[union-attr]
 
 
 def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:

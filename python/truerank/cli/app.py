@@ -46,6 +46,7 @@ SPELLINGS = {
     "ranks.with_labels(queries=...)": "evaluate --queries",
     "ranks.with_labels(targets=...)": "evaluate SCORES TARGETS --by target",
     **{"entities=": "--entity-labels", "relations=": "--relation-labels"},
+    "time=": "--time",
     "known=": "--train or --known",
     '"F"': "F",
 }

@@ -13,6 +13,7 @@ import numpy as np
 from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
+from ..link_prediction.known_answers import FILTER_FORMS
 from .app import Subcommand, user_errors, write_warning
 from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array
@@ -42,7 +43,13 @@ from .protocol_runs import (
     task_messages,
 )
 from .report_request import ReportRequest, TaskDescription, print_report
-from .triple_files import make_task, parse_candidates, parse_key_columns
+from .triple_files import (
+    make_task,
+    parse_candidates,
+    parse_filters,
+    parse_key_columns,
+    parse_time_columns,
+)
 
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
 # The names of candidates that a shell completes.
@@ -115,6 +122,21 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     "or none. Default: all of them.",
 )
 @click.option(
+    "--time",
+    metavar="COLUMN[,COLUMN]",
+    callback=parse_time_columns,
+    help="The further column that holds a time point, or those of the start and the end of an "
+    "interval, as 3,4: integers or dates.",
+)
+@click.option(
+    "--filters",
+    metavar="NAME,...",
+    callback=parse_filters,
+    shell_complete=completer(fixed_words(*FILTER_FORMS), several=True),
+    help=f"Which known answers are left out: {', '.join(FILTER_FORMS)}. Default: query. Under "
+    "several, the report is that of the first, with the others beside it.",
+)
+@click.option(
     "--candidates",
     metavar="NAME|FILE",
     callback=parse_candidates,
@@ -136,6 +158,8 @@ def predict_links(
     sides: tuple[str, ...],
     ids: bool,
     keys: tuple[int, ...] | None,
+    time: tuple[int, ...] | None,
+    filters: tuple[str, ...] | None,
     candidates: Any,
     split: str,
     **options: Any,
@@ -172,8 +196,9 @@ def predict_links(
                 candidates = read_array("--candidates", candidates)
             request = request.with_files_read(files)
             rules = pick(given, "duplicates", "leaks", "unseen")
-            keywords = {"sides": sides, "candidates": candidates, "keys": keys, **rules}
-            with task_messages(splits.titles(), request.audit, keys="--keys"):
+            columns = {"keys": keys, "time": time, "filters": filters}
+            keywords = {"sides": sides, "candidates": candidates, **columns, **rules}
+            with task_messages(splits.titles(), request.audit, **{k: f"--{k}" for k in columns}):
                 task = make_task(splits, triples, ids, vocabulary_sizes(model), given, **keywords)
                 notes = task._take_notes_on_columns()
         report = count_and_report(

@@ -216,13 +216,22 @@ def count_and_report(
     files: Sequence[str],
     add_labels: Callable[[Ranks], Ranks] = lambda ranks: ranks,
 ) -> Report:
-    """Rank a task and save the ranks, after a check that the requested report fits the task."""
+    """Rank a task and save the ranks, after a check that the requested report fits the task.
+
+    Under several filters the ranks of the first are saved, and the report has all beside it.
+    """
     request.make_report(add_labels(placeholder_ranks(task)))
     with user_errors():
-        ranks = add_labels(count().ranks.with_protocol(files=files))
+        counted = count()
+        filters = {name: under.ranks for name, under in counted.filters.items()}
+        ranks_of = {
+            name: add_labels(ranks.with_protocol(files=files))
+            for name, ranks in (filters or {"": counted.ranks}).items()
+        }
         if request.save is not None:  # before anything else can fail
-            ranks.save(request.save)
-    return request.make_report(ranks)
+            next(iter(ranks_of.values())).save(request.save)
+    reports = {name: request.make_report(ranks) for name, ranks in ranks_of.items()}
+    return next(iter(reports.values()))._beside(reports)
 
 
 def placeholder_ranks(task: ProtocolTask) -> Ranks:

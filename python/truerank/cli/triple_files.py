@@ -128,10 +128,31 @@ def parse_key_columns(
     """Parse a list of columns, or the word none."""
     if text is None or text.strip() == "none":
         return None if text is None else ()
+    return _parse_columns(text, "columns from 3 on, as 3,4, or none")
+
+
+def parse_time_columns(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[int, ...] | int | None:
+    """Parse one column, or two of them."""
+    if text is None:
+        return None
+    columns = _parse_columns(text, "a column from 3 on, or two of them, as 3,4")
+    return columns if len(columns) > 1 else columns[0]
+
+
+def _parse_columns(text: str, expected: str) -> tuple[int, ...]:
     words = [word.strip() for word in text.split(",")]
     if not all(re.fullmatch(r"\d{1,18}", word) and int(word) >= 3 for word in words):
-        raise click.BadParameter(f"expected columns from 3 on, as 3,4, or none, got {text!r}")
+        raise click.BadParameter(f"expected {expected}, got {text!r}")
     return tuple(map(int, words))
+
+
+def parse_filters(
+    _context: click.Context, _option: click.Parameter, text: str | None
+) -> tuple[str, ...] | None:
+    """Parse a list of names of filters."""
+    return None if text is None else tuple(word.strip() for word in text.split(","))
 
 
 def parse_candidates(

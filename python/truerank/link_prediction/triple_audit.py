@@ -44,17 +44,20 @@ class TimeAudit:
         split asks for the future; if it is large, for what is missing in between.
     seen : int
         The number of test triples whose head, relation and tail train has, at whatever time.
+    against : str
+        What the last two compare with: "train", or "known splits" if none has that name.
     """
 
     reversed: SplitFinding
     doubtful: SplitFinding
     not_later: int
     seen: int
+    against: str = TRAIN
 
     def __str__(self) -> str:
         lines = [
-            f"times: {self.not_later:,} triples start no later than the last of {TRAIN}; "
-            f"{self.seen:,} are in {TRAIN} at some time"
+            f"times: {self.not_later:,} triples start no later than the last of {self.against}; "
+            f"{self.seen:,} are in {self.against} at some time"
         ]
         if self.reversed.count:
             lines.append(f"ends before starts: {self.reversed}, read as unknown")
@@ -79,6 +82,7 @@ class TimeAudit:
             "doubtful": finding_to_dict(self.doubtful),
             "not_later": self.not_later,
             "seen": self.seen,
+            "against": self.against,
         }
 
 
@@ -229,6 +233,7 @@ def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
         SplitFinding(len(times.doubtful), tuple(times.doubtful)[:MAX_EXAMPLES]),
         int(np.count_nonzero(times.starts[:given] <= times.starts[trained].max(initial=earliest))),
         int(np.count_nonzero(np.isin(triples[:given], triples[trained]))),
+        TRAIN if TRAIN in splits.known else "known splits",
     )
 
 
