@@ -40,7 +40,7 @@ nox.options.sessions += ["toolkits", "device", "docs", "bench"]
 PORTABILITY = ["portability"]
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
-# Of the examples that hypothesis draws: the line of README.md has six times as many.
+# Of the examples that hypothesis draws: the line of README.md has three times as many.
 FEW = "16"
 # Tests of counting on a device, in processes of their own; some need Triton.
 DEVICES = ("tests/stores/devices", "tests/stores/test_devices.py")
@@ -459,12 +459,15 @@ def toolkits(session: nox.Session) -> None:
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
     session.chdir(session.cache_dir / "source")
     paths = [path for path in Path("tests").rglob("test_*.py") if imports.search(path.read_text())]
-    files = ["tests/package", *sorted(map(str, paths))]
+    named = ("docs", "doctests", "extras", "release", "two_openmp")
+    package = [f"tests/package/test_{name}.py" for name in named]
+    files = [*package, *sorted({*map(str, paths)} - {*package})]
     files = [name for name in files if not name.startswith(DEVICES)]  # of the session `device`
     log = session.cache_dir / "toolkits.xml"
     # The README's line runs the examples of all modules but those that need these libraries.
     chosen = "not (test_doctests and test_examples) or adapters"
-    run_tests(session, *ALL_CORES, f"--junit-xml={log}", "-k", chosen, *files)
+    options = [*ALL_CORES, f"--junit-xml={log}", "-m", "not bare", "-k", chosen]
+    run_tests(session, *options, *files)
     # A skip names its reason: one that no library would change, and PyTorch Geometric, which PyKEEN
     # would import, with its warnings.
     allowed = re.compile("makes inverse triples of its own|torch_geometric")

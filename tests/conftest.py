@@ -17,7 +17,7 @@ from truerank import Ranks, Report, report
 hypothesis.settings.register_profile(
     "truerank",
     deadline=None,
-    max_examples=int(os.environ.get("TRUERANK_EXAMPLES", "100")),
+    max_examples=int(os.environ.get("TRUERANK_EXAMPLES", "50")),
     derandomize=os.environ.get("CI") == "true",
     print_blob=True,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],

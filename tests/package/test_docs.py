@@ -37,7 +37,8 @@ def page_cases() -> list[object]:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         if any(markdown_pages.blocks(text)):
-            marks = [pytest.mark.filterwarnings("default")] if markdown_pages.needs(text) else []
+            libraries = markdown_pages.needs(text)
+            marks = [pytest.mark.filterwarnings("default") if libraries else pytest.mark.bare]
             cases.append(pytest.param(page, id=name_of(page), marks=marks))
     return cases
 
