@@ -69,6 +69,7 @@ def test_candidates_are_the_negatives_and_the_answer(
                 sides=tuple(sides),
                 candidates=Negatives(**arrays),
                 duplicates=drop,
+                filters=("query", "none"),
             )
         assert task.protocol.sampled
         names.add(task.protocol.candidates)
@@ -77,15 +78,21 @@ def test_candidates_are_the_negatives_and_the_answer(
         report = task.evaluate_scores(
             scores["tail"], scores["head"], relation_scores=scores["relation"]
         )
-        rows = [
-            oracle.rank(scores[side][i].tolist(), target, set(drawn[side][i]) | {target}, answers)
-            for side in task.sides
-            for expected in [oracle.side(side, test, {"train": train}, chosen)]
-            for i, target, answers in zip(chosen, expected.targets, expected.answers, strict=True)
-        ]
-        ranks = report.ranks
-        found = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
-        assert list(map(list, found)) == rows
+        for name, under in report.filters.items():
+            expected = [
+                oracle.rank(
+                    scores[side][i].tolist(),
+                    target,
+                    {*drawn[side][i], target},
+                    answers if name == "query" else set(),
+                )
+                for side in task.sides
+                for tasks in [oracle.side(side, test, {"train": train}, chosen)]
+                for i, target, answers in zip(chosen, tasks.targets, tasks.answers, strict=True)
+            ]
+            ranks = under.ranks
+            found = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
+            assert list(map(list, found)) == expected
     assert len(names) == 1
 
 

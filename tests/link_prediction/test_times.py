@@ -322,7 +322,11 @@ def test_times_of_known_splits_without_a_name() -> None:
         "times: 1 triples start no later than the last of known splits; "
         "2 are in known splits at some time"
     )
-    assert Task([(0, 0, 1, 5)], time=3).audit.times.not_later == 0  # type: ignore[union-attr]
+    alone = Task([(0, 0, 1, 5)], time=3).audit
+    assert alone.times is not None
+    assert (alone.times.not_later, alone.times.seen, str(alone.times)) == (0, 0, "")
+    assert "times" not in str(alone)
+    assert "" not in str(alone).splitlines()
 
 
 def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ class TimeAudit:
     seen : int
         The number of test triples whose head, relation and tail train has, at whatever time.
     against : str
-        What the last two compare with: "train", or "known splits" if none has that name.
+        What the last two compare with: "train", "known splits" if none has that name, or "" without
+        any, where both are 0.
     """
 
     reversed: SplitFinding
@@ -58,7 +59,7 @@ class TimeAudit:
         lines = [
             f"times: {self.not_later:,} triples start no later than the last of {self.against}; "
             f"{self.seen:,} are in {self.against} at some time"
-        ]
+        ] * bool(self.against)
         if self.reversed.count:
             lines.append(f"ends before starts: {self.reversed}, read as unknown")
         if self.doubtful.count:
@@ -144,7 +145,7 @@ class TaskAudit(SplitAudit):
                 f"unseen relations: {self.unseen_relations}",
             ]
         if self.times is not None:
-            lines.append(str(self.times))
+            lines += str(self.times).splitlines()
         if self.unfiltered:
             lines.append(
                 f"unfiltered: {spelled('known=')} names no splits: known answers stay among the "
@@ -233,7 +234,7 @@ def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
         SplitFinding(len(times.doubtful), tuple(times.doubtful)[:MAX_EXAMPLES]),
         int(np.count_nonzero(times.starts[:given] <= times.starts[trained].max(initial=earliest))),
         int(np.count_nonzero(np.isin(triples[:given], triples[trained]))),
-        TRAIN if TRAIN in splits.known else "known splits",
+        TRAIN if TRAIN in splits.known else "known splits" * bool(splits.known),
     )
 
 
