@@ -222,6 +222,23 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
+def check_audit(case: Case, task: Task) -> None:
+    """Compare what the audit says of times with its definition."""
+    times, train = task.audit.times, case.known["train"]
+    assert times is not None
+    triples = {row[:3] for row in train}
+    last = max((case.interval(row)[0] for row in train), default=None)
+    assert times.seen == sum(row[:3] in triples for row in case.test)
+    assert times.not_later == sum(
+        last is not None and case.interval(row)[0] <= last for row in case.test
+    )
+    every = [*case.test, *(row for rows in case.known.values() for row in rows)]
+    first, last_column = case.time_columns[0], case.time_columns[-1]
+    assert times.reversed.count == sum(
+        case.span(row[last_column])[1] < case.span(row[first])[0] for row in every
+    )
+
+
 @given(cases(), st.randoms(use_true_random=False))
 def test_tasks_under_every_filter_are_those_of_the_definition(case: Case, random: Random) -> None:
     names = ("overlap", "fact", "triple", "none")
@@ -247,6 +264,7 @@ def test_tasks_under_every_filter_are_those_of_the_definition(case: Case, random
         side: np.array([[random.randint(0, 3) for _ in range(tasks.columns)] for _ in test])
         for side, tasks in task.sides.items()
     }
+    check_audit(case, task)
     report = task.evaluate_scores(
         scores["tail"], scores["head"], relation_scores=scores["relation"]
     )

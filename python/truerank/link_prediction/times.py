@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     Bounds = tuple[int, int]  # the first and the last instant that a label stands for
 
-UNKNOWN_START, UNKNOWN_END = (
-    int(bound) for bound in (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-)
+UNKNOWN_END = int(np.iinfo(np.int64).max)
+UNKNOWN_START = -UNKNOWN_END  # above the least integer
 _EXPECTED = 'integers, or dates such as "2014-01-05", "1984", "2003-##-##" and "####-##-##"'
 _UNKNOWN = re.compile(r"[#-]*")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
