@@ -24,7 +24,7 @@ from unittest import mock
 import numpy as np
 
 import truerank as tr
-from support import list_parsers
+from support import fact_parsers, list_parsers
 from support.environment import ROOT, SANITIZED
 
 CORPUS = ROOT / "fuzz" / "corpus"
@@ -597,4 +597,9 @@ PARSERS: Mapping[str, Parser] = {
     "run": Parser(".txt", list_parsers.read_run_file, list_parsers.run_files),
     "json_lists": Parser(".json", list_parsers.read_json_file, list_parsers.json_files),
     "predictions": Parser(".txt", list_parsers.read_prediction_file, list_parsers.prediction_files),
+    "queries": Parser(".jsonl", fact_parsers.read_query_file, fact_parsers.query_files),
+    "statements": Parser(".txt", fact_parsers.read_statement_file, fact_parsers.statement_files),
+    "json_statements": Parser(
+        ".jsonl", fact_parsers.read_json_statement_file, fact_parsers.json_statement_files
+    ),
 }

@@ -166,7 +166,7 @@ def write_queries(
                 found = (answers.of_query(i) for answers in lists.values())
                 values = names[i], _plain(asked[i]), *map(_plain, found)
                 row = dict(zip(_FIELDS, values, strict=True))
-                rows.append(json.dumps(row, ensure_ascii=False) + "\n")
+                rows.append(json.dumps(row) + "\n")
             file.write("".join(rows).encode())
 
 
