@@ -10,6 +10,7 @@ import ast
 import importlib
 import subprocess
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+KS = (1, 3, 10)
 
 
 class Case(NamedTuple):
@@ -124,8 +126,7 @@ class Code:
             found = importlib.import_module(module or name)
         except ImportError as error:
             raise NotFoundError(f"{name}: {error}") from error
-        release = metadata.packages_distributions().get(name, [name])[0]
-        self._note(name, getattr(package, "__version__", None) or metadata.version(release))
+        self._note(name, getattr(package, "__version__", None) or _release(name))
         return found
 
     def source(self, clone: str, commit: str, path: str) -> str:
@@ -169,6 +170,11 @@ class Code:
         return found
 
 
+@cache
+def _release(name: str) -> str:
+    return metadata.version(metadata.packages_distributions().get(name, [name])[0])
+
+
 def _definition(body: list[ast.stmt], path: list[str]) -> ast.stmt:
     for node in body:
         if isinstance(node, ast.Assign):
@@ -181,3 +187,21 @@ def _definition(body: list[ast.stmt], path: list[str]) -> ast.stmt:
             assert isinstance(node, ast.ClassDef)
             return _definition(node.body, path[1:])
     raise NotFoundError(f"{'.'.join(path)} is not defined")
+
+
+def task_by_task(case: Case, rank: Callable[[Case], float]) -> Array:
+    """Run something that gives the mean rank on each task alone."""
+    places = []
+    for i in range(len(case.targets)):
+        known = None if case.known is None else case.known[i : i + 1]
+        one = Case(
+            case.name, case.scores[i : i + 1], case.targets[i : i + 1], known, case.sides[:1]
+        )
+        places.append(rank(one))
+    return np.array(places)
+
+
+def tensors(code: Code, case: Case) -> tuple[Any, Any, Any]:
+    """Return torch, the scores and the targets; the scores are a copy, which toolkits write to."""
+    torch = code.package("torch")
+    return torch, torch.from_numpy(case.scores.copy()), torch.from_numpy(case.targets)

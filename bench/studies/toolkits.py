@@ -29,7 +29,8 @@ from toolkit_code import Array, Case, Code, NotFoundError, Outcome, Toolkit
 from truerank import compat
 
 HERE = Path(__file__).parent
-MODULES = ("toolkits_graphs", "toolkits_lists")  # each has a table TOOLKITS
+NAMES = ("graphs", "networks", "lists", "alignment")
+MODULES = tuple(f"toolkits_{name}" for name in NAMES)  # each has a table TOOLKITS
 TASKS, COLUMNS = 40, 40
 PRECISION = 2e-6  # of means in float32, whose order of summation differs
 NOT_FOUND = "not found"
