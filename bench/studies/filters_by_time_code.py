@@ -41,6 +41,7 @@ DATA: dict[str, tuple[str, str, Any]] = {
 SPLITS = ("train", "valid", "test")
 FILTERS = ("triple", "fact", "overlap")
 SIDES = ("head", "tail", "relation")
+BY_DAYS = "overlap, by days"  # where the code compares years
 
 
 class Data(NamedTuple):
@@ -414,21 +415,24 @@ def run_timeplex(code: Code, data: Data, _ranked: Ranked) -> Iterator[Row]:
         yield Row(
             f"tkbi (TimePlex), {method}", data.name, name, *count_unlike(task, name, left_out)
         )
-    # its texts are the labels of the files, but its entities are numbered by its own table
+    # files as they are: its entities are numbered by its own table, those of train alone
     entity_of = {code: int(label) for label, code in datamap.entity_map.items() if label.isdigit()}
-    texts = known("time-str", lambda f: [f[7]])
-    in_train = {int(label) for label in datamap.entity_map if label.isdigit()}
+    in_train = set(entity_of.values())
     kept = np.isin(data.task.test[:, [0, 2]], sorted(in_train)).all(axis=1)
-    own = {side: lists_of(data.task, side, "fact") for side in texts}
-    pairs = [
-        ({entity_of.get(x, -1) for x in texts[side][i]}, own[side][i])
-        for side in texts
-        for i in np.flatnonzero(kept)
-    ]
-    pairs = [(found, right) for found, right in pairs if right <= in_train]
-    yield Row(
-        "tkbi (TimePlex), time-str", data.name, "fact", len(pairs), sum(a != b for a, b in pairs)
-    )
+    texts = known("time-str", lambda f: [f[7]])
+    for name, method, found in (
+        ("fact", "time-str", texts),
+        (BY_DAYS, "enumerate-time", lists["enumerate-time"][1]),
+    ):
+        own = {side: lists_of(data.task, side, name.split(",")[0]) for side in found}
+        pairs = [
+            ({entity_of.get(x, -1) for x in found[side][i]}, own[side][i])
+            for side in found
+            for i in np.flatnonzero(kept)
+        ]
+        pairs = [(one, right) for one, right in pairs if right <= in_train and -1 not in one]
+        unlike = sum(one != right for one, right in pairs)
+        yield Row(f"tkbi (TimePlex), {method}", data.name, name, len(pairs), unlike)
 
 
 def run_tgb(code: Code, data: Data, _ranked: Ranked) -> Iterator[Row]:
