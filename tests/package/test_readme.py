@@ -1,20 +1,49 @@
-"""The Python code of the README runs as it is, one block after another."""
+"""The README is short, and its Python code runs as it is and prints what it says."""
 
 from __future__ import annotations
 
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from support.environment import ROOT
 from support.markdown_pages import run
+from truerank.compat import PRESETS
 
 pytestmark = pytest.mark.python_only
 
 
-def test_python_blocks_run_and_their_figures_are_right(
+README = ROOT / "README.md"
+
+
+def test_python_blocks_run_and_print_what_is_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A line with an expression and figures in a comment must have these figures as its value."""
     monkeypatch.chdir(tmp_path)
-    assert run(ROOT / "README.md") >= 20
+    assert run(README) >= 1
+
+
+def test_it_can_be_read_in_a_minute() -> None:
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 140
+
+
+def test_what_it_links_to_is_there() -> None:
+    text = README.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#]+)\)", text)
+    assert len(links) >= 20
+    assert [link for link in links if not (ROOT / link).is_file()] == []
+
+
+def test_how_many_conventions_there_are() -> None:
+    """The README counts the presets."""
+    text = README.read_text(encoding="utf-8")
+    assert f"[{len(PRESETS)} conventions]" in text
+
+
+def test_what_is_cited_is_this_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {project['version']}\n" in citation
+    assert f"version = {{{project['version']}}}" in README.read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ figures, these must be its values:
 
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
 
+A ```text block is what the ```python block before it prints.
+
 The lines of a ```sh block that begin with `truerank` are commands. Front matter says what else a
 page needs:
 
@@ -23,7 +25,9 @@ import ast
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from decimal import Decimal
+from io import StringIO
 from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +35,7 @@ from typing import Any, NamedTuple
 from support.environment import ROOT
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
 _ENDS = {"|", ">", "&&", ";"}  # a shell command goes on after these
@@ -85,9 +89,15 @@ def run(page: Path) -> int:
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
+    printed = ""
     for block in blocks(text):
         if block.language == "python":
-            checked += _run_python(block, str(page), names)
+            with redirect_stdout(StringIO()) as output:
+                checked += _run_python(block, str(page), names)
+            printed = output.getvalue()
+        elif block.language == "text":
+            assert block.code.strip() == printed.strip(), f"{page}: line {block.line}"
+            checked += 1
         elif runs_commands:
             for words in commands(block):
                 _run_command(words)
