@@ -83,7 +83,6 @@ class ProtocolTask(ReadOnlyArrays):
         `rules` are order, nan, dtype, threads and audit of `rank`.
         """
         arguments = self._check_arguments(scorers, "a callable")
-        self._warn_of_columns()
         for name, scorer in arguments.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
@@ -95,6 +94,7 @@ class ProtocolTask(ReadOnlyArrays):
                     scorer, side.under_all_filters(), batch_size=batch_size, **rules
                 )
             ranks_of_sides.append(side.labelled_by_filter(ranks))
+        self._warn_of_columns()  # now, for a callable may read the order
         return self._report_filters(ranks_of_sides)
 
     def _evaluate_embeddings(
