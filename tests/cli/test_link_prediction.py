@@ -429,6 +429,24 @@ def test_sampled_candidates(predict: Predict, folder: Path, kind: str) -> None:
     assert predict(f"{line} --seed 7").out == first.out
 
 
+def test_candidates_of_a_named_split(predict: Predict, folder: Path) -> None:
+    """An inductive model is told by the graph on which it infers, all of it or a sample."""
+    named = f"--known inference=train.txt --test test.txt {VECTORS}"
+    expected = plain(known=("train",))
+    code, out, err = predict(f"{named} --candidates inference --save ranks.npz")
+    assert (code, err) == (0, "")
+    assert "candidates inference" in out
+    assert counts_of(tr.load(folder / "ranks.npz")) == expected  # all entities are in train
+    code, out, err = predict(f"{named} --candidates sampled:3:inference --save ranks.npz")
+    assert (code, err) == (0, "")
+    assert "candidates uniform-3 of inference seed 0 (sampled)" in out
+    assert max(tr.load(folder / "ranks.npz").candidates) == 4
+    code, _, err = predict(f"{named} --candidates graph")
+    assert code == 1
+    assert err.startswith("Error: --candidates: expected one of all, train, typed, another known")
+    assert "got 'graph'; the known splits: inference" in err
+
+
 # -- what is reported ------------------------------------------------------------------------------
 
 
