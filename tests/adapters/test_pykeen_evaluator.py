@@ -27,7 +27,7 @@ import truerank as tr
 from support.environment import ROOT
 from support.pykeen_models import by_pykeen, data_set, known, trained
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model
-from truerank.adapters.pykeen.metric_names import ADJUSTMENTS, BASE_KEYS, key_of
+from truerank.adapters.pykeen.metric_names import OWN_METRICS, key_of
 
 pytestmark = [
     pytest.mark.python_only,
@@ -276,7 +276,7 @@ def test_foreign_metrics_are_called_with_the_ranks() -> None:
 
 def test_every_metric_of_pykeen_has_a_key() -> None:
     made = [metric for metric in rank_based_metric_resolver if metric is not Third]
-    assert {*BASE_KEYS, *ADJUSTMENTS} == set(made)
+    assert set(OWN_METRICS) == set(made)
     for metric in RankEvaluator().metrics:
         assert key_of(metric) is not None
     assert key_of(Third()) is None
@@ -386,7 +386,7 @@ def test_the_migration_page_has_every_name() -> None:
         first, *others = re.findall(r"`([^`]+)`", names)
         sign = -1.0 if keys.startswith("minus") else 1.0
         documented[first] = others, sign, re.findall(r"`([^`]+)`", keys)
-    for made in (*BASE_KEYS, *ADJUSTMENTS):
+    for made in OWN_METRICS:
         hits = "Hits" in made.__name__
         metric = made(k=10) if hits else made()
         others, sign, keys = documented[metric.key]

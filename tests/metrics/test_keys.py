@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.keys import ADJUSTED, ALIASES, METRIC_NAMES, RESERVED, increasing
+from truerank.metrics.aliases import ALIASES, NEGATED, SYNONYMS
+from truerank.metrics.keys import ADJUSTED, METRIC_FORMS, RESERVED, increasing
 
 pytestmark = pytest.mark.python_only
 
@@ -46,6 +47,29 @@ pytestmark = pytest.mark.python_only
         ("z.power_mean:inf", "z.power_mean:inf"),
         ("tail.std", "tail.std"),
         ("none.count", "count"),
+        ("MRR", "mrr"),
+        ("tail.optimistic.MRR", "tail.optimistic.mrr"),
+        ("Hits@10", "hits@10"),
+        ("HITS@1", "hits@1"),
+        ("H@10", "hits@10"),
+        ("h_at_3", "hits@3"),
+        ("hits_at_10", "hits@10"),
+        ("index.Hits_at_3", "index.hits@3"),
+        ("mean_reciprocal_rank", "mrr"),
+        ("Mean-Reciprocal-Rank", "mrr"),
+        ("mean_rank", "mr"),
+        ("AMR", "ratio.mr"),
+        ("AMRI", "index.mr"),
+        ("AH@10", "index.hits@10"),
+        ("Power_Mean:2", "power_mean:2"),
+        ("both.realistic.inverse_harmonic_mean_rank", "mrr"),
+        ("tail.pessimistic.adjusted_arithmetic_mean_rank_index", "tail.pessimistic.index.mr"),
+        ("adjusted_mean_reciprocal_rank", "index.mrr"),
+        ("adjusted_hits_at_10", "index.hits@10"),
+        ("z_hits_at_10", "z.hits@10"),
+        ("z_inverse_harmonic_mean_rank", "z.mrr"),
+        ("median_absolute_deviation", "mad"),
+        ("rank_std", "std"),
     ],
 )
 def test_canonical_form(key: str, canonical: str) -> None:
@@ -54,7 +78,9 @@ def test_canonical_form(key: str, canonical: str) -> None:
 
 
 @given(
-    st.sampled_from([name.replace("@k", "@7") for name in METRIC_NAMES if name[-2:] != ":p"])
+    st.sampled_from(
+        [name.replace("@k", "@7") for name in METRIC_FORMS.values() if name[-2:] != ":p"]
+    )
     | st.floats(allow_nan=False).map("power_mean:{!r}".format),
     st.sampled_from(["", "both.", "tail.", "some side.", "macro.tail."]),
     st.sampled_from(["", *(f"{kind}." for kind in KINDS)]),
@@ -69,10 +95,23 @@ def test_every_form_parses_to_itself(name: str, side: str, kind: str) -> None:
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr"),
-        ("MRR", "did you mean mrr"),
-        ("hit@10", "did you mean hits@k"),
-        ("tail.hits10", "did you mean hits@k"),
+        ("mmr", "'mmr': no metric 'mmr'; did you mean mrr?"),
+        ("RR", "did you mean mrr?"),
+        ("rank", "did you mean mr?"),
+        ("hit@10", "did you mean hits@10?"),
+        ("hits10", "did you mean hits@10?"),
+        ("tail.hits_3", "did you mean hits@3?"),
+        ("Hit_Rate@5", "did you mean hits@5?"),
+        ("HR", "did you mean hits@k?"),
+        ("recall@10", "did you mean hits@10?"),
+        ("top10", "did you mean hits@10?"),
+        ("accuracy", "did you mean hits@1?"),
+        ("amir", "did you mean amri or"),
+        ("mean_recipocal_rank", "did you mean mrr"),
+        ("adjusted_mean_rank_indx", "did you mean amri"),
+        ("adjusted_geometric_mean_rank", "did you mean index.gmr"),
+        ("z_arithmetic_mean_rank", "negates it: take 'z.mr'"),
+        ("zGMR", "negates it: take 'z.gmr'"),
         ("medain", "did you mean median"),
         ("zzzzzz", "known are mr, mrr, hits@k"),
         ("", "no metric ''"),
@@ -129,7 +168,16 @@ def test_unknown_keys_say_why(key: str, message: str) -> None:
     assert not str(caught.value).startswith('"')
 
 
+def test_what_is_written_is_kept() -> None:
+    measured = report(Ranks([0, 3], [1, 1], 10))
+    assert measured.to_dict(["MRR", "H@10"]) == {"MRR": 0.625, "H@10": 1.0}
+    assert measured["MRR"] == measured["mean_reciprocal_rank"] == measured["mrr"]
+
+
 def test_tables_agree() -> None:
+    assert all(a in ADJUSTMENTS and m in METRICS for a, m in SYNONYMS.values())
+    assert not NEGATED.keys() & SYNONYMS.keys()
+    assert all(SYNONYMS.get(name, ("none", name)) == ("none", name) for name in METRICS)
     assert all(name == row.name for name, row in METRICS.items())
     assert all(a in ADJUSTMENTS and m in METRICS for a, m in ALIASES.values())
     assert set(ADJUSTMENTS) == {"none", *ADJUSTED}

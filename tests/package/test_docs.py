@@ -14,7 +14,7 @@ import truerank
 from support import markdown_pages
 from support.environment import ROOT
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
-from truerank.metrics.keys import ALIASES
+from truerank.metrics.aliases import ALIASES
 
 pytestmark = pytest.mark.python_only
 

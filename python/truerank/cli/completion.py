@@ -24,7 +24,8 @@ from ..alignment.two_graphs import DIRECTIONS
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import npz_entries
 from ..metrics import KINDS, METRICS
-from ..metrics.keys import ADJUSTED, ALIASES, ALL_SIDES, MACRO
+from ..metrics.aliases import ALIASES
+from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO
 from ..metrics.published import SIDES
 from ..ranks.labels import LABEL_ALIASES
 from .app import Subcommand, emit

@@ -6,11 +6,11 @@ Semantic versioning covers the keys: a key that one version reads means the same
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import NamedTuple, NoReturn
 
 from ..inputs.naming import public
 from .adjustment_table import ADJUSTMENTS
+from .aliases import ALIASES, SYNONYMS, read_name, suggest_metric
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
 from .metric_table import METRICS
 from .ties import Parameter
@@ -19,17 +19,6 @@ ALL_SIDES = "both"
 RELATION_SIDE = "relation"  # never pooled with entities: relations have few candidates
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
-
-# The literature's names: (adjustment, metric).
-ALIASES = {
-    "amr": ("ratio", "mr"),
-    "amri": ("index", "mr"),
-    "amrr": ("index", "mrr"),
-    "ah": ("index", "hits"),
-    "zmr": ("z", "mr"),
-    "zmrr": ("z", "mrr"),
-    "zh": ("z", "hits"),
-}
 
 MACRO = "macro"
 
@@ -91,7 +80,9 @@ def parse(key: str) -> Key:
     ----------
     key : str
         Such as "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2" or "macro.mrr".
-        Any word may be a side: the report knows which sides there are.
+        Any word may be a side: the report knows which sides there are. The metric is read in any
+        case and under its other names, too: "MRR", "H@10", "hits_at_10", "mean_reciprocal_rank",
+        and those of PyKEEN.
 
     Returns
     -------
@@ -107,6 +98,8 @@ def parse(key: str) -> Key:
     --------
     >>> parse("tail.hits@10")
     Key(metric='hits', parameter=10, adjustment='none', kind='realistic', side='tail', macro=False)
+    >>> str(parse("tail.H@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
+    ('tail.hits@10', 'index.mr')
     """
     if not isinstance(key, str):
         raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
@@ -147,21 +140,6 @@ def increasing(key: str | Key) -> bool | None:
     return True if parsed.adjustment == "index" and better is not None else better
 
 
-def suggest(word: str, known: Iterable[str]) -> str:
-    """Name the known words that are most similar to one, or all known words if none is.
-
-    Examples
-    --------
-    >>> suggest("mmr", ["mr", "mrr", "hits@k"])
-    'did you mean mr or mrr?'
-    """
-    import difflib
-
-    # names are short, and the time grows with the square of the length
-    near = difflib.get_close_matches(word[:100].lower(), list(known), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
-
-
 def quote(word: str) -> str:
     """Write a word of a key as in Python, and leave out the middle of a very long one."""
     import reprlib
@@ -173,10 +151,10 @@ def quote(word: str) -> str:
 
 def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
     """Read adjustment, metric and parameter from a key's last word and its ":p"."""
-    name, at, cutoff = word.partition("@")
-    adjustment, metric = ALIASES.get(name, (NO_ADJUSTMENT, name))
+    name, at, cutoff = read_name(word)
+    adjustment, metric = SYNONYMS.get(name, (NO_ADJUSTMENT, name))
     if metric not in METRICS:
-        _fail(key, f"no metric {quote(word)}; {suggest(word, METRIC_NAMES)}")
+        _fail(key, f"no metric {quote(word)}; {suggest_metric(word, METRIC_FORMS)}")
     mark = METRICS[metric].parameter
     for given, expected, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
         if given and mark != expected:
@@ -208,8 +186,7 @@ def _key_form(name: str, metric: str) -> str:
     return name + {"@": "@k", ":": ":p", "": ""}[METRICS[metric].parameter]
 
 
-METRIC_NAMES = tuple(
-    [_key_form(name, name) for name in METRICS]
-    + [_key_form(alias, metric) for alias, (_, metric) in ALIASES.items()]
-)
+METRIC_FORMS = {name: _key_form(name, name) for name in METRICS} | {
+    alias: _key_form(alias, metric) for alias, (_, metric) in ALIASES.items()
+}
 RESERVED = frozenset({MACRO, *KINDS, *ADJUSTED, NO_ADJUSTMENT, *METRICS, *ALIASES})

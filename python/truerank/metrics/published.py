@@ -14,12 +14,13 @@ from ..inputs.checks import flag, has_dimensions
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
+from ..inputs.words import suggest
 from .adjustments import adjusted, chance
 from .chance_model import compress
 from .chance_model.saddlepoints import log_normal_tail
 from .chance_model.tails import chance_tail, law_of, mean_of, rough_p, spelled_p
 from .chance_model.task_groups import Tail
-from .keys import ALL_SIDES, Key, parse, suggest
+from .keys import ALL_SIDES, Key, parse
 from .kinds import Sample, UnknownKeyError
 from .metric_table import METRICS
 from .metric_table import metric_value as value_of

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, quote, suggest
+from ..inputs.words import suggest
+from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, quote
 from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:

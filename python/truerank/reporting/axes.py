@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.words import suggest
 from ..metrics import KINDS, UnknownKeyError, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, suggest
+from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
 
 DEFAULT_METRICS = (

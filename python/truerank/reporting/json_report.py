@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from ..comparison.paired_models.pairing import RanksMissingError
 from ..comparison.table_writer import format_count
 from ..inputs.naming import printable
+from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
-from ..metrics.keys import suggest
 from ..metrics.sides import Sides
 from .any_report import AnyReport
 from .axes import Axes, metric_of

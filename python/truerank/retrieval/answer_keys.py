@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple, NoReturn
 
 from ..inputs.naming import public
-from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote, suggest
+from ..inputs.words import suggest
+from ..metrics.aliases import read_name
+from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from .answer_metrics import ANSWER_METRICS
 
@@ -80,7 +82,7 @@ def read_key(key: str) -> AnswerKey:
 
 
 def _read_metric(key: str, word: str) -> tuple[str, int]:
-    name, at, cutoff = word.partition("@")
+    name, at, cutoff = read_name(word)
     if name not in ANSWER_METRICS:
         _fail(key, f"no metric {quote(word)}; {suggest(name, _NAMES)}")
     rule = ANSWER_METRICS[name].cutoff

@@ -9,35 +9,17 @@ import numpy as np
 from pykeen.evaluation.rank_based_evaluator import RankBasedMetricKey
 from pykeen.metrics import ranking
 from pykeen.typing import RANK_TYPES
+from pykeen.utils import camel_to_snake
 
+from ...metrics.aliases import NEGATED, PYKEEN_NAMES
+from ...metrics.keys import NO_ADJUSTMENT, Key
 from ...ranks.container import Ranks
 from ...reporting import Report, report
 
-BASE_KEYS: Mapping[type[Any], str] = {
-    ranking.ArithmeticMeanRank: "mr",
-    ranking.GeometricMeanRank: "gmr",
-    ranking.HarmonicMeanRank: "hmr",
-    ranking.MedianRank: "median",
-    ranking.InverseArithmeticMeanRank: "imr",
-    ranking.InverseGeometricMeanRank: "igmr",
-    ranking.InverseHarmonicMeanRank: "mrr",
-    ranking.InverseMedianRank: "imedian",
-    ranking.HitsAtK: "hits@{k}",
-    ranking.StandardDeviation: "std",
-    ranking.Variance: "variance",
-    ranking.MedianAbsoluteDeviation: "mad",
-    ranking.Count: "count",
-}
-ADJUSTMENTS: Mapping[type[Any], str] = {
-    ranking.AdjustedArithmeticMeanRank: "ratio",
-    ranking.AdjustedArithmeticMeanRankIndex: "index",
-    ranking.AdjustedGeometricMeanRankIndex: "index",
-    ranking.AdjustedInverseHarmonicMeanRank: "index",
-    ranking.AdjustedHitsAtK: "index",
-    ranking.ZArithmeticMeanRank: "z",
-    ranking.ZGeometricMeanRank: "z",
-    ranking.ZInverseHarmonicMeanRank: "z",
-    ranking.ZHitsAtK: "z",
+OWN_METRICS: Mapping[type[Any], tuple[str, str, str]] = {
+    made: (name, *PYKEEN_NAMES[name])
+    for made in vars(ranking).values()
+    if isinstance(made, type) and (name := camel_to_snake(made.__name__)) in PYKEEN_NAMES
 }
 
 
@@ -51,16 +33,12 @@ def key_of(metric: Any) -> tuple[str, float] | None:
     >>> key_of(ranking.HitsAtK(k=3)), key_of(ranking.ZArithmeticMeanRank())
     (('hits@3', 1.0), ('z.mr', -1.0))
     """
-    adjustment = ADJUSTMENTS.get(type(metric))
-    base = metric if adjustment is None else metric.base
-    word = BASE_KEYS.get(type(base))
-    if word is None:
+    if type(metric) not in OWN_METRICS:
         return None
-    word = word.format(**vars(base))
-    if adjustment is None:
-        return word, 1.0
-    sign = -1.0 if adjustment == "z" and not base.increasing else 1.0
-    return f"{adjustment}.{word}", sign
+    name, adjustment, word = OWN_METRICS[type(metric)]
+    of_ranks = metric if adjustment == NO_ADJUSTMENT else metric.base
+    parameter = getattr(of_ranks, "k", 0)
+    return str(Key(word, parameter, adjustment)), -1.0 if name in NEGATED else 1.0
 
 
 def values_of(measured: Report, metrics: Iterable[Any]) -> dict[Any, float]:
