@@ -118,6 +118,16 @@ def test_exit_codes_are_documented(run: Run) -> None:
     assert "--debug" in page
 
 
+def test_summaries_of_commands_are_whole(run: Run) -> None:
+    """Each is one line of a terminal of 80 columns, not cut by dots."""
+    listed = run("--help").out.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(listed) == len(commands.commands)
+    for line in listed:
+        assert line.endswith(".")
+        assert not line.endswith("...")
+        assert len(line) <= 80
+
+
 # -- hostile words ---------------------------------------------------------------------------------
 
 

@@ -84,7 +84,9 @@ def parse_candidates(
     )
 
 
-@click.command("alignment", cls=Subcommand)
+@click.command(
+    "alignment", cls=Subcommand, short_help="Evaluate entity alignment, in both directions."
+)
 @click.argument("files", type=File, nargs=-1, metavar="[LEFT RIGHT] [PAIRS]")
 @click.option(
     "--scores",

@@ -35,7 +35,9 @@ def parse_bytes(_context: click.Context, _option: click.Parameter, text: str | N
     return nbytes
 
 
-@click.command("bench", cls=Subcommand)
+@click.command(
+    "bench", cls=Subcommand, short_help="Measure how fast this machine reads and counts scores."
+)
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),

@@ -62,7 +62,7 @@ for command in (
     commands.add_command(command)
 
 
-@commands.command()
+@commands.command(short_help="Evaluate a published model, which ships with truerank.")
 def demo() -> None:
     """Evaluate a published model again, which is part of the package.
 
@@ -77,7 +77,7 @@ def demo() -> None:
         raise click.exceptions.Exit(BAD_DATA)
 
 
-@commands.command()
+@commands.command(short_help="Show versions, instruction sets, bounds and threads.")
 def info() -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
     from ..stores.devices.ways import ways_of_devices  # other commands do not need torch

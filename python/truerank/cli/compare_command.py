@@ -31,7 +31,9 @@ from .output import comparison_sheet, format_sheet, json_text
 from .report_request import check_page_path, writing_page
 
 
-@click.command("compare", cls=Subcommand)
+@click.command(
+    "compare", cls=Subcommand, short_help="Compare models: difference, interval, p-value."
+)
 @click.argument("ranks", type=File, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
 @click.option(
     "--metric",

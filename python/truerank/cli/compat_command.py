@@ -23,7 +23,9 @@ from .options import (
 )
 
 
-@click.command("compat", cls=Subcommand)
+@click.command(
+    "compat", cls=Subcommand, short_help="Show what other toolkits make of the same scores."
+)
 @click.argument("scores", type=File)
 @targets_argument
 @click.option("--preset", type=click.Choice(list(PRESETS)), help="Show one toolkit, step by step.")

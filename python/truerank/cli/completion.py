@@ -267,7 +267,9 @@ for shell_class in SHELLS.values():
     add_completion_class(shell_class)
 
 
-@click.command("completion", cls=Subcommand)
+@click.command(
+    "completion", cls=Subcommand, short_help="Print a script by which a shell completes commands."
+)
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> None:

@@ -86,7 +86,11 @@ def parse_shape(
 
 
 # Extra arguments are mostly the files of a pattern, so the command itself reports them.
-@click.command(cls=Subcommand, context_settings={"allow_extra_args": True})
+@click.command(
+    cls=Subcommand,
+    context_settings={"allow_extra_args": True},
+    short_help="Rank true candidates, and report the metrics.",
+)
 @click.argument("scores", type=File, required=False)
 @targets_argument
 @combine_options(lists_option, qrels_option, known_option, filtered_option)

@@ -64,7 +64,11 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     return tuple(side for side in CANDIDATE_KIND if side in words)
 
 
-@click.command("link-prediction", cls=Subcommand)
+@click.command(
+    "link-prediction",
+    cls=Subcommand,
+    short_help="Evaluate link prediction, from triples to the table.",
+)
 @click.option("--test", type=File, required=True, help="Triples to rank.")
 @known_options("triples")
 @click.option("--entities", type=File, help="A vector for each entity: .npy.")
