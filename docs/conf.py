@@ -15,7 +15,8 @@ copyright = author
 version = release = truerank.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-extensions += ["bench_pages", "command_pages", "docstrings", "mathml"]  # in _ext/
+extensions += ["sphinx_copybutton"]
+extensions += ["bench_pages", "command_pages", "docstrings", "mathml", "public_names"]  # in _ext/
 
 # docs/bench is a link to the folder bench/. Only its pages are included; other files that they link
 # to are copied into the site as downloads.
