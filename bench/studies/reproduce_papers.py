@@ -1,0 +1,396 @@
+"""The figures of the papers on metrics, sizes of data sets, and ours."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from kinships import MODELS, rank_model
+from make_datasets import entities, read_arrays, read_files, sizes_of, with_seen_ids
+from on_the_ambiguity import NAMES as AMBIGUITY_NAMES
+from on_the_ambiguity import percent_of
+from reproduce_figures import (
+    DOUBLE,
+    FOLLOWS,
+    SINGLE,
+    Figure,
+    Range,
+    Reason,
+    read_printed,
+    read_table,
+)
+
+import truerank as tr
+from truerank.metrics.published import candidate_counts, data_sets
+
+FRAMEWORK, AMBIGUITY = "A Unified Framework", "On the Ambiguity"
+HITS = (1, 3, 5, 10)
+
+# ours, and PyKEEN's name
+PLAIN = {
+    "tasks": "count",
+    "mr": "arithmetic_mean_rank",
+    "mrr": "inverse_harmonic_mean_rank",
+    "hmr": "harmonic_mean_rank",
+    "imr": "inverse_arithmetic_mean_rank",
+    "gmr": "geometric_mean_rank",
+    "igmr": "inverse_geometric_mean_rank",
+    "median": "median_rank",
+    "imedian": "inverse_median_rank",
+    "std": "standard_deviation",
+    "variance": "variance",
+    "mad": "median_absolute_deviation",
+    **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
+}
+RATIOS = {"amr": "adjusted_arithmetic_mean_rank"}
+INDICES = {
+    "amri": "adjusted_arithmetic_mean_rank_index",
+    "amrr": "adjusted_inverse_harmonic_mean_rank",
+    **{f"ah@{k}": f"adjusted_hits_at_{k}" for k in HITS},
+    "index.gmr": "adjusted_geometric_mean_rank_index",
+}
+Z = {
+    "zmr": "z_arithmetic_mean_rank",
+    "zmrr": "z_inverse_harmonic_mean_rank",
+    **{f"zh@{k}": f"z_hits_at_{k}" for k in HITS},
+    "z.gmr": "z_geometric_mean_rank",
+}
+KEYS = {"tasks": "count"}  # of a report
+LONG = {**PLAIN, **RATIOS, **INDICES, **Z}
+# the metric that is adjusted
+BASE = {
+    "amr": "mr",
+    "amri": "mr",
+    "amrr": "mrr",
+    "zmr": "mr",
+    "zmrr": "mrr",
+    **{f"{start}@{k}": f"hits@{k}" for start in ("ah", "zh") for k in HITS},
+    "index.gmr": "gmr",
+    "z.gmr": "gmr",
+}
+# what follows from another printed figure alone
+IDENTITIES: dict[str, tuple[str, Callable[[float], float]]] = {
+    "hmr": ("mrr", lambda x: 1 / x),
+    "imr": ("mr", lambda x: 1 / x),
+    "igmr": ("gmr", lambda x: 1 / x),
+    "imedian": ("median", lambda x: 1 / x),
+    "variance": ("std", lambda x: x * x),
+}
+
+STAND_IN = "ln N / (N - 1) at the mean N, for the mean of H_N / N"
+ONE_LESS = "chance among N - 1 candidates, without the true one"
+SIGN = "chance among N - 1 candidates, and the opposite sign of (value - mean) / sd"
+
+Counts = tuple[Any, Any]  # numbers of candidates, and how many tasks have each
+
+
+def adjusted(name: str, value: float, counts: Counts) -> float:
+    """Return an adjusted metric by its exact chance."""
+    mean, variance = tr.chance(BASE[name], counts)
+    if name in RATIOS:
+        return value / mean
+    return (value - mean) / (1 - mean if name in INDICES else math.sqrt(variance))
+
+
+def arithmetic_of(name: str, value: float, counts: Counts) -> tuple[Reason, ...]:
+    """Return how the authors adjusted a metric where it was not by its exact chance."""
+    sizes, tasks = counts
+    if name == "amrr":
+        mean = float(np.average(sizes, weights=tasks))
+        chance = math.log(mean) / (mean - 1)
+        return (Reason(STAND_IN, Range.at((value - chance) / (1 - chance)), SINGLE),)
+    if name not in Z and name != "index.gmr":
+        return ()
+    again = adjusted(name, value, (np.asarray(sizes) - 1, tasks))
+    if name == "z.gmr":
+        return (Reason(SIGN, Range.at(-again)),)
+    return (Reason(ONE_LESS, Range.at(again)),)
+
+
+def counts_of(ranks: tr.Ranks) -> Counts:
+    """Return the numbers of candidates, and how many tasks have each."""
+    return np.unique(ranks.candidates, return_counts=True)
+
+
+# -- A Unified Framework ---------------------------------------------------------------------------
+
+
+def kinships(data: Path) -> Iterator[Figure]:
+    """Every figure of the four published models: side, kind and metric; and the adjusted ones."""
+    folder = data / "kinships"
+    published = json.loads(
+        (folder / "published.json").read_text(encoding="utf-8"), parse_float=str, parse_int=str
+    )
+    with (folder / "published_adjusted.tsv").open(newline="", encoding="utf-8") as file:
+        table = {row["model"]: row for row in csv.DictReader(file, delimiter="\t")}
+    for model in MODELS:
+        ranks = rank_model(folder, model)
+        ours = tr.report(ranks)
+        for place, cell in published[model].items():
+            side, kind = place.split(".")
+            chosen = (
+                ranks if side == "both" or ranks.side is None else ranks[ranks.side.values == side]
+            )
+            counts = counts_of(chosen)
+            yield from run(
+                (FRAMEWORK, "published.json, Kinships", f"{model}, {place}"),
+                {name: cell[theirs] for name, theirs in LONG.items() if theirs in cell},
+                {name: ours[f"{place}.{KEYS.get(name, name)}"] for name in LONG},
+                counts,
+                single=kind == "realistic",
+            )
+        yield from run(
+            (FRAMEWORK, "collated.tsv, Kinships", model),
+            {name: table[model][theirs] for name, theirs in LONG.items()},
+            {name: ours[KEYS.get(name, name)] for name in LONG},
+            counts_of(ranks),
+            single=True,
+        )
+
+
+def run(
+    place: tuple[str, str, str],
+    printed: dict[str, str],
+    ours: dict[str, float],
+    counts: Counts,
+    *,
+    single: bool,
+) -> Iterator[Figure]:
+    """Compare one row of metrics of published ranks that are counted here."""
+    for name, text in printed.items():
+        rounded = single or name in ("gmr", "igmr", "amr", "amri")
+        yield Figure(
+            *place,
+            LONG[name],
+            text,
+            "vectors, triples",
+            Range.at(ours[name]),
+            precision=SINGLE if rounded else DOUBLE,
+            scale=1.0 if name in INDICES else 0.0,
+            reasons=arithmetic_of(name, float(printed[BASE[name]]), counts) if name in BASE else (),
+        )
+
+
+def other_runs(_: Path) -> Iterator[Figure]:
+    """The twelve runs whose models are not here: what follows from their plain metrics."""
+    for row in read_table("unified_framework.tsv"):
+        if row["dataset"] == "kinships":
+            continue
+        counts = candidate_counts(row["dataset"], filtered=True)
+        tasks = int(counts[1].sum())
+        for name, long in LONG.items():
+            place = (
+                FRAMEWORK,
+                "collated.tsv, other data sets",
+                f"{row['dataset']}, {row['model']}",
+            )
+            figure = Figure(*place, long, row[name], check=FOLLOWS, precision=SINGLE)
+            value = float(row[BASE[name]]) if name in BASE else math.nan
+            if name == "tasks":
+                yield figure._replace(needs="counts", ours=Range.at(tasks))
+            elif name.startswith("hits@"):
+                whole = round(float(row[name]) * tasks)
+                yield figure._replace(
+                    needs="counts", ours=Range.at(whole / tasks), precision=DOUBLE
+                )
+            elif name in IDENTITIES:
+                other, function = IDENTITIES[name]
+                yield figure._replace(needs="print", ours=Range.at(function(float(row[other]))))
+            elif name in BASE:
+                yield figure._replace(
+                    needs="counts",
+                    ours=Range.at(adjusted(name, value, counts)),
+                    scale=1.0 if name in INDICES else 0.0,
+                    reasons=arithmetic_of(name, value, counts),
+                )
+            else:
+                yield figure
+
+
+SIMULATED = [(metric, "expectation") for metric in ("hmr", "imr", "igmr")]
+SIMULATED += [(metric, "variance") for metric in ("hmr", "imr", "gmr", "igmr")]
+DRAWS = 500
+LOGARITHM = (
+    "n times the logarithm of a sum in double precision, which loses n units of its last place"
+)
+UNITS = 10  # of the last place, that a sum and its logarithm may be off
+
+
+def chance_constants(_: Path) -> Iterator[Figure]:
+    """Expectation and variance of metrics of N tasks among N candidates each."""
+    times: Counter[tuple[str, int]] = Counter()  # 1 and 2 are there twice
+    for row in read_table("unified_framework_chance.tsv"):
+        size = int(row["candidates"])
+        times[row["metric"], size] += 1
+        again = ", again" if times[row["metric"], size] > 1 else ""
+        mean, variance = tr.chance(row["metric"], ([size], [size]))
+        lost = UNITS * size * float(np.spacing(math.log(size))) * mean
+        errors = (math.sqrt(variance / DRAWS), variance * math.sqrt(2 / (DRAWS - 1)))
+        for column, ours, error in zip(
+            ("expectation", "variance"), (mean, variance), errors, strict=True
+        ):
+            drawn = (row["metric"], column) in SIMULATED
+            summed = (row["metric"], column) == ("gmr", "expectation")
+            yield Figure(
+                FRAMEWORK,
+                "candidates.tsv",
+                f"N = {size:,}{again}",
+                f"{row['metric']}, {column}",
+                row[column],
+                "counts",
+                Range.at(ours),
+                error=error if drawn else 0.0,
+                reasons=(Reason(LOGARITHM, Range.at(mean).widened(lost)),) if summed else (),
+            )
+
+
+# -- On the Ambiguity ------------------------------------------------------------------------------
+
+
+def table_1(_: Path) -> Iterator[Figure]:
+    """The adjusted indices from the mean ranks, with the exact filtered candidates."""
+    for row in read_table("on_the_ambiguity.tsv"):
+        place = (AMBIGUITY, "Table 1", f"{row['model']}, {AMBIGUITY_NAMES[row['dataset']]}")
+        mean_ranks = read_printed(row["mr"])
+        low, high = (percent_of(x, row["dataset"], filtered=True) for x in mean_ranks[::-1])
+        yield Figure(*place, "MR", row["mr"])
+        yield Figure(*place, "AMRI", row["amri"], "counts", Range(low, high), check=FOLLOWS)
+
+
+def statements(_: Path) -> Iterator[Figure]:
+    """Numbers that the papers' texts state of data sets, candidates and their own tables."""
+    triples = [(1, 0, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)]  # of the toy graph, a to d are 0 to 3
+    task = tr.link_prediction.Task(
+        triples[1:2], known={"train": triples[:1] + triples[2:]}, entities=4
+    )
+    left = int(task.evaluate_scores(np.zeros((1, 4)), np.zeros((1, 4))).ranks[1:].candidates[0])
+    of_query = sum(triple[:2] == (0, 1) for triple in triples)
+    for column, printed, number in (
+        ("candidates", "2", left),
+        ("triples of (a, s)", "3", of_query),
+    ):
+        place = (AMBIGUITY, "Figure 1", "(a, s, b) of the toy graph")
+        yield Figure(*place, column, printed, "triples", Range.at(number))
+    for key, thousands in (("wn18rr", 45), ("fb15k237", 15)):
+        number = data_sets()[key]["entities"]
+        yield Figure(
+            AMBIGUITY,
+            "section 5",
+            AMBIGUITY_NAMES[key],
+            "entities",
+            f"≈ {thousands}k",
+            "counts",
+            Range.at(number),
+            stands_for=Range.at(1000 * thousands).widened(500),
+            reasons=(Reason(f"the data set has {number:,} entities"),),
+        )
+    sizes = [data_sets()[key]["entities"] for key in ("nations", "wn18rr-seen")]
+    for column, printed, thousand, number in (
+        ("fewest entities", "14", 1, sizes[0]),
+        ("most entities", "40k", 1000, sizes[1]),
+    ):
+        value = float(printed.strip("k")) * thousand
+        yield Figure(
+            FRAMEWORK,
+            "section 4.3",
+            "data sets of the case study",
+            column,
+            printed,
+            "counts",
+            Range.at(number),
+            stands_for=Range.at(value).widened(thousand / 2),
+            reasons=(Reason("cut off after the thousands", Range.at(number - number % thousand)),),
+        )
+    yield Figure(
+        FRAMEWORK,
+        "section 2.1",
+        "OGB-LSC WikiKG2, 1,001 of 80 million candidates",
+        "share",
+        "< 1e-5",
+        "print",
+        Range.at(1001 / 80e6),
+        check=FOLLOWS,
+        stands_for=Range(-math.inf, 1e-5),
+        reasons=(Reason("1,001 of 80 million are 1.25e-5"),),
+    )
+
+
+# -- sizes of data sets ----------------------------------------------------------------------------
+
+SIZES = ("entities", "relations", "train", "valid", "test", "triples")
+
+
+def counted_here(data: Path) -> dict[str, dict[str, int]]:
+    """Count what is in the data folder; with the triples that the package's table was counted from.
+
+    Data sets of the package's table whose sizes were only read elsewhere are left out.
+    """
+    wordnet = read_files(data / "wn18rr")
+    counted = {
+        "wn18rr": wordnet,
+        "wn18rr-seen": with_seen_ids(wordnet),
+        "kinships": read_arrays(data / "kinships" / "triples.npz"),
+    }
+    sizes = {
+        key: {name: entry[name] for name in SIZES[:-1]}
+        for key, entry in data_sets().items()
+        if "left_out" in entry
+    }
+    for key, triples in counted.items():
+        sizes[key] = dict(zip(SIZES[:-1], sizes_of(triples), strict=True))
+    for size in sizes.values():
+        size["triples"] = size["train"] + size["valid"] + size["test"]
+    return sizes
+
+
+def sizes_of_graphs(data: Path) -> Iterator[Figure]:
+    """Entities, relations and triples of data sets of link prediction."""
+    sizes = counted_here(data)
+    here = ("wn18rr", "wn18rr-seen", "kinships")
+    for row in read_table("reproduce_sizes.tsv"):
+        key = row["dataset"]
+        for name in SIZES:
+            if row[name]:
+                figure = Figure(row["source"], row["table"], key, name, row[name])
+                if key in sizes:
+                    figure = figure._replace(
+                        needs="triples" if key in here else "counts",
+                        ours=Range.at(sizes[key][name]),
+                    )
+                yield figure
+
+
+# by split of a data set: entities that no training triple has, and the triples with them
+UNSEEN = {
+    ("fb15k237", "valid"): ("8", "9"),
+    ("fb15k237", "test"): ("29", "28"),
+    ("wn18rr", "valid"): ("198", "210"),
+    ("wn18rr", "test"): ("209", "210"),
+    ("yago3-10", "valid"): ("22", "22"),
+    ("yago3-10", "test"): ("18", "18"),
+}
+
+
+def unseen(data: Path) -> Iterator[Figure]:
+    """What AmpliGraph's documentation says of entities that are not in training."""
+    wordnet = read_files(data / "wn18rr")
+    seen = entities(wordnet["train"])
+    for (key, split), (new, triples) in UNSEEN.items():
+        place = ("AmpliGraph", "Performance, notes", f"{key}, {split}")
+        names = ("unseen entities", "triples with them")
+        if key == "wn18rr":
+            strange = entities(wordnet[split]) - seen
+            with_them = sum(not {h, t} <= seen for h, _, t in wordnet[split])
+            yield Figure(*place, names[0], new, "triples", Range.at(len(strange)))
+            yield Figure(*place, names[1], triples, "triples", Range.at(with_them))
+        else:
+            table = data_sets()
+            fewer = table[key][split] - table[f"{key}-seen"][split]
+            yield Figure(*place, names[0], new)
+            yield Figure(*place, names[1], triples, "counts", Range.at(fewer))
