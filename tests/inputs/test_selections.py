@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import tracemalloc
+from collections import defaultdict
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count
@@ -20,9 +26,12 @@ from support.problems import (
     assert_same,
     check,
     csr,
+    mask,
     matrix,
     refuse,
 )
+from truerank.inputs import selection_forms
+from truerank.inputs.selection_forms import parsed_selection
 
 # --- accepted
 
@@ -290,11 +299,163 @@ def test_filter_has_no_shared_form() -> None:
             tr.rank(SCORES, FOUR, filter=shared)
 
 
-def test_a_mask_is_not_a_selection() -> None:
-    for mask in (np.ones(5, bool), np.ones((4, 5), bool)):
-        for name in ("filter", "candidates"):
-            with pytest.raises((TypeError, ValueError), match=name):
-                tr.rank(SCORES, FOUR, **{name: mask})
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize("shape", [(4, 4), (5, 5), (5, 4), (4,), (4, 5, 1), ()])
+def test_shapes_of_masks(name: str, shape: tuple[int, ...]) -> None:
+    message = refuse(ValueError, name, SCORES, FOUR, **{name: np.ones(shape, bool)})
+    assert "expected a mask of shape (tasks, columns), here (4, 5)" in message
+    assert ("or (5,) for all tasks" in message) == (name == "candidates")
+
+
+def test_a_filter_has_no_mask_for_all_tasks() -> None:
+    refuse(ValueError, r"got shape \(5,\)", SCORES, FOUR, filter=np.ones(5, bool))
+
+
+def test_a_matrix_of_integers_is_no_mask() -> None:
+    """It may as well be padded lists, and the message names both readings."""
+    message = refuse(TypeError, "filter", SCORES, FOUR, filter=np.eye(4, 5, dtype=int))
+    assert "csr_from_padded(x) for padded index lists, x.astype(bool) for a mask" in message
+
+
+@pytest.mark.parametrize("name", ["filter", "candidates"])
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        ({"a": [0], 1: [1], 2: [2], 3: [3]}, TypeError, "tasks as keys.*got the key 'a' of type"),
+        ({True: [0]}, TypeError, "tasks as keys"),
+        ({0: [0], 1: [1], 2: [2], 3: [3], 4: [0]}, ValueError, "keys from 0 to 3.*got 4"),
+        ({0: [0], 1: [1], 2: [2], -1: [3]}, ValueError, "keys from 0 to 3.*got -1"),
+        ({0: [0], 1: [1], 2: [2], 3: 3}, ValueError, "list of indices for task 3, got an integer"),
+        ({0: [0], 1: [1], 2: [2], 3: None}, TypeError, "list 3: expected integers, got NoneType"),
+        ([{0}, {1}, {2}, {"a"}], TypeError, "list 3: expected integers"),
+    ],
+)
+def test_mappings_and_sets_that_are_wrong(
+    name: str, value: Any, kind: type[Exception], words: str
+) -> None:
+    refuse(kind, f"^{name}: .*{words}", SCORES, FOUR, **{name: value})
+
+
+def test_a_mapping_without_some_tasks() -> None:
+    """A task has nothing left out then; its candidates would be none, which is no ranking."""
+    lists = {2: [0, 1]}
+    assert_same(
+        tr.rank(SCORES, FOUR, filter=lists), count(SCORES, FOUR, filter=[[], [], [0, 1], []])
+    )
+    defaults: defaultdict[int, list[int]] = defaultdict(list, lists)
+    tr.rank(SCORES, FOUR, filter=defaults)
+    assert list(defaults) == [2]
+    words = "^candidates: expected a key for each of the 4 tasks, got none for task 0"
+    refuse(ValueError, words, SCORES, FOUR, candidates=lists)
+
+
+def test_one_set_is_no_filter() -> None:
+    refuse(ValueError, "^filter: expected 4 sets.*got one set", SCORES, FOUR, filter={1, 2})
+
+
+def test_candidates_as_one_mask_or_tuple() -> None:
+    chosen = [0, 2, 1, 4, 3]
+    expected = count(SCORES, FOUR, candidates=[chosen] * 4)
+    assert_same(tr.rank(SCORES, FOUR, candidates=np.ones(5, bool)), expected)
+    assert_same(tr.rank(SCORES, FOUR, candidates=tuple(chosen)), expected)
+
+
+def test_columns_of_data_frames() -> None:
+    pandas = pytest.importorskip("pandas", reason="columns of pandas")
+    expected = count(SCORES, FOUR, filter=[[1, 2], [], [4], [0]])
+    lists = pandas.Series([[1, 2], [], [4], [0]], index=[7, 3, 5, 1])
+    assert_same(tr.rank(SCORES, FOUR, filter=lists), expected)
+    table = np.zeros((4, 5), bool)
+    table[[0, 0, 2, 3], [1, 2, 4, 0]] = True
+    assert_same(tr.rank(SCORES, FOUR, filter=pandas.DataFrame(table)), expected)
+    missing = pandas.Series([[1], None, [2], [3]])
+    refuse(
+        TypeError, "^filter: list 1: expected integers, got NoneType", SCORES, FOUR, filter=missing
+    )
+
+
+def test_columns_of_polars() -> None:
+    polars = pytest.importorskip("polars", reason="columns of polars")
+    expected = count(SCORES, FOUR, filter=[[1, 2], [], [4], [0]])
+    lists = polars.Series([[1, 2], [], [4], [0]], dtype=polars.List(polars.Int32))
+    assert_same(tr.rank(SCORES, FOUR, filter=lists), expected)
+
+
+def test_masks_of_torch() -> None:
+    torch = pytest.importorskip("torch", reason="masks of torch")
+    table = torch.zeros((4, 5), dtype=torch.bool)
+    table[0, 1] = table[3, 0] = True
+    expected = count(SCORES, FOUR, filter=[[1], [], [], [0]])
+    assert_same(tr.rank(SCORES, FOUR, filter=table), expected)
+    assert_same(tr.rank(torch.tensor(SCORES), FOUR, filter=table.T.contiguous().T), expected)
+
+
+def test_large_masks_are_not_copied() -> None:
+    """Beside a mask stand its indices, and some rows at a time."""
+    table = np.zeros((2000, 50_000), bool)  # 100 MB
+    table[:, ::1000] = True
+    tracemalloc.start()
+    try:
+        found = parsed_selection("filter", table, *table.shape)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(found.indices) == 2000 * 50
+    assert peak < table.nbytes // 20
+
+
+PLAIN_LISTS = st.lists(st.integers(0, 6), max_size=5)
+
+
+def plain_readings(value: tuple[list[int], ...], tasks: int) -> list[list[list[int]]]:
+    """Return what a tuple of plain lists may mean, by the plain definition of each form."""
+    readings = []
+    if len(value) in (2, 3):
+        indptr, indices = value[:2]
+        is_indptr = indptr[:1] == [0] and sorted(indptr) == indptr and indptr[-1] == len(indices)
+        lists = value[2] if len(value) == 3 else list(range(len(indptr) - 1))
+        if is_indptr and len(lists) == tasks:
+            cut = [indices[a:b] for a, b in pairwise(indptr)]
+            if all(i < len(cut) for i in lists):
+                readings.append([cut[i] for i in lists])
+    if len(value) == tasks:
+        readings.append([list(item) for item in value])
+    return readings
+
+
+@given(value=st.lists(PLAIN_LISTS, min_size=1, max_size=4).map(tuple), tasks=st.integers(1, 4))
+@example(value=([0, 1, 2], [2, 3]), tasks=2)
+@example(value=([0, 1, 2], [2, 3], [0, 1, 1]), tasks=3)
+@example(value=([0, 1], [2], [0]), tasks=3)
+@example(value=([3, 1], [2]), tasks=2)
+def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None:
+    scores = np.arange(7.0 * tasks).reshape(tasks, 7)
+    readings = plain_readings(value, tasks)
+    if len(readings) == 2:
+        with pytest.raises(ValueError, match="which may be either"):
+            tr.rank(scores, [6] * tasks, filter=value)
+        return
+    if not readings:
+        with pytest.raises(ValueError, match=r"^filter: "):
+            tr.rank(scores, [6] * tasks, filter=value)
+        return
+    (lists,) = readings
+    assert_same(
+        tr.rank(scores, [6] * tasks, filter=value), count(scores, [6] * tasks, filter=lists)
+    )
+
+
+@given(
+    lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6),
+    cells=st.integers(1, 40),
+)
+def test_forms_have_the_same_lists(lists: list[list[int]], cells: int) -> None:
+    """A mask gives the sorted sets however many rows are read at once."""
+    with mock.patch.object(selection_forms, "_MASK_CELLS", cells):
+        read = parsed_selection("filter", mask(lists, 9), len(lists), 9)
+    assert [read.indices[a:b].tolist() for a, b in pairwise(read.indptr.tolist())] == [
+        sorted(set(entries)) for entries in lists
+    ]
 
 
 @pytest.mark.parametrize("name", ["filter", "candidates"])

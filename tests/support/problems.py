@@ -201,6 +201,21 @@ def padded(lists: Lists) -> tuple[Array, Array]:
     return tr.csr_from_padded(table)
 
 
+def mask(lists: Lists, columns: int) -> Array:
+    """Return True at the columns of each list."""
+    table = np.zeros((len(lists), columns), np.bool_)
+    for i, entries in enumerate(lists):
+        table[i, entries] = True
+    return table
+
+
+def object_column(lists: Sequence[Any]) -> Array:
+    """Return the array that a column of lists of pandas or polars gives."""
+    column = np.empty(len(lists), object)
+    column[:] = [np.array(entries, np.int64) for entries in lists]
+    return column
+
+
 # form -> function of (lists, columns) that returns what `filter` and `candidates` take
 FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "csr int64": lambda lists, _: csr(lists),
@@ -211,13 +226,18 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "lists int32": lambda lists, _: shared_lists(lists, "int32"),
     "list of lists": lambda lists, _: [list(entries) for entries in lists],
     "list of arrays": lambda lists, _: [np.array(entries, np.int32) for entries in lists],
+    "list of sets": lambda lists, _: [frozenset(entries) for entries in lists],
+    "dict": lambda lists, _: dict(reversed(list(enumerate(lists)))),
+    "column of lists": lambda lists, _: object_column(lists),
+    "mask": mask,
+    "Fortran mask": lambda lists, columns: np.asfortranarray(mask(lists, columns)),
     "padded": lambda lists, _: padded(lists),
     "scipy csr": compressed,
     "scipy csc": by_columns,
     "scipy coo": coordinates,
 }
 # Forms whose own constructors refuse or misread an index that is out of range.
-CHECKING_FORMS = ("padded", "scipy csr", "scipy csc", "scipy coo")
+CHECKING_FORMS = ("mask", "Fortran mask", "padded", "scipy csr", "scipy csc", "scipy coo")
 
 # The forms of candidates that all tasks share.
 SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
@@ -225,6 +245,7 @@ SHARED_FORMS: dict[str, Callable[[Sequence[int]], Any]] = {
     "shared int32": lambda columns: np.array(columns, np.int32),
     "shared uint16": lambda columns: np.array(columns, np.uint16),
     "shared list": lambda columns: [int(c) for c in columns],
+    "shared set": lambda columns: {int(c) for c in columns},
 }
 
 

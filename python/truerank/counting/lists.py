@@ -11,7 +11,8 @@ from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of, selection_of_tasks
+from ..inputs.selection import selection_of_tasks
+from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
 from .block_columns import NO_COLUMN
 from .job import Job, ScoreNouns, prepare_job

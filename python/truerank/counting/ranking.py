@@ -67,11 +67,14 @@ def rank(
     filter : selection, optional
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
-        shape (tasks, columns), whose stored entries count; a list of index lists. Repeats and
-        disorder change nothing. The target is never left out.
+        shape (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at
+        the columns to leave out; a sequence, or a pandas or polars column, of index lists or sets;
+        a mapping from tasks to such lists, where a task without one has none left out. Repeats and
+        disorder change nothing. The target is never left out. A tuple of two or three plain lists
+        for as many tasks is refused if it may be ``(indptr, indices)`` and a list for each task.
     candidates : selection, or array_like of int, optional
-        The only columns to let in: a selection as in `filter`, or one index array for all tasks.
-        The target must be among them.
+        The only columns to let in: a selection as in `filter` (a mapping has all tasks), or one
+        index array, set, or mask of shape (columns,) for all tasks. The target must be among them.
     order : {"descending", "ascending"}
         "descending": higher scores are better. "ascending": lower ones, as for distances.
     nan : {"raise", "worst", "omit"}
@@ -134,6 +137,9 @@ def rank(
     >>> ranks.optimistic, ranks.pessimistic
     (array([2, 2]), array([2, 3]))
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=[[1]]).optimistic
+    array([1])
+    >>> mask = np.array([[False, True, False]])
+    >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
     """
     tiled = progress is not None or checkpoint is not None

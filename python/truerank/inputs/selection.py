@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from .._core import Selection
-from .arrays import as_array, index_array
+from .arrays import index_array
 from .checks import check_shape, integer
-from .errors import InputTypeError, InputValueError
+from .errors import InputValueError
 from .naming import public
+from .selection_forms import indptr_of, parsed_selection
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from .arrays import IntArray
 
 
@@ -83,8 +81,8 @@ def as_selection(
     ----------
     name : {"filter", "candidates"}
         The argument; only candidates may be one list shared by all tasks.
-    value : None, (indptr, indices), (indptr, indices, lists), sparse matrix, or index lists
-        As in `rank`.
+    value : object
+        None, or any form that `parsed_selection` takes.
     tasks, columns : int
         The number of lists, and the bound of their indices.
     threads : int
@@ -103,7 +101,7 @@ def as_selection(
     """
     if value is None:
         return None
-    selection = _parse(name, value, tasks, columns)
+    selection = parsed_selection(name, value, tasks, columns)
     lists = 1 if selection.shared else tasks
     if selection.lists is not None:
         lists = len(selection.indptr) - 1
@@ -124,20 +122,6 @@ def as_selection(
             name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
         )
     return selection if is_sorted else selection.sorted_copy(columns, threads)
-
-
-def indptr_of(lengths: npt.ArrayLike) -> IntArray:
-    """Return where each of some lists that follow each other begins, and where the last one ends.
-
-    Examples
-    --------
-    >>> indptr_of([2, 0, 3])
-    array([0, 2, 2, 5])
-    """
-    counts = np.asarray(lengths, dtype=np.int64)
-    indptr = np.zeros(len(counts) + 1, dtype=np.int64)
-    np.cumsum(counts, out=indptr[1:])
-    return indptr
 
 
 def check_indptr(
@@ -194,73 +178,3 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     check_shape("x", array.shape, 2, "a matrix (tasks, width)")
     indptr = indptr_of(keep.sum(axis=1))
     return indptr, array[keep]
-
-
-def _parse(name: str, value: Any, tasks: int, columns: int) -> Selection:
-    if hasattr(value, "tocsr"):
-        if value.shape != (tasks, columns):
-            raise InputValueError(
-                name, expected=f"a sparse matrix of shape {(tasks, columns)}", got=value.shape
-            )
-        csr = value.tocsr()
-        value = csr.indptr, csr.indices
-    if isinstance(value, tuple):
-        if len(value) not in (2, 3):
-            expected = "(indptr, indices) or (indptr, indices, lists)"
-            raise InputValueError(name, expected=expected, got=f"{len(value)} members")
-        lists = index_array(f"{name}: lists", value[2]) if len(value) == 3 else None
-        for member, array in zip(("indptr", "indices", "lists"), value, strict=False):
-            check_shape(name, np.shape(array), 1, f"a 1-D {member}")
-        indptr = index_array(f"{name}: indptr", value[0])
-        return Selection(indptr, _parse_indices(f"{name}: indices", value[1]), lists, False)
-    if isinstance(value, np.ndarray) or not isinstance(value, Sequence) or isinstance(value, str):
-        return _parse_array(name, as_array(value, name))
-    if name == "candidates" and _is_flat(value) and (value or tasks):
-        return _parse_shared(name, value)
-    return _parse_lists(name, value, tasks)
-
-
-def _parse_array(name: str, array: npt.NDArray[Any]) -> Selection:
-    if array.ndim == 1 and name == "candidates":
-        return _parse_shared(name, array)
-    hint = ""
-    if array.ndim == 2:  # padded lists and a mask of zeros and ones look the same
-        hint = (
-            "; give csr_from_padded(x) for padded index lists, scipy.sparse.csr_array(x) for a mask"
-        )
-    got = f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object"
-    raise InputTypeError(
-        name, expected="(indptr, indices), a sparse matrix or index lists", got=f"{got}{hint}"
-    )
-
-
-def _parse_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
-    if len(value) != tasks:
-        raise InputValueError(
-            name, expected=f"{tasks} index lists, one for each task", got=len(value)
-        )
-    lists = [index_array(f"{name}: list {i}", item, copy=False) for i, item in enumerate(value)]
-    for i, item in enumerate(lists):
-        if item.ndim != 1:
-            got = f"an array of shape {item.shape}" if item.ndim else "an integer"
-            raise InputValueError(name, expected=f"a list of indices for task {i}", got=got)
-    indptr = indptr_of([len(item) for item in lists])
-    indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
-    return Selection(indptr, indices, None, False)
-
-
-def _parse_shared(name: str, value: object) -> Selection:
-    indices = _parse_indices(name, value)
-    return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
-
-
-def _is_flat(value: Sequence[Any]) -> bool:
-    return all(isinstance(item, (int, np.integer)) for item in value)
-
-
-def _parse_indices(name: str, value: object) -> npt.NDArray[Any]:
-    """Return native, contiguous int32 or int64, without a copy if they are that already."""
-    array = as_array(value, name)
-    if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
-        return np.require(array, requirements=["C", "A"])
-    return index_array(name, array if array.size else value)

@@ -12,7 +12,7 @@ from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of
+from ..inputs.selection_forms import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import report

@@ -14,7 +14,7 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of
+from ..inputs.selection_forms import indptr_of
 from ..tasks.list_files import line_error, read_blocks
 from ..tasks.text import line_of
 from .triple_task import Task

@@ -16,7 +16,7 @@ from ..inputs.checks import check_callback, is_number
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of
+from ..inputs.selection_forms import indptr_of
 from .named_lists import NamedLists, Qrels
 from .text import line_of, text_blocks
 from .vocabularies import LabelIndex

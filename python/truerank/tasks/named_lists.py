@@ -13,7 +13,7 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of
+from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
