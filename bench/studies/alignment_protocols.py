@@ -209,7 +209,7 @@ EDGES = (1, 6, 11, 16, 31, 61)  # OpenEA's and more: these graphs are denser tha
 def differing(first: tr.Report, second: tr.Report) -> int:
     """Return how many tasks have different counts."""
     a, b = first.ranks, second.ranks
-    if a.queries != b.queries or a.targets != b.targets:
+    if not (a.queries.same_as(b.queries) and a.targets.same_as(b.targets)):
         raise ValueError("the tasks differ")
     return int(((a.above != b.above) | (a.tied != b.tied)).sum())
 

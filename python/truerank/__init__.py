@@ -43,7 +43,8 @@ if _typing.TYPE_CHECKING:
     from .inputs.selection import csr_from_padded
     from .metrics import chance
     from .metrics.published import adjust
-    from .ranks.container import Ranks, concatenate, load
+    from .ranks.container import Ranks, load
+    from .ranks.joining import concatenate
     from .ranks.protocol import Protocol
     from .reporting import Report, report, table
     from .stores import Store, open_scores
@@ -123,7 +124,7 @@ _MODULES = {
     "chance": "metrics",
     "compare": "comparison",
     "compat": "compat",
-    "concatenate": "ranks.container",
+    "concatenate": "ranks.joining",
     "count_above": "embeddings.vector_thresholds",
     "count_scores_above": "counting.score_thresholds",
     "csr_from_padded": "inputs.selection",

@@ -70,7 +70,7 @@ def test_sides_groups_and_queries() -> None:
     expected = expected.with_labels(side=side, group=ids, queries=ids * 2)
     assert metric.compute() == values(expected, keys, by="group")
     assert metric.report(by="side")["macro.mrr"] == tr.report(expected, by="side")["macro.mrr"]
-    assert metric.ranks.queries == expected.queries
+    assert metric.ranks.queries.same_as(expected.queries)
     assert metric.report(weights="query")["mrr"] == tr.report(expected, weights="query")["mrr"]
 
 

@@ -275,7 +275,9 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
         assert not any(array.flags.writeable for array in arrays)
         assert each.protocol == task.protocol
         assert each.audit == task.audit
-        assert each.left_to_right.labels == task.left_to_right.labels
+        assert each.left_to_right.labels.keys() == task.left_to_right.labels.keys()
+        for name, labels in each.left_to_right.labels.items():
+            assert labels.same_as(task.left_to_right.labels[name])
         assert len(each.evaluate_scores(np.eye(4)).ranks) == 6
 
 

@@ -200,7 +200,7 @@ def test_targets_of_a_count_become_labels(run: Run, files: Files, folder: Path) 
     outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
     expected = tr.rank(SCORES, TARGETS).with_labels(targets=TARGETS)
     assert outcome.out == f"key,value\nmrr,{tr.report(expected, weights='target')['mrr']!r}\n"
-    assert tr.load(folder / "ranks.npz").targets == expected.targets
+    assert tr.load(folder / "ranks.npz").targets.same_as(expected.targets)
     assert run("evaluate", *files("scores.npy 0 --by target")).code == 0
 
 

@@ -517,7 +517,7 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
         side = each.tail
         arrays = [each.test, side.queries, side.rows, side.targets, side.given]
         assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
-        assert side.labels["group"] == task.tail.labels["group"]
+        assert side.labels["group"].same_as(task.tail.labels["group"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
     rows = np.array([0, 1])
     SideTasks("tail", np.array([[0], [1]]), rows, rows, 2, candidates=rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -223,7 +224,7 @@ def test_with_labels_keeps_sets_and_drops() -> None:
     other = ranks.with_labels(side="tail", group=None)
     assert other.side.values.tolist() == ["tail"] * 4
     assert other.group is None
-    assert other.queries == ranks.queries
+    assert other.queries.same_as(ranks.queries)
     assert ranks.side.values.tolist() == ["head", "tail", "tail", "head"]
     assert ranks.with_weights(None).weights is None
     assert ranks.with_protocol(nan="omit").protocol.nan == "omit"
@@ -243,7 +244,7 @@ def test_labels_of_other_names(labelled: Ranks) -> None:
     assert labelled.labels["category"].values.tolist() == ["1-n", "n-1", "1-n", "1-1"]
     assert labelled.labels["head_degree"].values.tolist() == [7, 0, 2**40, -1]
     assert labelled[1:3].labels["head_degree"].values.tolist() == [0, 2**40]
-    assert labelled[[3]].labels["category"] == Labels([0], ["1-1"])
+    assert labelled[[3]].labels["category"].same_as(Labels([0], ["1-1"]))
     for other in (labelled.with_weights(None), labelled.with_protocol(split="valid")):
         assert other.labels == labelled.labels
     for other in (pickle.loads(pickle.dumps(labelled)), copy.deepcopy(labelled)):
@@ -262,7 +263,7 @@ def test_with_labels_merges_other_names(labelled: Ranks) -> None:
     other = labelled.with_labels(labels={"category": None, "degree": "0", "absent": None})
     assert list(other.labels) == ["head_degree", "degree"]
     assert list(labelled.labels) == ["category", "head_degree"]
-    assert other.queries == labelled.queries
+    assert other.queries.same_as(labelled.queries)
     assert labelled.with_labels(side=None).labels == labelled.labels
     assert labelled.with_labels(labels=None) == everything()
     assert Ranks([0], [1], 5, labels={"x": None}) == Ranks([0], [1], 5)
@@ -309,12 +310,88 @@ def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> No
 
 
 def test_labels_are_equal_where_they_decode_alike() -> None:
-    assert Labels([0, 1], ["a", "b"]) == Labels([1, 0], ["b", "a"])
-    assert Labels([0, 1], ["a", "b"]) != Labels([0, 1], ["b", "a"])
-    assert Labels([0], ["a", "b"]) == Labels([0], ["a"])
-    assert Labels([0], None) != Labels([0], ["a"])
-    assert Labels([0], None) != Labels([0, 0], None)
-    assert Labels([0], None) != [0]
+    assert Labels([0, 1], ["a", "b"]).same_as(Labels([1, 0], ["b", "a"]))
+    assert not Labels([0, 1], ["a", "b"]).same_as(Labels([0, 1], ["b", "a"]))
+    assert Labels([0], ["a", "b"]).same_as(Labels([0], ["a"]))
+    assert not Labels([0], None).same_as(Labels([0], ["a"]))
+    assert not Labels([0], None).same_as(Labels([0, 0], None))
+    with pytest.raises(TypeError, match="other: expected Labels, got list"):
+        Labels([0], None).same_as([0])  # type: ignore[arg-type]
+
+
+NAMES = Labels([0, 2, 0], ("a", "b", "c"))
+IDS = Labels([7, 9, 7])
+
+
+@pytest.mark.parametrize(
+    ("labels", "other", "equal"),
+    [
+        (NAMES, "a", [True, False, True]),
+        (NAMES, np.str_("c"), [False, True, False]),
+        (NAMES, "b", [False, False, False]),
+        (NAMES, "d", [False, False, False]),
+        (NAMES, 0, [False, False, False]),
+        (NAMES, ["a", "a", "a"], [True, False, True]),
+        (NAMES, np.array(["c", "c", "a"]), [False, True, True]),
+        (NAMES, Labels([1, 0, 1], ("c", "a")), [True, True, True]),
+        (NAMES, IDS, [False, False, False]),
+        (IDS, 7, [True, False, True]),
+        (IDS, np.int32(9), [False, True, False]),
+        (IDS, "7", [False, False, False]),
+        (IDS, 2**70, [False, False, False]),
+        (IDS, [7, 7, 7], [True, False, True]),
+        (IDS, np.array([9, 9, 7], np.uint8), [False, True, True]),
+    ],
+)
+def test_labels_are_compared_task_by_task(labels: Labels, other: Any, equal: list[bool]) -> None:
+    assert (labels == other).tolist() == equal
+    assert (labels != other).tolist() == [not each for each in equal]
+    if isinstance(other, np.ndarray):
+        assert (other == labels).tolist() == equal
+
+
+def test_labels_are_not_compared_with_too_few_or_with_other_things() -> None:
+    with pytest.raises(ValueError, match=r"labels: expected 3 labels, one for each task, got 2"):
+        assert NAMES == ["a", "b"]
+    assert NAMES != 0.5  # one bool: no label is a float
+    assert NAMES != {}
+
+
+def test_labels_select_tasks_and_are_arrays() -> None:
+    ranks = everything()
+    heads = ranks[ranks.side == "head"]
+    assert heads.above.tolist() == ranks.above[[0, 3]].tolist()
+    assert set(heads.side) == {"head"}
+    assert np.asarray(ranks.side).tolist() == ranks.side.values.tolist() == list(ranks.side)
+    assert np.array(IDS).tolist() == list(IDS) == [7, 9, 7]
+    assert np.unique(ranks.side).tolist() == ["head", "tail"]
+    assert np.array(IDS, dtype=float).dtype == np.float64
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame({"side": ranks.side, "rank": ranks.realistic})
+    assert frame.side.tolist() == list(ranks.side)
+
+
+def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = labelled.to_pandas()
+    counts = ["above", "tied", "candidates", "optimistic", "realistic", "pessimistic"]
+    labels = ["side", "group", "queries", "targets", "category", "head_degree"]
+    assert list(frame) == [*counts, "weights", *labels]
+    for name in (*counts, "weights", *labels[:4]):
+        assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
+    assert frame.head_degree.tolist() == [7, 0, 2**40, -1]
+    pandas.testing.assert_frame_equal(labelled[1:].to_pandas(), frame[1:].reset_index(drop=True))
+    lists = Ranks([0, 3], [1, 2], 5, listed=[True, False]).to_pandas()
+    assert lists.listed.tolist() == [True, False]
+    assert "side" not in lists
+    frame.loc[0, "above"] = 9  # a copy
+    assert labelled.above[0] != 9
+
+
+@pytest.mark.parametrize("take", [np.asarray, np.mean, np.array, np.median])
+def test_ranks_are_no_array(take: Callable[[Ranks], object]) -> None:
+    with pytest.raises(TypeError, match=r"^ranks: .* take ranks\.realistic"):
+        take(everything())
 
 
 def test_labels_alone() -> None:
@@ -326,7 +403,7 @@ def test_labels_alone() -> None:
     assert Labels([7, 7, -1]).counts() == {-1: 1, 7: 2}
     assert repr(labels) == "Labels(3 labels: a 2, c 1)"
     assert repr(Labels([3])) == "Labels(1 ids)"
-    assert pickle.loads(pickle.dumps(labels)) == labels
+    assert pickle.loads(pickle.dumps(labels)).same_as(labels)
     assert Labels([], ()).values.tolist() == []
 
 

@@ -14,7 +14,8 @@ from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..inputs.scores import as_scores
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks
+from ..ranks.joining import concatenate
 from .evaluation import evaluate_presets, look_up_presets
 from .presets import preset
 from .scored_tasks import SampledBatch, SampledTasks

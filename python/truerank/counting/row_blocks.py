@@ -13,7 +13,8 @@ from ..inputs.arrays import as_array, counts_as_on_device
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks
+from ..ranks.joining import concatenate
 from ..stores import Store, read_scores
 from ..stores.recognition import is_stored
 from .ranking import rank

@@ -294,7 +294,7 @@ def _check_tasks(task: Task, ranks: Ranks) -> None:
         part = ranks[start : start + size]
         start += size
         targets = task.sides[key].labels.get("targets")
-        if targets is not None and part.targets is not None and part.targets != targets:
+        if targets is not None and part.targets is not None and not part.targets.same_as(targets):
             raise InputValueError(
                 "report", f"the targets of the side {key!r} are not those of the task"
             )

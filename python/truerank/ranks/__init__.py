@@ -3,8 +3,9 @@
 import sys
 
 from . import counts, labels, protocol
-from .container import Ranks, concatenate, load
+from .container import Ranks, load
 from .counts import Audit
+from .joining import concatenate
 from .labels import Labels
 from .protocol import Protocol
 

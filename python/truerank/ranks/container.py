@@ -1,4 +1,4 @@
-"""Ranks: the integers per task from which everything else follows, and how to join them.
+"""Ranks: the integers per task from which everything else follows.
 
 What semantic versioning covers in truerank: the public names and what they mean, the keys of a
 report, and the file format of saved ranks (every later version reads format 1).
@@ -7,16 +7,16 @@ report, and the file format of saved ranks (every later version reads format 1).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import EllipsisType, MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from ..inputs.arrays import read_only
-from ..inputs.checks import integer_at_least, several
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.naming import printable, public
+from ..inputs.checks import integer_at_least
+from ..inputs.errors import InputTypeError
+from ..inputs.naming import import_extra, printable, public
 from .counts import (
     COUNTS,
     Audit,
@@ -25,10 +25,9 @@ from .counts import (
     checked_index,
     checked_listed,
     complete_audit,
-    joined_listed,
     nonzero_weights,
 )
-from .labels import LABELS, Labels, as_labels, join_labels, other_labels
+from .labels import LABELS, Labels, as_labels, other_labels
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -42,6 +41,8 @@ if TYPE_CHECKING:
 _NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
 
 _set_slot = object.__setattr__
+
+RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
 
 _OPTIONAL = frozenset(
     {"weights", *LABELS, "audit", "listed"}
@@ -293,6 +294,25 @@ class Ranks:
     def __len__(self) -> int:
         return len(self.above)
 
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> NoReturn:
+        """Refuse to be an array, as there are several kinds of rank.
+
+        Raises
+        ------
+        TypeError
+            Always; it names the kinds.
+
+        Examples
+        --------
+        >>> np.mean(Ranks([0, 3], [1, 1], 10).realistic)
+        np.float64(2.5)
+        """
+        raise InputTypeError(
+            "ranks",
+            "Ranks are no array, as a tie has several ranks: take ranks.realistic, .optimistic or "
+            ".pessimistic, or the counts ranks.above and ranks.tied",
+        )
+
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Ranks:
@@ -431,6 +451,37 @@ class Ranks:
 
         write(path, self._fields())
 
+    def to_pandas(self) -> Any:
+        """Return a DataFrame with a row for each task.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
+            side, group, queries, targets and labels of other names, and listed, where the ranks
+            have them. Labels are decoded.
+
+        Raises
+        ------
+        ImportError
+            If pandas is not installed.
+
+        Examples
+        --------
+        >>> frame = Ranks([0, 3], [1, 2], 10, side=["head", "tail"]).to_pandas()
+        >>> frame[["side", "above", "tied", "realistic"]]
+           side  above  tied  realistic
+        0  head      0     1        1.0
+        1  tail      3     2        4.5
+        """
+        frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
+        kinds = {name: getattr(self, name) for name in RANK_KINDS}
+        optional = {name: getattr(self, name) for name in ("weights", *LABELS)}
+        given = {**optional, **self.labels, "listed": self.listed}
+        columns = {name: getattr(self, name) for name in COUNTS} | kinds
+        columns |= {name: value for name, value in given.items() if value is not None}
+        return frame({name: np.array(value) for name, value in columns.items()})
+
     def _fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, name) for name in (*_PER_TASK, "audit", "protocol")}
         fields["labels"] = dict(self.labels)  # a read-only view cannot be pickled
@@ -438,61 +489,6 @@ class Ranks:
 
 
 _PER_TASK = (*COUNTS, "weights", *LABELS, "listed")
-
-
-@public("truerank")
-def concatenate(parts: Iterable[Ranks]) -> Ranks:
-    """Join ranks over tasks, in the given order.
-
-    Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
-    parts differ becomes "mixed".
-
-    Parameters
-    ----------
-    parts : iterable of Ranks
-        At least one. Either all parts or none have weights, an audit, and labels of each name.
-        Where only some are from lists, the others have no misses.
-
-    Returns
-    -------
-    Ranks
-
-    Raises
-    ------
-    ValueError
-        If there are no parts, if parts were counted under different protocols (the error lists the
-        differences), and if only some have weights, labels of a name, or an audit.
-    TypeError
-        If a part is not Ranks.
-
-    Examples
-    --------
-    >>> concatenate([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
-    array([0, 3])
-    """
-    if isinstance(parts, Ranks):
-        raise InputTypeError("parts", expected="several Ranks", got="one")
-    parts = several("parts", parts, "Ranks")
-    if not parts:
-        raise InputValueError("parts", expected="at least one Ranks", got="none")
-    for i, part in enumerate(parts):
-        if not isinstance(part, Ranks):
-            raise InputTypeError(
-                "parts", expected="Ranks", got=f"{type(part).__name__} at position {i}"
-            )
-    joined: dict[str, Any] = {
-        name: read_only(np.concatenate([getattr(part, name) for part in parts])) for name in COUNTS
-    }
-    joined["protocol"] = _joined_protocol(parts)
-    for name in ("weights", *LABELS, "audit"):
-        values = _in_all_parts(name, [getattr(part, name) for part in parts])
-        joined[name] = None if values is None else _JOINERS.get(name, join_labels)(name, values)
-    joined["listed"] = joined_listed([(part.listed, len(part)) for part in parts])
-    joined["labels"] = {}
-    for name in dict.fromkeys(name for part in parts for name in part.labels):
-        values = _in_all_parts(f"labels[{name!r}]", [part.labels.get(name) for part in parts])
-        joined["labels"][name] = join_labels(f"labels[{name!r}]", values or [])
-    return Ranks._of_fields(joined)
 
 
 @public("truerank")
@@ -532,37 +528,6 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     return Ranks._of_fields(read(path))
 
 
-def _in_all_parts(name: str, values: list[Any]) -> list[Any] | None:
-    """Return the values if every part has one, or None if no part has."""
-    missing = [str(i) for i, value in enumerate(values) if value is None]
-    if missing and len(missing) < len(values):
-        problem = f"{name} missing in part {', '.join(missing)}, but not in all"
-        raise InputValueError("parts", problem)
-    return None if missing else values
-
-
-def _joined_protocol(parts: list[Ranks]) -> Protocol:
-    protocol = parts[0].protocol
-    for i, part in enumerate(parts):
-        differences = protocol.differences(part.protocol)
-        if differences:
-            problem = f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
-            raise InputValueError("parts", problem)
-        protocol = protocol.joined(part.protocol)
-    return protocol
-
-
-def _join_weights(name: str, values: list[FloatArray]) -> FloatArray:
-    return read_only(np.concatenate(values))
-
-
-def _join_audits(name: str, values: list[Audit]) -> Audit:
-    return Audit(*(read_only(np.concatenate(arrays)) for arrays in zip(*values, strict=True)))
-
-
-_JOINERS: dict[str, Any] = {"weights": _join_weights, "audit": _join_audits}
-
-
 def _fill_slots(
     ranks: Ranks,
     above: IntArray,
@@ -592,4 +557,8 @@ def _are_equal(a: Any, b: Any) -> bool:
         return a is b
     if isinstance(a, Audit):
         return all(map(np.array_equal, a, b))
+    if isinstance(a, Labels):
+        return isinstance(b, Labels) and a.same_as(b)
+    if isinstance(a, Mapping):
+        return a.keys() == b.keys() and all(a[name].same_as(b[name]) for name in a)
     return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -63,9 +63,10 @@ class Labels:
 
     Notes
     -----
-    Two Labels are equal if they decode to the same values, whatever the order of their
-    vocabularies; names never equal ids. A vocabulary may hold names that no task has, and a slice
-    keeps the whole vocabulary.
+    Labels behave as an array of what they decode to: ``==`` and ``!=`` compare task by task with
+    one label, or with a label for each task, and numpy and pandas read them. Names never equal ids.
+    Whether two Labels are the same as a whole is what `same_as` says. A vocabulary may hold names
+    that no task has, and a slice keeps the whole vocabulary.
 
     Examples
     --------
@@ -74,6 +75,8 @@ class Labels:
     array(['head', 'tail', 'tail'], dtype='<U4')
     >>> labels[1:]
     Labels(2 labels: tail 2)
+    >>> labels == "tail"
+    array([False,  True,  True])
     """
 
     __slots__ = ("codes", "vocabulary")
@@ -143,15 +146,73 @@ class Labels:
         where = index if isinstance(index, slice) else checked_index(index, len(self))
         return Labels._trusted(self.codes[where], self.vocabulary)
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Labels):
+    def __iter__(self) -> Iterator[str] | Iterator[int]:
+        """Iterate over the decoded labels."""
+        codes = self.codes.tolist()
+        return iter(codes) if self.vocabulary is None else map(self.vocabulary.__getitem__, codes)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the decoded labels, which numpy and pandas ask for."""
+        return np.array(self.values, dtype=dtype, copy=copy)
+
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare task by task with one label, or with labels of as many tasks: bool, shape (n,).
+
+        Raises
+        ------
+        ValueError
+            If there are not as many labels as tasks.
+
+        Examples
+        --------
+        >>> Labels([7, 9, 7]) == 7
+        array([ True, False,  True])
+        >>> Labels([0, 1], ("head", "tail")) == ["head", "head"]
+        array([ True, False])
+        """
+        if isinstance(other, (str, int, np.integer)):
+            return self._equal_one(other)
+        try:
+            labels = other if isinstance(other, Labels) else _parse_labels("labels", other)
+        except InputTypeError:
             return NotImplemented
-        if len(self) != len(other) or (self.vocabulary is None) != (other.vocabulary is None):
-            return False
-        if self.vocabulary == other.vocabulary:
-            return np.array_equal(self.codes, other.codes)
-        first, second = join_labels("labels", [self, other]).codes.reshape(2, -1)
-        return np.array_equal(first, second)
+        return self._equal_each(as_labels("labels", labels, len(self)))
+
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        """Compare as ``==`` does, task by task."""
+        equal = self.__eq__(other)
+        return equal if equal is NotImplemented else ~equal
+
+    def _equal_one(self, label: str | int | np.integer[Any]) -> npt.NDArray[np.bool_]:
+        if isinstance(label, str) != (self.vocabulary is not None):
+            return np.zeros(len(self), dtype=bool)
+        code = label
+        if self.vocabulary is not None:
+            code = self.vocabulary.index(label) if label in self.vocabulary else -1
+        return np.equal(self.codes, code)
+
+    def _equal_each(self, other: Labels) -> npt.NDArray[np.bool_]:
+        if (self.vocabulary is None) != (other.vocabulary is None):
+            return np.zeros(len(self), dtype=bool)
+        first, second = self.codes, other.codes
+        if self.vocabulary != other.vocabulary:
+            first, second = join_labels("labels", [self, other]).codes.reshape(2, -1)
+        return np.equal(first, second)
+
+    def same_as(self, other: Labels) -> bool:
+        """Whether both have the same labels for the same tasks, whatever their vocabularies.
+
+        Examples
+        --------
+        >>> Labels([0, 1], ("a", "b")).same_as(Labels([1, 0], ("b", "a")))
+        True
+        >>> Labels([7]).same_as(Labels([7, 7]))
+        False
+        """
+        if not isinstance(other, Labels):
+            raise InputTypeError("other", expected="Labels", got=type(other).__name__)
+        alike = (self.vocabulary is None) == (other.vocabulary is None)
+        return alike and len(self) == len(other) and bool(self._equal_each(other).all())
 
     def __repr__(self) -> str:
         if self.vocabulary is None:

@@ -19,7 +19,8 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.checks import check_callback
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.naming import printable
-from ..ranks.container import Ranks, concatenate
+from ..ranks.container import Ranks
+from ..ranks.joining import concatenate
 from ..reporting import Report, report
 from .arguments import (
     Argument,

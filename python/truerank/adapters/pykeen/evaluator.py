@@ -15,7 +15,8 @@ from pykeen.typing import RANK_TYPES
 from ...counting.ranking import rank
 from ...inputs.errors import InputValueError, renamed
 from ...inputs.naming import import_extra, public
-from ...ranks.container import Ranks, concatenate
+from ...ranks.container import Ranks
+from ...ranks.joining import concatenate
 from ...reporting import Report, report
 from .factories import triple_ids
 from .metric_names import by_side, values_of

@@ -12,7 +12,8 @@ from pykeen.models import ERModel
 
 from ...embeddings.scoring import rank_embeddings, score_embeddings
 from ...inputs.errors import renamed
-from ...ranks.container import Ranks, concatenate
+from ...ranks.container import Ranks
+from ...ranks.joining import concatenate
 from .interaction_forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:

@@ -165,7 +165,7 @@ def _task_differences(a: Ranks, b: Ranks) -> list[str]:
     for name in ("side", *BY_IDS):
         one: Labels | None = getattr(a, name)
         two: Labels | None = getattr(b, name)
-        if one is None or two is None or one == two:
+        if one is None or two is None or one.same_as(two):
             continue
         if (one.vocabulary is None) != (two.vocabulary is None):
             found.append(f"{name}: names against integer ids")
@@ -256,4 +256,4 @@ def describe_pairing(a: Ranks, b: Ranks) -> str:
 
 
 def _equal_labels(one: Labels | None, two: Labels | None) -> bool:
-    return one is not None and two is not None and one == two
+    return one is not None and two is not None and one.same_as(two)
