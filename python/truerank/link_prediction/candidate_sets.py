@@ -16,7 +16,7 @@ from ..tasks.vocabularies import digest, read_ids
 from .given_negatives import Negatives, candidates_of_negatives, read_negatives
 from .sampling import Pool, sample
 from .triple_audit import TRAIN, known_triples
-from .triples import SIDES
+from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ALL, TYPED = "all", "typed"  # any other str is the name of a known split
 # side -> the column of its answers in facts whose relation is column 1; values are like tails
-_ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {"qualifier": 2}
+_ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {QUALIFIER: 2}
 _EXPECTED = (
     "one of all, train, typed, another known split, an array of entities, Sampled or Negatives"
 )

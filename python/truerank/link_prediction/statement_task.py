@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +12,6 @@ from ..inputs.arrays import index_array
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..ranks.labels import Labels
-from ..tasks.arguments import Argument
 from ..tasks.row_keys import distinct, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
@@ -21,14 +20,10 @@ from .statements import QualifierSets, read_statement_splits
 from .triple_audit import known_triples
 from .triple_sides import CATEGORIES, Traits, degree_buckets, make_side, traits_of
 from .triple_task import Task
-from .triples import SIDES, TripleSplits
+from .triples import QUALIFIER, SIDES, TripleSplits
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
     from ..inputs.arrays import IntArray
-    from ..reporting import Report
-
-QUALIFIER = "qualifier"
 
 
 @public("truerank.link_prediction")
@@ -162,177 +157,6 @@ class StatementTask(Task):
         for row, pairs in zip(padded, found, strict=True):
             row[: len(pairs)] = pairs
         return padded
-
-    def evaluate(
-        self,
-        tails: Callable[[IntArray], Any] | None = None,
-        heads: Callable[[IntArray], Any] | None = None,
-        relations: Callable[[IntArray], Any] | None = None,
-        *,
-        qualifiers: Callable[[IntArray], Any] | None = None,
-        batch_size: int | None = None,
-        order: str = "descending",
-        nan: str = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-    ) -> Report:
-        """Evaluate a model by callables that score batches of queries.
-
-        Parameters
-        ----------
-        tails, heads, relations, qualifiers : callable
-            f(queries) -> scores, as in `Task.evaluate`. The last column of queries is the number of
-            a set (unless ``keys=()``); those of `qualifiers` are (head, relation, tail, relation of
-            the qualifier, set of the others).
-        batch_size, order, nan, dtype, threads, audit : optional
-            As in `Task.evaluate`.
-
-        Returns
-        -------
-        Report
-            The report under the first filter.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `Task.evaluate` does.
-        """
-        scorers = {"tail": tails, "head": heads, "relation": relations, QUALIFIER: qualifiers}
-        names = ("tails", "heads", "relations", "qualifiers")
-        return self._evaluate(
-            _arguments(scorers, names),
-            batch_size=batch_size,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-        )
-
-    def evaluate_embeddings(
-        self,
-        queries_tail: Any = None,
-        queries_head: Any = None,
-        entities: Any = None,
-        *,
-        queries_relation: Any = None,
-        queries_qualifier: Any = None,
-        relations: Any = None,
-        similarity: str = "dot",
-        bias: Any = None,
-        unique: bool = False,
-        nan: str = "raise",
-        dtype: Any = None,
-        block: int | None = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> Report:
-        """Evaluate embeddings of queries against those of entities; scores are never stored.
-
-        Parameters
-        ----------
-        queries_tail, queries_head, queries_relation : array_like, shape (q, d)
-            As in `Task.evaluate_embeddings`.
-        queries_qualifier : array_like, shape (q, d)
-            Row i belongs to the i-th qualifier of the test as it was given, statement by statement,
-            or with ``unique=True`` to the query ``task.qualifier.queries[i]``.
-        entities, relations, similarity, bias, unique, nan, dtype, block, threads, audit, progress
-            As in `Task.evaluate_embeddings`.
-
-        Returns
-        -------
-        Report
-            The report under the first filter.
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `Task.evaluate_embeddings` does.
-        """
-        queries = {
-            "tail": queries_tail,
-            "head": queries_head,
-            "relation": queries_relation,
-            QUALIFIER: queries_qualifier,
-        }
-        columns = {"tail": entities, "head": entities, "relation": relations, QUALIFIER: entities}
-        return self._evaluate_embeddings(
-            _arguments(queries, [f"queries_{side}" for side in queries]),
-            _arguments(columns, ("entities", "entities", "relations", "entities")),
-            similarity=similarity,
-            bias=bias,
-            unique=unique,
-            nan=nan,
-            dtype=dtype,
-            block=block,
-            threads=threads,
-            audit=audit,
-            progress=progress,
-        )
-
-    def evaluate_scores(
-        self,
-        tail_scores: Any = None,
-        head_scores: Any = None,
-        *,
-        relation_scores: Any = None,
-        qualifier_scores: Any = None,
-        unique: bool = False,
-        order: str = "descending",
-        nan: str = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        io: str | None = None,
-        progress: Callable[[Progress], object] | None = None,
-    ) -> Report:
-        """Evaluate score matrices, in memory or in files.
-
-        Parameters
-        ----------
-        tail_scores, head_scores, relation_scores : array_like, shape (rows, columns), or files
-            As in `Task.evaluate_scores`.
-        qualifier_scores : array_like, shape (rows, columns), or files
-            Row i belongs to the i-th qualifier of the test as it was given, statement by statement,
-            or with ``unique=True`` to the query ``task.qualifier.queries[i]``.
-        unique, order, nan, dtype, threads, audit, io, progress : optional
-            As in `Task.evaluate_scores`.
-
-        Returns
-        -------
-        Report
-            The report under the first filter.
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `Task.evaluate_scores` does.
-        """
-        scores = {
-            "tail": tail_scores,
-            "head": head_scores,
-            "relation": relation_scores,
-            QUALIFIER: qualifier_scores,
-        }
-        return self._evaluate_scores(
-            _arguments(scores, [f"{side}_scores" for side in scores]),
-            unique=unique,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-            io=io,
-            progress=progress,
-        )
-
-
-def _arguments(values: Mapping[str, Any], names: Sequence[str]) -> dict[str, Argument]:
-    """Give the value of each side its argument's name."""
-    pairs = zip(values.items(), names, strict=True)
-    return {side: Argument(name, value) for (side, value), name in pairs}
 
 
 def _entities_of_split(splits: TripleSplits, name: str) -> IntArray:

@@ -22,7 +22,7 @@ from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_side, traits_of
-from .triples import SIDES, read_splits
+from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
@@ -272,6 +272,7 @@ class Task(ProtocolTask):
         heads: Callable[[IntArray], Any] | None = None,
         relations: Callable[[IntArray], Any] | None = None,
         *,
+        qualifiers: Callable[[IntArray], Any] | None = None,
         batch_size: int | None = None,
         order: str = "descending",
         nan: str = "raise",
@@ -283,9 +284,10 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        tails, heads, relations : callable
+        tails, heads, relations, qualifiers : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
-            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor.
+            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only a
+            `StatementTask` has qualifiers to predict.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
@@ -317,6 +319,7 @@ class Task(ProtocolTask):
                 "tail": Argument("tails", tails),
                 "head": Argument("heads", heads),
                 "relation": Argument("relations", relations),
+                QUALIFIER: Argument("qualifiers", qualifiers),
             },
             batch_size=batch_size,
             order=order,
@@ -333,6 +336,7 @@ class Task(ProtocolTask):
         entities: Any = None,
         *,
         queries_relation: Any = None,
+        queries_qualifier: Any = None,
         relations: Any = None,
         similarity: str = "dot",
         bias: Any = None,
@@ -348,9 +352,10 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        queries_tail, queries_head, queries_relation : array_like, shape (q, d)
+        queries_tail, queries_head, queries_relation, queries_qualifier : array_like, shape (q, d)
             Row i belongs to ``test[i]`` as it was given, or with ``unique=True`` to the query
-            ``task.tail.queries[i]``.
+            ``task.tail.queries[i]``. Those of qualifiers, which a `StatementTask` may have, belong
+            to the qualifiers of the test as they were given, statement by statement.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities.
         relations : array_like, shape (columns, d), or path
@@ -389,11 +394,13 @@ class Task(ProtocolTask):
                 "tail": Argument("queries_tail", queries_tail),
                 "head": Argument("queries_head", queries_head),
                 "relation": Argument("queries_relation", queries_relation),
+                QUALIFIER: Argument("queries_qualifier", queries_qualifier),
             },
             {
                 "tail": candidates,
                 "head": candidates,
                 "relation": Argument("relations", relations),
+                QUALIFIER: candidates,
             },
             similarity=similarity,
             bias=bias,
@@ -412,6 +419,7 @@ class Task(ProtocolTask):
         head_scores: Any = None,
         *,
         relation_scores: Any = None,
+        qualifier_scores: Any = None,
         unique: bool = False,
         order: str = "descending",
         nan: str = "raise",
@@ -425,9 +433,11 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        tail_scores, head_scores, relation_scores : array_like, shape (rows, columns), or files
-            Row i belongs to ``test[i]`` as it was given, or with ``unique=True`` to the query
-            ``task.tail.queries[i]``. Rows of one query that differ are ranked as they are.
+        tail_scores, head_scores, relation_scores, qualifier_scores : array_like, or files
+            Of shape (rows, columns). Row i belongs to ``test[i]`` as it was given, or with
+            ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query that differ are
+            ranked as they are. Those of qualifiers, which a `StatementTask` may have, belong to the
+            qualifiers of the test as they were given, statement by statement.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, audit, io, progress : optional
@@ -455,6 +465,7 @@ class Task(ProtocolTask):
                 "tail": Argument("tail_scores", tail_scores),
                 "head": Argument("head_scores", head_scores),
                 "relation": Argument("relation_scores", relation_scores),
+                QUALIFIER: Argument("qualifier_scores", qualifier_scores),
             },
             unique=unique,
             order=order,

@@ -36,6 +36,7 @@ TRIPLE_FORM = RowForm(
 )
 # side -> (the columns of a query, the column of the answer), in the order of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
+QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
 
 
 @public("truerank.link_prediction")
