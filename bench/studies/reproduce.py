@@ -73,16 +73,23 @@ SOURCES = {
     "collated.tsv and candidates.tsv",
     "On the Ambiguity": "Berrendorf et al., 2020",
     "A Critical Assessment": "Berrendorf, Wacker and Faerman, 2021",
-    "OpenEA": "Sun et al., 2020; the detailed results are those of github.com/nju-websoft/OpenEA "
-    "(b59e014), docs",
+    "OpenEA": "Sun et al., 2020; the detailed results on 15K, of the approaches that Table 5 "
+    "compares, are those of github.com/nju-websoft/OpenEA (b59e014), docs; those on 100K, and of "
+    "other models, are left out",
     "PyKEEN": "github.com/pykeen/pykeen (05c7bbb), README",
     "LibKGE": "github.com/uma-pi1/kge (9bca31f), README; the tables of CoDEx are those of CoDEx's "
     "README, too",
     "CoDEx": "github.com/tsafavi/codex (3132e42), README",
     "RotatE": "github.com/DeepGraphLearning/KnowledgeGraphEmbedding (2e440e0), README",
     "DGL-KE": "github.com/awslabs/dgl-ke (e00bccf), examples/README",
+    "PyTorch-BigGraph": "github.com/facebookresearch/PyTorch-BigGraph (6fccd3f), README",
     "GraphVite": "github.com/DeepGraphLearning/graphvite (5aad6dc), doc/source/benchmark.rst",
     "AmpliGraph": "github.com/Accenture/AmpliGraph (260a732), docs",
+    "TorchDrug": "github.com/DeepGraphLearning/torchdrug (6066fbd), "
+    "doc/source/benchmark/reasoning.rst",
+    "NBFNet": "github.com/DeepGraphLearning/NBFNet (eb49ff2), README",
+    "ConvE": "github.com/TimDettmers/ConvE (f3c0eb2), README",
+    "TuckER": "github.com/ibalazevic/TuckER (23aff59), README",
     "kbc": "github.com/facebookresearch/kbc (248e931), README",
 }
 
