@@ -304,6 +304,26 @@ def test_all_pairs_with_holm() -> None:
     assert "Holm" in str(found[0])
 
 
+def test_several_metrics() -> None:
+    a, b = models(60)
+    found = compare(a, b, metric=["mrr", "H@10", "MRR"], resamples=199)
+    assert isinstance(found, Comparisons)
+    assert found.metrics == [pair.metric for pair in found] == ["mrr", "hits@10"]
+    alone = [compare(a, b, metric=key, resamples=199) for key in found.metrics]
+    assert [pair._replace(p_holm=None) for pair in found] == alone
+    assert [pair.p_holm for pair in found] == holm([pair.p_value for pair in alone])
+    assert list(found.to_dict()) == ["mrr: a against b", "hits@10: a against b"]
+    assert "| metric | a | b | of a | of b |" in str(found)
+    named = compare({"x": a, "y": b}, metric=("mrr", "mr"), resamples=99)
+    assert [(pair.metric, pair.name_a) for pair in named] == [("mrr", "x"), ("mr", "x")]
+    with pytest.raises(ValueError, match="metric: expected at least one key, got none"):
+        compare(a, b, metric=[])
+    with pytest.raises(ValueError, match="count is the number of tasks"):
+        compare(a, b, metric=["mrr", "count"])
+    with pytest.raises(KeyError, match="expected a str, got list"):
+        compare(a, b, metric=[["mrr"]])  # type: ignore[list-item]
+
+
 # -- ranks that cannot be compared -----------------------------------------------------------------
 
 

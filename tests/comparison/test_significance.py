@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
-from truerank import Ranks, report
+from truerank import Ranks, Report, report
 from truerank.comparison.significance import ALTERNATIVES, PValue, pvalue
 from truerank.metrics import METRICS, UnknownKeyError
 from truerank.metrics.chance_model import bracketed_sums, compress
@@ -342,8 +342,18 @@ def test_weighted_medians_have_none() -> None:
 
 
 def test_only_ranks_are_taken() -> None:
-    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+    with pytest.raises(TypeError, match="ranks: expected Ranks or a Report, got list"):
         pvalue([1, 2])  # type: ignore[arg-type]
+
+
+def test_a_report_stands_for_its_ranks_and_weights() -> None:
+    ranks = ranks_of([1, 2, 5], 9)
+    assert pvalue(report(ranks), "hits@2") == pvalue(ranks, "hits@2")
+    weights = [1.0, 2.0, 3.0]
+    weighted = ranks.with_weights(weights)
+    assert pvalue(report(ranks, weights=weights), "mr") == pvalue(weighted, "mr")
+    with pytest.raises(ValueError, match="ranks: this report was read from JSON"):
+        pvalue(Report.from_json(report(ranks).to_json()))
 
 
 def test_degenerate() -> None:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 
 from support.example_ranks import any_ranks, same
-from truerank import Protocol, Ranks, Report, report
+from truerank import Protocol, Ranks, Report, report, table
 from truerank.comparison.table_writer import (
     TextGrid,
     html_table,
@@ -55,8 +55,19 @@ def test_dict(sided: Ranks) -> None:
     assert flat["tail.pessimistic.amri"] == measured["tail.pessimistic.index.mr"]
     with pytest.raises(KeyError, match="no metric 'mmr'"):
         measured.to_dict(["mmr"])
-    with pytest.raises(TypeError, match="metrics: expected several keys, got the str 'mrr'"):
-        measured.to_dict("mrr")
+    assert measured.to_dict("mrr") == {"mrr": measured["mrr"]}
+    with pytest.raises(TypeError, match="metrics: expected several keys, got int"):
+        measured.to_dict(3)  # type: ignore[arg-type]
+
+
+def test_a_single_name_stands_for_a_list_of_one(sided: Ranks) -> None:
+    measured = report(sided, by="side")
+    assert measured.to_markdown("mrr", sides="tail", kinds="realistic") == measured.to_markdown(
+        ["mrr"], sides=["tail"], kinds=["realistic"]
+    )
+    assert measured.to_csv("MRR") == measured.to_csv(["MRR"])
+    assert measured.to_json("mrr") == measured.to_json(["mrr"])
+    assert table({"a": measured}, "mrr") == table({"a": measured}, ["mrr"])
 
 
 def test_json(sided: Ranks) -> None:
@@ -140,7 +151,7 @@ def test_wrong_axes(sided: Ranks, render: str) -> None:
     with pytest.raises(KeyError, match="no such kind of rank; did you mean optimistic"):
         draw(kinds=["optimist"])
     with pytest.raises(TypeError, match="sides: expected several keys"):
-        draw(sides="tail")
+        draw(sides=3)
     with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
         draw(["macro.mrr"])
 

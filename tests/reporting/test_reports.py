@@ -109,9 +109,13 @@ def test_random_sides_agree_with_the_whole() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got list"):
+    with pytest.raises(
+        TypeError, match="ranks: expected Ranks, a Report, or a list of Reports, got list"
+    ):
         report([1, 2])
-    with pytest.raises(TypeError, match="ranks: expected Ranks, or a list of Reports, got str"):
+    with pytest.raises(
+        TypeError, match="ranks: expected Ranks, a Report, or a list of Reports, got str"
+    ):
         report("ranks.npz")
     with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
         Report([1, 2])
@@ -235,6 +239,15 @@ def test_weights_by_name(sided: Ranks) -> None:
         report(ranks, weights=[0] * 5)
 
 
+def test_one_number_is_the_candidates_of_one_task() -> None:
+    for metric in ("mr", "mrr", "hits@10", "gmr"):
+        assert chance(metric, 40943) == chance(metric, np.int64(40943)) == chance(metric, [40943])
+    with pytest.raises(ValueError, match="candidates: expected integers >= 1, got 0"):
+        chance("mr", 0)
+    with pytest.raises(TypeError, match="candidates: expected"):
+        chance("mr", 2.5)
+
+
 def test_chance_is_that_of_the_side_and_its_weights(sided: Ranks) -> None:
     weights = np.array([1.0, 2, 3, 4, 5])
     measured = report(sided, weights=weights)
@@ -289,6 +302,39 @@ def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
         measured.interval("left.mrr")
 
 
+def test_several_keys_at_once(sided: Ranks) -> None:
+    measured = report(sided)
+    stored = Report.from_json(measured.to_json())
+    for keys in (["MRR", "tail.hits@3"], ("MRR", "tail.hits@3")):
+        for held in (measured, stored):
+            assert held[keys] == {key: measured[key] for key in keys}
+        found = measured.interval(keys, resamples=99)
+        assert found == {key: measured.interval(key, resamples=99) for key in keys}
+    assert measured[[]] == {}
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        measured[["mrr", "mmr"]]
+    with pytest.raises(TypeError, match="key: expected keys, got int among them"):
+        measured[["mrr", 3]]  # type: ignore[index]
+
+
+def test_keys_that_are_completed(sided: Ranks) -> None:
+    measured = report(sided, by="side")
+    keys = measured._ipython_key_completions_()
+    assert {"mrr", "tail.optimistic.hits@10", "macro.mrr", "head.expected.amri"} < {*keys}
+    assert all(isinstance(measured[key], float) for key in keys)
+    stored = Report.from_json(measured.to_json(["mrr", "tail.mr"]))
+    assert stored._ipython_key_completions_() == ["mrr", "tail.mr"]
+
+
+def test_the_report_of_a_report_has_its_ranks_and_weights(sided: Ranks) -> None:
+    measured = report(sided, weights=range(1, 1 + len(sided)))
+    again = report(measured, by="side")
+    assert again["mrr"] == measured["mrr"] != report(sided)["mrr"]
+    assert again.by == "side"
+    with pytest.raises(ValueError, match="ranks: this report was read from JSON"):
+        report(Report.from_json(measured.to_json()))
+
+
 def test_the_report_of_reports_is_their_repeats(sided: Ranks) -> None:
     runs = [report(sided), report(sided[1:])]
     assert report(runs) == tr.reporting.repeats.Repeats(runs)
@@ -315,4 +361,15 @@ def test_evaluate_has_the_options_of_rank() -> None:
         {p.name: (p.kind, p.default) for p in inspect.signature(function).parameters.values()}
         for function in (tr.evaluate, tr.rank)
     ]
-    assert options[0] == options[1]
+    assert [*options[0]] == [*options[1], "side", "by"]
+    assert options[0].items() >= options[1].items()
+
+
+def test_evaluate_has_sides_and_groups() -> None:
+    scores = np.array([[0.1, 0.9, 0.9, 0.5], [3.0, 2.0, 1.0, 0.0]])
+    measured = tr.evaluate(scores, [1, 2], side="tail", by=["likes", "knows"])
+    expected = tr.rank(scores, [1, 2]).with_labels(side="tail")
+    assert measured == report(expected, by=["likes", "knows"])
+    assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
+    with pytest.raises(ValueError, match="side: expected 2 labels"):
+        tr.evaluate(scores, [1, 2], side=["head"])

@@ -235,7 +235,7 @@ def test_wrong_tables(models: dict[str, Report]) -> None:
     with pytest.raises(KeyError, match="no metric 'mmr'"):
         table(models, ["mmr"])
     with pytest.raises(TypeError, match="metrics: expected several keys"):
-        table(models, "mrr")
+        table(models, 3)
 
 
 # -- notes -----------------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ from pathlib import Path
 import click
 
 from .. import load, report
-from ..comparison.multiplicity.corrections import holm
 from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
 from ..comparison.samples.units import AUTO, TASK
 from ..comparison.table_writer import number
@@ -112,24 +111,18 @@ def compare_files(
     units = AUTO if groups is None else groups
     with user_errors():
         try:
-            pairs = [
-                pair
-                for key in chosen_keys
-                for pair in compare(
-                    models,
-                    metric=key,
-                    method=method,
-                    by=units,
-                    level=level,
-                    resamples=resamples,
-                    seed=seed,
-                    allow_unlike=allow_unlike,
-                )
-            ]
+            pairs = compare(
+                models,
+                metric=chosen_keys,
+                method=method,
+                by=units,
+                level=level,
+                resamples=resamples,
+                seed=seed,
+                allow_unlike=allow_unlike,
+            )
         except KeyError as error:  # a side that the ranks lack, or no groups
             raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
-    corrected = holm([pair.p_value for pair in pairs])
-    pairs = [pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
     sheet = comparison_sheet(pairs)
 
     def page() -> str:

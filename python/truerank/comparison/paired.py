@@ -50,11 +50,11 @@ COUNT_MESSAGE = (
 )
 
 
+Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
 Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
 
 
 class _Keywords(TypedDict, total=False):
-    metric: str | Key
     method: str | None
     by: LabelsLike | None
     level: float
@@ -66,13 +66,23 @@ class _Keywords(TypedDict, total=False):
 
 
 @overload
-def compare(a: Model, b: Model, **options: Unpack[_Keywords]) -> Comparison: ...
+def compare(
+    a: Model, b: Model, *, metric: str | Key = ..., **options: Unpack[_Keywords]
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    a: Model, b: Model, *, metric: Metrics, **options: Unpack[_Keywords]
+) -> Comparisons: ...
 
 
 @overload
 def compare(
     a: Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
     b: None = None,
+    *,
+    metric: str | Key | Metrics = ...,
     **options: Unpack[_Keywords],
 ) -> Comparisons: ...
 
@@ -82,7 +92,7 @@ def compare(
     a: Model | Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
     b: Model | None = None,
     *,
-    metric: str | Key = "mrr",
+    metric: str | Key | Metrics = "mrr",
     method: str | None = None,
     by: LabelsLike | None = AUTO,
     level: float = 0.95,
@@ -105,9 +115,10 @@ def compare(
         The same tasks in the same order; several runs where a has several, their number may differ.
         If the runs of a have unlike tasks, they are folds: b has as many, each with the tasks of
         that of a. Not given with a mapping.
-    metric : str or Key
+    metric : str or Key, or several of them
         Any key of a report, with side, kind and adjustment; `macro.X` needs `by`. Tasks count by
-        the weights of the Ranks, which must agree.
+        the weights of the Ranks, which must agree. For a list of keys each of them is compared, by
+        the same resamples, and the p-values of all are corrected together.
     method : {"permutation", "bootstrap", "wilcoxon", "mcnemar"}, optional
         How the two-sided p-value is computed. Several runs have a method of their own, "two-level
         t" (see Notes); else it is "permutation" if not given:
@@ -157,6 +168,7 @@ def compare(
     Returns
     -------
     Comparison or Comparisons
+        Comparisons for a mapping of models, and for several metrics.
         Wins and losses compare f(r), or the rank for a metric that is not a mean over tasks: a
         model with the better std may lose most tasks. The notes say what limits the comparison:
         what differs, pairing by position only, that the split is a test split, that there are few
@@ -209,14 +221,20 @@ def compare(
     >>> from truerank import report
     >>> compare(report(a), report(b), metric="mr") == found
     True
+    >>> [(one.metric, one.p_value) for one in compare(a, b, metric=["mr", "mrr"])]
+    [('mr', 0.0625), ('mrr', 0.0625)]
     """
     if method is not None:
         choice("method", method, METHODS)
-    key = metric if isinstance(metric, Key) else parse(metric)
-    if key.metric == COUNT:
+    single = isinstance(metric, (str, Key)) or not isinstance(metric, (list, tuple))
+    keys: Any = [metric] if single else metric
+    parsed = [*dict.fromkeys(key if isinstance(key, Key) else parse(key) for key in keys)]
+    if not parsed:
+        raise InputValueError("metric", expected="at least one key", got="none")
+    if any(key.metric == COUNT for key in parsed):
         raise InputValueError("metric", COUNT_MESSAGE)
     options = _CompareOptions(
-        key,
+        parsed[0],
         method,
         by,
         confidence(level),
@@ -227,14 +245,20 @@ def compare(
         strata,
     )
     if has_protocol(a) or not isinstance(a, Mapping):
-        return _compare_pair(a, b, options, ("a", "b"))
-    if b is not None:
+        if single:
+            return _compare_pair(a, b, options, ("a", "b"))
+        models: Mapping[str, Any] = {"a": a, "b": b}
+    elif b is not None:
         raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
-    if len(a) < 2:
-        raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=len(a))
+    else:
+        models = a
+    if len(models) < 2:
+        got = len(models)
+        raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=got)
     pairs = [
-        _compare_pair(a[first], a[second], options, (first, second))
-        for first, second in itertools.combinations(a, 2)
+        _compare_pair(models[one], models[two], options._replace(key=key), (one, two))
+        for key in parsed
+        for one, two in itertools.combinations(models, 2)
     ]
     corrected = holm([pair.p_value for pair in pairs])
     return Comparisons([pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)])

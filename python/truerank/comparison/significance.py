@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import choice, integer_at_least
-from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
 from ..metrics.averages import values_per_task, weighted_mean
@@ -28,6 +27,7 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
+from .paired_models.pairing import HasRanks, weighted_ranks
 from .samples.cautions import Notes, dependent_tasks, few_outcomes, normal_approximation
 from .samples.units import AUTO, TASK, unit_codes
 
@@ -114,7 +114,7 @@ class PValue(NamedTuple):
 
 @public("truerank")
 def pvalue(
-    ranks: Ranks, metric: str = "mrr", *, alternative: str = "better", seed: int = 0
+    ranks: Ranks | HasRanks, metric: str = "mrr", *, alternative: str = "better", seed: int = 0
 ) -> PValue:
     """Compute the probability that random ranking is at least as good, or as bad.
 
@@ -124,8 +124,9 @@ def pvalue(
 
     Parameters
     ----------
-    ranks : Ranks
-        Ranks with their candidates and weights.
+    ranks : Ranks or Report
+        Ranks with their candidates and weights. A Report stands for its ranks, with the weights
+        that are in force in it.
     metric : str
         A key `[side.][kind.]metric[@k][:p]`. An adjusted metric has the p-value of the metric
         itself, since it is a monotone function of it.
@@ -206,8 +207,7 @@ def pvalue(
     """
     seed = integer_at_least("seed", seed)
     alternative = choice("alternative", alternative, ALTERNATIVES)
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    ranks = weighted_ranks("ranks", ranks)
     key = parse(metric)
     if key.macro:
         raise UnknownKeyError(f"{metric!r}: a mean over groups has no p-value")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from .adjustment_table import ADJUSTMENTS
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 @public("truerank")
 def chance(
     metric: str,
-    candidates: npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
+    candidates: int | npt.ArrayLike | tuple[npt.ArrayLike, npt.ArrayLike],
     weights: npt.ArrayLike | None = None,
 ) -> tuple[float, float]:
     """Return the mean and variance of a metric where each rank is uniform on 1..N, independently.
@@ -48,9 +49,10 @@ def chance(
     ----------
     metric : str
         A key without side, kind and adjustment: "mrr", "hits@10", "power_mean:2".
-    candidates : array_like of int, shape (n,), or a pair (values, multiplicities)
+    candidates : array_like of int, shape (n,), a pair (values, multiplicities), or int
         The number of candidates of every task, the true one included, each >= 1; or the distinct
-        numbers and how many tasks have each. A tuple of two sequences is such a pair.
+        numbers and how many tasks have each. A tuple of two sequences is such a pair. An int is the
+        number of candidates of one task.
     weights : array_like of float, shape of candidates or values, optional
         The weights of the tasks: finite, >= 0, not all 0. Only their ratios matter.
 
@@ -76,6 +78,8 @@ def chance(
     --------
     >>> chance("mr", [3, 3])
     (2.0, 0.3333333333333333)
+    >>> round(chance("mrr", 40943)[0], 9)
+    0.000273502
     >>> mean, variance = chance("hits@1", ([10, 20], [100, 100]))
     >>> round(mean, 12), round(variance, 12)
     (0.075, 0.00034375)
@@ -85,7 +89,7 @@ def chance(
         raise UnknownKeyError(
             f"{metric!r}: expected metric[@k][:p] alone, without side, kind and adjustment"
         )
-    tasks = compress(candidates, weights)
+    tasks = compress(np.array([candidates]) if is_integer(candidates) else candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
         raise InputValueError(
             "weights", expected="at least one task with a weight above 0", got="none"

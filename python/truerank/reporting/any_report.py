@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..inputs.checks import flag
 from .axes import nest, unique_keys
@@ -21,12 +22,42 @@ if TYPE_CHECKING:
 class AnyReport(ReportBase):
     """Any report, made from ranks or read from JSON, with methods that write it."""
 
-    def to_dict(self, metrics: Iterable[str] | None = None, *, flat: bool = True) -> dict[str, Any]:
+    @overload
+    def __getitem__(self, key: str, /) -> float: ...
+
+    @overload
+    def __getitem__(self, key: list[str] | tuple[str, ...], /) -> dict[str, float]: ...
+
+    def __getitem__(self, key: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
+        """Return the value of a key, or of several as a dictionary; an unknown one is a KeyError.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10))[["mrr", "hits@1"]]
+        {'mrr': 0.625, 'hits@1': 0.5}
+        """
+        if isinstance(key, (list, tuple)):
+            return {name: self._value(name) for name in unique_keys(key, "key")}
+        return self._value(key)
+
+    @abstractmethod
+    def _value(self, key: str) -> float:
+        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """List the keys that IPython and notebooks complete in `report["`."""
+        of_ties = self.default_axes()._replace(kinds=self.tie_kinds())
+        return [*self, *of_ties.names()]
+
+    def to_dict(
+        self, metrics: str | Iterable[str] | None = None, *, flat: bool = True
+    ) -> dict[str, Any]:
         """Return the values by key, flat, as loggers need them.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys, which are returned as they are written here; the default keys if not given.
         flat : bool
             False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
@@ -50,14 +81,14 @@ class AnyReport(ReportBase):
             return values
         return nest(values)
 
-    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: str | Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
         `Report.from_json` reads it back.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys; the default keys if not given. Groups have those that are not macro averages,
             by default for realistic ranks only.
         indent : int, optional
@@ -79,10 +110,10 @@ class AnyReport(ReportBase):
 
     def to_csv(
         self,
-        metrics: Iterable[str] | None = None,
+        metrics: str | Iterable[str] | None = None,
         *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
+        sides: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         spreadsheet: bool = False,
     ) -> str:
         """Return CSV with the columns side, tasks, metric, and one for each kind of rank.
@@ -104,10 +135,10 @@ class AnyReport(ReportBase):
 
     def to_pandas(
         self,
-        metrics: Iterable[str] | None = None,
+        metrics: str | Iterable[str] | None = None,
         *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
+        sides: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         layout: Layout = "long",
     ) -> Any:
         """Return a pandas DataFrame with the columns side, tasks, metric, kind and value.
@@ -116,7 +147,7 @@ class AnyReport(ReportBase):
 
         Parameters
         ----------
-        metrics, sides, kinds : iterable of str, optional
+        metrics, sides, kinds : str or iterable of str, optional
             As in `to_csv`.
         layout : {"long", "wide"}
             "wide" has a column for each kind of rank instead of kind and value, as in `to_csv`.
@@ -143,10 +174,10 @@ class AnyReport(ReportBase):
 
     def to_markdown(
         self,
-        metrics: Iterable[str] | None = None,
+        metrics: str | Iterable[str] | None = None,
         *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
+        sides: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         digits: int = 6,
     ) -> str:
         """Return a Markdown table for each side, below lines on tasks, protocol and ties.
@@ -155,12 +186,12 @@ class AnyReport(ReportBase):
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The rows: `[adjustment.]metric[@k][:p]`, without side and kind.
-        sides : iterable of str, optional
+        sides : str or iterable of str, optional
             The sides, one table each; all that have tasks if not given. An empty list gives only
             the lines.
-        kinds : iterable of str, optional
+        kinds : str or iterable of str, optional
             The columns; if not given, optimistic, realistic and pessimistic, and expected where
             tasks tie.
         digits : int
@@ -192,10 +223,10 @@ class AnyReport(ReportBase):
 
     def to_latex(
         self,
-        metrics: Iterable[str] | None = None,
+        metrics: str | Iterable[str] | None = None,
         *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
+        sides: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         digits: int = 4,
     ) -> str:
         """Return a tabular for each side, with the rules of the LaTeX package booktabs.
@@ -227,8 +258,8 @@ class AnyReport(ReportBase):
         path: str | os.PathLike[str],
         *,
         title: str | None = None,
-        metrics: Iterable[str] = (),
-        intervals: Iterable[str] | Mapping[str, Interval] = (),
+        metrics: str | Iterable[str] = (),
+        intervals: str | Iterable[str] | Mapping[str, Interval] = (),
         notes: Iterable[str] = (),
     ) -> None:
         """Write the whole report as a page: a single HTML file.
@@ -244,9 +275,9 @@ class AnyReport(ReportBase):
             The file, written whole or not at all; no suffix is added. An existing file is replaced.
         title : str, optional
             The heading; by default it names the split.
-        metrics : iterable of str
+        metrics : str or iterable of str
             The keys whose values are at the head of the page; a few usual ones if none are given.
-        intervals : iterable of str, or mapping of str to Interval
+        intervals : str, iterable of str, or mapping of str to Interval
             Keys whose 95 % intervals are shown there, too, computed by `Report.interval`; or its
             results by key.
         notes : iterable of str
@@ -259,7 +290,7 @@ class AnyReport(ReportBase):
         KeyError
             For an unknown key.
         TypeError
-            If the title is not a str, and for a single str where several are expected.
+            If the title is not a str, and for a single str in place of the notes.
         AttributeError
             For intervals of a report that was read from JSON. Its page has no plots of ranks.
         OSError

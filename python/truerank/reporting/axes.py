@@ -105,14 +105,14 @@ def nest(values: Mapping[str, object]) -> dict[str, Any]:
 
 
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
-    """List keys, each of them once; a single str, or what is no str among them, is a TypeError.
+    """List keys, each of them once; a single str is one of them, what is no str a TypeError.
 
     Examples
     --------
-    >>> unique_keys(("mr", "mrr", "mr"))
-    ['mr', 'mrr']
+    >>> unique_keys(("mr", "mrr", "mr")), unique_keys("mr")
+    (['mr', 'mrr'], ['mr'])
     """
-    listed = several(name, keys, "keys")
+    listed = [keys] if isinstance(keys, str) else several(name, keys, "keys")
     for key in listed:
         if not isinstance(key, str):
             raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")

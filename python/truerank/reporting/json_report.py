@@ -50,7 +50,7 @@ class JsonReport(AnyReport):
             "ranks.save(path) keeps the ranks"
         )
 
-    def __getitem__(self, key: str) -> float:
+    def _value(self, key: str) -> float:
         """Return the value of a stored key; any other key is a KeyError."""
         value: float = _look_up(self._values, key)
         return value

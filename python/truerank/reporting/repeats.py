@@ -324,7 +324,7 @@ class Repeats(Mapping[str, float]):
 
 @overload
 def report(
-    ranks: Ranks,
+    ranks: Ranks | Report,
     *,
     seed: int = ...,
     by: LabelsLike | None = ...,
@@ -335,7 +335,7 @@ def report(
 def report(ranks: Sequence[Report]) -> Repeats: ...
 @public("truerank")
 def report(
-    ranks: Ranks | Sequence[Report],
+    ranks: Ranks | Report | Sequence[Report],
     *,
     seed: int = 0,
     by: LabelsLike | None = None,
@@ -346,9 +346,10 @@ def report(
 
     Parameters
     ----------
-    ranks : Ranks, or sequence of Reports
-        Reports of repeats (folds, seeds) give their means and standard deviations; the other
-        parameters are not allowed then, since each Report has its own.
+    ranks : Ranks, Report, or sequence of Reports
+        A Report stands for its ranks, with the weights that are in force in it. Several Reports, of
+        repeats (folds, seeds), give their means and standard deviations; the other parameters are
+        not allowed then, since each Report has its own.
     seed : int
         The seed of the kind "random".
     by : str or labels, optional
@@ -379,11 +380,12 @@ def report(
     >>> report([report(Ranks([0], [1], 10)), report(Ranks([3], [1], 10))])["mr"]
     2.5
     """
-    if isinstance(ranks, Ranks):
+    if isinstance(ranks, (Ranks, Report)):
+        ranks = weighted_ranks("ranks", ranks)
         return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
     if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
         raise InputTypeError(
-            "ranks", expected="Ranks, or a list of Reports", got=type(ranks).__name__
+            "ranks", expected="Ranks, a Report, or a list of Reports", got=type(ranks).__name__
         )
     if seed or any(option is not None for option in (by, weights, macro_weights)):
         raise InputTypeError("ranks", "Reports have their seed, groups and weights already")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast, overload
 
 from ..comparison.intervals import Interval, interval
 from ..inputs.checks import integer
@@ -18,13 +18,15 @@ from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
 from .any_report import AnyReport
-from .axes import compose_key
+from .axes import compose_key, unique_keys
 from .json_report import JsonReport, read_json
 from .macro import read_macro_weights
 from .summary import Summary, summarise
 from .validity import Finding, findings
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
     from .macro import MacroWeights
@@ -40,6 +42,15 @@ _EQUAL_BY = (
     "_under_others",
 )  # reports are equal if these are
 _REPR_METRICS = ("mrr", "hits@10", "amri")
+
+
+class _IntervalOptions(TypedDict, total=False):
+    level: float
+    method: str
+    by: LabelsLike | None
+    seed: int
+    resamples: int
+    strata: LabelsLike | None
 
 
 @public("truerank")
@@ -197,7 +208,7 @@ class Report(AnyReport):
 
     # -- a mapping ---------------------------------------------------------------------------------
 
-    def __getitem__(self, key: str) -> float:
+    def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
         parsed = parse(key)
         if parsed not in self._values:
@@ -360,9 +371,17 @@ class Report(AnyReport):
         self._sides.check(parsed.side, key)
         return self._moments(parsed)
 
+    @overload
+    def interval(self, key: str, **options: Unpack[_IntervalOptions]) -> Interval: ...
+
+    @overload
+    def interval(
+        self, key: list[str] | tuple[str, ...], **options: Unpack[_IntervalOptions]
+    ) -> dict[str, Interval]: ...
+
     def interval(
         self,
-        key: str,
+        key: str | list[str] | tuple[str, ...],
         *,
         level: float = 0.95,
         method: str = "auto",
@@ -370,12 +389,12 @@ class Report(AnyReport):
         seed: int = 0,
         resamples: int = 10_000,
         strata: LabelsLike | None = None,
-    ) -> Interval:
-        """Compute the confidence interval of the value of a key.
+    ) -> Interval | dict[str, Interval]:
+        """Compute the confidence interval of the value of a key, or of several.
 
         Parameters
         ----------
-        key : str
+        key : str, or list of str
         level : float
             How often such intervals cover the true value.
         method : str
@@ -393,8 +412,8 @@ class Report(AnyReport):
 
         Returns
         -------
-        Interval
-            low, value and high.
+        Interval, or dict of str to Interval
+            low, value and high. Several keys are resampled alike: the same units in the same order.
 
         Raises
         ------
@@ -410,7 +429,17 @@ class Report(AnyReport):
         >>> low, value, high = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")[:3]
         >>> low <= value <= high
         True
+        >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
+        ['mrr', 'hits@1']
         """
+        options: dict[str, Any] = {"level": level, "method": method, "by": by, "strata": strata}
+        options |= {"seed": seed, "resamples": resamples}
+        if isinstance(key, (list, tuple)):
+            return {name: self._interval(name, **options) for name in unique_keys(key, "key")}
+        return self._interval(key, **options)
+
+    def _interval(self, key: str, *, by: LabelsLike | None, **options: Any) -> Interval:
+        """Compute the interval of one key."""
         parsed = parse(key)
         self._sides.check(parsed.side, key)
         if parsed.macro:
@@ -422,17 +451,7 @@ class Report(AnyReport):
                     "group counts once",
                 )
             by = grouping.codes if by is None or (isinstance(by, str) and by == "auto") else by
-        return interval(
-            self._tasks,
-            parsed,
-            level=level,
-            method=method,
-            by=by,
-            seed=seed,
-            resamples=resamples,
-            draw_seed=self.seed,
-            strata=strata,
-        )
+        return interval(self._tasks, parsed, by=by, draw_seed=self.seed, **options)
 
     def audit(self) -> list[Finding]:
         """List what makes the numbers suspect; an empty list says that nothing was found.

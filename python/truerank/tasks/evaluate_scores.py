@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..counting.tiles import Progress
+    from ..ranks.labels import LabelsLike
 
 
 @public("truerank")
@@ -31,6 +32,8 @@ def evaluate(
     io: str | None = None,
     progress: Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    side: LabelsLike | None = None,
+    by: LabelsLike | None = None,
 ) -> Report:
     """Rank the true candidates and report the metrics: `report(rank(...))`.
 
@@ -65,6 +68,10 @@ def evaluate(
         Called with a `Progress` after every block of scores.
     checkpoint : path-like, optional
         A file that stores the counts so far, from which a stopped call resumes.
+    side : str or labels, optional
+        The side of all tasks, as "tail", or of each; a report has the metrics of every side.
+    by : str or labels, optional
+        The group of each task, or "side"; see `report`.
 
     Returns
     -------
@@ -73,28 +80,30 @@ def evaluate(
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank` does.
+        As `rank` and `report` do.
 
     Examples
     --------
     >>> import numpy as np
     >>> evaluate(np.array([[0.1, 0.9, 0.5]]), [2])["mrr"]
     0.5
+    >>> scores = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.1]])
+    >>> evaluate(scores, [2, 0], side=["head", "tail"], by=["likes", "knows"])["tail.mrr"]
+    1.0
     """
-    return report(
-        rank(
-            scores,
-            targets,
-            rows=rows,
-            filter=filter,
-            candidates=candidates,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-            io=io,
-            progress=progress,
-            checkpoint=checkpoint,
-        )
+    ranks = rank(
+        scores,
+        targets,
+        rows=rows,
+        filter=filter,
+        candidates=candidates,
+        order=order,
+        nan=nan,
+        dtype=dtype,
+        threads=threads,
+        audit=audit,
+        io=io,
+        progress=progress,
+        checkpoint=checkpoint,
     )
+    return report(ranks if side is None else ranks.with_labels(side=side), by=by)

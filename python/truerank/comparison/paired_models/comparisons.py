@@ -125,7 +125,7 @@ class Comparison(NamedTuple):
 
 @public("truerank.comparison")
 class Comparisons(Sequence[Comparison], Tabular):
-    """The comparisons of all pairs of several models, with p-values corrected by Holm's rule.
+    """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
 
     `str` is the table in Markdown; `to_latex`, `to_csv` and `to_pandas` give it in other formats.
 
@@ -153,14 +153,34 @@ class Comparisons(Sequence[Comparison], Tabular):
         return len(self._pairs)
 
     def __repr__(self) -> str:
-        return f"Comparisons({len(self)} pairs of {self._pairs[0].metric})"
+        return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
 
     def __str__(self) -> str:
         return self.to_markdown()
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the comparisons by names such as "a against b"."""
-        return {f"{pair.name_a} against {pair.name_b}": pair.to_dict() for pair in self._pairs}
+        """Return the comparisons by names such as "a against b", or "mrr: a against b" of several.
+
+        The metric is named where there are several.
+        """
+        several = len(self.metrics) > 1
+        return {
+            f"{pair.metric}: " * several + f"{pair.name_a} against {pair.name_b}": pair.to_dict()
+            for pair in self._pairs
+        }
+
+    @property
+    def metrics(self) -> list[str]:
+        """The keys of the metrics, each once.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, compare
+        >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
+        >>> compare(a, b, metric=["mrr", "mr"]).metrics
+        ['mrr', 'mr']
+        """
+        return list(dict.fromkeys(pair.metric for pair in self._pairs))
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -175,12 +195,14 @@ class Comparisons(Sequence[Comparison], Tabular):
 
     def text_tables(self, digits: int = 4) -> TextTables:
         """Return a table with a row for each pair, how the pairs were compared, and the notes."""
-        first = self._pairs[0]
+        first, several = self._pairs[0], len(self.metrics) > 1
         bounds = f"{100 * first.level:g} % interval"
-        header = ["a", "b", f"{first.metric} of a", "of b", "difference", bounds]
+        header = ["metric", "a", "b", "of a"] if several else ["a", "b", f"{first.metric} of a"]
+        header += ["of b", "difference", bounds]
         header += ["p", "p (Holm)", "wins / ties / losses"]
         rows = [
             [
+                *([pair.metric] * several),
                 *(pair.name_a, pair.name_b),
                 *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.difference)),
                 f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
@@ -191,7 +213,9 @@ class Comparisons(Sequence[Comparison], Tabular):
         ]
         resamples = format_count(first.resamples, "resample")
         how = f"{first.method}, {first.describe_units()}; {resamples}."
-        return TextTables([TextGrid(header, rows, names=2)], after=[how], notes=self.notes)
+        return TextTables(
+            [TextGrid(header, rows, names=2 + several)], after=[how], notes=self.notes
+        )
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:
