@@ -36,6 +36,20 @@ def test_what_it_links_to_is_there() -> None:
     assert [link for link in links if not (ROOT / link).is_file()] == []
 
 
+def test_what_measures_the_ratios_is_there() -> None:
+    text = README.read_text(encoding="utf-8")
+    cases = "".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "bench").rglob("test_*.py")
+    )
+    chosen, scripts = (
+        re.findall(r"bench -k (\w+)", text),
+        re.findall(r"python (bench/\S+\.py)", text),
+    )
+    assert len(chosen) + len(scripts) == 4
+    assert all(f"{word}(" in cases for word in chosen)
+    assert all((ROOT / script).is_file() for script in scripts)
+
+
 def test_how_many_conventions_there_are() -> None:
     """The README counts the presets."""
     text = README.read_text(encoding="utf-8")
