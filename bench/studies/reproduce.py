@@ -48,7 +48,7 @@ from reproduce_papers import (
     table_1,
     unseen,
 )
-from reproduce_tables import openea, toolkits
+from reproduce_tables import toolkits
 
 PARTS: tuple[Callable[[Path], Iterator[Figure]], ...] = (
     kinships,
@@ -61,7 +61,6 @@ PARTS: tuple[Callable[[Path], Iterator[Figure]], ...] = (
     labels,
     results,
     splits,
-    openea,
     sizes_of_graphs,
     unseen,
     toolkits,
@@ -73,9 +72,7 @@ SOURCES = {
     "collated.tsv and candidates.tsv",
     "On the Ambiguity": "Berrendorf et al., 2020",
     "A Critical Assessment": "Berrendorf, Wacker and Faerman, 2021",
-    "OpenEA": "Sun et al., 2020; the detailed results on 15K, of the approaches that Table 5 "
-    "compares, are those of github.com/nju-websoft/OpenEA (b59e014), docs; those on 100K, and of "
-    "other models, are left out",
+    "OpenEA": "Sun et al., 2020",
     "PyKEEN": "github.com/pykeen/pykeen (05c7bbb), README",
     "LibKGE": "github.com/uma-pi1/kge (9bca31f), README; the tables of CoDEx are those of CoDEx's "
     "README, too",
@@ -221,9 +218,8 @@ ranks of Kinships and of the other runs).
 {bullet_list([f"**{name}**: {meaning}." for name, meaning in {**CHECKS, **VERDICTS}.items()])}
 
 Bounds are weak evidence: half of them are wider than {widths[len(widths) // 2]:.3f}, and a wrong
-figure within them is not found. OpenEA's hits@k must be multiples of 1 / 10,500, which one number
-of five digits in ten is by accident, and the validation hits@1 of Table 5 multiples of 1 / 1,800,
-which is one of four digits in five.
+figure within them is not found. The validation hits@1 of Table 5 must be multiples of 1 / 1,800,
+which one number of four digits in five is by accident.
 
 ## By table
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from reproduce_figures import BOUNDED, FOLLOWS, Figure, Range, Reason, read_printed, read_table
+from reproduce_figures import BOUNDED, Figure, Range, Reason, read_printed, read_table
 from scipy.optimize import linprog
 
 from truerank.metrics.published import data_sets
@@ -142,38 +142,3 @@ def toolkits(_: Path) -> Iterator[Figure]:
             if name == "mrr":
                 figure = bounded_mrr(figure, row, names, entry["entities"] if entry else None)
             yield figure
-
-
-FOLDS = range(1, 6)
-TESTS = 10_500
-SPREAD = math.sqrt(len(FOLDS) / (len(FOLDS) - 1))  # of a standard deviation, per error of its data
-
-
-def openea(_: Path) -> Iterator[Figure]:
-    """Five folds of 10,500 tests each of OpenEA's 15K, their mean and standard deviation."""
-    hits = [name for name in METRICS if name.startswith("hits@") and name != "hits@3"]
-    names = [*hits, "mr", "mrr"]
-    for row in read_table("reproduce_openea.tsv"):
-        table = "detailed results, 15K"
-        name_of_run = f"{row['pair']} ({row['version']}), {row['model']}"
-        for fold in FOLDS:
-            columns = {name: f"{name}.{fold}" for name in names}
-            for name, column in columns.items():
-                place = ("OpenEA", table, f"{name_of_run}, fold {fold}")
-                figure = Figure(*place, METRICS[name], row[column])
-                if name == "mrr":
-                    figure = bounded_mrr(figure, row, columns, TESTS)
-                elif name != "mr":
-                    whole = round(float(row[column]) * TESTS) / TESTS
-                    figure = figure._replace(needs="print", ours=Range.at(whole), check=FOLLOWS)
-                yield figure
-        for name in names:
-            values = [read_printed(row[f"{name}.{fold}"]) for fold in FOLDS]
-            middles = [(value.low + value.high) / 2 for value in values]
-            mean = Range(*(float(np.mean(ends)) for ends in zip(*values, strict=True)))
-            error = max(value.high - value.low for value in values) / 2
-            deviation = Range.at(float(np.std(middles, ddof=1))).widened(SPREAD * error)
-            for word, ours in (("avg", mean), ("std", deviation)):
-                place = ("OpenEA", table, name_of_run)
-                column = f"{METRICS[name]}, {word}"
-                yield Figure(*place, column, row[f"{name}.{word}"], "print", ours, check=FOLLOWS)
