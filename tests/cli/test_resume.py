@@ -163,12 +163,37 @@ def test_interrupted_without_save(stop: Stop, line: list[str]) -> None:
     assert (stopped.code, stopped.out, stopped.err.strip()) == (130, "", "")
 
 
-def test_without_resume_it_starts_anew(
+def test_work_of_a_stopped_run_is_kept(
+    run: Run, stop: Stop, line: list[str], whole: bytes, tmp_path: Path
+) -> None:
+    """It may be hours: a run that does not say what to do with it is refused before it counts."""
+    saved, partial = tmp_path / "ranks.npz", tmp_path / "ranks.npz.partial"
+    line = [*line, "--save", str(saved)]
+    assert stop(4, *line).code == 130
+    left = partial.read_bytes()
+    assert run(*line) == (
+        1,
+        "",
+        f"Error: --save: {partial} has what a stopped run counted: --resume goes on from it, "
+        "--no-resume counts anew\n",
+    )
+    assert (partial.read_bytes(), saved.exists()) == (left, False)
+    # ranks that were counted before have no checkpoint, and touch none
+    assert run("evaluate", tmp_path / "whole.npz", "--save", saved).code == 0
+    assert partial.read_bytes() == left
+    done = run(*line, "--resume")
+    assert done.code == 0
+    assert done.err.startswith("Resumed: ")
+    assert saved.read_bytes() == whole
+    assert not partial.exists()
+
+
+def test_with_no_resume_it_starts_anew(
     run: Run, stop: Stop, line: list[str], whole: bytes, tmp_path: Path
 ) -> None:
     saved = tmp_path / "ranks.npz"
     before = set(tmp_path.iterdir())
-    line = [*line, "--save", str(saved)]
+    line = [*line, "--save", str(saved), "--no-resume"]
     for _ in range(2):
         assert stop(4, *line).code == 130
         assert set(tmp_path.iterdir()) - before == {tmp_path / "ranks.npz.partial"}
@@ -218,7 +243,7 @@ def test_a_damaged_checkpoint(run: Run, line: list[str], tmp_path: Path) -> None
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "ranks.npz.partial" in err
     assert partial.exists()
-    assert run(*line, "--save", tmp_path / "ranks.npz").code == 0
+    assert run(*line, "--save", tmp_path / "ranks.npz", "--no-resume").code == 0
     assert not partial.exists()
 
 
@@ -230,7 +255,8 @@ def test_a_wrong_command_line_costs_no_checkpoint(
     np.save(tmp_path / "far.npy", np.full(150, 100))
     far = ["--candidates", tmp_path / "far.npy"]  # `rank` itself refuses this option
     for more in (["--metrics", "head.mr"], ["--by", "relation"], ["--split", ""], far):
-        assert run(*line, "--save", tmp_path / "ranks.npz", *more).code in (1, 2)
+        for how in ([], ["--no-resume"]):
+            assert run(*line, "--save", tmp_path / "ranks.npz", *how, *more).code in (1, 2)
         assert partial.read_bytes() == b"hours of work"
         assert not partial.with_name("ranks.npz.partial.old").exists()
 

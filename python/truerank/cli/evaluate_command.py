@@ -162,9 +162,10 @@ def parse_shape(
 @report_options(
     f"{SAVE_HELP}. While they are counted, FILE.partial beside it keeps what is done so far.",
     click.option(
-        "--resume",
-        is_flag=True,
-        help="Continue from the FILE.partial that a stopped run left, if there is one.",
+        "--resume/--no-resume",
+        default=None,
+        help="Continue from the FILE.partial that a stopped run left, if there is one, or count "
+        "anew. Without either, such a file is kept, and the run is refused.",
     ),
 )
 @click.pass_context
@@ -207,7 +208,7 @@ def evaluate(
         raise click.UsageError("--resume needs --save, beside which a stopped run left its work")
     with user_errors():
         saved = holds_ranks(scores)
-        ranks_file = None if request.save is None else RanksFile(request.save, "resume" in given)
+        ranks_file = None if request.save is None else RanksFile(request.save, options["resume"])
         labels = [request.by, request.weights, *(given.get(name) for name in LABEL_OPTIONS)]
         files = [path for path in labels if path is not None and is_file(path)]
         if ranks_file is not None:
@@ -310,10 +311,14 @@ def rank_with_bar(
 
 
 class RanksFile(NamedTuple):
-    """The file to save ranks in, with a checkpoint beside it while they are counted."""
+    """The file to save ranks in, with a checkpoint beside it while they are counted.
+
+    `resume` says whether the count goes on from a checkpoint or replaces it; None: neither, so that
+    there must be none.
+    """
 
     path: Path
-    resume: bool
+    resume: bool | None
 
     @property
     def checkpoint(self) -> Path:
@@ -325,8 +330,20 @@ class RanksFile(NamedTuple):
         for path in (self.path, self.checkpoint):
             check_writable(path, files)
 
+    def check_checkpoint(self) -> None:
+        """Raise an error if a stopped run left work, and the user did not say what to do with it.
+
+        It may be worth hours, and its count cannot be told from the one that is asked for.
+        """
+        if self.resume is None and self.checkpoint.exists():
+            problem = (
+                f"{self.checkpoint} has what a stopped run counted: --resume goes on from it, "
+                "--no-resume counts anew"
+            )
+            raise InputValueError("--save", problem)
+
     def rank_beside_checkpoint(self, store: Store, targets: Any, **keywords: Any) -> Ranks:
-        """Count with a checkpoint; without --resume, an old checkpoint is replaced.
+        """Count with a checkpoint; with --no-resume, an old checkpoint is replaced.
 
         After Ctrl-C, a line says whether there is a checkpoint to resume from.
         """
@@ -379,6 +396,7 @@ def count_ranks(
         with user_errors():
             if ranks_file is not None:
                 ranks_file.check(files)
+                ranks_file.check_checkpoint()
             request.check_page(files)
             columns = read_targets("TARGETS", targets)
             if np.ndim(columns) == 2:
