@@ -26,6 +26,10 @@ ENTITIES, RELATIONS = 12, ("knows", "likes", "of")
 SPLITS = {"train": slice(18, None), "valid": slice(10, 18), "test": slice(0, 10)}
 PREDICTED = {"head": 0, "tail": 2}
 GIVEN = {"head": [1, 2], "tail": [0, 1]}
+NO_KNOWN = (
+    "Warning: no --train, --valid or --known: only the answers in --test are left out, so that "
+    "other true answers count as wrong ones\n"
+)
 
 
 class World(NamedTuple):
@@ -168,7 +172,8 @@ def test_counts_equal_plain_counts(
 ) -> None:
     np.save(folder / "all.npy", np.arange(ENTITIES))
     code, out, err = predict(f"{line} --save ranks.npz")
-    assert (code, err) == (0, "")
+    has_known = "--train" in line or "--known" in line or KNOWN in line
+    assert (code, err) == (0, "" if has_known else NO_KNOWN)
     ranks = tr.load(folder / "ranks.npz")
     assert counts_of(ranks) == plain(**({"sides": ("tail",)} if expected == 1 else expected))
     assert ranks.protocol.split == ("dev" if "dev" in line else "test")
@@ -487,7 +492,8 @@ def test_different_rows_of_a_query_are_reported(predict: Predict, folder: Path) 
 def test_formats(predict: Predict, folder: Path, style: str) -> None:
     line = f"{KNOWN} {VECTORS} --format {style}"
     code, out, err = predict(f"{line} --save ranks.npz")
-    assert (code, err) == (0, "")
+    has_known = "--train" in line or "--known" in line or KNOWN in line
+    assert (code, err) == (0, "" if has_known else NO_KNOWN)
     report = tr.report(tr.load(folder / "ranks.npz"))
     if style == "json":
         content = json.loads(out)
@@ -682,3 +688,15 @@ def test_a_failed_run_leaves_the_old_file(predict: Predict, folder: Path) -> Non
     np.save(folder / "heads.npy", np.full((10, 6), np.nan, np.float32))
     assert predict(f"{KNOWN} {VECTORS} --save ranks.npz").code == 1
     assert (folder / "ranks.npz").read_bytes() == before
+
+
+def test_without_known_triples_it_says_what_is_left_out(run: Run, folder: Path) -> None:
+    """As `Task` with an empty dict, not with None: the answers of the test itself."""
+    files = ["--scores-tail", "tail_scores.npy", "--scores-head", "head_scores.npy", "--ids"]
+    line = ["link-prediction", "--test", "test.npy", *files]
+    outcome = run(*line)
+    assert (outcome.code, outcome.err) == (0, NO_KNOWN)
+    assert "filtered by test," in outcome.out
+    for known in (["--train", "train.npy"], ["--known", "other=valid.npy"], ["--filters", "none"]):
+        assert "no --train" not in run(*line, *known).err
+    assert "unfiltered" in run(*line, "--filters", "none").out

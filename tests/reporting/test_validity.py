@@ -7,9 +7,11 @@ import math
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
-from truerank import Protocol, Ranks, evaluate, rank, report, table
+from truerank import Protocol, Ranks, Report, evaluate, rank, report, table
+from truerank.reporting.below_chance import standard_errors_above
 from truerank.reporting.validity import CHECKS, Finding
 
 pytestmark = pytest.mark.python_only
@@ -209,7 +211,9 @@ def test_every_check_has_a_case() -> None:
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True, candidates="test")
     audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]), listed=[False], side="tail")
-    assert {f.name for f in [*report(broken).audit(), *report(audited).audit()]} == set(names)
+    last = Ranks([99] * 20, [1] * 20, 100)
+    reports = map(report, (broken, audited, last))
+    assert {f.name for made in reports for f in made.audit()} == set(names)
 
 
 def test_findings_of_scores() -> None:
@@ -229,3 +233,111 @@ def test_anything_can_be_audited(ranks: Ranks) -> None:
     for finding in report(ranks).audit():
         assert isinstance(finding.value, float)
         assert isinstance(finding.message, str)
+
+
+# -- worse than chance -----------------------------------------------------------------------------
+
+
+def distances(n: int, seed: int = 0) -> np.ndarray:
+    """Distances of a perfect model: the target of task i is column i."""
+    found = np.random.default_rng(seed).random((n, n)) + 0.5
+    np.fill_diagonal(found, 0.1)
+    return found
+
+
+def test_a_forgotten_order_is_said() -> None:
+    made = evaluate(distances(100), np.arange(100))
+    assert made["amri"] == -1
+    finding = next(f for f in made.audit() if f.name == "worse than chance")
+    assert finding.message == (
+        "ranks are worse than random ones (amri -1, p below 1e-63): "
+        'are lower scores better? order="ascending"'
+    )
+    assert finding.value == pytest.approx(made["z.mr"])
+    assert f"R{finding.message[1:]}." in made.to_markdown()
+    assert f"a: {finding.message}." in table({"a": made}).to_markdown()
+    assert (
+        "worse than random"
+        not in evaluate(distances(100), np.arange(100), order="ascending").to_markdown()
+    )
+    turned = evaluate(-distances(100), np.arange(100), order="ascending")
+    assert 'are higher scores better? order="descending"' in turned.to_markdown()
+
+
+def test_one_side_that_is_worse_than_chance() -> None:
+    """Both together are no worse than chance, and one side is the worst."""
+    side = ["head"] * 30 + ["tail"] * 30
+    ranks = Ranks([0] * 30 + [99] * 30, [1] * 60, 100, side=side)
+    finding = found(ranks)["worse than chance"]
+    assert "(tail.amri -1, p below 1e-" in finding.message
+    assert "worse than chance" not in found(ranks.with_weights([2.0] * 30 + [1e-9] * 30)[:30])
+    assert "worse than chance" in found(ranks, weights=[1.0] * 30 + [1e-9] * 30)
+
+
+def test_similarities_are_named_where_the_order_is_fixed() -> None:
+    protocol = Protocol(similarity="l1", split="test")
+    finding = found(Ranks([99] * 20, [1] * 20, 100, protocol=protocol))["worse than chance"]
+    assert "is the model's similarity l1, and are its columns in order?" in finding.message
+
+
+def test_a_report_of_json_keeps_that_it_is_worse_than_chance() -> None:
+    made = evaluate(distances(40), np.arange(40))
+    again = Report.from_json(made.to_json())
+    assert "worse than random ones" in again.to_markdown()
+    short = Report.from_json(made.to_json())
+    assert [f.name for f in short.audit()] == [f.name for f in made.audit()]
+
+
+@pytest.mark.parametrize("n", [1, 3, 11])
+def test_few_tasks_are_not_called_worse_than_chance(n: int) -> None:
+    assert "worse than chance" not in found(Ranks([999] * n, [1] * n, 1000))
+    assert found(Ranks([999] * 13, [1] * 13, 1000))["worse than chance"].value > 6
+
+
+def test_tasks_of_one_target_are_one_observation() -> None:
+    """A random model may put an answer of 500 queries last in all of them."""
+    ranks = Ranks([99] * 500, [1] * 500, 100)
+    assert "worse than chance" in found(ranks)
+    assert "worse than chance" not in found(ranks.with_labels(targets=np.zeros(500, np.int64)))
+    assert "worse than chance" in found(ranks.with_labels(targets=np.arange(500) % 20))
+
+
+def test_random_scores_are_not_called_worse_than_chance() -> None:
+    """At half the threshold the bound allows 1.1 %; the true share is 0.13 %."""
+    rng = np.random.default_rng(5)
+    above = 0
+    for _ in range(2000):
+        candidates = rng.integers(1, 60, 40)
+        ranks = Ranks((rng.random(40) * candidates).astype(np.int64), np.ones(40, int), candidates)
+        above += standard_errors_above(ranks, rng.random(40), None) > 3
+    assert above <= 2000 * math.exp(-(3**2) / 2)
+
+
+@given(st.integers(2, 60), st.floats(-2, 2))
+def test_the_bound_of_a_random_rank(candidates: int, t: float) -> None:
+    """The inequality that the p-value comes from, by the definition of its left side."""
+    ranks = np.arange(1, candidates + 1) - (candidates + 1) / 2
+    top = float(np.max(t * ranks))
+    left = top + math.log(float(np.exp(t * ranks - top).mean()))
+    assert left <= t**2 * (candidates**2 - 1) / 24 * (1 + 1e-12) + 1e-12
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 3)), max_size=12),
+    st.booleans(),
+)
+def test_standard_errors_by_the_definition(
+    tasks: list[tuple[int, int, int]], has_targets: bool
+) -> None:
+    candidates = [above + more + 1 for above, more, _ in tasks]
+    labels = {"targets": [target for *_, target in tasks]} if has_targets else {}
+    ranks = Ranks([above for above, *_ in tasks], [1] * len(tasks), candidates, **labels)
+    excess, by_unit = 0.0, {}
+    for i, (above, _, target) in enumerate(tasks):
+        excess += above + 1 - (candidates[i] + 1) / 2
+        unit = target if has_targets else i
+        deviation = math.sqrt((candidates[i] ** 2 - 1) / 12)
+        by_unit[unit] = by_unit.get(unit, 0.0) + deviation
+    spread = math.sqrt(sum(value**2 for value in by_unit.values()))
+    expected = excess / spread if spread else math.nan
+    assert standard_errors_above(ranks, None, None) == pytest.approx(expected, nan_ok=True)

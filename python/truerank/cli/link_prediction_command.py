@@ -175,7 +175,7 @@ def predict_links(
     queries, which --similarity compares and whose scores are never stored, or by its scores. Row i
     of queries and of scores belongs to triple i of --test. The answers to a query that --train,
     --valid, --known and --test hold are left out of its candidates, except the true one. Without
-    known triples, only the answers in --test are left out.
+    known triples, only the answers in --test are left out, and a warning says so.
 
     \b
     truerank link-prediction --train train.txt --valid valid.txt --test test.txt
@@ -204,13 +204,23 @@ def predict_links(
             keywords = {"sides": sides, "candidates": candidates, **columns, **rules}
             with task_messages(splits.titles(), request.audit, **{k: f"--{k}" for k in columns}):
                 task = make_task(splits, triples, ids, vocabulary_sizes(model), given, **keywords)
-                notes = task._take_notes_on_columns()
+                notes = [*_missing_known(task), *task._take_notes_on_columns()]
         report = count_and_report(
             task, lambda: rank_model(task, model, given, request.audit), request, files
         )
     for note in notes:  # also where an audit lists the other warnings
         write_warning(note)
     print_report(report, request, describe_task(task, split))
+
+
+def _missing_known(task: Task) -> list[str]:
+    """Say that only the test's own answers are left out, which is no usual protocol."""
+    if task.audit.known or not task.protocol.filter:
+        return []
+    return [
+        "no --train, --valid or --known: only the answers in --test are left out, so that other "
+        "true answers count as wrong ones"
+    ]
 
 
 def model_files(sides: Sequence[str], given: Mapping[str, Any]) -> dict[str, Path]:

@@ -48,9 +48,9 @@ class Task(ProtocolTask):
         The other splits of known triples; those of a list are named known_0, known_1, ... All known
         answers of a query, the test's included, are left out of its candidates, but never the right
         answer of the task. None: nothing is left out (unfiltered), which the audit and the protocol
-        say. An empty dict: the test's own answers alone. The split named "train" is the one that
-        `unseen` refers to. The audit counts the test triples that occur in these splits, and lists
-        each example once.
+        say. An empty dict: the test's own answers alone, as on the command line. The split named
+        "train" is the one that `unseen` refers to. The audit counts the test triples that occur in
+        these splits, and lists each example once.
     entities, relations : None, int, sequence of str, or mapping of str to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
@@ -134,6 +134,10 @@ class Task(ProtocolTask):
     (('a', 'b', 'c'), array([[0, 0]]), (array([0, 2]), array([1, 2])))
     >>> print(task.protocol)
     split test, filtered by train + test, all candidates, nan raise
+    >>> print(Task(task.test, None, entities=3).protocol)
+    split test, unfiltered, all candidates, nan raise
+    >>> print(Task(task.test, {}, entities=3).protocol)
+    split test, filtered by test, all candidates, nan raise
     """
 
     audit: TaskAudit

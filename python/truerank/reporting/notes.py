@@ -11,6 +11,7 @@ from ..comparison.table_writer import format_count, number
 from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
+from .below_chance import BELOW_CHANCE
 from .repeats import Repeats, describe_weights
 from .reports import Report
 from .validity import MISSES, SIZE_ROBUST_METRIC, TEST_ONLY, format_value
@@ -187,6 +188,10 @@ def _misses(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     return _worst_findings(rows, MISSES)
 
 
+def _worse_than_chance(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    return _worst_findings(rows, BELOW_CHANCE)
+
+
 def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
     return _worst_findings(rows, "ties")
 
@@ -201,5 +206,5 @@ def _worst_findings(rows: Rows, check: str) -> Iterator[str]:
 
 NOTES = (
     *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _test_candidates),
-    *(_unlike_weights, _unlike_groups, _misses, _ties),
+    *(_unlike_weights, _unlike_groups, _misses, _worse_than_chance, _ties),
 )

@@ -15,10 +15,11 @@ from ..comparison.table_writer import (
     format_count,
     percent,
 )
-from ..metrics import parse
+from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
+from .below_chance import BELOW_CHANCE
 from .validity import MISSES, TEST_CANDIDATES, TEST_ONLY
 
 if TYPE_CHECKING:
@@ -246,13 +247,22 @@ def _task_lines(report: ReportBase) -> list[str]:
 
 
 def _finding_lines(report: ReportBase) -> list[str]:
-    """The audit's findings on which candidates there were: those of the test alone, or lists."""
-    names = [TEST_CANDIDATES] * (report.protocol.candidates == TEST_ONLY)
+    """The audit's findings on which candidates there were, and on ranks worse than chance."""
+    names = [BELOW_CHANCE] * _may_be_below_chance(report)
+    names += [TEST_CANDIDATES] * (report.protocol.candidates == TEST_ONLY)
     names += [MISSES] * (report.protocol.lists is not None)
     if not names:
         return []
     found = (finding.message for finding in report.audit() if finding.name in names)
     return [f"{message[0].upper()}{message[1:]}." for message in found]
+
+
+def _may_be_below_chance(report: ReportBase) -> bool:
+    """Whether a side is worse than chance at all: the audit takes its time."""
+    try:
+        return any(report[compose_key(s, DEFAULT_KIND, "amri")] < 0 for s in report.sides)
+    except UnknownKeyError:  # it was read from JSON, and its findings cost nothing
+        return True
 
 
 def _tie_lines(summary: Summary) -> list[str]:

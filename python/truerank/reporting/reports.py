@@ -456,10 +456,10 @@ class Report(AnyReport):
     def audit(self) -> list[Finding]:
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
-        The checks find ties that move a metric, kinds of rank that differ much, constant rows, NaN
-        and inf, saturated scores, tasks with hardly any candidates, sampled candidates, candidates
-        of the test alone, weights that leave few effective tasks, and what the protocol does not
-        say. `truerank.reporting.validity.CHECKS` has the thresholds.
+        The checks find ranks that are worse than random ones, as if the order were forgotten, ties
+        that move a metric, kinds of rank that differ much, constant rows, NaN and inf, saturated
+        scores, tasks with hardly any candidates, sampled candidates, candidates of the test alone,
+        weights that leave few effective tasks, and what the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
 
         Returns
         -------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,16 +14,15 @@ from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
+from .audited_report import AuditedReport, ValuesByKey
 from .axes import compose_key
+from .below_chance import BELOW_CHANCE, STANDARD_ERRORS, worse_than_chance
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.counts import Audit
-    from ..ranks.protocol import Protocol as HowCounted
-    from .summary import Summary
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 MISS_METRICS = ("mrr", "hits@10", "mr")
@@ -43,9 +42,9 @@ class Finding(NamedTuple):
     Attributes
     ----------
     name : str
-        The check: "misses", "ties", "kinds", "constant", "nan", "inf", "rescored", "queries",
-        "saturated", "filtered", "unfiltered", "sampled", "test candidates", "chance hits", "few
-        candidates", "weights", "split", "unaudited".
+        The check: "misses", "worse than chance", "ties", "kinds", "constant", "nan", "inf",
+        "rescored", "queries", "saturated", "filtered", "unfiltered", "sampled", "test candidates",
+        "chance hits", "few candidates", "weights", "split", "unaudited".
     value : float
         The measured value.
     threshold : float
@@ -66,33 +65,6 @@ class Finding(NamedTuple):
 
     def __str__(self) -> str:
         return printable(f"{self.name}: {self.message}")
-
-
-class ValuesByKey(Protocol):
-    """Values by key."""
-
-    def __getitem__(self, key: str, /) -> float: ...
-
-
-class AuditedReport(ValuesByKey, Protocol):
-    """What the checks need of a report: values by key, and the ranks that they come from."""
-
-    @property
-    def ranks(self) -> Ranks: ...
-
-    @property
-    def weights(self) -> FloatArray | None: ...
-
-    @property
-    def protocol(self) -> HowCounted: ...
-
-    @property
-    def summary(self) -> Summary: ...
-
-    @property
-    def sides(self) -> tuple[str, ...]: ...
-
-    def chance(self, key: str) -> tuple[float, float]: ...
 
 
 class Check(NamedTuple):
@@ -403,6 +375,8 @@ def _split(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str
 CHECKS = (
     # any task whose target is not in its list
     Check(MISSES, 0.0, _misses),
+    # a mean rank that is more than 6 standard errors above that of chance
+    Check(BELOW_CHANCE, STANDARD_ERRORS, worse_than_chance),
     # more than 1 % between the realistic value and the expected or the optimistic one
     Check("ties", 0.01, _ties_move_metric),
     # more than 5 % between the pessimistic and the optimistic value
