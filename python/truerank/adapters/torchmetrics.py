@@ -15,6 +15,7 @@ from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
+from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
@@ -95,8 +96,8 @@ class TrueRankMetric(Metric):
         *,
         sides: Sequence[str] = (),
         by: str | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         **kwargs: Any,

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from ..counting.job import Job
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule, ScoreOrder
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
     from .local_scaling import Block
@@ -52,7 +53,7 @@ def rank_both(
     pairs: PairedVectors,
     sides: Mapping[str, SideTasks],
     *,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
@@ -143,7 +144,7 @@ def make_job(
     side: SideTasks,
     shape: tuple[int, ...],
     *,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     nan: str,
     threads: int | None,
     audit: bool = False,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import NanRule, Similarity
 
     Block = npt.NDArray[Any] | FileBlock
 
@@ -38,9 +39,9 @@ def csls_means(
     right: Any,
     k: int = 10,
     *,
-    similarity: str = "cosine",
+    similarity: Similarity = "cosine",
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
@@ -116,7 +117,7 @@ def means_of_vectors(
     k: int,
     *,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     block: int | None = None,
     threads: int | None = None,
 ) -> CSLS:

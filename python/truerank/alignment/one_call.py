@@ -18,6 +18,7 @@ from .two_graphs import FORWARD
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..embeddings.vectors import CSLS
+    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting.reports import Report
 
 _DEFAULTS = {"similarity": "cosine", "order": "descending"}  # other options default to None
@@ -29,7 +30,7 @@ def evaluate(
     right: Any,
     pairs: Any,
     *,
-    similarity: str = "cosine",
+    similarity: Similarity = "cosine",
     candidates: Any = "all",
     known: Any = None,
     csls: int | CSLS | None = None,
@@ -37,13 +38,13 @@ def evaluate(
     duplicates: str = "keep",
     leaks: str = "keep",
     max_unpacked: int | None = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
-    io: str | None = None,
+    io: IoMode | None = None,
     progress: Callable[[Progress], object] | None = None,
 ) -> Report:
     """Evaluate an alignment in one call: rank counterparts in both directions.

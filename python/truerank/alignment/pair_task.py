@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..counting.tiles import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
     from ..reporting.reports import Report
     from ..stores import Store
@@ -199,9 +200,9 @@ class Task(ProtocolTask):
         left: Any,
         right: Any,
         *,
-        similarity: str = "cosine",
+        similarity: Similarity = "cosine",
         csls: int | CSLS | None = None,
-        nan: str = "raise",
+        nan: NanRule = "raise",
         dtype: Any = None,
         block: int | None = None,
         threads: int | None = None,
@@ -264,7 +265,7 @@ class Task(ProtocolTask):
         pairs: PairedVectors,
         csls: int | CSLS | None,
         *,
-        nan: str,
+        nan: NanRule,
         block: int | None,
         threads: int | None,
         audit: bool,
@@ -301,12 +302,12 @@ class Task(ProtocolTask):
         scores: Any,
         *,
         csls: int | CSLS | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
-        io: str | None = None,
+        io: IoMode | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
@@ -374,8 +375,8 @@ class Task(ProtocolTask):
         right_to_left: Callable[[IntArray], Any] | None = None,
         *,
         batch_size: int | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,

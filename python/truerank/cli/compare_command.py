@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from .. import load, report
-from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, compare
+from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, PairedMethod, compare
 from ..comparison.samples.units import AUTO, TASK
 from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
@@ -72,7 +72,7 @@ from .report_request import check_page_path, writing_page
 def compare_files(
     ranks: tuple[Path, ...],
     metrics: tuple[str, ...],
-    method: str,
+    method: PairedMethod,
     by: str | None,
     level: float,
     resamples: int,

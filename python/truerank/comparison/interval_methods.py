@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeGuard, get_args
 
 import numpy as np
 
@@ -40,18 +40,19 @@ STUDENTISED, BOUNDED, WILSON, CLOPPER_PEARSON = (
 )
 T = "t"
 ORDER, WOODRUFF, BCA, PERCENTILE, NORMAL = "order", "woodruff", "bca", "percentile", "normal"
-METHODS = (
-    AUTO,
-    STUDENTISED,
-    BOUNDED,
-    WILSON,
-    CLOPPER_PEARSON,
-    ORDER,
-    WOODRUFF,
-    BCA,
-    PERCENTILE,
-    NORMAL,
-)
+IntervalMethod = Literal[
+    "auto",
+    "studentised",
+    "bounded",
+    "wilson",
+    "clopper-pearson",
+    "order",
+    "woodruff",
+    "bca",
+    "percentile",
+    "normal",
+]
+METHODS: tuple[IntervalMethod, ...] = get_args(IntervalMethod)
 MIN_UNITS = 20  # with fewer, the bounds are those of any law between the ends of the ranks
 NOTED_UNITS = 30  # with fewer, coverage is off by a few percent points
 # So many units must carry the variance (a quarter of all units, where they are few), or the bounds

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
 from ..ranks.container import Ranks
-from .interval_methods import METHODS, IntervalCase, MethodBounds
+from .interval_methods import METHODS, IntervalCase, IntervalMethod, MethodBounds
 from .samples import cautions
 from .samples.resampling import rounding_slack
 from .samples.units import AUTO, TASK, describe_units, units_of
@@ -102,7 +102,7 @@ def interval(
     key: str | Key = "mrr",
     *,
     level: float = 0.95,
-    method: str = AUTO,
+    method: IntervalMethod = "auto",
     by: LabelsLike | None = AUTO,
     seed: int = 0,
     resamples: int = 10_000,

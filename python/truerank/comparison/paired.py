@@ -5,7 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeAlias,
+    TypedDict,
+    get_args,
+    overload,
+)
 
 import numpy as np
 
@@ -41,7 +50,8 @@ if TYPE_CHECKING:
     from .paired_models.paired_tests import DifferenceTest
     from .repeated_runs import TwoLevelTest
 
-METHODS = ("permutation", "bootstrap", "wilcoxon", "mcnemar")
+PairedMethod = Literal["permutation", "bootstrap", "wilcoxon", "mcnemar"]
+METHODS: tuple[PairedMethod, ...] = get_args(PairedMethod)
 HITS = "hits"
 COUNT = "count"
 COUNT_MESSAGE = (
@@ -55,7 +65,7 @@ Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | Has
 
 
 class _Keywords(TypedDict, total=False):
-    method: str | None
+    method: PairedMethod | None
     by: LabelsLike | None
     level: float
     resamples: int
@@ -93,7 +103,7 @@ def compare(
     b: Model | None = None,
     *,
     metric: str | Key | Metrics = "mrr",
-    method: str | None = None,
+    method: PairedMethod | None = None,
     by: LabelsLike | None = AUTO,
     level: float = 0.95,
     resamples: int = 10_000,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["PValue", "pvalue"]
 
 _FEW_TASKS = 16  # up to so many the p-value of the best value is computed, too
-ALTERNATIVES = ("better", "worse", "two-sided")
+Alternative = Literal["better", "worse", "two-sided"]
+ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
 
 
 @public("truerank.comparison")
@@ -114,7 +115,11 @@ class PValue(NamedTuple):
 
 @public("truerank")
 def pvalue(
-    ranks: Ranks | HasRanks, metric: str = "mrr", *, alternative: str = "better", seed: int = 0
+    ranks: Ranks | HasRanks,
+    metric: str = "mrr",
+    *,
+    alternative: Alternative = "better",
+    seed: int = 0,
 ) -> PValue:
     """Compute the probability that random ranking is at least as good, or as bad.
 

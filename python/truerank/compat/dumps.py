@@ -23,6 +23,7 @@ from .source_files import load_source
 from .toolkit_rows import Preset
 
 if TYPE_CHECKING:
+    from ..inputs.words import ScoreOrder
     from .results import CompatReport, CompatTable
 
 _preset = preset
@@ -85,7 +86,7 @@ class Dump:
         return found if self.side is None else found.with_labels(side=self.side)
 
     def report(
-        self, preset: str | Preset = "ogb", *, order: str = "descending", dtype: Any = None
+        self, preset: str | Preset = "ogb", *, order: ScoreOrder = "descending", dtype: Any = None
     ) -> CompatReport:
         """Compute the numbers of a toolkit, as `report_against` does."""
         row = _preset(preset)
@@ -95,13 +96,13 @@ class Dump:
         self,
         presets: Iterable[str | Preset] | None = None,
         *,
-        order: str = "descending",
+        order: ScoreOrder = "descending",
         dtype: Any = None,
     ) -> CompatTable:
         """Compute the numbers of several toolkits, as `table_against` does."""
         return self._evaluate(look_up_presets(presets), order, dtype)
 
-    def _evaluate(self, rows: list[Preset], order: str, dtype: Any) -> CompatTable:
+    def _evaluate(self, rows: list[Preset], order: ScoreOrder, dtype: Any) -> CompatTable:
         with _dump_names():
             tasks = SampledTasks(self._parts, order=order, dtype=dtype)
             return evaluate_presets(tasks, rows, self.side)

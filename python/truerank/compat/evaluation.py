@@ -15,6 +15,7 @@ from .scored_tasks import FullTasks, SampledBatch, SampledTasks, ScoredTasks
 from .toolkit_rows import Preset
 
 if TYPE_CHECKING:
+    from ..inputs.words import ScoreOrder
     from ..ranks.labels import LabelsLike
 
 _preset = preset
@@ -29,7 +30,7 @@ def report(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     dtype: Any = None,
     side: LabelsLike | None = None,
 ) -> CompatReport:
@@ -83,7 +84,7 @@ def report_against(
     others: Any,
     *,
     preset: str | Preset,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     dtype: Any = None,
     side: LabelsLike | None = None,
 ) -> CompatReport:
@@ -120,7 +121,7 @@ def table(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     dtype: Any = None,
     side: LabelsLike | None = None,
     presets: Iterable[str | Preset] | None = None,
@@ -154,7 +155,7 @@ def table_against(
     true_scores: Any,
     others: Any,
     *,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     dtype: Any = None,
     side: LabelsLike | None = None,
     presets: Iterable[str | Preset] | None = None,

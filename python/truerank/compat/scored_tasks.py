@@ -29,6 +29,7 @@ from .convention_counts import (
 from .conventions import EXACT, PLACES, Convention
 
 if TYPE_CHECKING:
+    from ..inputs.words import ScoreOrder
     from ..ranks.container import Ranks
 
 
@@ -83,7 +84,7 @@ class FullTasks(ScoredTasks):
         rows: Any = None,
         filter: Any = None,
         candidates: Any = None,
-        order: str = "descending",
+        order: ScoreOrder = "descending",
         dtype: Any = None,
     ) -> None:
         if is_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
@@ -135,7 +136,11 @@ class SampledTasks(ScoredTasks):
     """Tasks with scores of sampled negatives, in one or several batches."""
 
     def __init__(
-        self, batches: Sequence[SampledBatch], *, order: str = "descending", dtype: Any = None
+        self,
+        batches: Sequence[SampledBatch],
+        *,
+        order: ScoreOrder = "descending",
+        dtype: Any = None,
     ) -> None:
         self._batches, self._order, self._dtype = batches, order, dtype
         rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule, ScoreOrder
     from .device_counting import DeviceCount
 
 
@@ -101,8 +102,8 @@ class RankCounter:
         candidates: int | None = None,
         filter: Any = None,
         rows: Any = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
+    from ..inputs.words import NanRule, ScoreOrder
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
 _SCORED, _ORDERED = "scores", "order alone"  # what the protocol says of lists
@@ -37,8 +38,8 @@ def rank_lists(
     candidates: int,
     rows: Any = None,
     filter: Any = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> Ranks:

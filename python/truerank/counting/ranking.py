@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
+    from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.container import Ranks
     from .tiles import Progress
 
@@ -30,12 +31,12 @@ def rank(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
-    io: str | None = None,
+    io: IoMode | None = None,
     progress: Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Ranks:

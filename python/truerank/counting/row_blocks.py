@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..inputs.words import NanRule, ScoreOrder
+
 
 SELECTIONS = ("filter", "candidates")
 ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
@@ -46,8 +48,8 @@ def block_argument_name(number: int, argument: str) -> str:
 def rank_blocks(
     blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
     *,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,

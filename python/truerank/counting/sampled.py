@@ -21,6 +21,7 @@ from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refu
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule, ScoreOrder
     from ..ranks.container import Ranks
 
 
@@ -29,8 +30,8 @@ def rank_against(
     true_scores: Any,
     others: Any,
     *,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,

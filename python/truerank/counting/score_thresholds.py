@@ -22,6 +22,7 @@ from .threshold_values import ThresholdValues, read_thresholds, representable
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule, ScoreOrder
     from ..stores import Store
 
 
@@ -49,8 +50,8 @@ def count_scores_above(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> ThresholdCounts:
@@ -180,7 +181,7 @@ def prepare_thresholds(
     rows: Any,
     filter: Any,
     candidates: Any,
-    order: str = "descending",
+    order: ScoreOrder = "descending",
     nan: str,
     raw_dtype: Any,
     threads: int | None,

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule, Similarity
     from ..ranks.protocol import Protocol
     from .vectors import CSLS, PairedVectors
 
@@ -51,13 +52,13 @@ def rank_embeddings(
     entities: Any,
     targets: Any,
     *,
-    similarity: str = "dot",
+    similarity: Similarity = "dot",
     bias: Any = None,
     csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
@@ -244,7 +245,7 @@ def rank_open_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
@@ -267,7 +268,7 @@ def score_embeddings(
     entities: Any,
     targets: Any = None,
     *,
-    similarity: str = "dot",
+    similarity: Similarity = "dot",
     bias: Any = None,
     csls: CSLS | None = None,
     rows: Any = None,
@@ -329,13 +330,13 @@ def topk_embeddings(
     entities: Any,
     k: int,
     *,
-    similarity: str = "dot",
+    similarity: Similarity = "dot",
     bias: Any = None,
     csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
@@ -406,7 +407,7 @@ def topk_open_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     block: int | None = None,
     threads: int | None = None,
     current_matches: CurrentMatches | None = None,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..counting.tiles import Progress
+    from ..inputs.words import NanRule, Similarity
     from .vectors import CSLS
 
 # With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
@@ -34,13 +35,13 @@ def count_above(
     entities: Any,
     thresholds: Any,
     *,
-    similarity: str = "dot",
+    similarity: Similarity = "dot",
     bias: Any = None,
     csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,

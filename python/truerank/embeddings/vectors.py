@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensions, widen_bfloat16
 from ..inputs.selection import selection_of_tasks
+from ..inputs.words import Similarity
 from ..stores import array_of, store_of
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
-SIMILARITIES = _core.similarities
+SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
 def _vector_form(shape: str, *dimensions: int) -> Form:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
 import numpy as np
 
 from .. import _core
 from .errors import InputTypeError, InputValueError, spelled
+from .words import IoMode, NanRule, ScoreOrder, meant_words
 
 if TYPE_CHECKING:
     from .arrays import IntArray
 
 T = TypeVar("T")
+Word = TypeVar("Word", bound=str)
 
-ORDERS = ("descending", "ascending")
-NAN_RULES = ("raise", "worst", "omit")
-IO = ("map", "read")
+ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
+NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
+IO: tuple[IoMode, ...] = get_args(IoMode)
 # No machine has more threads, and no array more entries: larger numbers mean the same, and these
 # stay within 64 bits.
 _MAX_THREADS = 1 << 20
@@ -166,13 +168,32 @@ def confidence(level: object) -> float:
     return found
 
 
-def choice(name: str, value: object, choices: tuple[str, ...]) -> str:
-    """Check that a word is one of the choices."""
+def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
+    """Check that a word is one of the choices.
+
+    Raises
+    ------
+    InputTypeError
+        For anything but a str.
+    InputValueError
+        For another word; the message names the one that was probably meant.
+
+    Examples
+    --------
+    >>> choice("order", "asc", ORDERS)
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: order: expected one of descending, ascending, got 'asc'; did you mean ascending?
+    """  # noqa: E501
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
-    if value not in choices:
-        raise InputValueError(name, expected=f"one of {', '.join(choices)}", got=repr(value))
-    return value
+    for word in choices:
+        if word == value:
+            return word
+    meant = meant_words(value, choices)
+    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+    expected = f"one of {', '.join(choices)}"
+    raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")
 
 
 def truth(name: str, value: object) -> bool:

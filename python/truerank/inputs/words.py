@@ -1,8 +1,24 @@
-"""Words that options take, and what was probably meant by another one."""
+"""Words that options take, as types, and what was probably meant by another one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Literal
+
+ScoreOrder = Literal["descending", "ascending"]
+NanRule = Literal["raise", "worst", "omit"]
+IoMode = Literal["map", "read"]
+Similarity = Literal[
+    "dot",
+    "cosine",
+    "l1",
+    "l2",
+    "sql2",
+    "complex_l1",
+    "poincare",
+    "inverse_l1",
+    "inverse_l2",
+]
 
 # What other libraries call the same: by our word, theirs.
 _SYNONYMS = {
@@ -12,6 +28,9 @@ _SYNONYMS = {
     "cosine": ("cos", "angular", "cosine_similarity", "cossim"),
     "l1": ("manhattan", "cityblock", "taxicab", "p1"),
     "l2": ("euclidean", "euclid", "norm", "p2", "transe"),
+    "sql2": ("squared_l2", "l2_squared", "sqeuclidean", "squared_euclidean"),
+    "complex_l1": ("rotate",),
+    "poincare": ("hyperbolic", "poincar\u00e9"),
     "raise": ("error", "errors", "strict", "fail", "propagate"),
     "worst": ("last", "bottom", "lowest", "pessimistic"),
     "omit": ("ignore", "skip", "drop", "exclude", "coerce"),

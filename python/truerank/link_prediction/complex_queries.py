@@ -34,6 +34,7 @@ from .query_answers import (
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
 
 SIDE = "answers"
@@ -229,8 +230,8 @@ class ComplexQueries(ProtocolTask):
         scorer: Callable[[IntArray], Any],
         *,
         batch_size: int | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
@@ -279,9 +280,9 @@ class ComplexQueries(ProtocolTask):
         queries: Any,
         entities: Any,
         *,
-        similarity: str = "dot",
+        similarity: Similarity = "dot",
         bias: Any = None,
-        nan: str = "raise",
+        nan: NanRule = "raise",
         dtype: Any = None,
         block: int | None = None,
         threads: int | None = None,
@@ -336,12 +337,12 @@ class ComplexQueries(ProtocolTask):
         self,
         scores: Any,
         *,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
-        io: str | None = None,
+        io: IoMode | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a matrix of scores, in memory or in files.

@@ -22,6 +22,7 @@ from .triple_task import Task
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import NanRule, ScoreOrder
     from ..reporting import Report
 
 _SIDES = ("head", "tail")
@@ -84,8 +85,8 @@ class Predictions(ReadOnlyArrays):
         candidates: int | None = None,
         sides: Sequence[str] = _SIDES,
         split: str = "test",
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         threads: int | None = None,
     ) -> Report:
         """Rank the head and the tail of every triple among all entities, as `rank_lists` does.

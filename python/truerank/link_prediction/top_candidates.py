@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.scores import widen_bfloat16
 from ..stores import Store
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from ..inputs.words import NanRule
     from ..ranks.protocol import Protocol
     from ..tasks.side_tasks import SideTasks
 
@@ -99,7 +101,7 @@ class TopCandidateSearch(NamedTuple):
                 min(self.top, self.side.columns),
                 filter=without,
                 candidates=among,
-                nan=self.protocol.nan,
+                nan=choice("nan", self.protocol.nan, NAN_RULES),
                 **pairing,
             )
         return [
@@ -215,7 +217,12 @@ def read_row(scores: npt.NDArray[Any] | Store, dtype: str, row: int) -> npt.NDAr
 
 
 def top_columns(
-    row: npt.NDArray[Any], columns: IntArray, k: int, *, ascending: bool = False, nan: str = "raise"
+    row: npt.NDArray[Any],
+    columns: IntArray,
+    k: int,
+    *,
+    ascending: bool = False,
+    nan: NanRule = "raise",
 ) -> IntArray:
     """Return the k best of some columns, best first; equal scores go by the lower column.
 

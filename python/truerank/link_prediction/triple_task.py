@@ -27,6 +27,7 @@ from .triples import QUALIFIER, SIDES, read_splits
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
     from ..tasks.side_tasks import SideTasks
 
@@ -278,8 +279,8 @@ class Task(ProtocolTask):
         *,
         qualifiers: Callable[[IntArray], Any] | None = None,
         batch_size: int | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
@@ -342,10 +343,10 @@ class Task(ProtocolTask):
         queries_relation: Any = None,
         queries_qualifier: Any = None,
         relations: Any = None,
-        similarity: str = "dot",
+        similarity: Similarity = "dot",
         bias: Any = None,
         unique: bool = False,
-        nan: str = "raise",
+        nan: NanRule = "raise",
         dtype: Any = None,
         block: int | None = None,
         threads: int | None = None,
@@ -425,12 +426,12 @@ class Task(ProtocolTask):
         relation_scores: Any = None,
         qualifier_scores: Any = None,
         unique: bool = False,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
-        io: str | None = None,
+        io: IoMode | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate score matrices, in memory or in files.

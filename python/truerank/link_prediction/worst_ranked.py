@@ -18,6 +18,7 @@ from .triples import SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
+    from ..inputs.words import Similarity
     from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
     from ..reporting import Report
@@ -181,7 +182,7 @@ def error_cases(
     relation: Any = None,
     entities: Any = None,
     relations: Any = None,
-    similarity: str | None = None,
+    similarity: Similarity | None = None,
     bias: Any = None,
     unique: bool = False,
     dtype: Any = None,
@@ -300,16 +301,16 @@ def _check_tasks(task: Task, ranks: Ranks) -> None:
             )
 
 
-def _check_similarity(given: Any, protocol: Protocol) -> str | None:
+def _check_similarity(given: Any, protocol: Protocol) -> Similarity | None:
     """Return the similarity of the ranks, or the given one if the ranks do not name it."""
-    protocol_similarity = protocol.similarity if protocol.similarity in SIMILARITIES else None
-    if given is not None and choice("similarity", given, SIMILARITIES) != (
-        protocol_similarity or given
-    ):
-        raise InputValueError(
-            "similarity", expected=f"{protocol_similarity!r}, as the ranks say", got=repr(given)
-        )
-    return given or protocol_similarity
+    named = next((word for word in SIMILARITIES if word == protocol.similarity), None)
+    if given is None:
+        return named
+    chosen = choice("similarity", given, SIMILARITIES)
+    if named not in (None, chosen):
+        expected = f"{named!r}, as the ranks say"
+        raise InputValueError("similarity", expected=expected, got=repr(given))
+    return chosen
 
 
 def _label_triples(task: Task, tasks: IntArray) -> list[tuple[Label, ...]]:

@@ -27,6 +27,7 @@ from .validity import Finding, findings
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from ..comparison.interval_methods import IntervalMethod
     from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
     from .macro import MacroWeights
@@ -46,7 +47,7 @@ _REPR_METRICS = ("mrr", "hits@10", "amri")
 
 class _IntervalOptions(TypedDict, total=False):
     level: float
-    method: str
+    method: IntervalMethod
     by: LabelsLike | None
     seed: int
     resamples: int
@@ -384,7 +385,7 @@ class Report(AnyReport):
         key: str | list[str] | tuple[str, ...],
         *,
         level: float = 0.95,
-        method: str = "auto",
+        method: IntervalMethod = "auto",
         by: LabelsLike | None = "auto",
         seed: int = 0,
         resamples: int = 10_000,

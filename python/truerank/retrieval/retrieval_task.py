@@ -26,6 +26,7 @@ from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_se
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
 
@@ -163,8 +164,8 @@ class Task(ProtocolTask):
         scorer: Callable[[IntArray], Any],
         *,
         batch_size: int | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
@@ -207,9 +208,9 @@ class Task(ProtocolTask):
         queries: Any,
         entities: Any,
         *,
-        similarity: str = "dot",
+        similarity: Similarity = "dot",
         bias: Any = None,
-        nan: str = "raise",
+        nan: NanRule = "raise",
         dtype: Any = None,
         block: int | None = None,
         threads: int | None = None,
@@ -262,12 +263,12 @@ class Task(ProtocolTask):
         self,
         scores: Any,
         *,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
-        io: str | None = None,
+        io: IoMode | None = None,
         progress: Callable[[Progress], object] | None = None,
     ) -> RetrievalReport:
         """Evaluate a matrix of scores, in memory or in files.
@@ -312,8 +313,8 @@ class Task(ProtocolTask):
         ids: Any,
         scores: Any = None,
         *,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         dtype: Any = None,
         threads: int | None = None,
     ) -> RetrievalReport:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..inputs.arrays import counts_as_on_device
 from ..inputs.checks import IO, choice, integer, is_integer
@@ -13,6 +13,7 @@ from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.npy_files import NPY
 from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
+from ..inputs.words import IoMode
 from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
 from .descriptors import Descriptors, read_at
 from .file_layouts import ZIP, npy_layout, npz_layout, raw_layout
@@ -31,9 +32,9 @@ def open_scores(
     dtype: Any = None,
     shape: Any = None,
     offset: int = 0,
-    order: str = "C",
+    order: Literal["C", "F"] = "C",
     member: str | None = None,
-    io: str = "map",
+    io: IoMode = "map",
 ) -> Store:
     """Open a score matrix that need not fit in memory, for `rank` to read tile by tile.
 
@@ -130,9 +131,9 @@ class OpenOptions(NamedTuple):
     axis: int = 0
     shape: tuple[int, ...] | None = None
     offset: int = 0
-    order: str = "C"
+    order: Literal["C", "F"] = "C"
     member: str | None = None
-    io: str = "map"
+    io: IoMode = "map"
     keeps_maps: bool = False  # worth while for a store that is counted more than once
 
 

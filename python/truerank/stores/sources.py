@@ -22,6 +22,8 @@ from .store import Store, Tile, block_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..inputs.words import IoMode
+
 # What is read as a whole is never cut into tiles.
 _UNLIMITED = 1 << 80
 
@@ -29,7 +31,7 @@ _UNLIMITED = 1 << 80
 def store_of(
     value: Any,
     dtype: Any = None,
-    io: str | None = None,
+    io: IoMode | None = None,
     form: Form = SCORES,
     *,
     tiled: bool = False,
@@ -108,7 +110,7 @@ def scores_or_store(
     dtype: Any = None,
     name: str = "scores",
     *,
-    io: str | None = None,
+    io: IoMode | None = None,
     tiled: bool = False,
 ) -> Iterator[Scores | Store]:
     """Open what `rank` takes as scores, and close after the block what was opened.

@@ -17,6 +17,7 @@ from ..stores import Store, scores_or_store, shape_of
 
 if TYPE_CHECKING:
     from .._core import Scores
+    from ..inputs.words import IoMode
 
     ProgressCallback = Callable[[Progress], object]
 
@@ -99,7 +100,7 @@ def read_side_vectors(
 def open_side_scores(
     argument: Argument,
     dtype: Any,
-    io: str | None,
+    io: IoMode | None,
     tiled: bool,
     shape: tuple[int, int],
     row_noun: str,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..counting.tiles import Progress
+    from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.labels import LabelsLike
 
 
@@ -24,12 +25,12 @@ def evaluate(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
-    io: str | None = None,
+    io: IoMode | None = None,
     progress: Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     side: LabelsLike | None = None,

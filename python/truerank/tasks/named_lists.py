@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import NanRule, ScoreOrder
 
 
 @public("truerank")
@@ -183,8 +184,8 @@ class NamedLists(ReadOnlyArrays):
         filtered: bool = False,
         known: Any = None,
         split: str | None = None,
-        order: str = "descending",
-        nan: str = "raise",
+        order: ScoreOrder = "descending",
+        nan: NanRule = "raise",
         threads: int | None = None,
     ) -> Ranks:
         """Rank every right answer of every query among all candidates, as `rank_lists` does.

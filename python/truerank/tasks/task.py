@@ -35,6 +35,7 @@ from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
     from ..counting.tiles import Progress
+    from ..inputs.words import IoMode
     from ..ranks.protocol import Protocol
     from .side_tasks import SideTasks
 
@@ -169,7 +170,7 @@ class ProtocolTask(ReadOnlyArrays):
         unique: bool = False,
         dtype: Any = None,
         audit: bool = False,
-        io: str | None = None,
+        io: IoMode | None = None,
         progress: Callable[[Progress], object] | None = None,
         **rules: Any,
     ) -> Report:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...embeddings.vectors import OpenEmbeddings
+    from ...inputs.words import NanRule, ScoreOrder, Similarity
     from ...ranks.container import Ranks
 
 
@@ -41,8 +42,8 @@ def rank(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: str = "descending",
-    nan: str = "raise",
+    order: ScoreOrder = "descending",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
@@ -125,12 +126,12 @@ def rank_embeddings(
     entities: Any,
     targets: Any,
     *,
-    similarity: str = "dot",
+    similarity: Similarity = "dot",
     bias: Any = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,

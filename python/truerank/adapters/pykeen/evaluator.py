@@ -25,6 +25,8 @@ from .model_tasks import ModelTask, number_of_entities
 if TYPE_CHECKING:
     import torch
 
+    from ...inputs.words import NanRule
+
 __all__ = ["RankEvaluator", "RankResults"]
 
 logger = logging.getLogger(__name__)
@@ -118,7 +120,7 @@ class RankEvaluator(RankBasedEvaluator):
         filtered: bool = True,
         *,
         fused: bool | None = None,
-        nan: str = "raise",
+        nan: NanRule = "raise",
         candidates: Any = None,
         threads: int | None = None,
         audit: bool = False,

@@ -18,6 +18,7 @@ from .interaction_forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
+    from ...inputs.words import Similarity
     from ...tasks.side_tasks import SideTasks
 
 # Bytes of vectors while queries are made: a relation may have a matrix, which multiplies a query.
@@ -58,7 +59,7 @@ class SideVectors(NamedTuple):
 
     interaction: Any
     side: Side
-    similarity: str
+    similarity: Similarity
     query_entities: list[Any]
     candidate_entities: list[Any]
     relations: Sequence[Any]

@@ -15,6 +15,8 @@ import torch
 from pykeen.nn import modules
 from pykeen.utils import clamp_norm, project_entity
 
+from ...inputs.words import Similarity
+
 VectorFunction = Callable[
     [Any, Any, Any], Any
 ]  # makes vectors from interaction, entities and relations
@@ -57,7 +59,7 @@ class InteractionForm(NamedTuple):
 
     tail: Side
     head: Side | None
-    similarity: Callable[[Any], str | None]
+    similarity: Callable[[Any], Similarity | None]
 
 
 def _entities(i: Any, e: Any, r: Any) -> Any:
@@ -156,17 +158,22 @@ def _proj_e(i: Any, h: Any, r: Any) -> Any:
     return i.inner_activation(h * i.d_e + r * i.d_r + i.b_c)
 
 
-def _proj_e_similarity(i: Any) -> str | None:
+def _proj_e_similarity(i: Any) -> Similarity | None:
     """Return the similarity unless an activation of the scores may make ties."""
     return "dot" if isinstance(i.outer_activation, torch.nn.Identity) else None
 
 
 # -- distances: minus the norm of head + shift - tail; the relation may change each of them --------
 
-_NORMS = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
+_NORMS: dict[tuple[int, bool], Similarity] = {
+    (1, False): "l1",
+    (1, True): "l1",
+    (2, False): "l2",
+    (2, True): "sql2",
+}
 
 
-def _norm(i: Any) -> str | None:
+def _norm(i: Any) -> Similarity | None:
     return _NORMS.get((i.p, i.power_norm))
 
 

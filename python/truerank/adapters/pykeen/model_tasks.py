@@ -17,6 +17,7 @@ from .fused import SideVectors, side_vectors
 from .own_scores import rank_scores
 
 if TYPE_CHECKING:
+    from ...inputs.words import NanRule
     from ...reporting import Report
 
 
@@ -92,7 +93,7 @@ def evaluate_model(
     batch_size: int | None = None,
     slice_size: int | None = None,
     mode: str | None = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     threads: int | None = None,
     audit: bool = False,
 ) -> Report:

@@ -20,6 +20,7 @@ from .most_similar import SearchScope, find_most_similar
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
+    from ...inputs.words import NanRule, Similarity
 
 
 # How often an entity is the nearest of another: the buckets of OpenEA's figure 9, by their starts.
@@ -172,9 +173,9 @@ def hubness(
     direction: str = "left_to_right",
     queries: Any = None,
     candidates: Any = None,
-    similarity: str = "cosine",
+    similarity: Similarity = "cosine",
     csls: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> Hubness:
@@ -375,8 +376,8 @@ def compare_hubness(
     directions: str | Sequence[str] = DIRECTIONS,
     queries: Any = None,
     candidates: Any = None,
-    similarity: str = "cosine",
-    nan: str = "raise",
+    similarity: Similarity = "cosine",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> HubnessTable:

@@ -122,7 +122,7 @@ def find_most_similar(
             got=unscaled[0],
         )
     ids, similarities = source.top_k(min(top_k, len(source.right_ids)), query_ids)
-    measure = "scores" if right is None else scoring.similarity
+    measure: str = "scores" if right is None else scoring.similarity
     if source.csls is not None:
         measure += f", csls {source.csls.k}"
     return MostSimilar(query_ids, source.right_ids, ids, similarities, measure)

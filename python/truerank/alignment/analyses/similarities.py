@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.words import NanRule, Similarity
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -233,9 +234,9 @@ def similarity_profile(
     direction: str = "left_to_right",
     queries: Any = None,
     candidates: Any = None,
-    similarity: str = "cosine",
+    similarity: Similarity = "cosine",
     csls: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> SimilarityProfile:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from ...embeddings.scoring import TopK
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.words import NanRule, Similarity
 
 
 @public("truerank.alignment")
@@ -128,9 +129,9 @@ def dangling(
     candidates: Any = None,
     by: str = "similarity",
     direction: str = "left_to_right",
-    similarity: str = "cosine",
+    similarity: Similarity = "cosine",
     csls: Any = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> DanglingCurve:

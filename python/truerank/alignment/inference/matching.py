@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .similarity_sources import ScoringOptions, open_source
 from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
+    from ...inputs.words import NanRule, Similarity
     from .similarity_sources import SimilaritySource
     from .stable_matching import ScoredPairs
 
@@ -30,14 +31,17 @@ class _Options(NamedTuple):
     candidates: int | None
 
 
+MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
+
+
 @public("truerank.alignment")
 @default_arithmetic()
 def infer(
     left: Any,
     right: Any,
     *,
-    method: str = "greedy",
-    similarity: str = "cosine",
+    method: MatchingMethod = "greedy",
+    similarity: Similarity = "cosine",
     csls: Any = None,
     left_ids: Any = None,
     right_ids: Any = None,
@@ -46,7 +50,7 @@ def infer(
     k: int = 32,
     dense: bool | None = None,
     candidates_per_entity: int | None = None,
-    nan: str = "raise",
+    nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
 ) -> Alignment:
@@ -216,7 +220,7 @@ def _optimal(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, 
     return optimal_pairs(source, options.dense, options.candidates, options.k)
 
 
-_METHODS: dict[str, Callable[[SimilaritySource, _Options], tuple[ScoredPairs, str]]] = {
+_METHODS: dict[MatchingMethod, Callable[[SimilaritySource, _Options], tuple[ScoredPairs, str]]] = {
     "greedy": _greedy,
     "mutual": _mutual,
     "stable": _stable,

@@ -6,7 +6,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
+    from ...inputs.words import NanRule, Similarity
 
 
 MATCHING_NAN_RULES = ("raise", "omit")
-DEFAULT_SIMILARITY = "cosine"  # the default of functions
+DEFAULT_SIMILARITY: Final = "cosine"  # the default of functions
 
 _BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
 _FLOAT32_KINDS = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
@@ -294,9 +295,9 @@ def _means_of_rows(source: SimilaritySource, k: int) -> npt.NDArray[Any]:
 class ScoringOptions(NamedTuple):
     """The options for similarities: the arguments of `infer` with these names."""
 
-    similarity: str = DEFAULT_SIMILARITY
+    similarity: Similarity = DEFAULT_SIMILARITY
     csls: Any = None
-    nan: str = "raise"
+    nan: NanRule = "raise"
     dtype: Any = None
     threads: int | None = None
 

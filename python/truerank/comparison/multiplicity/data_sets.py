@@ -28,6 +28,7 @@ from .block_laws import (
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.words import ScoreOrder
 
 FEW_DATA_SETS = 10  # below, Demšar (2006) does not trust chi-squared
 LEVEL = 0.95  # of the critical difference that tables show
@@ -228,7 +229,7 @@ def friedman(
     results: Mapping[str, Mapping[str, Any]],
     *,
     metric: str | Key | None = None,
-    order: str | None = None,
+    order: ScoreOrder | None = None,
     exact: bool = True,
     allow_unlike: bool = False,
 ) -> Friedman:

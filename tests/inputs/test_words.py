@@ -1,0 +1,77 @@
+"""Words that options take: the one that was meant is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank.comparison import interval
+from truerank.inputs import words
+from truerank.inputs.checks import choice
+
+pytestmark = pytest.mark.python_only
+
+SCORES = np.zeros((1, 3))
+RANKS = tr.Ranks([0, 2], [1, 1], 3)
+CALLS: dict[str, Callable[[str], object]] = {
+    "order": lambda word: tr.evaluate(SCORES, [0], order=word),  # type: ignore[arg-type]
+    "nan": lambda word: tr.rank(SCORES, [0], nan=word),  # type: ignore[arg-type]
+    "io": lambda word: tr.rank(SCORES, [0], io=word),  # type: ignore[arg-type]
+    "similarity": lambda word: tr.rank_embeddings(
+        SCORES,
+        SCORES,
+        [0],
+        similarity=word,  # type: ignore[arg-type]
+    ),
+    "method": lambda word: tr.compare(RANKS, RANKS, method=word),  # type: ignore[call-overload]
+    "alternative": lambda word: tr.pvalue(RANKS, alternative=word),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.parametrize(
+    ("option", "word", "meant"),
+    [
+        ("order", "asc", "ascending"),
+        ("order", "Descending", "descending"),
+        ("order", "decreasing", "descending"),
+        ("order", "accending", "ascending"),
+        ("nan", "skip", "omit"),
+        ("nan", "ignore", "omit"),
+        ("nan", "rase", "raise"),
+        ("io", "mmap", "map"),
+        ("similarity", "cos", "cosine"),
+        ("similarity", "euclidean", "l2"),
+        ("similarity", "manhattan", "l1"),
+        ("similarity", "sqeuclidean", "sql2"),
+        ("similarity", "inner_product", "dot"),
+        ("method", "bootstrapped", "bootstrap"),
+        ("method", "signed-rank", "wilcoxon"),
+        ("alternative", "two_sided", "two-sided"),
+        ("alternative", "greater", "better"),
+    ],
+)
+def test_the_word_that_was_meant_is_named(option: str, word: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=f"{option}: expected one of .*, got '{word}'; did you m"):
+        CALLS[option](word)
+    with pytest.raises(ValueError, match=f"; did you mean {meant}"):
+        CALLS[option](word)
+
+
+def test_a_word_that_is_like_none_has_no_suggestion() -> None:
+    with pytest.raises(ValueError, match=r"order: expected one of .*, got 'qqq'$"):
+        CALLS["order"]("qqq")
+    with pytest.raises(ValueError, match=r"method: .* did you mean studentised"):
+        interval(RANKS, method="studentized")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="order: expected a str, got int"):
+        choice("order", 3, ("ascending",))
+
+
+def test_synonyms_are_of_words_that_are_taken() -> None:
+    taken = {"permutation", "bootstrap", "wilcoxon", "mcnemar", "two-sided", "better", "worse"}
+    taken |= {"studentised", "percentile", "normal"}
+    for kind in (words.ScoreOrder, words.NanRule, words.IoMode, words.Similarity):
+        taken |= set(kind.__args__)
+    assert words._SYNONYMS.keys() == taken - {"inverse_l1", "inverse_l2"}

@@ -1,0 +1,90 @@
+"""Types of public signatures: a word that an option does not take is found before it runs."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module, resources
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+
+import truerank
+from truerank import _core
+from truerank.inputs.words import Similarity
+
+pytestmark = pytest.mark.python_only
+
+MODULES = ("", ".alignment", ".comparison", ".link_prediction", ".retrieval")
+WORDS = {"order", "nan", "similarity", "method", "io", "alternative"}  # the names of such options
+
+SCRIPT = """
+import numpy as np
+import truerank as tr
+from truerank.comparison import interval
+
+scores, ranks = np.zeros((1, 3)), tr.Ranks([0], [1], 3)
+tr.rank(scores, [0], order="ascending", nan="omit", io="read")
+tr.rank(scores, [0], order="asc")  # type: ignore[arg-type]
+tr.evaluate(scores, [0], order="increasing")  # type: ignore[arg-type]
+tr.evaluate(scores, [0], nan="skip")  # type: ignore[arg-type]
+tr.rank(scores, [0], io="mmap")  # type: ignore[arg-type]
+tr.rank_embeddings(scores, scores, [0], similarity="l2")
+tr.rank_embeddings(scores, scores, [0], similarity="cos")  # type: ignore[arg-type]
+tr.compare(ranks, ranks, method="wilcoxon").difference
+tr.compare(ranks, ranks, method="t-test")  # type: ignore[call-overload]
+tr.compare(ranks, ranks, metric=["mrr", "mr"]).metrics
+tr.compare({"a": ranks, "b": ranks}).metrics
+interval(ranks, method="boot")  # type: ignore[arg-type]
+tr.pvalue(ranks, alternative="greater")  # type: ignore[arg-type]
+report = tr.report(ranks)
+report["mrr"] + report.interval("mrr", method="bca").low
+report[["mrr", "mr"]]["mr"] + report.interval(["mrr", "mr"])["mr"].low
+tr.chance("mrr", 40943), tr.pvalue(report), tr.report(report, by="side")
+"""
+
+
+def options() -> Iterator[tuple[str, inspect.Parameter]]:
+    """Yield the options of public functions, methods and classes that take words."""
+    for name in MODULES:
+        module = import_module(f"truerank{name}")
+        for public in module.__all__:
+            value: Any = getattr(module, public)
+            members = [value, *vars(value).values()] if inspect.isclass(value) else [value]
+            for member in filter(inspect.isfunction, members):
+                for parameter in inspect.signature(member).parameters.values():
+                    if parameter.name in WORDS and parameter.default is not inspect.Parameter.empty:
+                        yield f"{name}.{public}.{member.__name__}", parameter
+
+
+def test_no_option_that_takes_words_is_any_str() -> None:
+    found = list(options())
+    assert len(found) > 20
+    plain = {name for name, parameter in found if parameter.annotation in ("str", "str | None")}
+    assert plain == {".Protocol.__init__", ".Store.take"}  # what was read from files; tiles
+
+
+def test_similarities_are_those_of_the_core() -> None:
+    assert get_args(Similarity) == _core.similarities
+
+
+def test_mypy_refuses_other_words(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy is not installed")
+    script = tmp_path / "use.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    sources = str(resources.files(truerank.__name__).joinpath("..").resolve())
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "mypy", "--config-file=", "--follow-imports=silent"),
+            *("--warn-unused-ignores", f"--cache-dir={tmp_path / 'cache'}", str(script)),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=280,
+        env=os.environ | {"MYPYPATH": sources},
+    )
+    assert done.stdout.startswith("Success"), done.stdout + done.stderr
