@@ -298,7 +298,7 @@ def test_all_pairs_with_holm() -> None:
     table = found.to_markdown()
     assert "| a | c\\| |" in table
     assert "p (Holm)" in table
-    assert str(found) == table
+    assert str(found) == found.to_text()
     assert set(found.to_dict()) == {"a against b", "a against c|", "b against c|"}
     assert len(found[:2]) == 2
     assert "Holm" in str(found[0])

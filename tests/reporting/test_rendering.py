@@ -122,6 +122,51 @@ def test_markdown(sided: Ranks) -> None:
     )
 
 
+TEXT = """\
+5 tasks (head 3 + tail 2), 9 candidates; unfiltered, all candidates, nan raise (fingerprint \
+a641f68e38144777).
+No task ties: all kinds of rank agree.
+
+metric  both (5 tasks)  head (3 tasks)  tail (2 tasks)
+mr                 2.8        3.66667              1.5
+hits@2             0.6        0.333333             1"""
+
+
+def test_text_has_one_table_where_no_task_ties() -> None:
+    side = ["head", "head", "head", "tail", "tail"]
+    ranks = Ranks([0, 3, 5, 1, 0], [1] * 5, 9, side=side)
+    measured = report(ranks)
+    assert measured.to_text(["mr", "hits@2"]) == TEXT
+    assert str(measured) == measured.to_text()
+    assert measured.to_text(digits=2).count("3.7") == 1
+    assert measured._repr_html_().count("<table>") == 1
+    tails = report(ranks[3:])
+    assert str(tails).count("(2 tasks)") == 1
+    assert "\nmetric  tail (2 tasks)\nmr  " in tails.to_text(["mr"])
+    assert "\nmetric  both (2 tasks)\nmr  " in tails.to_text(["mr"], sides=["both"])
+    assert "\npessimistic  tail (2 tasks)\nmr  " in tails.to_text(["mr"], kinds=["pessimistic"])
+    assert str(Report.from_json(measured.to_json())) == str(measured)
+
+
+@given(any_ranks())
+def test_text_has_the_digits_of_markdown(ranks: Ranks) -> None:
+    measured = report(ranks)
+    kinds = ["optimistic", "realistic"]
+    how = {"sides": measured.sides[:1], "kinds": kinds, "digits": 3}
+    text = measured.to_text(["mr", "amri"], **how).splitlines()
+    markdown = measured.to_markdown(["mr", "amri"], **how).splitlines()
+    for name in ("mr", "amri"):
+        row = next(row for row in markdown if row.startswith(f"| {name} |"))
+        assert [name, *row.replace("|", " ").split()[1:]] in [line.split() for line in text]
+
+
+def test_text_shows_kinds_where_tasks_tie(sided: Ranks) -> None:
+    text = report(sided, by="group").to_text(["mr"])
+    headings = [line.split("  ")[0] for line in text.splitlines() if "optimistic " in line]
+    assert headings[-3:] == ["both (5 tasks)", "head (3 tasks)", "tail (2 tasks)"]
+    assert "by group (3 groups)" in text
+
+
 def test_markdown_says_what_matters(sided: Ranks) -> None:
     plain = Ranks([3], [1], 5)
     assert "No task ties: all kinds of rank agree." in report(plain).to_markdown()
@@ -163,7 +208,7 @@ def test_any_ranks_can_be_written(ranks: Ranks) -> None:
     assert len(measured.to_markdown().split("\n")) > 10
     json.loads(measured.to_json(), parse_constant=pytest.fail)
     assert measured.to_latex().count("tabular") == 2 * len(measured.sides)
-    assert measured._repr_html_().count("<table>") == len(measured.sides)
+    assert 1 <= measured._repr_html_().count("<table>") <= len(measured.sides)
     rows = list(csv.reader(io.StringIO(measured.to_csv())))
     assert {len(row) for row in rows} == {6}
     assert len(rows) == 1 + 14 * len(measured.sides)

@@ -13,6 +13,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from ..comparison.aligned_text import aligned_columns
 from ..comparison.paired_models.comparisons import format_notes
 from ..comparison.paired_models.pairing import BY_POSITION_ONLY
 from ..comparison.samples.cautions import gather
@@ -31,7 +32,7 @@ from ..comparison.table_writer import (
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
-from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
+from ..reporting.rendering import group_rows, label_text, report_text, summary_lines
 from ..reporting.report_content import json_value
 from .endings import write_line
 
@@ -139,7 +140,7 @@ def format_report(measured: Report, style: str) -> str:
     """Write a whole report in a format."""
     if style != "table":
         return REPORT_FORMATS[style](measured)
-    return draw_to_text(draw_tables, report_tables(measured))
+    return draw_to_text(draw_tables, report_text(measured))
 
 
 def _six_digits(value: float) -> str:
@@ -282,8 +283,10 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
 CONSOLE_WIDTH = 1000  # cells are not wrapped; a narrow terminal wraps whole lines
 
 
-def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """Make a table with names in its first column and numbers in the others.
+def rich_table(
+    console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1
+) -> Table:
+    """Make a table with names in its first columns and numbers in the others, points aligned.
 
     Parameters
     ----------
@@ -291,6 +294,8 @@ def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence
         Where it will be printed. It has lines only on a terminal.
     columns, rows
         The heading and the cells of each row.
+    names
+        How many columns, from the left, hold names.
 
     Returns
     -------
@@ -306,10 +311,11 @@ def rich_table(console: Console, columns: Sequence[str], rows: Iterable[Sequence
     # the edges of this box are blank lines
     lines = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(box=lines, show_edge=False, pad_edge=False)
-    for index, column in enumerate(columns):
-        table.add_column(printable(column), justify="right" if index else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(printable, row))
+    heading, *cells = aligned_columns(columns, list(rows), names)
+    for column in heading:
+        table.add_column(column, no_wrap=True)
+    for row in cells:
+        table.add_row(*row)
     return table
 
 
@@ -340,7 +346,7 @@ def draw_tables(tables: TextTables, console: Console) -> None:
     for table in tables.grids:
         if needs_gap:
             console.print()
-        console.print(rich_table(console, table.columns, table.rows))
+        console.print(rich_table(console, table.columns, table.rows, table.names))
         needs_gap = True
     if tables.notes and needs_gap:
         console.print()

@@ -11,13 +11,13 @@ import csv
 import html
 import math
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from ..inputs.checks import choice, flag, integer
 from ..inputs.naming import import_extra, printable
+from .aligned_text import aligned_text
 
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
@@ -95,6 +95,25 @@ class TextTables(NamedTuple):
         after = map(markdown_cell, self.after)
         parts = [before, *map(markdown_table, self.grids), *after, markdown_list(self.notes)]
         return "\n\n".join(filter(None, parts))
+
+    def text(self) -> str:
+        """Write the lines before, tables in columns of plain text, the lines after, and the notes.
+
+        An empty line stands before each table but one at the start, and before the notes of several
+        tables.
+
+        Examples
+        --------
+        >>> print(TextTables([TextGrid(["metric", "value"], [["mr", "4.5"]])], ["2 tasks"]).text())
+        2 tasks
+        <BLANKLINE>
+        metric  value
+        mr        4.5
+        """
+        before = "\n".join(map(printable, self.before))
+        tables = [aligned_text(grid.columns, grid.rows, grid.names) for grid in self.grids]
+        below = "\n".join(map(printable, (*self.after, *self.notes)))
+        return "\n\n".join(filter(None, [before, *tables, below]))
 
     def latex(self) -> str:
         """Write tabulars with the rules of the package booktabs, after all lines as comments.
@@ -193,106 +212,6 @@ class Records(NamedTuple):
         # by row, so that a row's values stay together
         long = wide.melt(names, list(self.values), "kind", "value", ignore_index=False)
         return long.sort_index(kind="stable").reset_index(drop=True)
-
-
-class Tabular(ABC):
-    """Base class of tables of numbers, with a method for each format."""
-
-    _INDEX: str | None = None  # the column that becomes the index of a DataFrame
-    _NAMES: int = 1  # how many columns, from the left, hold names
-    _END = "\n"  # the end of every text
-    notes: tuple[str, ...] = ()  # stand below the table
-
-    @abstractmethod
-    def records(self) -> Records:
-        """Return the heading and the rows, with one cell for each column."""
-
-    def text_tables(self, digits: int = 4) -> TextTables:
-        """Return the table as text for people."""
-        columns, rows, _ = self.records()
-        cells = [[cell(value, digits) for value in row] for row in rows]
-        return TextTables([TextGrid(columns, cells, names=self._NAMES)], notes=self.notes)
-
-    def to_markdown(self, *, digits: int = 4) -> str:
-        """Return the table in Markdown.
-
-        Parameters
-        ----------
-        digits : int
-            The number of significant digits, at least 1; counts are written in full.
-        """
-        return self.text_tables(check_digits(digits)).markdown() + self._END
-
-    def to_latex(self, *, digits: int = 4) -> str:
-        """Return the table in LaTeX; it needs the package booktabs, as tables of reports do."""
-        return self.text_tables(check_digits(digits)).latex() + self._END
-
-    def to_csv(self, *, spreadsheet: bool = False) -> str:
-        """Return the table as CSV, with numbers in all their digits.
-
-        Parameters
-        ----------
-        spreadsheet : bool
-            Whether a name that a spreadsheet would compute as a formula gets an apostrophe before
-            it. Default: names are written as they are, for programs.
-        """
-        return self.records().csv(spreadsheet=spreadsheet)
-
-    def to_pandas(self) -> Any:
-        """Return the table as a DataFrame.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return self.records().frame(index=self._INDEX)
-
-    def _repr_html_(self) -> str:
-        """Return the table as HTML, for notebooks."""
-        return self.text_tables(4).html() + self._END
-
-
-class NamedRows(Mapping[str, T], Tabular):
-    """A table whose rows are results with names: `table[name]` is the result of a name.
-
-    Parameters
-    ----------
-    rows : mapping of str to results
-    """
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, rows: Mapping[str, T]) -> None:
-        self._rows = dict(rows)
-
-    def __getitem__(self, name: str) -> T:
-        """The result of a name."""
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-
-class PlainTable(Tabular):
-    """A table whose `str` is the table in columns of plain text, with its notes below it."""
-
-    _END = ""
-
-    def __str__(self) -> str:
-        (grid,), before, after, notes = self.text_tables(4)
-        lines = [list(map(printable, cells)) for cells in (grid.columns, *grid.rows)]
-        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
-        padded = []
-        for cells in lines:
-            both = list(zip(cells, widths, strict=True))
-            left = [text.ljust(width) for text, width in both[: grid.names]]
-            right = [text.rjust(width) for text, width in both[grid.names :]]
-            padded.append("  ".join([*left, *right]).rstrip())
-        return "\n".join([*map(printable, before), *padded, *map(printable, (*after, *notes))])
 
 
 # -- cells -----------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, check_digits, number
+from ..comparison.table_writer import Records, TextGrid, TextTables, check_digits, number
+from ..comparison.tabular import NamedRows
 from ..inputs.naming import public
 from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
@@ -181,6 +182,9 @@ class CompatReport(Mapping[str, float]):
     def to_dict(self) -> dict[str, float]:
         """Return the toolkit's numbers by its names."""
         return dict(self)
+
+    def __str__(self) -> str:
+        return self.text_tables(6).text()
 
     def to_markdown(self, *, digits: int = 6) -> str:
         """Write two tables: its numbers beside the exact ones, and the steps between them.

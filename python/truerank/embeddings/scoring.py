@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from .vectors import CSLS, PairedVectors
 
 
+_LISTED = 5  # tasks, and candidates of a task, that are printed
+
+
 @public("truerank")
 class TopK(NamedTuple):
     """The k most similar candidates of every task, in descending order of their scores.
@@ -40,10 +43,27 @@ class TopK(NamedTuple):
         Entities; the rest is -1 if a task has fewer than k candidates.
     scores : ndarray of float32 or float64, shape (tasks, k)
         Their scores; NaN where there is no candidate.
+
+    Examples
+    --------
+    >>> print(TopK(np.array([[2, 0], [1, -1]]), np.array([[0.5, 0.25], [3, np.nan]])))
+    top 2 of 2 tasks: entity (score)
+    task 0: 2 (0.5), 0 (0.25)
+    task 1: 1 (3)
     """
 
     ids: IntArray
     scores: npt.NDArray[Any]
+
+    def __str__(self) -> str:
+        tasks, k = self.ids.shape
+        lines = [f"top {k:,} of {tasks:,} tasks: entity (score)"]
+        first = zip(self.ids[:_LISTED].tolist(), self.scores[:_LISTED].tolist(), strict=True)
+        for task, (ids, scores) in enumerate(first):
+            cells = [f"{i} ({score:.6g})" for i, score in zip(ids, scores, strict=True) if i >= 0]
+            rest = [f"{len(cells) - _LISTED:,} more"] * (len(cells) > _LISTED)
+            lines.append(f"task {task}: {', '.join([*cells[:_LISTED], *rest]) or 'none'}")
+        return "\n".join([*lines, *[f"{tasks - _LISTED:,} more tasks"] * (tasks > _LISTED)])
 
 
 @public("truerank")

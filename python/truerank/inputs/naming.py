@@ -13,6 +13,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
+from .short_forms import shorten_reprs, show_in_notebooks
+
 T = TypeVar("T", bound=Callable[..., Any])
 
 # Characters that a terminal obeys rather than shows, line separators, overrides of the direction of
@@ -22,6 +24,9 @@ _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\
 
 def public(package: str) -> Callable[[T], T]:
     """Make a decorator that lets a class or function show the package that users import it from.
+
+    A NamedTuple or dataclass gets a short repr, whatever its size, and what `print` shows is shown
+    in notebooks, too.
 
     Parameters
     ----------
@@ -38,6 +43,9 @@ def public(package: str) -> Callable[[T], T]:
 
     def show(target: T) -> T:
         target.__module__ = package
+        if isinstance(target, type):
+            shorten_reprs(target)
+            show_in_notebooks(target)
         return target
 
     return show

@@ -1,4 +1,4 @@
-"""Write any report: as a dictionary, JSON, CSV, a DataFrame, Markdown, LaTeX or HTML."""
+"""Write any report: as a dictionary, JSON, CSV, a DataFrame, text, Markdown, LaTeX or HTML."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..inputs.checks import flag
 from .axes import nest, unique_keys
-from .rendering import report_records, report_tables
+from .rendering import report_records, report_tables, report_text
 from .report_base import ReportBase
 from .report_content import json_text
 
@@ -172,6 +172,37 @@ class AnyReport(ReportBase):
         """
         return report_records(self, metrics, sides, kinds).frame(layout)
 
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(
+        self,
+        metrics: Iterable[str] | None = None,
+        *,
+        sides: Iterable[str] | None = None,
+        kinds: Iterable[str] | None = None,
+        digits: int = 6,
+    ) -> str:
+        """Return tables in columns of plain text below the lines of `to_markdown`; `print` does.
+
+        The parameters are those of `to_markdown`. For a single kind of rank, and where no task ties
+        unless kinds are given, the sides are the columns of one table. The digits are those of
+        Markdown; the points of a column stand below each other.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> ranks = Ranks([0, 3], [1, 1], 10, side=["head", "tail"])
+        >>> print(report(ranks).to_text(["mr", "mrr"]))
+        2 tasks (head 1 + tail 1), 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
+        No task ties: all kinds of rank agree.
+        <BLANKLINE>
+        metric  both (2 tasks)  head (1 task)  tail (1 task)
+        mr               2.5                1           4
+        mrr              0.625              1           0.25
+        """  # noqa: E501
+        return report_text(self, metrics, sides, kinds, digits).text()
+
     def to_markdown(
         self,
         metrics: str | Iterable[str] | None = None,
@@ -250,8 +281,8 @@ class AnyReport(ReportBase):
         return report_tables(self, metrics, sides, kinds, digits).latex() + "\n"
 
     def _repr_html_(self) -> str:
-        """Return the tables as HTML, for notebooks."""
-        return report_tables(self).html() + "\n"
+        """Return the tables as HTML, for notebooks, where they are those that `print` shows."""
+        return report_text(self).html() + "\n"
 
     def save_html(
         self,

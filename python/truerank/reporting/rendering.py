@@ -16,7 +16,7 @@ from ..comparison.table_writer import (
     percent,
 )
 from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES, MACRO
+from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
 from .below_chance import BELOW_CHANCE
@@ -44,6 +44,39 @@ def report_tables(
     shown = check_digits(digits)
     axes, few = printed_axes(report, metrics, sides, kinds)
     return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
+
+
+def report_text(
+    report: ReportBase,
+    metrics: Names = None,
+    sides: Names = None,
+    kinds: Names = None,
+    digits: int = 6,
+) -> TextTables:
+    """Return the lines and the tables for `print`: a single table where no kinds are compared.
+
+    Where no task ties all kinds of rank agree, and the sides become the columns. The sides are not
+    printed twice where all tasks are of one.
+    """
+    shown = check_digits(digits)
+    axes, few = printed_axes(report, metrics, sides, kinds)
+    summary = report.held_summary()
+    untied = kinds is None and summary is not None and not summary.tied_tasks
+    if untied and DEFAULT_KIND in axes.kinds:
+        axes = axes._replace(kinds=[DEFAULT_KIND])
+    if sides is None:
+        axes = axes._replace(sides=_distinct_sides(report, axes.sides))
+    if len(axes.kinds) != 1 or not axes.sides:
+        return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
+    found = [sides_grid(report, axes, shown), *grids_below(report, few, shown)]
+    return TextTables(found, summary_lines(report))
+
+
+def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
+    """Leave out "both" where all its tasks are of one side."""
+    named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
+    alone = len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0])
+    return [side for side in sides if side != ALL_SIDES] if alone else sides
 
 
 def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Records:
@@ -99,6 +132,23 @@ def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iter
             for metric, values in metric_rows(report, side, axes)
         ]
         yield TextGrid([heading, *axes.kinds], rows)
+    yield from grids_below(report, few, digits)
+
+
+def sides_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
+    """Return a table of metrics by side, for the only kind of the axes."""
+    (kind,) = axes.kinds
+    columns = [
+        [cell(value, digits) for _, (value,) in metric_rows(report, side, axes)]
+        for side in axes.sides
+    ]
+    headings = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
+    rows = [list(row) for row in zip(axes.metrics, *columns, strict=True)]
+    return TextGrid(["metric" if kind == DEFAULT_KIND else kind, *headings], rows)
+
+
+def grids_below(report: ReportBase, few: Axes | None, digits: int) -> Iterator[TextGrid]:
+    """Yield the tables of filters and of groups."""
     if few is not None and report.filters:
         yield filter_grid(report, few, digits)
     if few is not None and report.by is not None:

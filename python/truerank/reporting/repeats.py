@@ -273,6 +273,24 @@ class Repeats(Mapping[str, float]):
         """
         return self._records(metrics).csv()
 
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+        """Return the table of `to_markdown` in columns of plain text; `print` shows it.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
+        >>> print(runs.to_text(["mr"]))
+        2 runs; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
+        <BLANKLINE>
+        metric  mean    std
+        mr         2  1.414
+        """
+        return self._tables(metrics, digits).text()
+
     def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
         """Return a Markdown table of means and standard deviations, below the runs and protocol.
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ..comparison.table_writer import NamedRows, Records, TextGrid, TextTables, format_count, number
+from ..comparison.table_writer import Records, TextGrid, TextTables, format_count, number
+from ..comparison.tabular import NamedRows
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError

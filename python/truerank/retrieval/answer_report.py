@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.table_writer import (
-    Records,
-    Tabular,
-    TextGrid,
-    TextTables,
-    cell,
-    format_count,
-    percent,
-)
+from ..comparison.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
+from ..comparison.tabular import Tabular
 from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...comparison.table_writer import NamedRows, PlainTable, Records
+from ...comparison.table_writer import Records
+from ...comparison.tabular import NamedRows, PlainTable
 from ...embeddings.vectors import CSLS
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
@@ -232,7 +233,7 @@ def hubness(
     >>> print(hubness([[0.0], [1.0], [2.0]], [[0.0], [2.1], [9.0]], similarity="l1"))
     k   mean  largest  hub  isolated  skewness  robin_hood
     1      1        2    0    0.3333         0      0.3333
-    10     3        3    0         0       nan           0
+    10     3        3    0    0            nan      0
     """
     sizes = check_k(k)
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
@@ -327,7 +328,7 @@ class HubnessTable(NamedRows[Hubness], PlainTable):
     >>> print(HubnessTable({"two": two, "three": three}))
            0    1  2-4  5+  isolated@1  skewness@1  robin_hood@1
     two    0  0.5  0.5   0           0           0        0.1667
-    three  0    1    0   0           0         nan             0
+    three  0  1    0     0           0         nan        0
     """
 
     def __init__(self, rows: Mapping[str, Hubness]) -> None:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...comparison.paired_models.pairing import check_same_tasks
-from ...comparison.table_writer import PlainTable, Records
+from ...comparison.table_writer import Records
+from ...comparison.tabular import PlainTable
 from ...inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
@@ -48,7 +49,7 @@ class Overlap(ReadOnlyArrays, PlainTable):
     >>> found = overlap({"A": [True, True, False, False], "B": [True, False, False, False]})
     >>> print(found)
     subset  tasks  share
-    none        2    0.5
+    none        2   0.5
     A only      1   0.25
     A & B       1   0.25
     >>> found.all, found.some, found.none

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.table_writer import PlainTable, Records, percent
+from ...comparison.table_writer import Records, percent
+from ...comparison.tabular import PlainTable
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.errors import InputValueError
@@ -54,7 +55,7 @@ class SimilarityProfile(ReadOnlyArrays, PlainTable):
     neighbour  tasks  mean  std    5%   25%  50%   75%   95%
     1              2   0.9  0.1  0.81  0.85  0.9  0.95  0.99
     2              2   0.3  0.3  0.03  0.15  0.3  0.45  0.57
-    gap 1-2        2   0.6  0.2  0.42   0.5  0.6   0.7  0.78
+    gap 1-2        2   0.6  0.2  0.42  0.5   0.6  0.7   0.78
     """
 
     queries: IntArray

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.table_writer import PlainTable, Records
+from ...comparison.table_writer import Records
+from ...comparison.tabular import PlainTable
 from ...inputs.errors import InputTypeError
 from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows
@@ -162,22 +163,22 @@ def describe(data: AlignmentData, *, edges: Sequence[int] = EDGES) -> DataStatis
     >>> print(found)
     2 pairs (2 n:1)
                              left  right
-    entities                    3      2
-    relations                   1      1
-    triples                     2      1
-    aligned entities            2      1
-    exclusive entities          1      1
-    of several counterparts     0      1
-    isolated entities           1      0
-    degree, mean                1      1
-    degree, lowest              0      1
+    entities                  3        2
+    relations                 1        1
+    triples                   2        1
+    aligned entities          2        1
+    exclusive entities        1        1
+    of several counterparts   0        1
+    isolated entities         1        0
+    degree, mean              1        1
+    degree, lowest            0        1
     degree, q25               0.5      1
-    degree, median              1      1
+    degree, median            1        1
     degree, q75               1.5      1
-    degree, highest             2      1
-    entities of degree 0        1      0
-    entities of degree 1        1      2
-    entities of degree 2+       1      0
+    degree, highest           2        1
+    entities of degree 0      1        0
+    entities of degree 1      1        2
+    entities of degree 2+     1        0
     >>> found.left.exclusive, found.one_to_one
     (1, False)
     """

@@ -17,7 +17,8 @@ from ...ranks.container import Ranks
 from ..paired_models.pairing import has_protocol
 from ..samples import cautions
 from ..samples.units import units_of
-from ..table_writer import PlainTable, Records, TextTables, format_count, number
+from ..table_writer import Records, TextTables, format_count, number
+from ..tabular import PlainTable
 from .block_laws import (
     chi_squared_tail,
     f_tail,

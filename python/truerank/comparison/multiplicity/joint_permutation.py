@@ -26,7 +26,8 @@ from ..samples import cautions
 from ..samples.functionals import of_swaps
 from ..samples.resampling import draw_swaps, is_exhaustible
 from ..samples.units import AUTO, TASK, Units, describe_units, unit_codes, units_of
-from ..table_writer import PlainTable, Records, TextTables, format_count, format_p
+from ..table_writer import Records, TextTables, format_count, format_p
+from ..tabular import PlainTable
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,7 +12,8 @@ from ...inputs.naming import public
 from ..paired_models.comparisons import Comparisons
 from ..samples.cautions import gather, not_counted
 from ..significance import PValue
-from ..table_writer import PlainTable, Records, format_count
+from ..table_writer import Records, format_count
+from ..tabular import PlainTable
 from .corrections import CORRECTIONS, check_corrections
 
 Path = tuple[str, ...]  # the names of a question, from the outermost to its own

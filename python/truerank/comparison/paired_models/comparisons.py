@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, overload
 from ...inputs.naming import printable, public
 from ..samples.cautions import gather
 from ..samples.units import describe_units
-from ..table_writer import Records, Tabular, TextGrid, TextTables, format_count, format_p
+from ..table_writer import Records, TextGrid, TextTables, format_count, format_p
+from ..tabular import Tabular
 
 
 @public("truerank.comparison")
@@ -127,7 +128,8 @@ class Comparison(NamedTuple):
 class Comparisons(Sequence[Comparison], Tabular):
     """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
 
-    `str` is the table in Markdown; `to_latex`, `to_csv` and `to_pandas` give it in other formats.
+    `print` shows the table; `to_markdown`, `to_latex`, `to_csv` and `to_pandas` give it in other
+    formats.
 
     Examples
     --------
@@ -154,9 +156,6 @@ class Comparisons(Sequence[Comparison], Tabular):
 
     def __repr__(self) -> str:
         return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
-
-    def __str__(self) -> str:
-        return self.to_markdown()
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Return the comparisons by names such as "a against b", or "mrr: a against b" of several.

@@ -1,0 +1,180 @@
+"""Public objects: a short repr, whatever their size, and HTML for what notebooks show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
+from html import unescape
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import comparison
+from truerank.comparison import Interval, MarginTest, PValue
+from truerank.inputs.short_forms import short_repr
+from truerank.link_prediction import Statements
+from truerank.metrics import Adjusted
+from truerank.ranks.labels import Labels
+from truerank.reporting import Finding
+from truerank.tasks.side_tasks import SideTasks
+
+pytestmark = pytest.mark.python_only
+
+PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
+PACKAGES += (".comparison", ".compat")
+LONGEST = 2600
+MANY = 200_000
+IDS = np.arange(MANY)
+NAMES = tuple(f"entity{i}" for i in range(MANY))
+LARGE = (
+    IDS,
+    NAMES,
+    list(NAMES),
+    "x" * MANY,
+    dict.fromkeys(NAMES, IDS),
+    [[IDS] * 99] * 99,
+    set(range(MANY)),
+)
+
+
+def public_classes() -> Iterator[type]:
+    for package in PACKAGES:
+        module = import_module(f"truerank{package}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, type) and not issubclass(value, BaseException):
+                yield value
+    yield from (SideTasks, Labels)
+
+
+def has_fields(shown: type) -> bool:
+    return is_dataclass(shown) or hasattr(shown, "_fields")
+
+
+FIELDS = sorted({c for c in public_classes() if has_fields(c)}, key=lambda c: c.__qualname__)
+
+
+def filled(shown: Any, value: object) -> object:
+    """Return an object all of whose fields are one value; nothing is checked."""
+    if hasattr(shown, "_fields"):
+        return tuple.__new__(shown, [value] * len(shown._fields))
+    made = object.__new__(shown)
+    for name in shown.__dataclass_fields__:
+        object.__setattr__(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize("shown", FIELDS, ids=lambda c: f"{c.__module__}.{c.__qualname__}")
+def test_objects_with_fields(shown: type) -> None:
+    if shown.__repr__.__module__ != "truerank.inputs.short_forms":
+        pytest.skip("its own repr is tested below")
+    for value in LARGE:
+        text = repr(filled(shown, value))
+        assert text.startswith(f"{shown.__qualname__}(")
+        assert len(text) <= LONGEST
+
+
+def large_task() -> tr.link_prediction.Task:
+    facts = np.random.default_rng(0).integers(0, 30_000, (20_000, 3)) % [30_000, 9, 30_000]
+    return tr.link_prediction.Task(np.unique(facts, axis=0), entities=list(NAMES[:30_000]))
+
+
+def large_ranks() -> tr.Ranks:
+    labels = {f"label{i}": IDS for i in range(200)}
+    return tr.Ranks(IDS, 1 + 0 * IDS, MANY, queries=NAMES, side=NAMES, labels=labels)
+
+
+OBJECTS: dict[str, Callable[[], object]] = {
+    "Task": large_task,
+    "SideTasks": lambda: large_task().tail,
+    "TaskAudit": lambda: large_task().audit,
+    "Ranks": large_ranks,
+    "Labels": lambda: large_ranks().queries,
+    "labels": lambda: Labels([0], ["x" * MANY]),
+    "Report": lambda: tr.report(tr.Ranks(IDS, 1 + 0 * IDS, MANY), by=IDS),
+    "RetrievalReport": lambda: tr.retrieval.report(tr.Ranks(IDS[:9], [1] * 9, 9, queries=[2] * 9)),
+    "Table": lambda: tr.table(
+        dict.fromkeys(NAMES[:300], tr.report(tr.Ranks([0], [1], 10))), ["mr"], allow_unlike=True
+    ),
+    "Protocol": lambda: tr.Protocol(filter=NAMES[:5000], files=NAMES[:5000]),
+    "Store": lambda: tr.open_scores(np.zeros((MANY, 3))),
+    "TopK": lambda: tr.topk_embeddings(np.eye(300), np.eye(300), 300),
+    "ThresholdCounts": lambda: tr.count_scores_above(np.eye(300), np.zeros((300, 90))),
+    "RankCounter": lambda: tr.RankCounter(np.zeros(MANY), IDS, candidates=MANY),
+    "Interval": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)).interval("mrr"),
+    "Comparison": lambda: tr.compare(*[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2),
+    "Statements": lambda: Statements(*[IDS] * len(Statements._fields)),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_large_objects(name: str) -> None:
+    text = repr(OBJECTS[name]())
+    assert len(text) <= LONGEST
+    assert "\n" not in text
+
+
+def test_small_objects_show_all() -> None:
+    found = Interval(0.25, 0.3, 0.35, 0.95, "bca", 99, 400, 0, "mrr", notes=("few units",))
+    assert repr(found) == (
+        "Interval(low=0.25, value=0.3, high=0.35, level=0.95, method='bca', resamples=99, "
+        "units=400, seed=0, key='mrr', by='task', largest=1, notes=('few units',))"
+    )
+    ids = np.array([[1, 2]])
+    assert repr(tr.TopK(ids, ids * 0.5)) == "TopK(ids=array([[1, 2]]), scores=array([[0.5, 1. ]]))"
+    large = tr.TopK(np.zeros((9, 9), np.int64), np.zeros((9, 9), np.float32))
+    assert repr(large) == (
+        "TopK(ids=array(shape=(9, 9), dtype=int64), scores=array(shape=(9, 9), dtype=float32))"
+    )
+
+
+def test_the_order_of_a_mapping_stays() -> None:
+    assert short_repr(SimpleNamespace(x={"b": 1, "a": {}}), ["x"]) == (
+        "SimpleNamespace(x={'b': 1, 'a': {}})"
+    )
+
+
+SHOWN: dict[str, Callable[[], Any]] = {
+    "Interval": OBJECTS["Interval"],
+    "Comparison": OBJECTS["Comparison"],
+    "Comparisons": lambda: tr.compare(
+        {name: tr.Ranks([0, i, 2], [1, 1, 1], 9) for i, name in enumerate("abc")}
+    ),
+    "PValue": lambda: tr.pvalue(tr.Ranks([0, 3], [1, 1], 10), "mrr"),
+    "Adjusted": lambda: tr.adjust("mr", 7000, candidates=40943, tasks=6268),
+    "Finding": lambda: tr.report(tr.Ranks([0, 3], [2, 1], 10)).audit()[0],
+    "TopK": OBJECTS["TopK"],
+    "TaskAudit": OBJECTS["TaskAudit"],
+    "PairAudit": lambda: tr.alignment.Task([[0, 0], [1, 1]], left=3, right=3).audit,
+    "MarginTest": lambda: comparison.equivalence(
+        *[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2, margin=0.01
+    ),
+    "Detectable": lambda: tr.detectable(tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)),
+    "EffectSizes": lambda: comparison.effect_sizes(*[tr.Ranks([0, 3, 5], [1, 1, 1], 10)] * 2),
+    "Protocol": tr.Protocol,
+    "Report": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)),
+    "Repeats": lambda: tr.report([tr.report(tr.Ranks([i], [1], 10)) for i in (0, 3)]),
+    "Table": lambda: tr.table({"<b>": tr.report(tr.Ranks([0, 3], [1, 1], 10))}),
+    "RetrievalReport": OBJECTS["RetrievalReport"],
+}
+
+
+@pytest.mark.filterwarnings("ignore:test")
+@pytest.mark.parametrize("name", SHOWN)
+def test_notebooks_show_what_is_printed(name: str) -> None:
+    found = SHOWN[name]()
+    page, text = found._repr_html_(), str(found)
+    assert page.startswith(("<p>", "<table"))
+    assert "<b>" not in page
+    assert not text.startswith(f"{type(found).__name__}(")
+    words = "".join(unescape(page).split())
+    assert all(word in words for word in text.splitlines()[0].split())
+
+
+def test_results_are_named() -> None:
+    """The table above has the results that people look at."""
+    assert {Adjusted.__name__, Finding.__name__, PValue.__name__, MarginTest.__name__} <= {*SHOWN}
