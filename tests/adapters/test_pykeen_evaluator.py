@@ -75,6 +75,38 @@ def test_one_line_of_a_pipeline(evaluator: Any) -> None:
     assert isinstance(resolver.make("rank"), RankEvaluator)
 
 
+def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
+    """So that they can be compared: the protocols are those of one task."""
+    ran, data = run(RankEvaluator), data_set("nations")
+    known = {"train": data.training, "valid": data.validation}
+    by_pipeline = ran.metric_results.report
+    alone = evaluate_model(ran.model, data.testing, known=known)
+    assert by_pipeline.protocol.filter == ("train", "valid", "test") == alone.protocol.filter
+    assert by_pipeline.protocol.fingerprint == alone.protocol.fingerprint
+    compared = tr.compare(by_pipeline, alone, metric="mrr")
+    assert compared.difference == by_pipeline["mrr"] - alone["mrr"] == 0
+
+
+def test_names_of_known_triples() -> None:
+    model, data = trained("distmult"), data_set("nations")
+    one, two = known(data)
+
+    def names(given: Any, **options: Any) -> tuple[str, ...]:
+        evaluator = RankEvaluator(**options)
+        triples = data.testing.mapped_triples
+        result = evaluator.evaluate(model, triples, additional_filter_triples=given, **QUIET)
+        return result.report.protocol.filter
+
+    assert names(None) == ("test",)
+    assert names(one) == ("known_0", "test")
+    assert names([one]) == ("train", "test")
+    assert names([one, two]) == ("train", "valid", "test")
+    assert names([one, two, two]) == ("known_0", "known_1", "known_2", "test")
+    assert names([two, one], known_names=("a", "b", "c")) == ("a", "b", "test")
+    with pytest.raises(TypeError, match=r"^known_names: expected several names, got the str"):
+        RankEvaluator(known_names="train")
+
+
 def test_options_of_the_pipeline_are_accepted() -> None:
     options = {"filtered": True, "metrics": ["hits@k"], "metrics_kwargs": [{"k": 7}]}
     more = {"add_defaults": False, "batch_size": 16}

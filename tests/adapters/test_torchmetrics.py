@@ -106,8 +106,8 @@ def test_refusals() -> None:
         TrueRankMetric(["mrrr"])
     with pytest.raises(ValueError, match="order: expected one of"):
         TrueRankMetric(order="up")
-    with pytest.raises(TypeError, match="metrics: expected a sequence of keys, got 'mrr'"):
-        TrueRankMetric("mrr")
+    with pytest.raises(KeyError, match="mrrr"):
+        TrueRankMetric("mrrr")
     with pytest.raises(ValueError, match=r"by: expected one of side, group, .* got 'groups'"):
         TrueRankMetric(by="groups")
     with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
@@ -125,6 +125,64 @@ def test_refusals() -> None:
     metric.update(SCORES[:5], TARGETS[:5])  # without the filter of the others
     with pytest.raises(ValueError, match=r"^update: expected the same rules, and a filter"):
         metric.compute()
+
+
+# --- one key: a scalar
+
+
+def test_one_key_gives_a_scalar_tensor() -> None:
+    metric = updated(TrueRankMetric("mrr"), 0, 60)
+    expected = values(tr.rank(SCORES, TARGETS, filter=FILTER))["mrr"]
+    found = metric.compute()
+    assert isinstance(found, torch.Tensor)
+    assert (found.shape, found.dtype, found.item()) == ((), torch.float64, expected)
+    assert metric(SCORES[:5], TARGETS[:5]).item() == tr.evaluate(SCORES[:5], TARGETS[:5])["mrr"]
+    assert TrueRankMetric(["mrr"])(SCORES, TARGETS).keys() == {"mrr"}
+    with pytest.warns(UserWarning, match="before the ``update`` method"):
+        assert math.isnan(TrueRankMetric("mrr").compute().item())
+    collection = torchmetrics.MetricCollection({"a": TrueRankMetric("mrr")})
+    assert collection(SCORES, TARGETS)["a"].ndim == 0
+
+
+def test_which_values_are_better() -> None:
+    """So that trackers and the monitors of Lightning know the best epoch."""
+    assert TrueRankMetric("mrr").higher_is_better is True
+    assert TrueRankMetric("mr").higher_is_better is False
+    assert TrueRankMetric("std").higher_is_better is None
+    assert TrueRankMetric().higher_is_better is None
+    tracker = torchmetrics.MetricTracker(TrueRankMetric("mr"))
+    for start in (0, 30):
+        tracker.increment()
+        tracker.update(SCORES[start : start + 30], TARGETS[start : start + 30])
+    best, step = tracker.best_metric(return_step=True)
+    means = [tr.evaluate(SCORES[i : i + 30], TARGETS[i : i + 30])["mr"] for i in (0, 30)]
+    assert (best, step) == (min(means), int(np.argmin(means)))
+
+
+def test_a_telling_repr() -> None:
+    assert repr(TrueRankMetric("mrr")) == "TrueRankMetric('mrr': 0 tasks, descending, nan raise)"
+    metric = updated(TrueRankMetric(["mrr", "mr"], order="ascending", nan="omit"), 0, 60)
+    assert repr(metric) == "TrueRankMetric('mrr', 'mr': 60 tasks, ascending, nan omit)"
+
+
+@pytest.mark.parametrize("metrics", ["mrr", ["mrr", "hits@10"]])
+def test_plots(metrics: Any) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot", reason="drawings of matplotlib")
+    plt.switch_backend("agg")
+    metric = TrueRankMetric(metrics)
+    steps = [metric(SCORES[i : i + 20], TARGETS[i : i + 20]) for i in (0, 20, 40)]
+    wanted = [[float(s if metrics == "mrr" else s[key]) for s in steps] for key in metric.metrics]
+    _, axes = metric.plot(steps)
+    assert [list(line.get_ydata()) for line in axes.get_lines()] == wanted
+    assert axes.get_ylabel() == ("mrr" if metrics == "mrr" else "")
+    _, own = plt.subplots()
+    for val in (None, metric.compute()):
+        assert metric.plot(val, ax=own) == (None, own)
+    whole = metric.compute()
+    expected = [float(whole)] if metrics == "mrr" else list(whole.values())
+    drawn = [float(line.get_ydata()[0]) for line in own.get_lines()]
+    assert drawn[: len(expected)] == expected
+    plt.close("all")
 
 
 # --- what torchmetrics requires of a metric
@@ -226,6 +284,9 @@ def of_process(rank: int, folder: str) -> None:
     store = f"file://{folder}/meeting"
     torch.distributed.init_process_group("gloo", init_method=store, rank=rank, world_size=2)
     found: dict[str, Any] = {}
+    start, stop = SHARES["uneven"][rank]
+    scalar = updated(TrueRankMetric("mrr"), start, stop)
+    found_scalar = scalar.compute().item()
     for name, shares in SHARES.items():
         start, stop = shares[rank]
         metric = TrueRankMetric(KEYS, sides=("head", "tail"))
@@ -237,7 +298,7 @@ def of_process(rank: int, folder: str) -> None:
         metric._update_count += 1  # otherwise it warns that there was no update
         whole = metric.report()
         found[name] = metric.compute(), whole.ranks, len(metric.ranks)
-    Path(folder, f"found-{rank}").write_bytes(pickle.dumps(found))
+    Path(folder, f"found-{rank}").write_bytes(pickle.dumps((found_scalar, found)))
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 
@@ -247,7 +308,8 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.multiprocessing.spawn(of_process, (str(tmp_path),), nprocs=2)
     expected = tr.rank(SCORES, TARGETS, filter=FILTER).with_labels(side="tail")
     for rank in range(2):
-        found = pickle.loads((tmp_path / f"found-{rank}").read_bytes())
+        scalar, found = pickle.loads((tmp_path / f"found-{rank}").read_bytes())
+        assert scalar == values(expected)["mrr"]
         for name, (computed, ranks, own) in found.items():
             start, stop = SHARES[name][rank]
             assert own == stop - start + (5 if rank and start else 0), name

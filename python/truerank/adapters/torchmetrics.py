@@ -5,18 +5,20 @@ It needs torchmetrics: ``pip install 'truerank[torchmetrics]'``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ..comparison.table_writer import format_count
 from ..counting.ranking import rank
 from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
+from ..metrics.keys import increasing
 from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
@@ -46,8 +48,10 @@ class TrueRankMetric(Metric):
 
     Parameters
     ----------
-    metrics : sequence of str
+    metrics : str or sequence of str
         The keys of the result of `compute`, as in a `Report`: "mrr", "tail.hits@10", "macro.amri".
+        Of one key that is given as a str, `compute` returns a scalar tensor, which Lightning's
+        ``self.log("mrr", metric)`` takes; otherwise a dict of floats by key.
     sides : sequence of str
         The values that `side` may have in `update`, in the same order in every process.
     by : str, optional
@@ -64,7 +68,7 @@ class TrueRankMetric(Metric):
     KeyError
         For a key that no report has.
     TypeError
-        If the keys or the sides are a single str.
+        If the sides are a single str.
     ValueError
         For an unknown rule or grouping, and for repeated sides.
 
@@ -82,17 +86,24 @@ class TrueRankMetric(Metric):
     {'mrr': 0.75, 'tail.hits@1': 0.0}
     >>> metric.ranks.optimistic
     array([2, 1])
+
+    One key, and a scalar:
+
+    >>> metric = TrueRankMetric("mrr")
+    >>> metric(torch.tensor([[0.1, 0.9, 0.5]]), torch.tensor([2]))
+    tensor(0.5000, dtype=torch.float64)
+    >>> metric
+    TrueRankMetric('mrr': 1 task, descending, nan raise)
     """
 
     is_differentiable = False
     full_state_update = False
-    higher_is_better = None
 
     counts: Any
 
     def __init__(
         self,
-        metrics: Sequence[str] = DEFAULT_METRICS,
+        metrics: str | Sequence[str] = DEFAULT_METRICS,
         *,
         sides: Sequence[str] = (),
         by: str | None = None,
@@ -103,9 +114,9 @@ class TrueRankMetric(Metric):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if isinstance(metrics, str):
-            raise InputTypeError("metrics", expected="a sequence of keys", got=repr(metrics))
-        self.metrics, self.by = tuple(metrics), by
+        self.is_scalar = isinstance(metrics, str)
+        self.metrics = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+        self.by = by
         for key in self.metrics:
             parse(key)
         self.sides = Labels([], sides).vocabulary or ()
@@ -168,10 +179,69 @@ class TrueRankMetric(Metric):
         table[:, -1] = rules
         self.counts.append(torch.from_numpy(table).to(self.device))
 
-    def compute(self) -> dict[str, float]:
-        """Return the metrics of the tasks of all processes, by key; without tasks they are nan."""
+    def compute(self) -> Any:
+        """Return the metrics of the tasks of all processes; without tasks they are nan.
+
+        Returns
+        -------
+        tensor of float64, shape (), or dict of str to float
+            A scalar if the metric was made for one key; otherwise the values by key. It is on the
+            device of the metric (of float32 on "mps", which has no float64).
+        """
         measured = report(self.ranks, by=self.by)
-        return {key: float(measured[key]) for key in self.metrics}
+        values = {key: float(measured[key]) for key in self.metrics}
+        return self._tensor(values[self.metrics[0]]) if self.is_scalar else values
+
+    def plot(self, val: Any = None, ax: Any = None) -> tuple[Any, Any]:
+        """Draw results of `compute` or `forward`, or a list of them as steps; needs matplotlib.
+
+        Parameters
+        ----------
+        val : optional
+            A result or a list of results. Default: that of `compute`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        tuple
+            The figure (None if `ax` is given) and the axes.
+
+        Examples
+        --------
+        >>> metric = TrueRankMetric(["mrr", "hits@1"])
+        >>> steps = [metric(torch.tensor([[0.1, 0.9, 0.5]]), [column]) for column in (2, 1)]
+        >>> figure, axes = metric.plot(steps)
+        >>> [text.get_text() for text in axes.get_legend().get_texts()]
+        ['mrr', 'hits@1']
+        """
+        val = self.compute() if val is None else val
+        drawn = list(map(self._tensors, val)) if isinstance(val, (list, tuple)) else None
+        figure, axes = self._plot(self._tensors(val) if drawn is None else drawn, ax)
+        axes.set_ylabel(self.metrics[0] if len(self.metrics) == 1 else "")
+        return figure, axes
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether higher values are better; None for several keys, and where it is neither."""
+        return increasing(self.metrics[0]) if len(self.metrics) == 1 else None
+
+    def __repr__(self) -> str:
+        keys = repr(self.metrics[0]) if self.is_scalar else ", ".join(map(repr, self.metrics))
+        parts = self.counts if isinstance(self.counts, list) else [self.counts]
+        tasks = format_count(sum(len(part) for part in parts), "task")
+        rules = f"{self.rules['order']}, nan {self.rules['nan']}"
+        return f"{type(self).__name__}({keys}: {tasks}, {rules})"
+
+    def _tensors(self, values: Any) -> Any:
+        """Make tensors of floats, as torchmetrics draws them."""
+        if isinstance(values, Mapping):
+            return {key: self._tensor(value) for key, value in values.items()}
+        return self._tensor(values)
+
+    def _tensor(self, value: Any) -> Any:
+        dtype = torch.float32 if self.device.type == "mps" else torch.float64
+        return torch.as_tensor(value, dtype=dtype, device=self.device)
 
     def report(self, **options: Any) -> Report:
         """Return the report of the tasks of all processes; every process must call this method.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pykeen.triples.triples_factory import restrict_triples
 from pykeen.typing import RANK_TYPES
 
 from ...counting.ranking import rank
+from ...inputs.checks import several
 from ...inputs.errors import InputValueError, renamed
 from ...inputs.naming import import_extra, public
 from ...ranks.container import Ranks
@@ -84,6 +85,11 @@ class RankEvaluator(RankBasedEvaluator):
         As in `truerank.rank`.
     audit : bool
         As in `truerank.rank`.
+    known_names : sequence of str
+        The names in the protocol of the tensors that a list in `additional_filter_triples` has, in
+        their order. Default: those of the training and the validation triples, which is the order
+        of PyKEEN's pipeline. A list of more tensors than names, and a tensor alone, which may join
+        several splits, have the names known_0, known_1, ...
     **kwargs
         Arguments of `RankBasedEvaluator`: `metrics`, `metrics_kwargs`, `add_defaults`,
         `clear_on_finalize`, `batch_size`, `slice_size`, `mode`.
@@ -124,9 +130,11 @@ class RankEvaluator(RankBasedEvaluator):
         candidates: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        known_names: Sequence[str] = ("train", "valid"),
         **kwargs: Any,
     ) -> None:
         super().__init__(filtered=filtered, **kwargs)
+        self.known_names = tuple(several("known_names", known_names, "names"))
         self.fused = fused
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
@@ -166,7 +174,9 @@ class RankEvaluator(RankBasedEvaluator):
         with renamed(sides="targets"):
             task = ModelTask(
                 triples,
-                _known_triples(additional_filter_triples) if self.filtered else None,
+                _known_triples(additional_filter_triples, self.known_names)
+                if self.filtered
+                else None,
                 entities=number_of_entities(model, self.mode),
                 relations=int(model.num_real_relations),
                 sides=targets,
@@ -260,11 +270,14 @@ class RankEvaluator(RankBasedEvaluator):
         return np.asarray(list(entities), dtype=np.int64)
 
 
-def _known_triples(given: Any) -> Any:
+def _known_triples(given: Any, names: Sequence[str]) -> Any:
     """Convert additional triples, one tensor or several, to the form that a task takes."""
     if given is None:
         return {}
-    return [triple_ids(part) for part in (given if isinstance(given, (list, tuple)) else [given])]
+    if not isinstance(given, (list, tuple)):
+        return [triple_ids(given)]
+    parts = [triple_ids(part) for part in given]
+    return dict(zip(names, parts, strict=False)) if len(parts) <= len(names) else parts
 
 
 def _check_restricted(triples: Any, **restrictions: Collection[int] | None) -> None:
