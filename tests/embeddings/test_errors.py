@@ -69,7 +69,11 @@ def test_shapes() -> None:
     empty = np.ones((3, 0), f4)
     message = r"^queries: expected vectors of length 1 or more, got shape \(3, 0\)"
     refuse(ValueError, message, queries=empty, entities=empty)
-    refuse(ValueError, "^queries: .* inhomogeneous", queries=[[1.0, 2.0], [3.0]])
+    refuse(
+        ValueError,
+        "^queries: expected a matrix of numbers, got lists of unlike lengths",
+        queries=[[1.0, 2.0], [3.0]],
+    )
     odd = np.ones((3, 5), f4)
     message = r"^queries: expected vectors of even length for complex_l1, .* got shape \(3, 5\)"
     refuse(ValueError, message, queries=odd, entities=odd, similarity="complex_l1")

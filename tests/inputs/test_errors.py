@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -274,8 +275,32 @@ def test_options_are_keywords() -> None:
 @pytest.mark.parametrize("name", ["scores", "targets", "rows", "candidates"])
 def test_lists_of_unequal_lengths(name: str) -> None:
     given = {"scores": SCORES, "targets": 0, name: ([0, 1], [2])}
-    words = "candidates: expected" if name == "candidates" else f"{name}: expected an array, got"
+    words = (
+        "candidates: expected" if name == "candidates" else f"{name}: expected a.* of unlike len"
+    )
     refuse(ValueError, words, **given)
+
+
+@pytest.mark.parametrize(
+    ("value", "where"),
+    [
+        ([[1, 2], [3, 4], [5]], "2 in the first, 1 at position 2"),
+        ([1, [2, 3]], "no list in the first, 2 at position 1"),
+        ([np.zeros(2), np.array(3.0)], "2 in the first, no list at position 1"),
+    ],
+)
+def test_where_lists_have_unlike_lengths(value: object, where: str) -> None:
+    calls: dict[str, Callable[[], object]] = {
+        "scores: expected a matrix of numbers": lambda: tr.rank(value, [0]),
+        "above: expected a 1-D array of integers": lambda: tr.Ranks(value, [1, 1], 5),
+        "candidates: expected a 1-D array of integers": lambda: tr.chance("mr", value),
+        "queries: expected a matrix of numbers": lambda: tr.rank_embeddings(value, SCORES, [0]),
+    }
+    for start, call in calls.items():
+        with pytest.raises(
+            ValueError, match=rf"^{start}, got lists of unlike lengths \({where}\)$"
+        ):
+            call()
 
 
 def test_an_option_that_is_neither_on_nor_off() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sized
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -193,27 +193,39 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
         ) from None
 
 
-def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
+def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDArray[Any]:
     """Make an array of anything that numpy takes, and of a tensor on a device.
+
+    Parameters
+    ----------
+    value : object
+    name, what : str
+        The argument's name, and what the message says was expected.
 
     Raises
     ------
     TypeError
         For what cannot be read: a tensor that is not dense, a list of tensors on a device, an array
         that has been deleted.
+    ValueError
+        For lists of unlike lengths.
 
     Examples
     --------
     >>> as_array([1, 2])
     array([1, 2])
-    """
+    >>> as_array([[1, 2], [3]], "rows")
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: rows: expected an array, got lists of unlike lengths (2 in the first, 1 at position 1)
+    """  # noqa: E501
     if type(value) is np.ndarray:
         return value
     try:
         return np.asarray(value)
-    except ValueError as error:  # lists of unequal lengths, for example
-        got = f"{type(value).__name__}: {error}"
-        raise InputValueError(name, expected="an array", got=got) from error
+    except ValueError as error:
+        got = _unlike_lengths(value) or f"{type(value).__name__}: {error}"
+        raise InputValueError(name, expected=what, got=got) from error
     except (
         RuntimeError,
         TypeError,
@@ -224,6 +236,18 @@ def as_array(value: Any, name: str = "array") -> npt.NDArray[Any]:
         raise InputTypeError(
             name, expected="an array in the host's memory", got=f"{type(value).__name__}: {error}"
         ) from error
+
+
+def _unlike_lengths(value: object) -> str:
+    """Say where a list of lists is ragged; empty for anything else."""
+    sizes = [
+        str(len(item)) if isinstance(item, Sized) and getattr(item, "ndim", True) else "no list"
+        for item in (value if isinstance(value, (list, tuple)) else ())
+    ]
+    place = next((i for i, size in enumerate(sizes) if size != sizes[0]), 0)
+    if not place:
+        return ""
+    return f"lists of unlike lengths ({sizes[0]} in the first, {sizes[place]} at position {place})"
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -389,10 +413,7 @@ def checked_weights(
 
 
 def _as_array(name: str, value: object, what: str) -> npt.NDArray[Any]:
-    try:
-        return as_array(value, name)
-    except ValueError as error:  # a ragged list
-        raise InputValueError(name, expected=f"a 1-D array of {what}", got=error) from None
+    return as_array(value, name, f"a 1-D array of {what}")
 
 
 def _type_of(value: object, array: npt.NDArray[Any]) -> str:

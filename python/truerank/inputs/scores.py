@@ -163,10 +163,7 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
         return _from_dlpack(value, name), None
-    try:
-        return as_array(value, name), None
-    except ValueError as error:
-        raise InputValueError(name, expected="a matrix of numbers", got=error) from None
+    return as_array(value, name, "a matrix of numbers"), None
 
 
 def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:

@@ -79,7 +79,7 @@ def chance(
     >>> chance("mr", [3, 3])
     (2.0, 0.3333333333333333)
     >>> round(chance("mrr", 40943)[0], 9)
-    0.000273502
+    0.000273482
     >>> mean, variance = chance("hits@1", ([10, 20], [100, 100]))
     >>> round(mean, 12), round(variance, 12)
     (0.075, 0.00034375)
