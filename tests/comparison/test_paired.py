@@ -313,7 +313,7 @@ def test_several_metrics() -> None:
     assert [pair._replace(p_holm=None) for pair in found] == alone
     assert [pair.p_holm for pair in found] == holm([pair.p_value for pair in alone])
     assert list(found.to_dict()) == ["mrr: a against b", "hits@10: a against b"]
-    assert "| metric | a | b | of a | of b |" in str(found)
+    assert "| metric | a | b | of a | of b |" in found.to_markdown()
     named = compare({"x": a, "y": b}, metric=("mrr", "mr"), resamples=99)
     assert [(pair.metric, pair.name_a) for pair in named] == [("mrr", "x"), ("mr", "x")]
     with pytest.raises(ValueError, match="metric: expected at least one key, got none"):
