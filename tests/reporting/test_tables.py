@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import Protocol, Ranks, Report, compare, report
+from truerank import Protocol, Ranks, Report, compare, report, retrieval
 from truerank.comparison.paired_models.pairing import is_test_split
 from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
@@ -438,3 +438,25 @@ def test_keys_are_made_unique_in_linear_time() -> None:
     assert unique_keys([*keys, *keys]) == keys
     with pytest.raises(TypeError, match=r"^metrics: expected keys, got list among them$"):
         unique_keys([["a"], ["a"]])
+
+
+def test_tables_without_notes_are_for_papers() -> None:
+    ranks = Ranks([0, 3, 1], [1, 2, 1], 10)
+    measured, other = report(ranks), report(Ranks([1, 3, 1], [1, 1, 1], 10))
+    results = [
+        measured,
+        report([measured, other]),
+        table({"A": measured, "B": other}),
+        compare({"A": ranks, "B": other.ranks, "C": ranks}, resamples=9),
+        retrieval.report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[0, 0, 1])),
+    ]
+    for result in results:
+        for name, begins in (("markdown", "| "), ("latex", "\\begin{tabular}"), ("text", "")):
+            write = getattr(result, f"to_{name}")
+            bare = write(notes=False)
+            assert bare.startswith(begins)
+            assert bare.rstrip("\n") in write()
+            assert len(bare) < len(write(notes=True)) == len(write())
+        assert "%" not in result.to_latex(notes=False).replace("\\%", "")
+        with pytest.raises(TypeError, match="notes: expected a bool"):
+            result.to_latex(notes="no")

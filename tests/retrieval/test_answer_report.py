@@ -281,3 +281,15 @@ def test_other_wrong_arguments() -> None:
         report(ranks, [2000.0], gain="exponential")
     with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
         report([0])  # type: ignore[arg-type]
+
+
+def test_values_by_query_are_those_of_each_query() -> None:
+    ranks = tr.Ranks([0, 3, 1], [1, 1, 2], 10, queries=["q1", "q1", "q2"])
+    found = tr.retrieval.report(ranks)
+    rows = found.by_query(["map", "index.ndcg@10"])
+    assert list(rows) == ["q1", "q2"]
+    for key in ("map", "index.ndcg@10"):
+        assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
+    assert list(found.by_query()["q2"]) == ["mrr", "map", "ndcg@10", "recall@10"]
+    with pytest.raises(KeyError, match="no value per query"):
+        found.by_query(["macro.mrr"])

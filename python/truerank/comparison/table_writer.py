@@ -69,14 +69,24 @@ class TextTables(NamedTuple):
     grids : sequence of Grid
     before, after : sequence of str
     notes : sequence of str
-        What limits the trust in the numbers. They stand below the tables, and no format leaves
-        them out: LaTeX, which has the other lines as comments, prints them below the tabular.
+        What limits the trust in the numbers. They stand below the tables in every format: LaTeX,
+        which has the other lines as comments, prints them below the tabular.
     """
 
     grids: Sequence[TextGrid]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
     notes: Sequence[str] = ()
+
+    def with_notes(self, notes: bool) -> TextTables:
+        """Return all, or without notes the tables alone, for what says elsewhere what they need.
+
+        Examples
+        --------
+        >>> TextTables([], ["2 tasks"], notes=["few units"]).with_notes(False)
+        TextTables(grids=[], before=(), after=(), notes=())
+        """
+        return self if flag("notes", notes) else TextTables(self.grids)
 
     def markdown(self) -> str:
         """Write the lines before, pipe tables, a paragraph for each line after, a list of notes.

@@ -32,29 +32,37 @@ class Tabular(ABC):
     def __str__(self) -> str:
         return self.to_text()
 
-    def to_text(self, *, digits: int = 4) -> str:
+    def to_text(self, *, digits: int = 4, notes: bool = True) -> str:
         """Return the table in columns of plain text, as `print` shows it.
 
         Parameters
         ----------
         digits : int
             The number of significant digits, as in `to_markdown`.
+        notes : bool
+            As in `to_markdown`.
         """
-        return self.text_tables(check_digits(digits)).text()
+        return self._tables_of(digits, notes).text()
 
-    def to_markdown(self, *, digits: int = 4) -> str:
+    def to_markdown(self, *, digits: int = 4, notes: bool = True) -> str:
         """Return the table in Markdown.
 
         Parameters
         ----------
         digits : int
             The number of significant digits, at least 1; counts are written in full.
+        notes : bool
+            Whether notes and other lines stand with the table. They say what limits the trust in
+            its numbers: without them the text around it should.
         """
-        return self.text_tables(check_digits(digits)).markdown() + self._END
+        return self._tables_of(digits, notes).markdown() + self._END
 
-    def to_latex(self, *, digits: int = 4) -> str:
+    def to_latex(self, *, digits: int = 4, notes: bool = True) -> str:
         """Return the table in LaTeX; it needs the package booktabs, as tables of reports do."""
-        return self.text_tables(check_digits(digits)).latex() + self._END
+        return self._tables_of(digits, notes).latex() + self._END
+
+    def _tables_of(self, digits: int, notes: bool) -> TextTables:
+        return self.text_tables(check_digits(digits)).with_notes(notes)
 
     def to_csv(self, *, spreadsheet: bool = False) -> str:
         """Return the table as CSV, with numbers in all their digits.

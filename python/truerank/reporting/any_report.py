@@ -182,6 +182,7 @@ class AnyReport(ReportBase):
         sides: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,
         digits: int = 6,
+        notes: bool = True,
     ) -> str:
         """Return tables in columns of plain text below the lines of `to_markdown`; `print` does.
 
@@ -201,7 +202,7 @@ class AnyReport(ReportBase):
         mr               2.5                1           4
         mrr              0.625              1           0.25
         """  # noqa: E501
-        return report_text(self, metrics, sides, kinds, digits).text()
+        return report_text(self, metrics, sides, kinds, digits).with_notes(notes).text()
 
     def to_markdown(
         self,
@@ -210,6 +211,7 @@ class AnyReport(ReportBase):
         sides: str | Iterable[str] | None = None,
         kinds: str | Iterable[str] | None = None,
         digits: int = 6,
+        notes: bool = True,
     ) -> str:
         """Return a Markdown table for each side, below lines on tasks, protocol and ties.
 
@@ -227,6 +229,8 @@ class AnyReport(ReportBase):
             tasks tie.
         digits : int
             The number of significant digits.
+        notes : bool
+            Whether the lines on tasks, protocol and ties stand above the tables.
 
         Raises
         ------
@@ -250,7 +254,8 @@ class AnyReport(ReportBase):
         | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
-        return report_tables(self, metrics, sides, kinds, digits).markdown() + "\n"
+        tables = report_tables(self, metrics, sides, kinds, digits).with_notes(notes)
+        return tables.markdown() + "\n"
 
     def to_latex(
         self,
@@ -259,6 +264,7 @@ class AnyReport(ReportBase):
         sides: str | Iterable[str] | None = None,
         kinds: str | Iterable[str] | None = None,
         digits: int = 4,
+        notes: bool = True,
     ) -> str:
         """Return a tabular for each side, with the rules of the LaTeX package booktabs.
 
@@ -278,7 +284,7 @@ class AnyReport(ReportBase):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
-        return report_tables(self, metrics, sides, kinds, digits).latex() + "\n"
+        return report_tables(self, metrics, sides, kinds, digits).with_notes(notes).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """Return the tables as HTML, for notebooks, where they are those that `print` shows."""

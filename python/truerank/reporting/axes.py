@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..inputs.checks import several
@@ -117,6 +117,19 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
         if not isinstance(key, str):
             raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
     return list(dict.fromkeys(listed))
+
+
+def rows_by_label(
+    columns: Mapping[str, Mapping[Hashable, float]], labels: Iterable[Hashable]
+) -> dict[Hashable, dict[str, float]]:
+    """Turn values by key and label into values by label and key.
+
+    Examples
+    --------
+    >>> rows_by_label({"mr": {"a": 1.5}, "mrr": {"a": 0.75}}, ["a"])
+    {'a': {'mr': 1.5, 'mrr': 0.75}}
+    """
+    return {label: {key: column[label] for key, column in columns.items()} for label in labels}
 
 
 def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:

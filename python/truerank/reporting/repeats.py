@@ -276,7 +276,9 @@ class Repeats(Mapping[str, float]):
     def __str__(self) -> str:
         return self.to_text()
 
-    def to_text(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+    def to_text(
+        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+    ) -> str:
         """Return the table of `to_markdown` in columns of plain text; `print` shows it.
 
         Examples
@@ -289,9 +291,11 @@ class Repeats(Mapping[str, float]):
         metric  mean    std
         mr         2  1.414
         """
-        return self._tables(metrics, digits).text()
+        return self._tables(metrics, digits).with_notes(notes).text()
 
-    def to_markdown(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+    def to_markdown(
+        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+    ) -> str:
         """Return a Markdown table of means and standard deviations, below the runs and protocol.
 
         Parameters
@@ -300,6 +304,8 @@ class Repeats(Mapping[str, float]):
             The keys; a few usual ones if not given.
         digits : int
             The number of significant digits.
+        notes : bool
+            Whether the lines on runs and protocol stand above the table.
 
         Examples
         --------
@@ -313,11 +319,13 @@ class Repeats(Mapping[str, float]):
         | mr | 2 | 1.414 |
         <BLANKLINE>
         """
-        return self._tables(metrics, digits).markdown() + "\n"
+        return self._tables(metrics, digits).with_notes(notes).markdown() + "\n"
 
-    def to_latex(self, metrics: Iterable[str] | None = None, *, digits: int = 4) -> str:
+    def to_latex(
+        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+    ) -> str:
         """Return the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
-        return self._tables(metrics, digits).latex() + "\n"
+        return self._tables(metrics, digits).with_notes(notes).latex() + "\n"
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""

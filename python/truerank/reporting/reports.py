@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypedDict, cast, overload
 
@@ -18,7 +18,7 @@ from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
 from .any_report import AnyReport
-from .axes import compose_key, unique_keys
+from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
 from .json_report import JsonReport, read_json
 from .macro import read_macro_weights
 from .summary import Summary, summarise
@@ -339,6 +339,36 @@ class Report(AnyReport):
             raise UnknownKeyError(f"{key!r}: a macro average is not of one group")
         self._sides.check(parsed.side, key)
         return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
+
+    def by_query(self, metrics: Iterable[str] | None = None) -> dict[Hashable, dict[str, float]]:
+        """Return the values of each query by key, over the tasks of the query.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            Keys without "macro."; a few usual ones if not given.
+
+        Returns
+        -------
+        dict of query to dict of str to float
+            In the order of the queries' labels; "side query" pairs where sides share queries.
+
+        Raises
+        ------
+        ValueError
+            If the ranks have no labels `queries`.
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=["a", "b", "a"])).by_query(["mr"])
+        {'a': {'mr': 1.5}, 'b': {'mr': 4.0}}
+        """
+        keys = unique_keys(FEW_METRICS if metrics is None else metrics)
+        within = Report(self._tasks, seed=self.seed, by="query")
+        return rows_by_label({key: within.group_values(key) for key in keys}, within.groups)
 
     # -- chance, intervals and the audit -----------------------------------------------------------
 

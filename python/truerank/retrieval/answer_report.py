@@ -18,7 +18,7 @@ from ..metrics.keys import NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..reporting.axes import unique_keys
+from ..reporting.axes import rows_by_label, unique_keys
 from ..reporting.rendering import group_rows, label_text
 from ..reporting.report_content import json_value, write_json
 from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
@@ -184,6 +184,37 @@ class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
             raise UnknownKeyError(f"{quote(key)}: an average over groups has no value per query")
         values: FloatArray = _adjusted(parsed, lambda order: self._of_queries(parsed, order))
         return values.copy()
+
+    def by_query(self, metrics: Iterable[str] | None = None) -> dict[Hashable, dict[str, float]]:
+        """Return the values of each query by key, as pytrec_eval and ranx have them.
+
+        Parameters
+        ----------
+        metrics : iterable of str, optional
+            Keys without "macro."; "mrr", "map", "ndcg@10" and "recall@10" if not given.
+
+        Returns
+        -------
+        dict of query to dict of str to float
+            In the order of `queries`; the values are those of `per_query`.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, and a macro average.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=["q1", "q1", "q2"])
+        >>> tr.retrieval.report(ranks).by_query(["map", "success@1"])
+        {'q1': {'map': 0.75, 'success@1': 1.0}, 'q2': {'map': 0.5, 'success@1': 0.0}}
+        """
+        columns = {
+            key: dict(zip(self.queries, self.per_query(key).tolist(), strict=True))
+            for key in unique_keys(_FEW_METRICS if metrics is None else metrics)
+        }
+        return rows_by_label(columns, self.queries)
 
     def _of_queries(self, key: AnswerKey, order: str) -> FloatArray:
         """The values of a metric for each query, under an order."""
