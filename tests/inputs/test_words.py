@@ -37,7 +37,7 @@ CALLS: dict[str, Callable[[str], object]] = {
         ("order", "asc", "ascending"),
         ("order", "Descending", "descending"),
         ("order", "decreasing", "descending"),
-        ("order", "ascendin", "ascending"),
+        ("order", "ascendinng", "ascending"),
         ("nan", "skip", "omit"),
         ("nan", "ignore", "omit"),
         ("nan", "rase", "raise"),
