@@ -312,6 +312,11 @@ def test_several_keys_at_once(sided: Ranks) -> None:
         found = measured.interval(keys, resamples=99)
         assert found == {key: measured.interval(key, resamples=99) for key in keys}
     assert measured[[]] == {}
+    repeats = report([measured, measured])
+    assert repeats[["MRR", "mr"]] == {"MRR": measured["mrr"], "mr": measured["mr"]}
+    assert repeats._ipython_key_completions_() == list(repeats)
+    answers = tr.retrieval.report(Ranks([0, 1], [1, 1], 10, queries=[0, 1]))
+    assert answers[["mrr", "NDCG@2"]] == {"mrr": answers["mrr"], "NDCG@2": answers["ndcg@2"]}
     with pytest.raises(KeyError, match="no metric 'mmr'"):
         measured[["mrr", "mmr"]]
     with pytest.raises(TypeError, match="key: expected keys, got int among them"):

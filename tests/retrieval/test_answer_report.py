@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from truerank.metrics.aliases import ANSWER_NAMES
 from truerank.retrieval import RetrievalReport, report
 from truerank.retrieval.answer_keys import read_key
+from truerank.retrieval.answer_metrics import ANSWER_METRICS
 
 pytestmark = pytest.mark.python_only
 
@@ -156,6 +158,14 @@ def test_many_queries_are_the_queries_one_by_one() -> None:
 )
 def test_keys_are_read_and_written(key: str) -> None:
     assert str(read_key(key)) == key
+
+
+def test_keys_are_read_in_any_case() -> None:
+    assert str(read_key("optimistic.NDCG@10")) == "optimistic.ndcg@10"
+    assert str(read_key("macro.index.R-Precision")) == "macro.index.r_precision"
+    assert str(read_key("recall_at_5")) == "recall@5"
+    # what messages on the keys of ranks point at
+    assert {*ANSWER_NAMES} == ANSWER_METRICS.keys() - {"mrr", "recall"}
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,9 @@ SYNONYMS = {
     **ALIASES,
 }
 
+# Metrics of lists with several right answers, which reports of that kind have alone.
+ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "precision", "success")
+
 # What is often written, and what is then meant: these are no names, since they might mean more.
 _MISTAKES = {
     "mmr": "mrr",
@@ -148,6 +151,8 @@ def suggest_metric(word: str, forms: Mapping[str, str]) -> str:
             f"PyKEEN, which calls it so, negates it: take {NEGATED[name]!r}, which is below 0 "
             "where ranks are better than chance"
         )
+    if name in ANSWER_NAMES:
+        return f"reports of truerank.retrieval have {name}"
     if name in _MISTAKES:
         meant = [_MISTAKES[name]]
     else:

@@ -158,7 +158,8 @@ def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]
     mark = METRICS[metric].parameter
     for given, expected, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
         if given and mark != expected:
-            _fail(key, f"{name} takes no {what}")
+            where = "; reports of truerank.retrieval have mrr@k" if name + given == "mrr@" else ""
+            _fail(key, f"{name} takes no {what}{where}")
     if mark == "@":
         if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
             _fail(key, f"expected {name}@k with an integer k >= 1, got {quote(word)}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 from ..inputs.checks import flag
 from .axes import nest, unique_keys
@@ -22,33 +21,10 @@ if TYPE_CHECKING:
 class AnyReport(ReportBase):
     """Any report, made from ranks or read from JSON, with methods that write it."""
 
-    @overload
-    def __getitem__(self, key: str, /) -> float: ...
-
-    @overload
-    def __getitem__(self, key: list[str] | tuple[str, ...], /) -> dict[str, float]: ...
-
-    def __getitem__(self, key: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
-        """Return the value of a key, or of several as a dictionary; an unknown one is a KeyError.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 1], 10))[["mrr", "hits@1"]]
-        {'mrr': 0.625, 'hits@1': 0.5}
-        """
-        if isinstance(key, (list, tuple)):
-            return {name: self._value(name) for name in unique_keys(key, "key")}
-        return self._value(key)
-
-    @abstractmethod
-    def _value(self, key: str) -> float:
-        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-
     def _ipython_key_completions_(self) -> list[str]:
-        """List the keys that IPython and notebooks complete in `report["`."""
+        """List the default keys, and those of the kind for ties."""
         of_ties = self.default_axes()._replace(kinds=self.tie_kinds())
-        return [*self, *of_ties.names()]
+        return [*super()._ipython_key_completions_(), *of_ties.names()]
 
     def to_dict(
         self, metrics: str | Iterable[str] | None = None, *, flat: bool = True
@@ -177,7 +153,7 @@ class AnyReport(ReportBase):
 
     def to_text(
         self,
-        metrics: Iterable[str] | None = None,
+        metrics: str | Iterable[str] | None = None,
         *,
         sides: Iterable[str] | None = None,
         kinds: Iterable[str] | None = None,

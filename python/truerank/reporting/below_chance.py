@@ -74,7 +74,7 @@ def standard_errors_above(
     --------
     >>> from truerank import Ranks
     >>> standard_errors_above(Ranks([9] * 12, [1] * 12, 10), None, None).__round__(3)
-    5.428
+    5.427
     """
     chosen = slice(None) if mask is None else mask
     candidates = ranks.candidates[chosen].astype(np.float64)

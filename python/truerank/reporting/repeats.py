@@ -21,6 +21,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nest, unique_keys
+from .keyed_values import KeyedValues
 from .report_content import json_value, write_json
 from .reports import Report
 
@@ -36,7 +37,7 @@ JSON_FORMAT = 1
 
 
 @public("truerank.reporting")
-class Repeats(Mapping[str, float]):
+class Repeats(KeyedValues):
     """Several Reports of one model: `repeats[key]` is the mean over them.
 
     As a mapping it iterates over the keys that all of them have. A value that is nan in one of them
@@ -91,7 +92,7 @@ class Repeats(Mapping[str, float]):
         """The protocol of the first Report."""
         return self.reports[0].protocol
 
-    def __getitem__(self, key: str) -> float:
+    def _value(self, key: str) -> float:
         """Return the mean over the runs; a KeyError if one of them does not have the key."""
         return math.fsum(self.values(key)) / self.runs
 
@@ -199,13 +200,13 @@ class Repeats(Mapping[str, float]):
     # -- forms -------------------------------------------------------------------------------------
 
     def to_dict(
-        self, metrics: Iterable[str] | None = None, *, flat: bool = True, std: bool = False
+        self, metrics: str | Iterable[str] | None = None, *, flat: bool = True, std: bool = False
     ) -> dict[str, Any]:
         """Return the means by key, flat, as loggers need them.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys; those that all runs have if not given.
         flat : bool
             False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
@@ -226,7 +227,7 @@ class Repeats(Mapping[str, float]):
                 values[f"{key} std"] = self.std(key)
         return values if flat else nest(values)
 
-    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: str | Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Return mean, std and the values of the runs by key as a JSON object; nan becomes null.
 
         Examples
@@ -250,7 +251,7 @@ class Repeats(Mapping[str, float]):
         }
         return write_json(json_value(content), indent)
 
-    def to_pandas(self, metrics: Iterable[str] | None = None) -> Any:
+    def to_pandas(self, metrics: str | Iterable[str] | None = None) -> Any:
         """Return a pandas DataFrame with the columns of `to_csv`.
 
         Raises
@@ -260,7 +261,7 @@ class Repeats(Mapping[str, float]):
         """
         return self._records(metrics).frame()
 
-    def to_csv(self, metrics: Iterable[str] | None = None) -> str:
+    def to_csv(self, metrics: str | Iterable[str] | None = None) -> str:
         """Return metric, mean, std and the value of each run as CSV, in all their digits.
 
         Examples
@@ -277,7 +278,7 @@ class Repeats(Mapping[str, float]):
         return self.to_text()
 
     def to_text(
-        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
     ) -> str:
         """Return the table of `to_markdown` in columns of plain text; `print` shows it.
 
@@ -294,13 +295,13 @@ class Repeats(Mapping[str, float]):
         return self._tables(metrics, digits).with_notes(notes).text()
 
     def to_markdown(
-        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
     ) -> str:
         """Return a Markdown table of means and standard deviations, below the runs and protocol.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys; a few usual ones if not given.
         digits : int
             The number of significant digits.
@@ -322,7 +323,7 @@ class Repeats(Mapping[str, float]):
         return self._tables(metrics, digits).with_notes(notes).markdown() + "\n"
 
     def to_latex(
-        self, metrics: Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
+        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
     ) -> str:
         """Return the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
         return self._tables(metrics, digits).with_notes(notes).latex() + "\n"

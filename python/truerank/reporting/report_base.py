@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import EXPECTED_KIND
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, Axes
+from .keyed_values import KeyedValues
 
 if TYPE_CHECKING:
     from ..metrics.sides import Sides
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .validity import Finding
 
 
-class ReportBase(Mapping[str, float]):
+class ReportBase(KeyedValues):
     """Values by key, with protocol, sides, groups, summary and audit.
 
     Parameters

@@ -340,7 +340,9 @@ class Report(AnyReport):
         self._sides.check(parsed.side, key)
         return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
 
-    def by_query(self, metrics: Iterable[str] | None = None) -> dict[Hashable, dict[str, float]]:
+    def by_query(
+        self, metrics: str | Iterable[str] | None = None
+    ) -> dict[Hashable, dict[str, float]]:
         """Return the values of each query by key, over the tasks of the query.
 
         Parameters

@@ -163,7 +163,7 @@ class Table(NamedRows[Repeats]):
 @public("truerank")
 def table(
     reports: Mapping[str, Runs] | Runs,
-    metrics: Iterable[str] | None = None,
+    metrics: str | Iterable[str] | None = None,
     *,
     allow_unlike: bool = False,
 ) -> Table:
@@ -174,7 +174,7 @@ def table(
     reports : mapping of name to Report or to several Reports
         Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
         Reports without a name are of one model.
-    metrics : iterable of str, optional
+    metrics : str or iterable of str, optional
         The columns: keys of reports, with side and kind if needed. A few usual ones if not given.
     allow_unlike : bool
         Whether protocols may differ in their comparable fields, and runs of one model in their

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..reporting.axes import rows_by_label, unique_keys
+from ..reporting.keyed_values import KeyedValues
 from ..reporting.rendering import group_rows, label_text
 from ..reporting.report_content import json_value, write_json
 from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
@@ -46,7 +47,7 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
-class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
+class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k]``.
@@ -139,7 +140,7 @@ class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
 
     # -- values ------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: str) -> float:
+    def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
         parsed = read_key(key)
         if not parsed.macro:
@@ -185,7 +186,9 @@ class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
         values: FloatArray = _adjusted(parsed, lambda order: self._of_queries(parsed, order))
         return values.copy()
 
-    def by_query(self, metrics: Iterable[str] | None = None) -> dict[Hashable, dict[str, float]]:
+    def by_query(
+        self, metrics: str | Iterable[str] | None = None
+    ) -> dict[Hashable, dict[str, float]]:
         """Return the values of each query by key, as pytrec_eval and ranx have them.
 
         Parameters
@@ -295,12 +298,12 @@ class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
 
     # -- tables ------------------------------------------------------------------------------------
 
-    def to_dict(self, metrics: Iterable[str] | None = None) -> dict[str, float]:
+    def to_dict(self, metrics: str | Iterable[str] | None = None) -> dict[str, float]:
         """Return the values by key, as loggers need them.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys. Default: those that the report lists.
 
         Raises
@@ -317,12 +320,12 @@ class RetrievalReport(Mapping[str, float], Tabular, ReadOnlyArrays):
         """
         return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
 
-    def to_json(self, metrics: Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: str | Iterable[str] | None = None, *, indent: int | None = 2) -> str:
         """Return values, sizes, protocol and groups as a JSON object; nan becomes null.
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             The keys. Default: those that the report lists.
         indent : int or None
             The blanks of each level; None writes one line.
