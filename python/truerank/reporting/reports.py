@@ -347,7 +347,7 @@ class Report(AnyReport):
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             Keys without "macro."; a few usual ones if not given.
 
         Returns

@@ -193,7 +193,7 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
 
         Parameters
         ----------
-        metrics : iterable of str, optional
+        metrics : str or iterable of str, optional
             Keys without "macro."; "mrr", "map", "ndcg@10" and "recall@10" if not given.
 
         Returns
