@@ -424,7 +424,7 @@ def test_no_delta_method(key: str) -> None:
         ({"weights": [1.0]}, ValueError, "weights: expected 2 numbers"),
         ({"key": "mmr"}, KeyError, "did you mean"),
         ({"key": "head.mrr"}, KeyError, "no side 'head' in these ranks, which have both, tail"),
-        ({"ranks": [1, 2]}, TypeError, "ranks: expected Ranks, got list"),
+        ({"ranks": [1, 2]}, TypeError, "ranks: expected Ranks or a Report, got list"),
     ],
 )
 def test_errors_say_what_was_expected(
@@ -498,3 +498,11 @@ def test_a_median_of_equal_ranks_has_bounds_within_strata() -> None:
     found = interval(ranks, "median", by="task", strata="relation")
     assert found.low == found.value == 1
     assert found.notes[0].startswith("strata: 2 relations")
+
+
+def test_a_report_stands_for_its_ranks_and_weights() -> None:
+    ranks = Ranks([0, 3, 1, 7], [1, 1, 2, 1], 10)
+    weighted = ranks.with_weights([1, 2, 3, 4])
+    found = interval(report(ranks, weights=[1, 2, 3, 4]), "mrr", resamples=99)
+    assert found == interval(weighted, "mrr", resamples=99)
+    assert found != interval(ranks, "mrr", resamples=99)

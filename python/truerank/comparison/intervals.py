@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
-from ..ranks.container import Ranks
 from .interval_methods import METHODS, IntervalCase, IntervalMethod, MethodBounds
+from .paired_models.pairing import weighted_ranks
 from .samples import cautions
 from .samples.resampling import rounding_slack
 from .samples.units import AUTO, TASK, describe_units, units_of
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..metrics import Key
+    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from .paired_models.pairing import HasRanks
 
 
 @public("truerank.comparison")
@@ -98,7 +100,7 @@ class Interval(NamedTuple):
 
 @public("truerank.comparison")
 def interval(
-    ranks: Ranks,
+    ranks: Ranks | HasRanks,
     key: str | Key = "mrr",
     *,
     level: float = 0.95,
@@ -114,7 +116,8 @@ def interval(
 
     Parameters
     ----------
-    ranks : Ranks
+    ranks : Ranks or Report
+        A Report stands for its ranks, with the weights that are in force in it.
     key : str or Key
         Any key of a report. `macro.X` needs `by`, and its units are the groups.
     level : float
@@ -219,6 +222,7 @@ def interval(
     few units: 8 tasks; the interval is conservative
     few hits: 3 of 8 tasks; the bounds are exact, and conservative
     """
+    ranks = weighted_ranks("ranks", ranks)
     level, resamples = confidence(level), resample_count(resamples)
     seed, draw_seed = integer_at_least("seed", seed), integer_at_least("draw_seed", draw_seed)
     method = choice("method", method, METHODS)
