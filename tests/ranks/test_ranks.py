@@ -671,3 +671,19 @@ def test_what_ranks_do_not_have() -> None:
         assert getattr(ranks, name) is None
     with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
         ranks.sides  # type: ignore[attr-defined]  # noqa: B018
+
+
+WORDS = st.lists(st.sampled_from(["", "a", "b\0", "1"]), min_size=3, max_size=3)
+NUMBERS = st.lists(st.integers(-2, 2), min_size=3, max_size=3)
+
+
+@given(WORDS | NUMBERS, WORDS | NUMBERS)
+def test_labels_compare_as_their_plain_values(ours: list[Any], theirs: list[Any]) -> None:
+    labels, other = (Ranks([0] * 3, [1] * 3, 9, group=x).group for x in (ours, theirs))
+    expected = [a == b for a, b in zip(ours, theirs, strict=True)]
+    assert (labels == other).tolist() == (labels == theirs).tolist() == expected
+    assert (labels != other).tolist() == [not equal for equal in expected]
+    assert labels.same_as(other) == (ours == theirs)
+    for one in theirs:
+        assert (labels == one).tolist() == [a == one for a in ours]
+    assert list(labels) == ours
