@@ -143,7 +143,7 @@ def test_chosen_metrics_in_each_format(run: Run, files: Files) -> None:
     for style in ("latex", "html"):
         assert f"fingerprint {report.protocol.fingerprint}" in run("evaluate", *line, style).out
     markdown = table.splitlines()
-    assert markdown[2:] == [f"| {key} | {value!r} |" for key, value in values.items()]
+    assert markdown[2:] == [f"| {key} | {value:.6g} |" for key, value in values.items()]
 
 
 def test_no_tasks_and_a_single_row(run: Run, tmp_path: Path) -> None:

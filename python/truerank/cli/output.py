@@ -104,7 +104,7 @@ def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
 
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
     "json": json_text,
-    "markdown": lambda sheet: sheet.tables(repr).markdown(),  # numbers in all their digits
+    "markdown": lambda sheet: sheet.tables(_six_digits).markdown(),
     **_csv_formats(lambda sheet, **how: Records(sheet.columns, sheet.records).csv(**how)),
     "latex": lambda sheet: sheet.tables(lambda value: number(value, 4)).latex(),
     "html": lambda sheet: sheet.tables(_six_digits).html(),
