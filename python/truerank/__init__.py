@@ -32,11 +32,11 @@ if _typing.TYPE_CHECKING:
     from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
     from .counting.lists import rank_lists
+    from .counting.progress_bars import BoundedPairs, Progress
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
     from .counting.score_thresholds import ThresholdCounts, count_scores_above
-    from .counting.tiles import BoundedPairs, Progress
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .embeddings.vector_thresholds import count_above
     from .inputs.errors import InputError, InputTypeError, InputValueError
@@ -107,9 +107,9 @@ _MODULES = {
     "InputError": "inputs.errors",
     "InputTypeError": "inputs.errors",
     "InputValueError": "inputs.errors",
-    "BoundedPairs": "counting.tiles",
+    "BoundedPairs": "counting.progress_bars",
     "NamedLists": "tasks.named_lists",
-    "Progress": "counting.tiles",
+    "Progress": "counting.progress_bars",
     "Protocol": "ranks.protocol",
     "RankCounter": "counting.counter",
     "Qrels": "tasks.named_lists",

@@ -146,7 +146,7 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times
         task.evaluate_scores(given_scores, csls=k, progress=told.append)
         assert [one.done for one in told] == [4000 * i for i in range(5 * times + 1)]
         assert {one.total for one in told} == {20_000 * times}
-    with pytest.raises(TypeError, match=r"^progress: expected a callable, got int"):
+    with pytest.raises(TypeError, match=r"^progress: expected a callable or a bool, got int"):
         task.evaluate_scores(path, progress=3)
 
 

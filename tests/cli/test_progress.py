@@ -15,7 +15,8 @@ pytest.importorskip("rich")
 
 import truerank as tr
 from truerank.cli import progress
-from truerank.cli.progress import ProgressBar, ProgressListener, progress_text, size_text, time_text
+from truerank.cli.progress import ProgressBar, ProgressListener
+from truerank.counting.progress_bars import progress_text, size_text, time_text
 
 pytestmark = pytest.mark.python_only
 

@@ -308,7 +308,7 @@ def test_an_option_that_is_neither_on_nor_off() -> None:
 
 
 def test_progress_and_checkpoints_of_other_types() -> None:
-    refuse(TypeError, "progress: expected a callable, got bool", SCORES, 0, progress=True)
+    refuse(TypeError, "progress: expected a callable or a bool, got int", SCORES, 0, progress=1)
     words = "checkpoint: expected the path of a file, got bool"
     refuse(TypeError, words, SCORES, 0, checkpoint=True)
     refuse(TypeError, "io: expected a str", SCORES, 0, io=SCORES, progress=print)

@@ -15,7 +15,8 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import SCORES, ScoreNouns, prepare_job
-from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, Progress, open_blocks, tile_count
+from ..counting.progress_bars import Progress
+from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, open_blocks, tile_count
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..inputs.checks import IO, choice, positive_integer

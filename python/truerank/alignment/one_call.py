@@ -16,7 +16,7 @@ from .pair_task import Task
 from .two_graphs import FORWARD
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..embeddings.vectors import CSLS
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting.reports import Report
@@ -45,7 +45,7 @@ def evaluate(
     threads: int | None = None,
     audit: bool = False,
     io: IoMode | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Report:
     """Evaluate an alignment in one call: rank counterparts in both directions.
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from ..counting.progress_bars import as_listener
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import report_bounds
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..inputs.arrays import read_only
-from ..inputs.checks import NAN_RULES, check_callback, choice
+from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
@@ -31,7 +32,7 @@ from .two_graphs import FORWARD, GRAPHS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
@@ -207,7 +208,7 @@ class Task(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate embeddings of both graphs, in both directions; scores are never stored.
 
@@ -269,7 +270,7 @@ class Task(ProtocolTask):
         block: int | None,
         threads: int | None,
         audit: bool,
-        progress: Callable[[Progress], object] | None,
+        progress: bool | Callable[[Progress], object] | None,
     ) -> Report:
         """Evaluate open embeddings."""
         scaling = check_csls(csls)
@@ -308,7 +309,7 @@ class Task(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
         io: IoMode | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
 
@@ -355,7 +356,7 @@ class Task(ProtocolTask):
                 expected='"descending" with csls, which is of similarities',
                 got='"ascending"',
             )
-        check_callback("progress", progress)
+        progress = as_listener(progress)
         argument = Argument("scores", scores)
         with open_side_scores(argument, dtype, io, True, heights, "left entity") as matrix:
             ranks, means = rank_matrix(

@@ -12,11 +12,12 @@ import numpy as np
 
 from .. import __version__
 from ..comparison.table_writer import TextGrid, format_count
+from ..counting.progress_bars import size_text
 from .app import Subcommand, emit, user_errors
 from .bandwidth import LEAST_BYTES, MOST_BYTES, SECONDS, Bandwidth, Rate, measure
 from .options import style_option
 from .output import Sheet, Write, format_sheet
-from .progress import ProgressBar, size_text
+from .progress import ProgressBar
 
 UNIT_BYTES = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 UNIT_BYTES |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}

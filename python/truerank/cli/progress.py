@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from ..counting.progress_bars import progress_text, size_text
 from .endings import write_line
 
 if TYPE_CHECKING:
@@ -19,45 +20,6 @@ if TYPE_CHECKING:
 
 START_AFTER = 0.5  # seconds: shorter runs draw no bar
 REDRAW_EVERY = 0.1  # seconds between two drawings
-UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-
-
-def size_text(nbytes: float) -> str:
-    """Write a number of bytes in the largest unit that fits.
-
-    Examples
-    --------
-    >>> size_text(4_294_967_296), size_text(2.5e6), size_text(999), size_text(2e15)
-    ('4.29 GB', '2.5 MB', '999 bytes', '2000 TB')
-    """
-    for unit, name in UNITS:
-        if nbytes >= unit:
-            value = nbytes / unit
-            return f"{value:.0f} {name}" if value >= 100 else f"{value:.3g} {name}"
-    return f"{nbytes:.0f} bytes"
-
-
-def time_text(seconds: float) -> str:
-    """Write seconds as minutes or hours.
-
-    Examples
-    --------
-    >>> time_text(7.2), time_text(3599.9), time_text(100_000)
-    ('0:07', '1:00:00', '27:46:40')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
-
-
-def progress_text(progress: Progress) -> str:
-    """Write the bytes done and in all, the rate, and the time left once it is known."""
-    parts = [f"{size_text(progress.done)} of {size_text(progress.total)}"]
-    if progress.rate:
-        parts.append(f"{size_text(progress.rate)}/s")
-    if progress.left is not None:
-        parts.append(f"{time_text(progress.left)} left")
-    return ", ".join(parts)
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):

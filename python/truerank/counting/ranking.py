@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.container import Ranks
-    from .tiles import Progress
+    from .progress_bars import Progress
 
 
 @public("truerank")
@@ -37,7 +37,7 @@ def rank(
     threads: int | None = None,
     audit: bool = False,
     io: IoMode | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, and those tied with it.
@@ -95,8 +95,9 @@ def rank(
         How files are read. Default: as they were opened, else "map". "map": as memory maps, whose
         sizes are checked before every tile; if another process truncates a file while a tile is
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
-    progress : callable, optional
-        Called with a `Progress` on this thread, at the start and after every tile of scores.
+    progress : callable or bool, optional
+        Called with a `Progress` on this thread, at the start and after every tile of scores. True:
+        a bar of tqdm or rich, in a terminal or a notebook.
     checkpoint : path-like, optional
         A file that keeps what has been counted. It is written every few seconds and when the call
         ends early. If it exists, the call goes on from it, with the same integers as result; it
@@ -143,7 +144,7 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
     """
-    tiled = progress is not None or checkpoint is not None
+    tiled = progress not in (None, False) or checkpoint is not None
     plain = (
         type(scores) is np.ndarray and scores.base is None
     )  # the usual case, recognized at no cost

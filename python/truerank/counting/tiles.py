@@ -18,20 +18,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import IO, check_callback, choice
+from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
-from ..inputs.naming import public
 from ..inputs.selection import selection_of_tasks
 from ..stores import Store, Tile
 from ..stores.store import core_scores, cut_tiles
 from .checkpoints import Checkpoint
 from .job import Job
 from .partial_counts import PartialCounts, TrueScores, saved_counts
+from .progress_bars import Progress, as_listener
 
 if TYPE_CHECKING:
     import os
@@ -57,97 +57,16 @@ COLUMN_TILE_BYTES = 32 << 20
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
 
 
-@public("truerank")
-class BoundedPairs(NamedTuple):
-    """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
-
-    Attributes
-    ----------
-    levels : str
-        The levels that bounds use, "int8" or "int16", or "off".
-    pairs : int
-        All pairs.
-    bounded : int
-        Of these, how many went by bounds; the others were scored at once, since that is faster.
-    open : int
-        Of these, how many the levels left open.
-    scored : int
-        Of these, how many had to be scored.
-    """
-
-    levels: str
-    pairs: int
-    bounded: int
-    open: int
-    scored: int
-
-    @property
-    def share_open(self) -> float:
-        """The share of the bounded pairs that levels left open; 0 where there are none.
-
-        Examples
-        --------
-        >>> BoundedPairs("int8", 10_000, 8000, 80, 2).share_open
-        0.01
-        """
-        return self.open / self.bounded if self.bounded else 0.0
-
-
-@public("truerank")
-class Progress(NamedTuple):
-    """How far a count has come.
-
-    Attributes
-    ----------
-    done, total : int
-        Bytes of scores; `done` includes those from a checkpoint.
-    seconds : float
-        The time since the call began to count.
-    resumed : int
-        Bytes of scores that were already counted in the checkpoint.
-    bounds : BoundedPairs, optional
-        Of embeddings, whose scores are not stored: what bounds spared in this call.
-    """
-
-    done: int
-    total: int
-    seconds: float
-    resumed: int = 0
-    bounds: BoundedPairs | None = None
-
-    @property
-    def rate(self) -> float:
-        """Bytes per second in this call; 0 at the start.
-
-        Examples
-        --------
-        >>> Progress(3000, 9000, 2.0, resumed=1000).rate
-        1000.0
-        """
-        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
-
-    @property
-    def left(self) -> float | None:
-        """The seconds that are left at this rate; None before there is a rate.
-
-        Examples
-        --------
-        >>> Progress(3000, 9000, 2.0, resumed=1000).left
-        6.0
-        """
-        return (self.total - self.done) / self.rate if self.rate > 0 else None
-
-
 def rank_store(
     store: Store,
     job: Job,
     *,
     io: str | None,
-    progress: Callable[[Progress], object] | None,
+    progress: bool | Callable[[Progress], object] | None,
     checkpoint: str | os.PathLike[str] | None,
 ) -> Ranks:
     """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
-    check_callback("progress", progress)
+    progress = as_listener(progress)
     io = choice("io", store.io if io is None else io, IO)
     store.check()
     if job.candidates is not None:

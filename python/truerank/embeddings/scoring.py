@@ -13,10 +13,10 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error, prepare_job
-from ..counting.tiles import BoundedPairs, Progress
-from ..inputs.checks import NAN_RULES, check_callback, choice, positive_integer, thread_count
+from ..counting.progress_bars import Bar, BoundedPairs, Progress, as_listener
+from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
 from ..inputs.naming import public
-from ..inputs.selection import as_selection
+from ..inputs.selection import as_selection, selection_of_tasks
 from ..ranks.container import Ranks
 from .device_embeddings import open_in_place
 from .vectors import TopKJob
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .vectors import CSLS, PairedVectors
 
 
+# Where somebody watches, the tasks are scored in about so many parts, of so many tasks at least.
+_REPORTS, _WATCHED_TASKS = 32, 256
 _LISTED = 5  # tasks, and candidates of a task, that are printed
 
 
@@ -83,7 +85,7 @@ def rank_embeddings(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
 
@@ -243,17 +245,19 @@ def rank_embeddings(
 
 @contextmanager
 def report_bounds(
-    progress: Callable[[Progress], object] | None, embeddings: PairedVectors
+    progress: bool | Callable[[Progress], object] | None, embeddings: PairedVectors
 ) -> Iterator[None]:
     """Tell `progress` what bounds spared within a block of code that counts embeddings."""
-    check_callback("progress", progress)
+    progress = as_listener(progress)
     if progress is None:
         yield
         return
+    size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
+    if isinstance(progress, Bar):  # something to look at meanwhile
+        progress(Progress(0, size, 0.0))
     start, before = time.monotonic(), _core.bounds_tally()
     yield
     done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
-    size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
     bounds = BoundedPairs(_core.bounds().removesuffix("!"), *done)
     progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
 
@@ -269,7 +273,7 @@ def rank_open_embeddings(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
@@ -360,6 +364,7 @@ def topk_embeddings(
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
@@ -378,6 +383,9 @@ def topk_embeddings(
     nan : {"raise", "worst", "omit"}
         The rule for candidates whose score is NaN. "raise": an error. "worst": they come last.
         "omit": they are not candidates.
+    progress : callable or bool, optional
+        True: a bar of tqdm or rich. A callable is called with a `Progress` at the start and after
+        each of some 32 parts of the tasks, in bytes of scores that are not stored.
 
     Returns
     -------
@@ -402,7 +410,18 @@ def topk_embeddings(
     """
     embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
     arguments = {"rows": rows, "filter": filter, "candidates": candidates}
-    return topk_open_embeddings(embeddings, k, **arguments, nan=nan, block=block, threads=threads)
+    listener = as_listener(progress)
+    if listener is None:
+        watch = None
+    else:
+        start, size = time.monotonic(), embeddings.shape[1] * np.dtype(embeddings.dtype).itemsize
+
+        def watch(done: int, tasks: int) -> None:
+            listener(Progress(done * size, tasks * size, time.monotonic() - start))
+
+    return topk_open_embeddings(
+        embeddings, k, **arguments, nan=nan, block=block, threads=threads, watch=watch
+    )
 
 
 class CurrentMatches(NamedTuple):
@@ -431,6 +450,7 @@ def topk_open_embeddings(
     block: int | None = None,
     threads: int | None = None,
     current_matches: CurrentMatches | None = None,
+    watch: Callable[[int, int], None] | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
 
@@ -442,6 +462,8 @@ def topk_open_embeddings(
     current_matches : CurrentMatches, optional
         Only entities that would leave their match for the query are candidates. Entities whose
         score is NaN are candidates under the rule `nan` alone.
+    watch : callable, optional
+        Told how many tasks are done, of how many. The tasks are scored part by part then.
 
     Examples
     --------
@@ -469,16 +491,41 @@ def topk_open_embeddings(
             match_scores.astype(embeddings.dtype, order="C"),
             match_queries.astype(np.int64, order="C"),
         )
-    lists = filter_selection, candidate_selection
-    job = TopKJob(query_rows, *lists, width, nan, matches, size, num_threads)
-    ids, scores, fault = embeddings.top_k(job)
-    if fault:
-        raise fault_error(fault, nan, ids, embeddings.roles.nouns)
+    found = []
+    for where in _parts_of_tasks(tasks, watch):
+        part_rows, left_out, let_in = query_rows, filter_selection, candidate_selection
+        if where is not None:
+            part_rows = (np.arange(tasks) if query_rows is None else query_rows)[where]
+            left_out, let_in = (
+                part and selection_of_tasks(part, where) for part in (left_out, let_in)
+            )
+        job = TopKJob(part_rows, left_out, let_in, width, nan, matches, size, num_threads)
+        ids, scores, fault = embeddings.top_k(job)
+        if fault:
+            task = fault.task + (where.start if where is not None else 0)
+            fault = _core.Fault(fault.kind, task, fault.row, fault.column)
+            raise fault_error(fault, nan, ids, embeddings.roles.nouns)
+        found.append((ids, scores))
+    if len(found) > 1:
+        ids, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)
+
+
+def _parts_of_tasks(tasks: int, watch: Callable[[int, int], None] | None) -> Iterator[slice | None]:
+    """Yield the parts of tasks that are scored in one call: None, all, if nobody watches."""
+    if watch is None or not tasks:
+        yield None
+        return
+    watch(0, tasks)
+    height = max(_WATCHED_TASKS, -(-tasks // _REPORTS))
+    for start in range(0, tasks, height):
+        stop = min(start + height, tasks)
+        yield slice(start, stop)
+        watch(stop, tasks)
 
 
 def with_similarity(ranks: Ranks, measure: str) -> Ranks:

@@ -19,7 +19,7 @@ from .vectors import OpenEmbeddings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.words import NanRule, Similarity
     from .vectors import CSLS
 
@@ -45,7 +45,7 @@ def count_above(
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> ThresholdCounts:
     """Score every query with every entity; count the entities above thresholds, or equal to them.
 

@@ -32,7 +32,7 @@ from .query_answers import (
 )
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
@@ -287,7 +287,7 @@ class ComplexQueries(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -343,7 +343,7 @@ class ComplexQueries(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
         io: IoMode | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a matrix of scores, in memory or in files.
 

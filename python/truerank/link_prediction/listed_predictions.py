@@ -20,7 +20,7 @@ from ..tasks.text import line_of
 from .triple_task import Task
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import NanRule, ScoreOrder
     from ..reporting import Report
@@ -184,7 +184,7 @@ def read_predictions(
     *,
     scored: bool = True,
     max_unpacked: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Predictions:
     """Read predictions as AnyBURL and PyClause write them, three lines for every triple.
 

@@ -25,7 +25,7 @@ from .triple_sides import make_side, traits_of
 from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
@@ -351,7 +351,7 @@ class Task(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -432,7 +432,7 @@ class Task(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
         io: IoMode | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate score matrices, in memory or in files.
 

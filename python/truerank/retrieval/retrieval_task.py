@@ -24,7 +24,7 @@ from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
@@ -215,7 +215,7 @@ class Task(ProtocolTask):
         block: int | None = None,
         threads: int | None = None,
         audit: bool = False,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> RetrievalReport:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -269,7 +269,7 @@ class Task(ProtocolTask):
         threads: int | None = None,
         audit: bool = False,
         io: IoMode | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> RetrievalReport:
         """Evaluate a matrix of scores, in memory or in files.
 

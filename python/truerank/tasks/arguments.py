@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..counting.tiles import BoundedPairs, Progress
+from ..counting.progress_bars import BoundedPairs, Progress
 from ..embeddings.device_embeddings import DeviceVectors, read_in_place
 from ..embeddings.vectors import Vectors
 from ..inputs.errors import InputTypeError, InputValueError

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.labels import LabelsLike
 
@@ -31,7 +31,7 @@ def evaluate(
     threads: int | None = None,
     audit: bool = False,
     io: IoMode | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     side: LabelsLike | None = None,
     by: LabelsLike | None = None,
@@ -65,8 +65,9 @@ def evaluate(
         Whether to count NaN, infinities and ties with the best score as well.
     io : {"map", "read"}, optional
         How to read files.
-    progress : callable, optional
-        Called with a `Progress` after every block of scores.
+    progress : callable or bool, optional
+        As in `rank`: True shows a bar. A callable is
+        called with a `Progress` after every block of scores.
     checkpoint : path-like, optional
         A file that stores the counts so far, from which a stopped call resumes.
     side : str or labels, optional

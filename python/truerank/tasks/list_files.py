@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..counting.tiles import Progress
-from ..inputs.checks import check_callback, is_number
+from ..counting.progress_bars import Progress, as_listener
+from ..inputs.checks import is_number
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
@@ -34,7 +34,7 @@ def read_run(
     path: str | os.PathLike[str],
     *,
     max_unpacked: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read a TREC run: a line for each document of each query, ``qid Q0 docid rank score tag``.
 
@@ -49,8 +49,9 @@ def read_run(
         lines are skipped.
     max_unpacked : int, optional
         The most bytes that a compressed file may unpack to. Default: 4 GiB.
-    progress : callable, optional
-        Called with a `Progress`, in bytes of the file, after every block of lines.
+    progress : callable or bool, optional
+        As in `rank`: True shows a bar. A callable is
+        called with a `Progress`, in bytes of the file, after every block of lines.
 
     Returns
     -------
@@ -102,7 +103,7 @@ def read_json_lists(
     path: str | os.PathLike[str],
     *,
     max_unpacked: int | None = None,
-    progress: Callable[[Progress], object] | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
 
@@ -225,14 +226,16 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     return Qrels(tuple(queries), tuple(documents), np.array(relevance, np.int64))
 
 
-def watched_blocks(name: str, max_unpacked: int | None, progress: Listener | None) -> Iterator[str]:
+def watched_blocks(
+    name: str, max_unpacked: int | None, progress: bool | Listener | None
+) -> Iterator[str]:
     """Yield a file in blocks of whole lines, and report how much of it has been read."""
-    check_callback("progress", progress)
+    listener = as_listener(progress)
     start = time.monotonic()
 
     def watch(done: int, total: int) -> None:
-        if progress is not None:
-            progress(Progress(done, total, time.monotonic() - start))
+        if listener is not None:
+            listener(Progress(done, total, time.monotonic() - start))
 
     with limit_unpacked(max_unpacked):
         yield from text_blocks(_ARGUMENT, name, watch)
@@ -241,7 +244,7 @@ def watched_blocks(name: str, max_unpacked: int | None, progress: Listener | Non
 def read_blocks(
     name: str,
     max_unpacked: int | None,
-    progress: Listener | None,
+    progress: bool | Listener | None,
     read_rows: Callable[[str], tuple[Any, ...]],
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks."""
@@ -265,7 +268,7 @@ def line_error(name: str, line: int, problem: str) -> InputValueError:
 
 
 def _json_lists(
-    name: str, max_unpacked: int | None, progress: Listener | None
+    name: str, max_unpacked: int | None, progress: bool | Listener | None
 ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
     rest: list[str] = []  # of a file that is one object, or an array

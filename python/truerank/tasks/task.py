@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from ..counting.progress_bars import as_listener
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
-from ..inputs.checks import check_callback
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.naming import printable
 from ..ranks.container import Ranks
@@ -34,7 +34,7 @@ from .batches import rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
-    from ..counting.tiles import Progress
+    from ..counting.progress_bars import Progress
     from ..inputs.words import IoMode
     from ..ranks.protocol import Protocol
     from .side_tasks import SideTasks
@@ -107,7 +107,7 @@ class ProtocolTask(ReadOnlyArrays):
         bias: Any = None,
         unique: bool = False,
         dtype: Any = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
         **rules: Any,
     ) -> Report:
         """Evaluate embeddings of queries against those of the candidates, for each side.
@@ -118,7 +118,7 @@ class ProtocolTask(ReadOnlyArrays):
         """
         from ..embeddings.scoring import rank_embeddings
 
-        check_callback("progress", progress)
+        progress = as_listener(progress)
         reports: list[Progress] = []
         query_arguments, entity_arguments = (
             self._check_arguments(queries, "vectors"),
@@ -171,14 +171,14 @@ class ProtocolTask(ReadOnlyArrays):
         dtype: Any = None,
         audit: bool = False,
         io: IoMode | None = None,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
         **rules: Any,
     ) -> Report:
         """Evaluate score matrices, in memory or in files, for each side.
 
         `rules` are order, nan and threads of `rank`. `progress` counts the bytes of all sides.
         """
-        check_callback("progress", progress)
+        progress = as_listener(progress)
         arguments = self._check_arguments(scores, "scores")
         self._warn_of_columns()
         ranks_of_sides = []

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from ...counting.progress_bars import Progress, as_listener
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import read_only
 from ...inputs.checks import choice, number, positive_integer
@@ -53,6 +55,7 @@ def infer(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Alignment:
     """Align entities: find pairs of left and right entities by their similarities.
 
@@ -92,6 +95,10 @@ def infer(
         The rule for scores that are NaN: an error, or the pair is left out.
     dtype, threads
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
+    progress : callable or bool, optional
+        True: a bar of tqdm or rich. A callable is called with a `Progress` after each block of
+        scores; how many passes "stable" and "optimal" make over them is not known before, so that
+        its `total` may grow. The solver of "optimal" reports nothing.
 
     Returns
     -------
@@ -172,8 +179,10 @@ def infer(
                 name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
             )
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
-    source = open_source(left, right, scoring, left_ids, right_ids)
+    report = _PassReport(as_listener(progress), _PASSES[method])
+    source = open_source(left, right, scoring, left_ids, right_ids, report.of_source)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
+    report.finish()
     if least is not None:
         reaches = scores.astype(np.float64) >= least
         lefts, rights, scores = lefts[reaches], rights[reaches], scores[reaches]
@@ -226,6 +235,44 @@ _METHODS: dict[MatchingMethod, Callable[[SimilaritySource, _Options], tuple[Scor
     "stable": _stable,
     "optimal": _optimal,
 }
+
+
+# So many passes over all scores are expected.
+_PASSES: dict[MatchingMethod, int] = {"greedy": 1, "mutual": 2, "stable": 2, "optimal": 2}
+
+
+class _PassReport:
+    """Tells a listener how many bytes of scores have been made, of all passes."""
+
+    def __init__(self, listener: Callable[[Progress], object] | None, passes: int) -> None:
+        self._listener, self._passes = listener, passes
+        self._done, self._total, self._start = 0, 0, time.monotonic()
+
+    def of_source(self, source: SimilaritySource) -> Callable[[int], None] | None:
+        """Return what a source tells how many pairs it has scored; None if nobody listens."""
+        if self._listener is None:
+            return None
+        itemsize = source.dtype.itemsize
+        whole = max(source.shape[0] * source.shape[1] * itemsize, 1)
+        self._total = self._passes * whole
+        self._tell()
+
+        def watch(pairs: int) -> None:
+            self._done += pairs * itemsize
+            if self._done >= self._total:
+                self._total = self._done + whole
+            self._tell()
+
+        return watch
+
+    def finish(self) -> None:
+        """Report that no more scores are needed."""
+        self._total = self._done
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._listener is not None:
+            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))
 
 
 def _check_dense(dense: object) -> bool | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
@@ -62,6 +62,7 @@ class SimilaritySource(ABC):
     nan: str
     csls: CSLS | None
     roles: Roles = FORWARD  # how messages name the sides
+    watch: Callable[[int], None] | None = None  # told how many pairs were just scored
 
     @property
     def names(self) -> tuple[str, str]:
@@ -124,7 +125,14 @@ class SimilaritySource(ABC):
         """Yield the scores of some left entities in blocks, each with its start."""
         height = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
         for start in range(0, len(rows), height):
-            yield start, self.scores(rows[start : start + height])
+            some = rows[start : start + height]
+            yield start, self.scores(some)
+            self.report(len(some))
+
+    def report(self, rows: int) -> None:
+        """Tell who watches that a number of left entities were scored."""
+        if self.watch is not None:
+            self.watch(rows * self.shape[1])
 
     def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
         """Return the k best right entities of some left ones (default: all that take part)."""
@@ -235,8 +243,20 @@ class VectorSource(SimilaritySource):
     def _top_k(self, k: int, rows: IntArray, current: CurrentMatches | None) -> TopK:
         candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
         options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
+        seen = 0
+
+        def watch(done: int, tasks: int) -> None:
+            nonlocal seen
+            self.report(done - seen)
+            seen = done
+
         return topk_open_embeddings(
-            self.pairs, k, rows=rows, candidates=candidates, current_matches=current, **options
+            *(self.pairs, k),
+            rows=rows,
+            candidates=candidates,
+            current_matches=current,
+            watch=None if self.watch is None else watch,
+            **options,
         )
 
 
@@ -303,9 +323,16 @@ class ScoringOptions(NamedTuple):
 
 
 def open_source(
-    left: Any, right: Any, scoring: ScoringOptions, left_ids: Any = None, right_ids: Any = None
+    left: Any,
+    right: Any,
+    scoring: ScoringOptions,
+    left_ids: Any = None,
+    right_ids: Any = None,
+    watch: Callable[[SimilaritySource], Callable[[int], None] | None] = lambda source: None,
 ) -> SimilaritySource:
     """Check embeddings, or a matrix if `right` is None, and the options.
+
+    `watch` makes what is told how many pairs were scored, of the source without CSLS.
 
     Raises
     ------
@@ -320,7 +347,9 @@ def open_source(
     """
     choice("nan", scoring.nan, MATCHING_NAN_RULES)
     csls = check_csls(scoring.csls)
-    return _open_all(left, right, scoring).restrict(left_ids, right_ids, csls)
+    source = _open_all(left, right, scoring)
+    source.watch = watch(source)
+    return source.restrict(left_ids, right_ids, csls)
 
 
 def _open_all(left: Any, right: Any, scoring: ScoringOptions) -> SimilaritySource:
