@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.aliases import ALIASES, NEGATED, SYNONYMS
+from truerank.metrics.aliases import ALIASES, NEGATED, PYKEEN_NAMES, SYNONYMS
 from truerank.metrics.keys import ADJUSTED, METRIC_FORMS, RESERVED, increasing
 
 pytestmark = pytest.mark.python_only
@@ -168,6 +170,35 @@ def test_unknown_keys_say_why(key: str, message: str) -> None:
         report(Ranks([0], [1], 5, side="tail"))[key]
     assert message in str(caught.value)
     assert not str(caught.value).startswith('"')
+
+
+@given(
+    st.sampled_from([*METRIC_FORMS.values(), *SYNONYMS, *(f"{name}_at_k" for name in SYNONYMS)]),
+    st.sampled_from([str.upper, str.title, str.swapcase]),
+    st.sampled_from(["", "tail.", "Tail.optimistic."]),
+)
+def test_names_are_read_in_any_case(form: str, change: Callable[[str], str], before: str) -> None:
+    name = form.replace("@k", "@7").replace("_at_k", "_at_7").replace(":p", ":2")
+    try:
+        expected = parse(before + name)
+    except KeyError:
+        with pytest.raises(KeyError):
+            parse(before + change(name))
+        return
+    assert parse(before + change(name)) == expected
+    assert parse(before + change(name).replace("_", "-")) == expected
+
+
+@pytest.mark.parametrize(("name", "meaning"), PYKEEN_NAMES.items())
+def test_names_of_pykeen(name: str, meaning: tuple[str, str]) -> None:
+    written = name.replace("_at_k", "_at_7")
+    if name in NEGATED:
+        with pytest.raises(KeyError, match=f"negates it: take '{NEGATED[name]}'"):
+            parse(written)
+        assert parse(NEGATED[name])[0:3:2] == meaning[::-1]
+    else:
+        key = parse(f"tail.pessimistic.{written}")
+        assert (key.adjustment, key.metric, key.side, key.kind) == (*meaning, "tail", "pessimistic")
 
 
 def test_what_is_written_is_kept() -> None:
