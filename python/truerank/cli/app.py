@@ -35,7 +35,8 @@ ARGUMENT_OPTIONS = {
 }
 # What the command line writes in place of Python code that a message mentions.
 SPELLINGS = {
-    **{name: f"--{name}" for name in ("nan", "dtype", "dataset", "duplicates", "leaks", "unseen")},
+    **{name: f"--{name}" for name in ("nan", "order", "dtype", "dataset")},
+    **{name: f"--{name}" for name in ("duplicates", "leaks", "unseen")},
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
     "max_unpacked=": "--max-unpacked",
     **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
