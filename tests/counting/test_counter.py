@@ -258,8 +258,9 @@ def test_the_filter_is_the_counters_own() -> None:
 
 
 def test_filters_of_two_forms_merge_as_the_forms_they_are() -> None:
-    one = counter(filter=([0, 1, 1], [3]))
-    other = counter(filter=([0, 1, 1], [3], [0, 1]))
+    indptr, indices = np.array([0, 1, 1]), np.array([3])
+    one = counter(filter=(indptr, indices))
+    other = counter(filter=(indptr, indices, [0, 1]))
     refusal(ValueError, "the same filter", one.merge, other)
     refusal(ValueError, "the same filter", other.merge, one)
 
