@@ -459,7 +459,7 @@ def toolkits(session: nox.Session) -> None:
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
     session.chdir(session.cache_dir / "source")
     paths = [path for path in Path("tests").rglob("test_*.py") if imports.search(path.read_text())]
-    named = ("docs", "doctests", "extras", "release", "two_openmp")
+    named = ("docs", "doctests", "extras", "release", "two_openmp", "types")
     package = [f"tests/package/test_{name}.py" for name in named]
     files = [*package, *sorted({*map(str, paths)} - {*package})]
     files = [name for name in files if not name.startswith(DEVICES)]  # of the session `device`
