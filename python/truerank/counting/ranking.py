@@ -144,7 +144,7 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
     """
-    tiled = progress not in (None, False) or checkpoint is not None
+    tiled = not (progress is None or progress is False) or checkpoint is not None
     plain = (
         type(scores) is np.ndarray and scores.base is None
     )  # the usual case, recognized at no cost
