@@ -363,7 +363,8 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
         settings += [f"cmake.define.TRUERANK_OPENMP={openmp}", BASELINE_ONLY]
     path = build(session, sanitizer, *settings)
     session.install(f"{path}[test,h5py,zarr]")
-    session.env["TRUERANK_EXAMPLES"] = FEW
+    # The fuzz areas of the core draw many more under the same sanitizer.
+    session.env["TRUERANK_EXAMPLES"] = "8" if sanitizer == "asan" else FEW
     # Reports are not pytest's to capture: one that ends the process would be lost.
     run_tests(session, "--capture=sys", *tests, python=[*under, "python"])
 
