@@ -121,7 +121,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "none": (TypeError, "^candidates: expected one of all, .*, got NoneType", None, {}),
     "a number": (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
     "an array": (TypeError, "^candidates: .*, got ndarray", np.zeros((2, 2), int), {}),
-    "sampled": (ValueError, "^candidates: .*, got 3 members", Sampled(3), {}),
+    "sampled": (ValueError, "^candidates: .*, got 4 members", Sampled(3), {}),
     "one list": (ValueError, "^candidates: .*, got 1 members", ([0, 1],), {}),
     "flat ids": (ValueError, r"^candidates\[0\]: expected a 1-D array", [0, 1], {}),
     "floats": (TypeError, r"^candidates\[1\]: expected integers", ([0, 1], [0.0, 2.0]), {}),

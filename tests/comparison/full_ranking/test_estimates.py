@@ -324,7 +324,7 @@ def test_estimates_are_not_mixed_with_measured_numbers() -> None:
     with pytest.raises(tr.InputTypeError, match="got FullRankingEstimate"):
         tr.table({"a": found})
     for function in (interval, pvalue):
-        with pytest.raises(tr.InputTypeError, match="ranks: expected Ranks"):
+        with pytest.raises(tr.InputValueError, match="ranks: metrics that are estimated"):
             function(found)
     with pytest.raises(tr.InputValueError, match="JSON of a report"):
         tr.Report.from_json(found.to_json())
