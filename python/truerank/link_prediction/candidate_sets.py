@@ -246,8 +246,7 @@ def _answers_among(answers: tuple[IntArray, IntArray], among: Flags) -> tuple[In
     """Return the answers of each query that are among some columns."""
     indptr, indices = answers
     kept = among[indices]
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return before[indptr], indices[kept]
+    return indptr_of(kept)[indptr], indices[kept]
 
 
 def _check_targets(

@@ -259,6 +259,6 @@ def _select_lists(selection: Any, tasks: IntArray) -> Any:
     chosen_lists = lists[0][tasks] if lists else tasks
     distinct, places = np.unique(chosen_lists, return_inverse=True)
     lengths = np.diff(indptr)[distinct]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+    ends = indptr_of(lengths)
     shifts = np.repeat(indptr[distinct] - ends[:-1], lengths)
     return ends, indices[np.arange(ends[-1]) + shifts], places
