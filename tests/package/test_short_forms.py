@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import is_dataclass
 from html import unescape
 from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,7 +26,9 @@ from truerank.tasks.side_tasks import SideTasks
 pytestmark = pytest.mark.python_only
 
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
-PACKAGES += (".comparison", ".compat")
+PACKAGES += (".comparison", ".compat", ".plot")
+ADAPTERS = ("torchmetrics", "pykeen", "dask")
+PACKAGES += tuple(f".adapters.{name}" for name in ADAPTERS if find_spec(name))
 LONGEST = 2600
 MANY = 200_000
 IDS = np.arange(MANY)
@@ -55,7 +58,8 @@ def has_fields(shown: type) -> bool:
     return is_dataclass(shown) or hasattr(shown, "_fields")
 
 
-FIELDS = sorted({c for c in public_classes() if has_fields(c)}, key=lambda c: c.__qualname__)
+CLASSES = sorted({*public_classes()}, key=lambda c: (c.__qualname__, c.__module__))
+FIELDS = [shown for shown in CLASSES if has_fields(shown)]
 
 
 def filled(shown: Any, value: object) -> object:
@@ -76,6 +80,31 @@ def test_objects_with_fields(shown: type) -> None:
         text = repr(filled(shown, value))
         assert text.startswith(f"{shown.__qualname__}(")
         assert len(text) <= LONGEST
+
+
+@pytest.mark.parametrize("shown", CLASSES, ids=lambda c: c.__qualname__)
+def test_no_class_shows_its_address(shown: type) -> None:
+    assert shown.__repr__ is not object.__repr__
+
+
+def adapter(name: str) -> Any:
+    """The adapter of a library; the test is skipped where this is not installed."""
+    pytest.importorskip(name, reason=f"the adapter needs {name}")
+    return import_module(f"truerank.adapters.{name}")
+
+
+def filled_metric() -> object:
+    metric = adapter("torchmetrics").TrueRankMetric(["mrr", "hits@1"])
+    metric.update(np.eye(300), IDS[:300])
+    return metric
+
+
+def filled_evaluator() -> Any:
+    """An evaluator of PyKEEN, with the ranks of a batch."""
+    evaluator = adapter("pykeen").RankEvaluator(candidates=IDS, clear_on_finalize=False)
+    torch = import_module("torch")
+    evaluator.process_scores_(torch.zeros((300, 3), dtype=torch.int64), "tail", torch.eye(300))
+    return evaluator
 
 
 def large_task() -> tr.link_prediction.Task:
@@ -108,6 +137,9 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "Interval": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)).interval("mrr"),
     "Comparison": lambda: tr.compare(*[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2),
     "Statements": lambda: Statements(*[IDS] * len(Statements._fields)),
+    "TrueRankMetric": filled_metric,
+    "RankEvaluator": filled_evaluator,
+    "RankResults": lambda: filled_evaluator().finalize(),
 }
 
 
@@ -160,6 +192,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "Repeats": lambda: tr.report([tr.report(tr.Ranks([i], [1], 10)) for i in (0, 3)]),
     "Table": lambda: tr.table({"<b>": tr.report(tr.Ranks([0, 3], [1, 1], 10))}),
     "RetrievalReport": OBJECTS["RetrievalReport"],
+    "RankResults": OBJECTS["RankResults"],
 }
 
 

@@ -200,12 +200,17 @@ class TrueRankMetric(Metric):
         val : optional
             A result or a list of results. Default: that of `compute`.
         ax : matplotlib.axes.Axes, optional
-            Where to draw.
+            Where to draw. Default: a new figure of pyplot, which notebooks show.
 
         Returns
         -------
         tuple
-            The figure (None if `ax` is given) and the axes.
+            The figure (None if `ax` is given) and the axes, as of any metric of torchmetrics.
+
+        Raises
+        ------
+        TypeError
+            For anything but Axes.
 
         Examples
         --------
@@ -215,6 +220,10 @@ class TrueRankMetric(Metric):
         >>> [text.get_text() for text in axes.get_legend().get_texts()]
         ['mrr', 'hits@1']
         """
+        if ax is not None:
+            from ..plot.drawing import check_axes
+
+            check_axes(ax)
         val = self.compute() if val is None else val
         drawn = list(map(self._tensors, val)) if isinstance(val, (list, tuple)) else None
         figure, axes = self._plot(self._tensors(val) if drawn is None else drawn, ax)

@@ -5,9 +5,10 @@
 `metric_against_index` the effect of the number of candidates.
 
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
-returns them: ``hits_curve(report).figure.savefig("hits.svg")``. No window opens and no state of
-pyplot changes; for a plot in a window, pass ``ax=pyplot.subplots()[1]``. Several models are given
-as a mapping of names to Reports.
+returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
+notebook's cell are shown as a picture. No window opens and no state of pyplot changes; for a plot
+in a window, pass ``ax=pyplot.subplots()[1]``. Several models are given as a mapping of names to
+Reports.
 """
 
 from __future__ import annotations

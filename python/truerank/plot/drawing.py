@@ -26,7 +26,9 @@ def axes_for(
     width: float = 6.4,
     extra: str = "matplotlib",
 ) -> Axes:
-    """Return the axes to draw into: the given ones, or those of a new figure.
+    """Return the axes to draw into: the given ones, or those of a new figure, shown in notebooks.
+
+    Every function that draws takes `ax`, opens it here, and returns it.
 
     Parameters
     ----------
@@ -47,8 +49,28 @@ def axes_for(
     """
     figures = import_extra("matplotlib.figure", function, extra)
     if ax is None:
-        return figures.Figure(figsize=(width, height), dpi=120, layout="constrained").subplots()
-    if not hasattr(ax, "fill_between"):
+        from .shown_axes import ShownAxes
+
+        figure = figures.Figure(figsize=(width, height), dpi=120, layout="constrained")
+        return figure.add_subplot(axes_class=ShownAxes)
+    return check_axes(ax)
+
+
+def check_axes(ax: Axes) -> Axes:
+    """Check that axes are matplotlib's, and return them.
+
+    Raises
+    ------
+    TypeError
+        For anything else: a figure, the module pyplot, the array that `subplots` returns.
+
+    Examples
+    --------
+    >>> check_axes([])
+    Traceback (most recent call last):
+    truerank.InputTypeError: ax: expected matplotlib's Axes, got list
+    """
+    if not isinstance(ax, import_extra("matplotlib.axes", "ax", "plot").Axes):
         raise InputTypeError("ax", expected="matplotlib's Axes", got=type(ax).__name__)
     return ax
 

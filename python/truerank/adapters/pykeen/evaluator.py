@@ -12,6 +12,7 @@ from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evalua
 from pykeen.triples.triples_factory import restrict_triples
 from pykeen.typing import RANK_TYPES
 
+from ...comparison.table_writer import format_count
 from ...counting.ranking import rank
 from ...inputs.checks import several
 from ...inputs.errors import InputValueError, renamed
@@ -60,6 +61,15 @@ class RankResults(RankBasedMetricResults):
     def ranks(self) -> Ranks:
         """The ranks of the report."""
         return self.report.ranks
+
+    def __repr__(self) -> str:
+        return repr(self.report).replace("Report", type(self).__name__, 1)
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
 
 
 @public("truerank.adapters.pykeen")
@@ -117,6 +127,8 @@ class RankEvaluator(RankBasedEvaluator):
     True
     >>> result.get_metric("tail.optimistic.hits@10") == result.report["tail.optimistic.hits@10"]
     True
+    >>> RankEvaluator(nan="worst")
+    RankEvaluator(filtered, nan worst: 0 tasks)
     """
 
     metric_result_cls = RankResults
@@ -139,6 +151,11 @@ class RankEvaluator(RankBasedEvaluator):
         self.candidates = candidates
         self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
         self._batches: list[Ranks] = []
+
+    def __repr__(self) -> str:
+        rules = "filtered" if self.filtered else "unfiltered", f"nan {self.rules['nan']}"
+        tasks = format_count(sum(map(len, self._batches)), "task")
+        return f"{type(self).__name__}({', '.join(rules)}: {tasks})"
 
     def evaluate(
         self,
