@@ -75,9 +75,7 @@ def test_candidates_are_the_negatives_and_the_answer(
         names.add(task.protocol.candidates)
         rng = np.random.default_rng(len(test))
         scores = {side: rng.integers(0, 3, (len(test), n)) for side, n in sides.items()}
-        report = task.evaluate_scores(
-            scores["tail"], scores["head"], relation_scores=scores["relation"]
-        )
+        report = task.evaluate_scores(scores["tail"], scores["head"], relation=scores["relation"])
         for name, under in report.filters.items():
             expected = [
                 oracle.rank(

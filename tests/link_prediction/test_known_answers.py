@@ -78,9 +78,7 @@ def test_every_filter_follows_its_definition(problem: Any) -> None:
         name: rng.integers(0, 3, (len(side.queries), side.columns)).astype(np.float32)
         for name, side in task.sides.items()
     }
-    found = task.evaluate_scores(
-        **{f"{side}_scores": table for side, table in tables.items()}, unique=True
-    )
+    found = task.evaluate_scores(**tables, unique=True)
     reports = found.filters or {names[0]: found}
     assert list(reports) == names
     assert reports[names[0]] is found
@@ -124,12 +122,12 @@ def check_other_ways(task: Task, tables: dict[str, Any], found: tr.Report) -> No
         return lambda queries: np.stack([next(rows) for _ in queries])
 
     called = task.evaluate(
-        **{f"{side}s": in_order(table) for side, table in tables.items()}, batch_size=2
+        **{side: in_order(table) for side, table in tables.items()}, batch_size=2
     )
     # scores are the products with the unit vectors
     units = {name: np.eye(side.columns, dtype=np.float32) for name, side in task.sides.items()}
     by_vectors = task.evaluate_embeddings(
-        **{f"queries_{side}": table for side, table in tables.items()},
+        **tables,
         entities=units["tail"],
         relations=units.get("relation"),
         unique=True,

@@ -99,11 +99,11 @@ def test_an_order_that_nobody_gave_is_said(way: str) -> None:
 def test_relations_have_an_order_of_their_own() -> None:
     task = Task(TEST, {"train": [*TRAIN, ("a", "knows", "b")]}, sides=["relation"])
     with pytest.warns(UserWarning, match="^relations: columns are taken in ascending order"):
-        task.evaluate_scores(relation_scores=SCORES[:, :2])
+        task.evaluate_scores(relation=SCORES[:, :2])
     assert task.relations == ("knows", "likes")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        task.evaluate_scores(relation_scores=SCORES[:, :2])
+        task.evaluate_scores(relation=SCORES[:, :2])
 
 
 def test_no_filter_is_said() -> None:

@@ -116,8 +116,8 @@ def test_tasks_and_filters_by_their_definition(
         scores[side] = rng.integers(0, 3, (height, columns)).astype(np.float32)
     report = task.evaluate_scores(
         *(scores["tail"], scores["head"]),
-        relation_scores=scores["relation"],
-        qualifier_scores=scores["qualifier"],
+        relation=scores["relation"],
+        qualifier=scores["qualifier"],
     )
     assert list(report.filters) == filters
     expected: dict[str, list[list[int]]] = {name: [] for name in filters}
@@ -189,8 +189,8 @@ def test_all_ways_to_evaluate_are_one(problem: tuple[list[Row], dict[str, list[R
     }
     of_scores = task.evaluate_scores(
         *(scores["tail"], scores["head"]),
-        relation_scores=scores["relation"],
-        qualifier_scores=scores["qualifier"],
+        relation=scores["relation"],
+        qualifier=scores["qualifier"],
         unique=True,
     )
 
@@ -200,14 +200,14 @@ def test_all_ways_to_evaluate_are_one(problem: tuple[list[Row], dict[str, list[R
 
     of_batches = task.evaluate(
         *(scorer("tail"), scorer("head"), scorer("relation")),
-        qualifiers=scorer("qualifier"),
+        qualifier=scorer("qualifier"),
         batch_size=2,
     )
     # with unit vectors as entities, the embeddings of queries are their scores
     of_vectors = task.evaluate_embeddings(
         *(scores["tail"], scores["head"], np.eye(ENTITIES, dtype=np.float32)),
-        queries_relation=scores["relation"],
-        queries_qualifier=scores["qualifier"],
+        relation=scores["relation"],
+        qualifier=scores["qualifier"],
         relations=np.eye(RELATIONS, dtype=np.float32),
         unique=True,
     )
@@ -411,16 +411,16 @@ def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
         StatementTask(TEST, sides=["qualifier"], candidates=["a"])
     task = StatementTask(TEST, {"train": TRAIN}, sides=["qualifier"])
-    with pytest.raises(TypeError, match="qualifier_scores: expected scores for the side"):
+    with pytest.raises(TypeError, match="qualifier: expected scores for the side"):
         task.evaluate_scores()
-    with pytest.raises(TypeError, match="tail_scores: expected None, for the task has no side"):
-        task.evaluate_scores([[0.0] * 7] * 2, qualifier_scores=[[0.0] * 7] * 2)
-    with pytest.raises(TypeError, match="qualifiers: expected a callable"):
+    with pytest.raises(TypeError, match="tail: expected None, for the task has no side"):
+        task.evaluate_scores([[0.0] * 7] * 2, qualifier=[[0.0] * 7] * 2)
+    with pytest.raises(TypeError, match="qualifier: expected a callable"):
         task.evaluate()
     with pytest.raises(TypeError, match="numbers: expected integers"):
         task.pad_sets([0.5])
     assert task.entities is not None  # the order of the columns
-    report = task.evaluate_scores(qualifier_scores=[[0.0] * 7] * 2)
+    report = task.evaluate_scores(qualifier=[[0.0] * 7] * 2)
     with pytest.raises(ValueError, match="task: expected sides among tail, head, relation, got"):
         error_cases(task, report)
     with pytest.raises(OSError, match="No such file"):

@@ -265,9 +265,7 @@ def test_tasks_under_every_filter_are_those_of_the_definition(case: Case, random
         for side, tasks in task.sides.items()
     }
     check_audit(case, task)
-    report = task.evaluate_scores(
-        scores["tail"], scores["head"], relation_scores=scores["relation"]
-    )
+    report = task.evaluate_scores(scores["tail"], scores["head"], relation=scores["relation"])
     assert list(report.filters) == list(names)
     for first, (side, tasks) in zip(count(0, len(test)), task.sides.items(), strict=False):
         expected = oracle.side(side, test, known, ranked, case.keys)

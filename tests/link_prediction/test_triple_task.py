@@ -139,7 +139,7 @@ def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
     columns = tuple(range(3, width)) if keys is None else keys
     rng = np.random.default_rng(seed)
     scores = {name: rng.integers(0, 3, (len(test), t.columns)) for name, t in task.sides.items()}
-    given_scores = {f"{name}_scores": array.astype(np.float32) for name, array in scores.items()}
+    given_scores = {name: array.astype(np.float32) for name, array in scores.items()}
     ranks = task.evaluate_scores(**given_scores).ranks
     assert ranks is not None
     got = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()

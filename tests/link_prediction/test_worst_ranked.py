@@ -149,7 +149,7 @@ def test_relations_are_looked_up_among_relations() -> None:
     task = make(sides=("relation",), relations=["knows", "likes"])
     vectors = np.array([[1, 0], [0, 1]], np.float32)
     queries = np.array([[3, 1], [1, 3], [2, 5]], np.float32)
-    report = task.evaluate_embeddings(queries_relation=queries, relations=vectors)
+    report = task.evaluate_embeddings(relation=queries, relations=vectors)
     cases = error_cases(task, report, relation=queries, relations=vectors, worst=2, top=1)
     assert {case.side for case in cases} == {"relation"}
     assert [case.triple for case in cases] == [TEST[0], TEST[2]]

@@ -29,6 +29,7 @@ class Examples(doctest.DocTestFinder):
     """A finder that also finds the examples of public names, whose module is their package."""
 
     def _from_module(self, module, object):  # type: ignore[no-untyped-def]
+        object = inspect.unwrap(object)  # a decorated function is of the module that defines it
         if getattr(object, "__module__", None) not in PACKAGES:
             return super()._from_module(module, object)  # type: ignore[misc]
         if inspect.isfunction(object):

@@ -112,6 +112,6 @@ def test_a_batch_is_copied_once() -> None:
     def scored(queries: Any) -> Any:
         return pending_scores(model[queries[:, 0]])
 
-    assert copies_of(lambda: task.evaluate(tails=scored, batch_size=1)) == queries
-    with pytest.raises(ValueError, match=r"^tails: .* got \(1, 29\)"):
-        task.evaluate(tails=lambda q: pending_scores(model[q[:, 0], 1:]), batch_size=1)
+    assert copies_of(lambda: task.evaluate(tail=scored, batch_size=1)) == queries
+    with pytest.raises(ValueError, match=r"^tail: .* got \(1, 29\)"):
+        task.evaluate(tail=lambda q: pending_scores(model[q[:, 0], 1:]), batch_size=1)

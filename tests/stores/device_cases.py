@@ -314,10 +314,10 @@ def test_tasks() -> None:
     def heads(queries: Array) -> Array:
         return model[:, queries[:, 0], queries[:, 1]].T
 
-    expected = task.evaluate(tails=tails, heads=heads, batch_size=7)
+    expected = task.evaluate(tail=tails, head=heads, batch_size=7)
     got = task.evaluate(
-        tails=lambda q: pending_scores(tails(q)),
-        heads=lambda q: pending_scores(heads(q)),
+        tail=lambda q: pending_scores(tails(q)),
+        head=lambda q: pending_scores(heads(q)),
         batch_size=7,
     )
     assert got.ranks == expected.ranks

@@ -246,11 +246,11 @@ def test_tasks_of_a_protocol() -> None:
     )
     model = RNG.random((30, 30)).astype(np.float32)
     report = task.evaluate(
-        tails=lambda q: pending_scores(model[q[:, 0]]),
-        heads=lambda q: pending_scores(model.T[q[:, 1]]),
+        tail=lambda q: pending_scores(model[q[:, 0]]),
+        head=lambda q: pending_scores(model.T[q[:, 1]]),
         batch_size=7,
     )
-    expected = task.evaluate(tails=lambda q: model[q[:, 0]], heads=lambda q: model.T[q[:, 1]])
+    expected = task.evaluate(tail=lambda q: model[q[:, 0]], head=lambda q: model.T[q[:, 1]])
     assert report.ranks == expected.ranks
     assert report.protocol.device == THERE
 

@@ -130,7 +130,7 @@ def by_vectors(problem: Problem, rows: dict[str, Array], **keywords: Any) -> tr.
     entities = next((problem.candidates(s) for s in ("tail", "head") if s in rows), None)
     return problem.task.evaluate_embeddings(
         *(rows.get("tail"), rows.get("head"), entities),
-        queries_relation=rows.get("relation"),
+        relation=rows.get("relation"),
         relations=relations,
         similarity=problem.similarity,
         **keywords,
@@ -140,7 +140,7 @@ def by_vectors(problem: Problem, rows: dict[str, Array], **keywords: Any) -> tr.
 def by_scores(problem: Problem, scores: dict[str, Any], **keywords: Any) -> tr.Report:
     relation = scores.get("relation")
     return problem.task.evaluate_scores(
-        scores.get("tail"), scores.get("head"), relation_scores=relation, **keywords
+        scores.get("tail"), scores.get("head"), relation=relation, **keywords
     )
 
 
@@ -370,9 +370,9 @@ def test_no_tasks_make_an_empty_report() -> None:
     task = BaseTask({"tail": side}, tr.Protocol())
     from truerank.tasks.arguments import Argument
 
-    scorer = Argument("tails", lambda queries: np.zeros((len(queries), 3)))
+    scorer = Argument("tail", lambda queries: np.zeros((len(queries), 3)))
     assert len(task._evaluate({"tail": scorer}).ranks) == 0
-    matrix = Argument("tail_scores", np.zeros((0, 3)))
+    matrix = Argument("tail", np.zeros((0, 3)))
     assert len(task._evaluate_scores({"tail": matrix}, audit=True).ranks) == 0
 
 
@@ -381,11 +381,11 @@ def test_no_tasks_make_an_empty_report() -> None:
 WIDE, NARROW, SHORT = np.zeros((4, 5)), np.zeros((4, 4)), np.zeros((3, 5))
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
 REUSED = np.zeros((1, 5))
-NAN_MESSAGE = "tails: query 2: a score at row 0, column 2 is NaN"
+NAN_MESSAGE = "tail: query 2: a score at row 0, column 2 is NaN"
 NO_NUMBER = np.where(np.arange(20).reshape(4, 5) == 15, np.nan, 0.0)
 
 
-HEAD_NAN = r"queries_head: the (true )?score,? of query 3 and entity \d,? is NaN, which nan="
+HEAD_NAN = r"head: the (true )?score,? of query 3 and entity \d,? is NaN, which nan="
 NO_SIDE = r"bias: expected sides of the task \(head, tail\), got 'tails'"
 HEAD_BIAS = r'bias\["head"\]: expected one number for each entity, got shape \(4, 5\)'
 
@@ -404,39 +404,39 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
         (WIDE,),
         {},
         TypeError,
-        "head_scores: expected scores for the side 'head', got None",
+        "head: expected scores for the side 'head', got None",
     ),
     (
         "scores",
         (WIDE, WIDE),
-        {"relation_scores": WIDE},
+        {"relation": WIDE},
         TypeError,
-        "relation_scores: expected None",
+        "relation: expected None",
     ),
-    ("scores", (WIDE, NARROW), {}, ValueError, r"head_scores: expected .* \(4, 5\).* got \(4, 4\)"),
-    ("scores", (SHORT, WIDE), {}, ValueError, r"tail_scores: .*\(4, 5\), a row for each query of"),
-    ("scores", (WIDE, WIDE), {"unique": True}, ValueError, r"head_scores: .*\(3, 5\).*distinct"),
-    ("scores", (WIDE[0], WIDE), {}, ValueError, r"tail_scores: expected .* got \(5,\)"),
-    ("scores", (WIDE, NAN), {}, ValueError, "head_scores: a score at row 1, column 2 is NaN"),
+    ("scores", (WIDE, NARROW), {}, ValueError, r"head: expected .* \(4, 5\).* got \(4, 4\)"),
+    ("scores", (SHORT, WIDE), {}, ValueError, r"tail: .*\(4, 5\), a row for each query of"),
+    ("scores", (WIDE, WIDE), {"unique": True}, ValueError, r"head: .*\(3, 5\).*distinct"),
+    ("scores", (WIDE[0], WIDE), {}, ValueError, r"tail: expected .* got \(5,\)"),
+    ("scores", (WIDE, NAN), {}, ValueError, "head: a score at row 1, column 2 is NaN"),
     ("scores", (WIDE, WIDE), {"dtype": "int3"}, TypeError, "dtype: expected one of"),
-    ("scores", (WIDE, WIDE.astype("c8")), {}, TypeError, "head_scores: expected one of float16"),
+    ("scores", (WIDE, WIDE.astype("c8")), {}, TypeError, "head: expected one of float16"),
     ("embeddings", (WIDE, WIDE), {}, TypeError, "entities: expected vectors for the side"),
-    ("embeddings", (WIDE, None, WIDE), {}, TypeError, "queries_head: expected vectors for"),
+    ("embeddings", (WIDE, None, WIDE), {}, TypeError, "head: expected vectors for"),
     ("embeddings", (WIDE, WIDE, WIDE), {}, ValueError, r"entities: .*\(5, d\).* got \(4, 5\)"),
-    ("embeddings", (WIDE, SHORT, SHORT), {}, ValueError, r"queries_head: .*\(4, d\).*\(3, 5\)"),
-    ("embeddings", (WIDE, WIDE[0], WIDE), {}, ValueError, r"queries_head: .*got \(5,\)"),
+    ("embeddings", (WIDE, SHORT, SHORT), {}, ValueError, r"head: .*\(4, d\).*\(3, 5\)"),
+    ("embeddings", (WIDE, WIDE[0], WIDE), {}, ValueError, r"head: .*got \(5,\)"),
     ("embeddings", (WIDE, "none.npy", WIDE), {}, FileNotFoundError, r"none\.npy"),
     ("embeddings", (WIDE, WIDE, WIDE), {"relations": WIDE}, TypeError, "relations: expected None"),
-    ("callables", (len,), {}, TypeError, "heads: expected a callable for the side 'head'"),
-    ("callables", (len, 3), {}, TypeError, "heads: expected a callable, got int"),
-    ("callables", (lambda q: WIDE, blank), {}, ValueError, r"tails: .*\(3, 5\), .* got \(4, 5\)"),
-    ("callables", (lambda q: None, blank), {}, TypeError, "tails: expected one of float16"),
+    ("callables", (len,), {}, TypeError, "head: expected a callable for the side 'head'"),
+    ("callables", (len, 3), {}, TypeError, "head: expected a callable, got int"),
+    ("callables", (lambda q: WIDE, blank), {}, ValueError, r"tail: .*\(3, 5\), .* got \(4, 5\)"),
+    ("callables", (lambda q: None, blank), {}, TypeError, "tail: expected one of float16"),
     (
         "callables",
         (lambda q: REUSED, blank),
         {"batch_size": 1},
         ValueError,
-        "tails: .* hand over copies",
+        "tail: .* hand over copies",
     ),
     ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
     ("embeddings", (WIDE, NO_NUMBER, np.zeros((5, 5))), {}, ValueError, HEAD_NAN),
@@ -454,7 +454,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
         (lambda q: NAN[q[:, 0] // 2], blank),
         {},
         ValueError,
-        "tails: queries 0 to 2: a score at",
+        "tail: queries 0 to 2: a score at",
     ),
     ("callables", (never, never), {"order": "up"}, ValueError, "order: expected one of desc"),
     ("callables", (never, never), {"nan": "no"}, ValueError, "nan: expected one of raise"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from ..embeddings.device_embeddings import open_in_place
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
+from ..inputs.old_names import warn_user
 from ..stores import scores_or_store
 from .pair_task import Task
 from .two_graphs import FORWARD
@@ -114,16 +114,15 @@ def evaluate(
                 raise InputValueError("left", expected="a matrix of scores", got=got)
             sizes = store.shape
         if right is left:
-            warnings.warn(
+            warn_user(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
-                "most similar to itself; if one matrix has both graphs, pass each graph's rows",
-                stacklevel=2,
+                "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
         task = Task.__new__(Task)
         with limit_unpacked(max_unpacked):
             notes = task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options)
         for text in notes:
-            warnings.warn(printable(text), stacklevel=2)
+            warn_user(text)
         if right is not None:
             return task._evaluate_pairs(vectors, **shared, block=block)
         with renamed(scores="left"):

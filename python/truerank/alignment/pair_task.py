@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +15,8 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
+from ..inputs.old_names import warn_user
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument, open_side_scores
@@ -152,7 +152,7 @@ class Task(ProtocolTask):
         with limit_unpacked(max_unpacked):
             notes = self._make_tasks(pairs, **inputs, split=split, **rules)
         for text in notes:
-            warnings.warn(printable(text), stacklevel=2)
+            warn_user(text)
 
     def _make_tasks(
         self,

@@ -225,7 +225,7 @@ def open_model(
     if "scores" in given:
         store = open_model_scores("--scores", given["scores"], given, stack)
         rows, columns = store.shape
-        return ModelFiles(True, {"scores": store}, list(store.files)), (rows, columns)
+        return ModelFiles(True, {"scores": store}, list(store.files), {}), (rows, columns)
     arrays = {name: read_array(name, paths[name]) for name in ("LEFT", "RIGHT")}
     for name, array in arrays.items():
         if array.ndim != 2:
@@ -233,7 +233,7 @@ def open_model(
             raise InputValueError(name, expected="a vector for each entity", got=got)
     left, right = arrays.values()
     files = [str(paths[name]) for name in arrays]
-    return ModelFiles(False, {"left": left, "right": right}, files), (len(left), len(right))
+    return ModelFiles(False, {"left": left, "right": right}, files, {}), (len(left), len(right))
 
 
 class PairInputs(NamedTuple):

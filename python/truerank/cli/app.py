@@ -29,8 +29,6 @@ ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
     **{name: f"--{name}" for name in ("member", "shape", "dtype", "offset", "order", "split")},
     **{name: f"--{name}" for name in ("entities", "relations", "similarity", "bias", "unseen")},
-    **{f"queries_{side}": f"--queries-{side}" for side in ("tail", "head", "relation")},
-    **{f"{side}_scores": f"--scores-{side}" for side in ("tail", "head", "relation")},
     **{"group": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
 # What the command line writes in place of Python code that a message mentions.

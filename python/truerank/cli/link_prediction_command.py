@@ -262,15 +262,21 @@ def open_model(paths: Mapping[str, Path], given: Mapping[str, Any], stack: ExitS
     """Open the files of a model; arrays are mapped into memory."""
     if all(name.startswith("scores_") for name in paths):
         stores = {
-            f"{name.removeprefix('scores_')}_scores": open_model_scores(
-                option_names(name), path, given, stack
-            )
+            name: open_model_scores(option_names(name), path, given, stack)
             for name, path in paths.items()
         }
         files = [file for store in stores.values() for file in store.files]
-        return ModelFiles(True, stores, files)
+        return _model_files(True, stores, files)
     arrays = {name: read_array(option_names(name), path) for name, path in paths.items()}
-    return ModelFiles(False, arrays, list(map(str, paths.values())))
+    return _model_files(False, arrays, list(map(str, paths.values())))
+
+
+def _model_files(has_scores: bool, arrays: Mapping[str, Any], files: list[str]) -> ModelFiles:
+    """Name the arrays by their sides, as the task does, from the names of their options."""
+    sides = {name: name.removeprefix("scores_").removeprefix("queries_") for name in arrays}
+    options = {side: option_names(name) for name, side in sides.items()}
+    named = {side: arrays[name] for name, side in sides.items()}
+    return ModelFiles(has_scores, named, files, options)
 
 
 def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
@@ -280,7 +286,7 @@ def vocabulary_sizes(model: ModelFiles) -> dict[str, int]:
         return {what: len(array) for what, array in arrays.items() if array.ndim}
     widths: dict[str, set[int]] = {}
     for name, store in model.arrays.items():
-        widths.setdefault(CANDIDATE_KIND[name.removesuffix("_scores")], set()).add(store.shape[1])
+        widths.setdefault(CANDIDATE_KIND[name], set()).add(store.shape[1])
     return {what: found.pop() for what, found in widths.items() if len(found) == 1}
 
 

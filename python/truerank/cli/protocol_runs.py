@@ -166,17 +166,20 @@ class ModelFiles(NamedTuple):
 
     Attributes
     ----------
-    scored : bool
+    has_scores : bool
         Whether they hold scores, not vectors.
     arrays : dict of str to (array or Store)
         The arguments of `evaluate_embeddings` or of `evaluate_scores`, by name.
     files : list of str
         The names of all files.
+    options : dict of str to str
+        The options of arguments whose option has another name.
     """
 
     has_scores: bool
     arrays: dict[str, Any]
     files: list[str]
+    options: dict[str, str]
 
 
 def refuse_other_options(has_scores: bool, given: Mapping[str, Any]) -> None:
@@ -200,9 +203,10 @@ def rank_model(task: Any, model: ModelFiles, given: Mapping[str, Any], audit: bo
         rules["bias"] = read_array("--bias", rules["bias"])
     report: Report
     if not model.has_scores:
-        report = task.evaluate_embeddings(**model.arrays, **rules, audit=audit)
+        with renamed(**model.options):
+            report = task.evaluate_embeddings(**model.arrays, **rules, audit=audit)
         return report
-    with ProgressBar() as bar:
+    with ProgressBar() as bar, renamed(**model.options):
         report = task.evaluate_scores(
             **model.arrays, **rules, audit=audit, progress=ProgressListener(bar)
         )

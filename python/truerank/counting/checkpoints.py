@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
-from ..inputs.naming import printable
+from ..inputs.old_names import warn_user
 from ..inputs.selection import selection_arrays
 from ..ranks.archives import (
     ArchiveKind,
@@ -98,10 +98,8 @@ class Checkpoint:
         try:
             write_archive(self._path, KIND, members)
         except OSError as error:
-            import warnings
-
             problem = f"checkpoint: {self._path} was not written: {error.strerror or error}"
-            warnings.warn(printable(problem), stacklevel=3)
+            warn_user(problem)
         self._saved_at = time.monotonic()
         self._seconds_to_save = self._saved_at - start
 

@@ -12,6 +12,7 @@ from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.old_names import warn_user
 from ..inputs.selection import selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -376,15 +377,11 @@ class RankCounter:
         differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
-            import warnings
-
             first = int(differing.argmax())
-
-            warnings.warn(
+            warn_user(
                 f"true_scores: {tasks} of {len(differing)} true candidates have another score in "
                 f"their block, first that of task {first}: the model scores a pair differently in "
-                "two batches",
-                stacklevel=2,
+                "two batches"
             )
         return ranks_of_counts(self._job, final, self._dtype, sampled=self._columns is None)
 

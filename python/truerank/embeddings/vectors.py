@@ -309,10 +309,10 @@ def read_vectors(
 
     Examples
     --------
-    >>> vectors = read_vectors("tails", [[0.5, 1.0]], None)
+    >>> vectors = read_vectors("tail", [[0.5, 1.0]], None)
     >>> vectors.array
     array([[0.5, 1. ]])
-    >>> read_vectors("tails", vectors, None) is vectors
+    >>> read_vectors("tail", vectors, None) is vectors
     True
     """
     if isinstance(value, Vectors):

@@ -148,11 +148,11 @@ def renamed(**names: str) -> Iterator[None]:
 
     Examples
     --------
-    >>> with renamed(scores="tail_scores"):
+    >>> with renamed(scores="tail"):
     ...     raise InputValueError("scores", expected="a matrix")
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: tail_scores: expected a matrix
+    truerank.InputValueError: tail: expected a matrix
     """
     try:
         yield

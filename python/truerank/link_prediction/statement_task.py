@@ -84,7 +84,7 @@ class StatementTask(Task):
     >>> task.entities
     ('2001', '2002', 'a', 'x', 'y', 'z')
     >>> scores = [[0.0, 0.1, 0.2, 0.9, 0.8, 0.7]]
-    >>> report = task.evaluate_scores(scores, qualifier_scores=scores)
+    >>> report = task.evaluate_scores(scores, qualifier=scores)
     >>> report["tail.mr"], report.filters["triple"]["tail.mr"]
     (2.0, 1.0)
     """

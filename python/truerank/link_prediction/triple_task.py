@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +11,8 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
+from ..inputs.old_names import renamed_arguments, warn_user
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -183,7 +183,7 @@ class Task(ProtocolTask):
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules, known is None)
         for text in (*splits.notes, *result.notes):
-            warnings.warn(printable(text), stacklevel=2)
+            warn_user(text)
         kept = result.kept
         self.audit, self.qualifiers = result.audit, splits.qualifiers
         self._entities, self._relations = splits.entities.names, splits.relations.names
@@ -271,13 +271,14 @@ class Task(ProtocolTask):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
+    @renamed_arguments(tails="tail", heads="head", relations="relation", qualifiers="qualifier")
     def evaluate(
         self,
-        tails: Callable[[IntArray], Any] | None = None,
-        heads: Callable[[IntArray], Any] | None = None,
-        relations: Callable[[IntArray], Any] | None = None,
+        tail: Callable[[IntArray], Any] | None = None,
+        head: Callable[[IntArray], Any] | None = None,
+        relation: Callable[[IntArray], Any] | None = None,
         *,
-        qualifiers: Callable[[IntArray], Any] | None = None,
+        qualifier: Callable[[IntArray], Any] | None = None,
         batch_size: int | None = None,
         order: ScoreOrder = "descending",
         nan: NanRule = "raise",
@@ -289,7 +290,7 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        tails, heads, relations, qualifiers : callable
+        tail, head, relation, qualifier : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
             side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only a
             `StatementTask` has qualifiers to predict.
@@ -313,19 +314,14 @@ class Task(ProtocolTask):
         >>> from truerank.link_prediction import Task
         >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]})
         >>> report = task.evaluate(
-        ...     tails=lambda queries: np.array([[3.0, 2.0, 9.0]]),
-        ...     heads=lambda queries: np.array([[1.0, 0.5, 0.5]]),
+        ...     tail=lambda queries: np.array([[3.0, 2.0, 9.0]]),
+        ...     head=lambda queries: np.array([[1.0, 0.5, 0.5]]),
         ... )
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
         return self._evaluate(
-            {
-                "tail": Argument("tails", tails),
-                "head": Argument("heads", heads),
-                "relation": Argument("relations", relations),
-                QUALIFIER: Argument("qualifiers", qualifiers),
-            },
+            _by_side(tail, head, relation, qualifier),
             batch_size=batch_size,
             order=order,
             nan=nan,
@@ -334,14 +330,20 @@ class Task(ProtocolTask):
             audit=audit,
         )
 
+    @renamed_arguments(
+        queries_tail="tail",
+        queries_head="head",
+        queries_relation="relation",
+        queries_qualifier="qualifier",
+    )
     def evaluate_embeddings(
         self,
-        queries_tail: Any = None,
-        queries_head: Any = None,
+        tail: Any = None,
+        head: Any = None,
         entities: Any = None,
         *,
-        queries_relation: Any = None,
-        queries_qualifier: Any = None,
+        relation: Any = None,
+        qualifier: Any = None,
         relations: Any = None,
         similarity: Similarity = "dot",
         bias: Any = None,
@@ -357,10 +359,11 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        queries_tail, queries_head, queries_relation, queries_qualifier : array_like, shape (q, d)
-            Row i belongs to ``test[i]`` as it was given, or with ``unique=True`` to the query
-            ``task.tail.queries[i]``. Those of qualifiers, which a `StatementTask` may have, belong
-            to the qualifiers of the test as they were given, statement by statement.
+        tail, head, relation, qualifier : array_like, shape (q, d)
+            Those of each side. Row i belongs to ``test[i]`` as it was given, or with
+            ``unique=True`` to the query ``task.tail.queries[i]``. Those of qualifiers, which a
+            `StatementTask` may have, belong to the qualifiers of the test as they were given,
+            statement by statement.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities.
         relations : array_like, shape (columns, d), or path
@@ -395,12 +398,7 @@ class Task(ProtocolTask):
         """
         candidates = Argument("entities", entities)
         return self._evaluate_embeddings(
-            {
-                "tail": Argument("queries_tail", queries_tail),
-                "head": Argument("queries_head", queries_head),
-                "relation": Argument("queries_relation", queries_relation),
-                QUALIFIER: Argument("queries_qualifier", queries_qualifier),
-            },
+            _by_side(tail, head, relation, qualifier),
             {
                 "tail": candidates,
                 "head": candidates,
@@ -418,13 +416,19 @@ class Task(ProtocolTask):
             progress=progress,
         )
 
+    @renamed_arguments(
+        tail_scores="tail",
+        head_scores="head",
+        relation_scores="relation",
+        qualifier_scores="qualifier",
+    )
     def evaluate_scores(
         self,
-        tail_scores: Any = None,
-        head_scores: Any = None,
+        tail: Any = None,
+        head: Any = None,
         *,
-        relation_scores: Any = None,
-        qualifier_scores: Any = None,
+        relation: Any = None,
+        qualifier: Any = None,
         unique: bool = False,
         order: ScoreOrder = "descending",
         nan: NanRule = "raise",
@@ -438,11 +442,11 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        tail_scores, head_scores, relation_scores, qualifier_scores : array_like, or files
-            Of shape (rows, columns). Row i belongs to ``test[i]`` as it was given, or with
-            ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query that differ are
-            ranked as they are. Those of qualifiers, which a `StatementTask` may have, belong to the
-            qualifiers of the test as they were given, statement by statement.
+        tail, head, relation, qualifier : array_like, or files
+            Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
+            given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
+            that differ are ranked as they are. Those of qualifiers, which a `StatementTask` may
+            have, belong to the qualifiers of the test as they were given, statement by statement.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, audit, io, progress : optional
@@ -466,12 +470,7 @@ class Task(ProtocolTask):
         2.0
         """
         return self._evaluate_scores(
-            {
-                "tail": Argument("tail_scores", tail_scores),
-                "head": Argument("head_scores", head_scores),
-                "relation": Argument("relation_scores", relation_scores),
-                QUALIFIER: Argument("qualifier_scores", qualifier_scores),
-            },
+            _by_side(tail, head, relation, qualifier),
             unique=unique,
             order=order,
             nan=nan,
@@ -481,6 +480,12 @@ class Task(ProtocolTask):
             io=io,
             progress=progress,
         )
+
+
+def _by_side(tail: Any, head: Any, relation: Any, qualifier: Any) -> dict[str, Argument]:
+    """Return what was given for each side, named by the side."""
+    given = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+    return {side: Argument(side, value) for side, value in given.items()}
 
 
 def _check_sides(sides: Any, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
+from ..inputs.old_names import warn_user
 from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (
@@ -156,7 +156,7 @@ def read_triples(
     with limit_unpacked(max_unpacked):
         splits = read_splits({"triples": ("triples", triples)}, entities, relations)
     for note in splits.notes:
-        warnings.warn(printable(note), stacklevel=2)
+        warn_user(note)
     names = splits.entities.names, splits.relations.names
     return Triples(np.ascontiguousarray(splits.triples), *names, splits.qualifiers)
 

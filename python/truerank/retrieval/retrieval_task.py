@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,8 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.input_files import limit_unpacked
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
+from ..inputs.old_names import warn_user
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -146,7 +146,7 @@ class Task(ProtocolTask):
             raise InputValueError("qrels", expected="at least one right answer", got="none")
         sets, self.leaked, note = _without_leaks(sets, rule)
         if note:
-            warnings.warn(printable(note), stacklevel=2)
+            warn_user(note)
         side = make_side(sets, groups)
         self.gains = read_gains(sets.gains, len(side), gain)
         self.queries, self.entities = sets.queries.names, sets.entities.names

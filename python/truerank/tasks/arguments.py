@@ -85,7 +85,7 @@ def read_side_vectors(
 
     Examples
     --------
-    >>> read_side_vectors(Argument("tails", [[0.5, 1.0]]), "queries", None, 1, "query").shape
+    >>> read_side_vectors(Argument("tail", [[0.5, 1.0]]), "queries", None, 1, "query").shape
     (1, 2)
     """
     vectors = read_in_place(argument.name, argument.value, dtype, role)
@@ -122,7 +122,7 @@ def open_side_scores(
 
     Examples
     --------
-    >>> scores = Argument("tail_scores", [[0.5, 1.0]])
+    >>> scores = Argument("tail", [[0.5, 1.0]])
     >>> with open_side_scores(scores, None, None, False, (1, 2), "query") as matrix:
     ...     matrix.dtype
     'float64'

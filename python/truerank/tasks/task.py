@@ -9,7 +9,6 @@ them on.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from ..counting.progress_bars import as_listener
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
-from ..inputs.naming import printable
+from ..inputs.old_names import warn_user
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report, report
@@ -48,9 +47,9 @@ class ProtocolTask(ReadOnlyArrays):
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
     A subclass makes the sides and has `evaluate`, `evaluate_embeddings` and `evaluate_scores` with
-    its own names of arguments. It passes on an `Argument` (name and value) for every side that the
-    protocol knows, as in
-    ``self._evaluate_scores({"tail": Argument("tail_scores", tail_scores), ...}, unique=unique)``.
+    its own names of arguments, which are those of its sides where there are several. It passes on
+    an `Argument` (name and value) for every side that the protocol knows, as in
+    ``self._evaluate_scores({"tail": Argument("tail", tail), ...}, unique=unique)``.
     Arguments for the sides of the task are required, those for other sides are refused.
 
     Parameters
@@ -216,7 +215,7 @@ class ProtocolTask(ReadOnlyArrays):
 
     def _warn_of_columns(self) -> None:
         for note in self._notes_on_columns():
-            warnings.warn(printable(note), stacklevel=4)  # where the user evaluates
+            warn_user(note)
 
     def _notes_on_columns(self) -> list[str]:
         """What a user should know before columns of scores are taken for candidates."""
