@@ -167,7 +167,7 @@ def test_errors_speak_of_labels() -> None:
     words = r"^candidates\[0\]: 1 of 1 left entities .*, first 'a'"
     with pytest.raises(ValueError, match=words):
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["b"], ["x"]))
-    with pytest.raises(ValueError, match=r"^candidates\[1\]: unknown label 'y'"):
+    with pytest.raises(ValueError, match=r"^candidates\[1\]: unknown name 'y'"):
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["a"], ["y"]))
     # splits without pairs count as known splits
     assert listed(task_of("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]

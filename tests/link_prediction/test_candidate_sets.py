@@ -319,7 +319,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         {},
     ),
     "empty": (ValueError, r"^candidates: 1 answers of the side head", [], {}),
-    "unknown label": (ValueError, r"^candidates: unknown label 'x'", ["a", "x"], {}),
+    "unknown name": (ValueError, r"^candidates: unknown name 'x'", ["a", "x"], {}),
     "range": (
         ValueError,
         r"^candidates: expected ids from 0 to 1, got 2 at position 1",

@@ -11,7 +11,9 @@ import numpy as np
 from .._core import Scores
 from ..inputs.arrays import as_array, counts_as_on_device
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from ..inputs.column_names import vocabulary_names
 from ..inputs.errors import InputError, InputTypeError, InputValueError
+from ..inputs.frames import is_frame, named_scores
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from ..inputs.column_names import Names
     from ..inputs.words import NanRule, ScoreOrder
 
 
@@ -53,6 +56,7 @@ def rank_blocks(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
+    vocabulary: Names | None = None,
 ) -> Ranks:
     """Count the ranks of blocks of rows; the next block is made while one is counted.
 
@@ -69,6 +73,8 @@ def rank_blocks(
         Read-only arrays may be the same every time. All other arguments may change.
     order, nan, dtype, threads, audit
         As in `rank`.
+    vocabulary : sequence of str, or mapping of str to int, optional
+        The names of the columns, as in `rank`; or blocks are frames, which have such names.
 
     Returns
     -------
@@ -94,7 +100,8 @@ def rank_blocks(
     12
     """
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    return rank_named_blocks(blocks, block_argument_name, **rules)
+    names = vocabulary_names(vocabulary)
+    return rank_named_blocks(blocks, block_argument_name, vocabulary=names, **rules)
 
 
 def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -> Ranks:
@@ -108,7 +115,7 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
         A function of the number of a block and an argument's name; it returns what errors call that
         argument of that block.
     **rules
-        order, nan, dtype, threads and audit.
+        order, nan, dtype, threads, audit and vocabulary.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -186,6 +193,8 @@ def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store 
     """
     if is_stored(value) and not counts_as_on_device(value):
         return value, None
+    if is_frame(value):  # its names are read by `rank`
+        return value, named_scores(value)[0]
     scores = read_scores(value, dtype)
     if isinstance(scores, Store):
         return scores, scores

@@ -15,6 +15,8 @@ from .. import _core
 from ..counting.job import fault_error, prepare_job
 from ..counting.progress_bars import Bar, BoundedPairs, Progress, as_listener
 from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
+from ..inputs.column_names import vocabulary_names
+from ..inputs.frames import NO_NAMES, ScoreNames
 from ..inputs.naming import public
 from ..inputs.selection import as_selection, selection_of_tasks
 from ..ranks.container import Ranks
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from ..inputs.column_names import ColumnNames, Names
     from ..inputs.words import NanRule, Similarity
     from ..ranks.protocol import Protocol
     from .vectors import CSLS, PairedVectors
@@ -41,8 +44,8 @@ class TopK(NamedTuple):
 
     Attributes
     ----------
-    ids : ndarray of int64, shape (tasks, k)
-        Entities; the rest is -1 if a task has fewer than k candidates.
+    ids : ndarray of int64, or of names, shape (tasks, k)
+        Entities; the rest is -1, or None, if a task has fewer than k candidates.
     scores : ndarray of float32 or float64, shape (tasks, k)
         Their scores; NaN where there is no candidate.
 
@@ -54,7 +57,7 @@ class TopK(NamedTuple):
     task 1: 1 (3)
     """
 
-    ids: IntArray
+    ids: npt.NDArray[Any]
     scores: npt.NDArray[Any]
 
     def __str__(self) -> str:
@@ -62,7 +65,8 @@ class TopK(NamedTuple):
         lines = [f"top {k:,} of {tasks:,} tasks: entity (score)"]
         first = zip(self.ids[:_LISTED].tolist(), self.scores[:_LISTED].tolist(), strict=True)
         for task, (ids, scores) in enumerate(first):
-            cells = [f"{i} ({score:.6g})" for i, score in zip(ids, scores, strict=True) if i >= 0]
+            pairs = zip(ids, scores, strict=True)
+            cells = [f"{i} ({score:.6g})" for i, score in pairs if i not in (-1, None)]
             rest = [f"{len(cells) - _LISTED:,} more"] * (len(cells) > _LISTED)
             lines.append(f"task {task}: {', '.join([*cells[:_LISTED], *rest]) or 'none'}")
         return "\n".join([*lines, *[f"{tasks - _LISTED:,} more tasks"] * (tasks > _LISTED)])
@@ -86,6 +90,7 @@ def rank_embeddings(
     threads: int | None = None,
     audit: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
+    vocabulary: Names | None = None,
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
 
@@ -143,6 +148,8 @@ def rank_embeddings(
     progress : callable, optional
         Called with a `Progress` when all is counted; ``progress.bounds`` says which certified
         bounds went before the scores, and what share of the pairs they left open.
+    vocabulary : sequence of str, or mapping of str to int, optional
+        The names of the entities, which may then stand for them, as in `rank`.
 
     Returns
     -------
@@ -240,6 +247,7 @@ def rank_embeddings(
         threads=threads,
         audit=audit,
         progress=progress,
+        vocabulary=vocabulary,
     )
 
 
@@ -274,12 +282,17 @@ def rank_open_embeddings(
     threads: int | None = None,
     audit: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
+    vocabulary: Names | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
     arguments = (targets, rows, filter, candidates, "descending", nan, threads, audit)
     job = prepare_job(
-        embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
+        embeddings.shape,
+        embeddings.is_single_query,
+        *arguments,
+        embeddings.roles.nouns,
+        names=NO_NAMES if vocabulary is None else ScoreNames(vocabulary_names(vocabulary)),
     )
     with report_bounds(progress, embeddings):
         ranks = embeddings.count(job, size)
@@ -365,6 +378,7 @@ def topk_embeddings(
     block: int | None = None,
     threads: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
+    vocabulary: Names | None = None,
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
@@ -386,6 +400,9 @@ def topk_embeddings(
     progress : callable or bool, optional
         True: a bar of tqdm or rich. A callable is called with a `Progress` at the start and after
         each of some 32 parts of the tasks, in bytes of scores that are not stored.
+    vocabulary : sequence of str, or mapping of str to int, optional
+        The names of the entities, which may then stand for them in filter and candidates; ``ids``
+        has names, too, and None where there is no candidate.
 
     Returns
     -------
@@ -407,8 +424,11 @@ def topk_embeddings(
     (array([[2, 0, 3]]), array([[3., 2., 2.]], dtype=float32))
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
+    >>> topk_embeddings([[1.0, 2.0]], entities, 1, vocabulary=["a", "b", "c", "d"]).ids
+    array([['c']], dtype=object)
     """
     embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
+    names = vocabulary_names(vocabulary, embeddings.shape[1])
     arguments = {"rows": rows, "filter": filter, "candidates": candidates}
     listener = as_listener(progress)
     if listener is None:
@@ -419,9 +439,10 @@ def topk_embeddings(
         def watch(done: int, tasks: int) -> None:
             listener(Progress(done * size, tasks * size, time.monotonic() - start))
 
-    return topk_open_embeddings(
-        embeddings, k, **arguments, nan=nan, block=block, threads=threads, watch=watch
+    found = topk_open_embeddings(
+        embeddings, k, **arguments, nan=nan, block=block, threads=threads, watch=watch, names=names
     )
+    return found if names is None else found._replace(ids=names.of(found.ids))
 
 
 class CurrentMatches(NamedTuple):
@@ -451,6 +472,7 @@ def topk_open_embeddings(
     threads: int | None = None,
     current_matches: CurrentMatches | None = None,
     watch: Callable[[int, int], None] | None = None,
+    names: ColumnNames | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
 
@@ -464,6 +486,8 @@ def topk_open_embeddings(
         score is NaN are candidates under the rule `nan` alone.
     watch : callable, optional
         Told how many tasks are done, of how many. The tasks are scored part by part then.
+    names : ColumnNames, optional
+        The names that may stand for entities in selections.
 
     Examples
     --------
@@ -481,8 +505,9 @@ def topk_open_embeddings(
     height, columns = embeddings.shape
     query_rows = embeddings.rows(rows)
     tasks = height if query_rows is None else len(query_rows)
-    filter_selection = as_selection("filter", filter, tasks, columns, num_threads)
-    candidate_selection = as_selection("candidates", candidates, tasks, columns, num_threads)
+    of_shape = (tasks, columns, num_threads, names)
+    filter_selection = as_selection("filter", filter, *of_shape)
+    candidate_selection = as_selection("candidates", candidates, *of_shape)
     width = min(length, max(1, columns))
     matches = None
     if current_matches is not None:
@@ -532,6 +557,8 @@ def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Record what made the scores in the protocol of ranks."""
     assert ranks.protocol is not None
     protocol = _named_protocol(measure, ranks.protocol, ranks.protocol.device)
+    if ranks.targets is not None:
+        return Ranks._of_fields({**ranks._fields(), "protocol": protocol})
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 from .._core import Scores
 from .arrays import as_array, index_array
 from .checks import check_shape
+from .column_names import ids_of
 from .errors import InputValueError
 from .scores import as_scores
 from .selection import check_indptr
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .arrays import IntArray
+    from .column_names import ColumnNames
 
 PAD = -1
 _RAGGED = "(values, indptr)"
@@ -43,7 +45,9 @@ class CandidateLists(NamedTuple):
         return found, position - int(self.indptr[found])
 
 
-def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
+def as_lists(
+    ids: Any, scores: Any, dtype: Any = None, names: ColumnNames | None = None
+) -> CandidateLists:
     """Check the shapes of lists of ids and of their scores, in any of the accepted forms.
 
     Parameters
@@ -54,6 +58,8 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
         What raw 16-bit scores are.
+    names : ColumnNames, optional
+        The names that may stand for ids.
 
     Raises
     ------
@@ -69,15 +75,18 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     (array([0, 2, 3]), array([3, 1, 2]))
     """
     if isinstance(ids, tuple):
-        values, indptr = _ragged("ids", ids)
+        values, indptr = _ragged("ids", (ids_of("ids", ids[0], names), *ids[1:]))
         return CandidateLists(
             indptr, _native(values, ids[0]), _ragged_scores(scores, indptr, dtype)
         )
     if _is_list_of_lists(ids):
-        values, indptr = _joined("ids", ids)
+        joined, indptr = _joined("ids", ids)
+        values = _flat("ids", ids_of("ids", joined, names, _place_in(indptr)))
         return CandidateLists(indptr, _native(values, []), _listed_scores(scores, indptr, dtype))
     array = as_array(ids, "ids")
     check_shape("ids", array.shape, 2, _FORMS)
+    if array.dtype.kind in "UOT":
+        return as_lists(list(array), scores if scores is None else list(scores), dtype, names)
     return _padded(_native(array, ids), scores, dtype)
 
 
@@ -136,7 +145,7 @@ def _listed_scores(scores: Any, indptr: IntArray, dtype: Any) -> Scores | None:
     if not _is_list_of_lists(scores):
         got = type(scores).__name__
         raise InputValueError("scores", expected="a list of lists, as ids are", got=got)
-    values, own = _joined("scores", scores)
+    joined, own = _joined("scores", scores)
     if len(own) != len(indptr):
         expected = f"{len(indptr) - 1} lists, as ids have"
         raise InputValueError("scores", expected=expected, got=len(own) - 1)
@@ -145,27 +154,42 @@ def _listed_scores(scores: Any, indptr: IntArray, dtype: Any) -> Scores | None:
         i = int(unlike.argmax())
         expected = f"{indptr[i + 1] - indptr[i]} scores in list {i}, one for each id"
         raise InputValueError("scores", expected=expected, got=own[i + 1] - own[i])
-    found = as_scores(values, dtype)
+    found = as_scores(_flat("scores", joined), dtype)
     return _flat_scores(found, found.array)
 
 
-def _joined(name: str, lists: list[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-    """Join lists of numbers, or arrays of them, of any lengths."""
+def _joined(name: str, lists: list[Any]) -> tuple[Any, IntArray]:
+    """Join lists of numbers or names, or arrays of them, of any lengths."""
     lengths = []
     for i, item in enumerate(lists):
         if not isinstance(item, Sequence | np.ndarray) or isinstance(item, str | bytes):
             got = f"{type(item).__name__} for list {i}"
             raise InputValueError(name, expected=_FORMS, got=got)
         lengths.append(len(item))
-    indptr = indptr_of(lengths)
-    if all(isinstance(item, np.ndarray) for item in lists):
+    if not all(isinstance(item, np.ndarray) for item in lists):
+        joined: Any = list(chain.from_iterable(lists))
+    else:
         full = [item for item in lists if len(item)] or [np.zeros(0, np.int64)]
         if any(item.ndim != 1 for item in full):
             raise InputValueError(name, expected=_FORMS, got="arrays of several dimensions")
-        return np.concatenate(full), indptr
-    values = as_array(list(chain.from_iterable(lists)), name)
+        joined = np.concatenate(full)
+    return joined, indptr_of(lengths)
+
+
+def _flat(name: str, joined: Any) -> npt.NDArray[Any]:
+    values = as_array(joined, name)
     check_shape(name, values.shape, 1, _FORMS)
-    return values.astype(np.int64) if not values.size else values, indptr
+    return values if values.size else values.astype(np.int64)
+
+
+def _place_in(indptr: IntArray) -> Callable[[int], str]:
+    """Return a function that says in which list, and where, a position of all ids is."""
+
+    def place(i: int) -> str:
+        row = int(np.searchsorted(indptr, i, side="right")) - 1
+        return f"in list {row}, at position {i - int(indptr[row])}"
+
+    return place
 
 
 def _is_list_of_lists(value: Any) -> bool:

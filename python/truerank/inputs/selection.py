@@ -16,6 +16,7 @@ from .selection_forms import indptr_of, parsed_selection
 
 if TYPE_CHECKING:
     from .arrays import IntArray
+    from .column_names import ColumnNames
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
@@ -73,7 +74,12 @@ def selection_at_columns(
 
 
 def as_selection(
-    name: str, value: object, tasks: int, columns: int, threads: int
+    name: str,
+    value: object,
+    tasks: int,
+    columns: int,
+    threads: int,
+    names: ColumnNames | None = None,
 ) -> Selection | None:
     """Check a filter or candidates in any of the accepted forms.
 
@@ -87,6 +93,8 @@ def as_selection(
         The number of lists, and the bound of their indices.
     threads : int
         The most threads that the core may use; 0 for the default.
+    names : ColumnNames, optional
+        The names that may stand for columns.
 
     Returns
     -------
@@ -101,7 +109,7 @@ def as_selection(
     """
     if value is None:
         return None
-    selection = parsed_selection(name, value, tasks, columns)
+    selection = parsed_selection(name, value, tasks, columns, names)
     lists = 1 if selection.shared else tasks
     if selection.lists is not None:
         lists = len(selection.indptr) - 1

@@ -315,12 +315,15 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
         problem = f"cannot join names and ids: parts {words} have names, parts {ids} integer ids"
         raise InputValueError(name, problem)
     positions: dict[str, int] = {}
+    tables: dict[int, IntArray] = {}  # of each vocabulary, which parts may share
     codes = []
     for part in parts:
         new = part.codes
         if part.vocabulary is not None:
-            place = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
-            new = np.array(place, dtype=np.int64)[new]
+            if id(part.vocabulary) not in tables:
+                place = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
+                tables[id(part.vocabulary)] = np.array(place, dtype=np.int64)
+            new = tables[id(part.vocabulary)][new]
         codes.append(new)
     return Labels._trusted(np.concatenate(codes), tuple(positions) if named[0] else None)
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..counting.progress_bars import Progress
+    from ..inputs.column_names import Names
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.labels import LabelsLike
 
@@ -33,6 +34,7 @@ def evaluate(
     io: IoMode | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    vocabulary: Names | None = None,
     side: LabelsLike | None = None,
     by: LabelsLike | None = None,
 ) -> Report:
@@ -44,9 +46,9 @@ def evaluate(
     Parameters
     ----------
     scores : array_like, shape (rows, columns) or (columns,), or files
-        The scores of the candidates, in memory or in files.
-    targets : array_like of int, shape (n,), or int
-        The column of the true candidate, per task.
+        The scores of the candidates, in memory or in files; or a DataFrame.
+    targets : array_like of int or str, shape (n,), or int or str
+        The column of the true candidate, per task, or its name.
     rows : array_like of int, shape (n,), optional
         The row of each task. Default: row i for task i.
     filter : selection, optional
@@ -70,6 +72,8 @@ def evaluate(
         called with a `Progress` after every block of scores.
     checkpoint : path-like, optional
         A file that stores the counts so far, from which a stopped call resumes.
+    vocabulary : sequence of str, or mapping of str to int, optional
+        The names of the columns, which then may stand for them.
     side : str or labels, optional
         The side of all tasks, as "tail", or of each; a report has the metrics of every side.
     by : str or labels, optional
@@ -107,5 +111,6 @@ def evaluate(
         io=io,
         progress=progress,
         checkpoint=checkpoint,
+        vocabulary=vocabulary,
     )
     return report(ranks if side is None else ranks.with_labels(side=side), by=by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +12,7 @@ import numpy as np
 from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.checks import is_integer
+from ..inputs.column_names import ColumnNames, checked_names
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from .row_keys import distinct
 
@@ -126,7 +127,7 @@ def encode_columns(
             raise InputValueError(name, expected="from 1 to 2**36", got=given)
         read = [column._replace(values=parse_integers(name, what, column)) for column in columns]
         return _check_range(Vocabulary(int(given), None), what, read)
-    return _encode_by_names(name, what, _check_labels(name, given), columns)
+    return _encode_by_names(name, what, checked_names(name, given), columns)
 
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
@@ -193,52 +194,6 @@ def encode_qualifier(
         )
     vocabulary, codes = _encode_by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
     return vocabulary.names, codes
-
-
-def _check_labels(name: str, given: object) -> tuple[str, ...]:
-    """Check labels, and return them in the order of their ids."""
-    if isinstance(given, Mapping):
-        given = _order_by_id(name, given)
-    if isinstance(given, np.ndarray):
-        given = given.tolist()
-    if isinstance(given, (str, bytes, float, bool)) or not isinstance(given, Iterable):
-        raise InputTypeError(
-            name,
-            expected="an int, a sequence of labels or a mapping of labels to ids",
-            got=type(given).__name__,
-        )
-    names = tuple(given)
-    for i, label in enumerate(names):
-        if not isinstance(label, str):
-            raise InputTypeError(
-                name, expected="str", got=f"{type(label).__name__} at position {i}"
-            )
-    if not names:
-        raise InputValueError(name, expected="at least one label", got="none")
-    names = tuple(map(str, names))
-    if len(set(names)) < len(names):
-        seen: set[str] = set()
-        twice = next(label for label in names if label in seen or seen.add(label))  # type: ignore[func-returns-value]
-        raise InputValueError(name, f"{twice!r} occurs twice")
-    return names
-
-
-def _order_by_id(name: str, given: Mapping[Any, Any]) -> list[Any]:
-    """Return the labels of a mapping in the order of their ids, which must be 0, 1, 2, ..."""
-    for label, code in given.items():
-        if not is_integer(code):
-            raise InputTypeError(
-                name, expected="a mapping to integers", got=f"{type(code).__name__} for {label!r}"
-            )
-    ordered = sorted(given.items(), key=lambda item: item[1])
-    for i, (label, code) in enumerate(ordered):
-        if code != i:
-            raise InputValueError(
-                name,
-                expected=f"a mapping to the ids from 0 to {len(ordered) - 1}, each once",
-                got=f"{code!r} for {label!r}",
-            )
-    return [label for label, _ in ordered]
 
 
 def _check_range(
@@ -316,11 +271,7 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
     if array.dtype.kind in "UOT" and len(array):
         if vocabulary.names is None:
             raise InputTypeError(name, expected=f"ids, as {unnamed}", got="str")
-        place = {label: code for code, label in enumerate(vocabulary.names)}
-        unknown = [label for label in array.tolist() if label not in place]
-        if unknown:
-            raise InputValueError(name, f"unknown label {unknown[0]!r}")
-        array = np.array([place[label] for label in array.tolist()], dtype=np.int64)
+        array = ColumnNames(vocabulary.names, "the vocabulary").ids(name, array)
     ids = index_array(name, value if not len(array) else array)
     wrong = _core.first_outside(ids, vocabulary.size)
     if wrong >= 0:
