@@ -138,6 +138,33 @@ def test_a_wrong_figure_is_an_error(line: str, tmp_path: Path) -> None:
         markdown_pages.run(page)
 
 
+def test_a_picture_that_is_not_what_is_drawn_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    page, picture = tmp_path / "page.md", tmp_path / "pictures" / "one.svg"
+    code = "from matplotlib.figure import Figure\nax = Figure().subplots()\nax.set_title('A')\nax"
+    page.write_text(f"```python\n{code}\n```\n\n![A](pictures/one.svg)\n", encoding="utf-8")
+    picture.parent.mkdir()
+    assert markdown_pages.run(page, draw=True) > 10
+    assert markdown_pages.run(page) > 10
+    drawn = picture.read_text(encoding="utf-8")
+    picture.write_text(drawn.replace(">A<", ">B<"), encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"one\.svg is not what the page draws"):
+        markdown_pages.run(page)
+
+
+def test_every_picture_is_shown_below_what_draws_it() -> None:
+    """Drawings are made by the pages that show them; a photograph of a page is only shown."""
+    drawn, shown = set(), set()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        drawn |= {(page.parent / b.picture).resolve() for b in markdown_pages.blocks(text)}
+        links = re.findall(r"\]\((\S*pictures/[^)]+)\)", text)
+        shown |= {(page.parent / link).resolve() for link in links}
+    files = {path.resolve() for path in (DOCS / "pictures").iterdir()}
+    assert files == shown
+    assert {path for path in files if path.suffix == ".svg"} <= drawn
+
+
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w.-]+/")
 
 

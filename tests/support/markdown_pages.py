@@ -5,7 +5,10 @@ figures, these must be its values:
 
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
 
-A ```text block is what the ```python block before it prints.
+A ```text block is what the ```python block before it prints. A picture that follows a ```python
+block, in a folder "pictures", is what its last line draws. These lines draw them anew:
+
+    PYTHONPATH=python:tests python tests/support/markdown_pages.py docs/how-to/plots.md
 
 The lines of a ```sh block that begin with `truerank` are commands. Front matter says what else a
 page needs:
@@ -24,29 +27,37 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+import sys
 from collections.abc import Iterator
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from decimal import Decimal
+from importlib.util import find_spec
 from io import StringIO
 from numbers import Real
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+from xml.etree import ElementTree
 
 from support.environment import ROOT
 
 _FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
-_BLOCK = re.compile(r"^```(python|sh|text)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(
+    r"^```(python|sh|text)\n(.*?)^```\n(?:\n!\[[^\]]+\]\((\S*pictures/\S+\.svg)\))?",
+    re.DOTALL | re.MULTILINE,
+)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
 _ENDS = {"|", ">", "&&", ";"}  # a shell command goes on after these
 
 
 class Block(NamedTuple):
-    """A block of a page: its language, its code, and the number of the line before it."""
+    """A block of a page: its language, its code, the number of the line before it, its picture."""
 
     language: str
     code: str
     line: int
+    picture: str = ""
 
 
 def pages() -> list[Path]:
@@ -71,7 +82,7 @@ def needs(text: str) -> list[str]:
 def blocks(text: str) -> Iterator[Block]:
     """Return the code blocks of a page, in order."""
     for found in _BLOCK.finditer(text):
-        yield Block(found[1], found[2], text.count("\n", 0, found.start(2)))
+        yield Block(found[1], found[2], text.count("\n", 0, found.start(2)), found[3] or "")
 
 
 def commands(block: Block) -> Iterator[list[str]]:
@@ -83,18 +94,27 @@ def commands(block: Block) -> Iterator[list[str]]:
             yield words[:end]
 
 
-def run(page: Path) -> int:
-    """Run the examples of a page in the current folder; return how many figures were checked."""
+def run(page: Path, draw: bool = False) -> int:
+    """Run the examples of a page in the current folder; return how many figures were checked.
+
+    With `draw`, its pictures are written; otherwise their texts are compared. Where matplotlib is
+    not installed, blocks with a picture do not run.
+    """
     text = page.read_text(encoding="utf-8")
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
     printed = ""
     for block in blocks(text):
+        if block.picture and find_spec("matplotlib") is None:
+            continue
         if block.language == "python":
             with redirect_stdout(StringIO()) as output:
-                checked += _run_python(block, str(page), names)
+                found, value = _run_python(block, str(page), names)
+            checked += found
             printed = output.getvalue()
+            if block.picture:
+                checked += _check_picture(page.parent / block.picture, value, draw)
         elif block.language == "text":
             assert block.code.strip() == printed.strip(), f"{page}: line {block.line}"
             checked += 1
@@ -104,10 +124,11 @@ def run(page: Path) -> int:
     return checked
 
 
-def _run_python(block: Block, file: str, names: dict[str, Any]) -> int:
+def _run_python(block: Block, file: str, names: dict[str, Any]) -> tuple[int, Any]:
+    """Run a block; return how many figures were checked, and the value of the last expression."""
     source = "\n" * block.line + block.code  # so that tracebacks show the line of the page
     lines = source.split("\n")
-    checked = 0
+    checked, value = 0, None
     for node in ast.parse(source, file).body:
         if not isinstance(node, ast.Expr):
             exec(compile(ast.Module([node], []), file, "exec"), names)
@@ -123,7 +144,28 @@ def _run_python(block: Block, file: str, names: dict[str, Any]) -> int:
             digits = -int(number.as_tuple().exponent)
             assert round(float(found), digits) == float(number), f"{line}: {found!r}"
             checked += 1
-    return checked
+    return checked, value
+
+
+def _check_picture(path: Path, axes: Any, draw: bool) -> int:
+    """Write the picture of axes, or compare its texts: they are the same on any machine."""
+    import matplotlib.style
+
+    made = StringIO()
+    with matplotlib.style.context(
+        ["default", {"svg.fonttype": "none", "svg.hashsalt": "truerank"}]
+    ):
+        axes.figure.savefig(made, format="svg", metadata={"Date": None})
+    if draw:
+        path.write_text(made.getvalue(), encoding="utf-8")
+    texts = _texts(made.getvalue())
+    assert texts == _texts(path.read_text(encoding="utf-8")), f"{path} is not what the page draws"
+    return len(texts)
+
+
+def _texts(svg: str) -> list[str]:
+    root = ElementTree.fromstring(svg)
+    return sorted("".join(text.itertext()) for text in root.iterfind(".//{*}text"))
 
 
 def _run_command(words: list[str]) -> None:
@@ -133,3 +175,9 @@ def _run_command(words: list[str]) -> None:
 
     result = CliRunner().invoke(root, words, prog_name="truerank")
     assert result.exit_code == 0, f"{shlex.join(words)}: {result.output}"
+
+
+if __name__ == "__main__":
+    for page in [Path(name).resolve() for name in sys.argv[1:]]:
+        with TemporaryDirectory() as folder, chdir(folder):
+            run(page, draw=True)
