@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("default")]
 
 QUERIES, ENTITIES, K = 30, 50, 5
 NAMES = [f"d{j:02}" for j in range(ENTITIES)]
-PAGE = ROOT / "docs" / "migration" / "trec-eval-and-ranx.md"
+PAGE = ROOT / "docs" / "migration" / "trec-eval.md"
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +195,18 @@ def test_ranx_keeps_the_order_of_the_run() -> None:
         found = ranx.evaluate(ranx.Qrels({"q": right}), ranx.Run({"q": TIED}), ["map", "ndcg"])
         figures += [found["map"], found["ndcg"]]
     assert figures == pytest.approx(shown("ranx"), abs=5e-5)
+
+
+def test_what_ranx_makes_comparable() -> None:
+    """The figures of its page: a query without a list has missed all."""
+    ranx = pytest.importorskip("ranx")
+    qrels = {"q1": {"d1": 1, "d5": 2}, "q2": {"d2": 1}, "q3": {"d3": 1}}
+    run = {"q1": {"d5": 0.9, "d3": 0.7, "d1": 0.7}, "q2": {"d1": 0.5, "d3": 0.4}}
+    names = ["map", "mrr"]
+    found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), names, make_comparable=True)
+    report = Task(qrels, entities=[f"d{i}" for i in range(1, 1001)]).evaluate_lists(run)
+    assert list(found.values()) == pytest.approx([5 / 18, 1 / 3])
+    assert [report[f"pessimistic.{name}@3"] for name in names] == pytest.approx([5 / 18, 1 / 3])
 
 
 def test_scikit_learn_takes_a_tie_as_one_threshold_or_its_mean() -> None:
