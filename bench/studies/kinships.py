@@ -57,5 +57,5 @@ def rank_model(folder: Path, model: str) -> tr.Ranks:
                 test[:, target],
                 filter=[answers[query] for query in map(tuple, test[:, [known, 1]].tolist())],
             )
-            sides.append(ranks.with_labels(side=side, group=test[:, 1]))
+            sides.append(ranks.with_labels(side=side, relation=test[:, 1]))
     return tr.concatenate(sides).with_protocol(filter=("train", "valid", "test"), split="test")

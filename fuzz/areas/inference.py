@@ -83,7 +83,7 @@ def columns(draw: st.DrawFn, most: int = 40, least: int = 0) -> dict[str, Any]:
     labels = {
         "queries": np.sort(rng.integers(0, max(n * draw(st.sampled_from([1, 3])) // 2, 1), n)),
         "targets": rng.integers(0, max(n // 3, 1), n),
-        "group": rng.integers(0, 3, n),
+        "relation": rng.integers(0, 3, n),
     }
     weights = None
     if draw(st.booleans()):
@@ -302,7 +302,7 @@ def swap_differences(
 ) -> float:
     """The difference after the models are swapped in some units, by a report of both."""
     one, two = models
-    label = {"task": None, "query": "queries", "target": "targets", "relation": "group"}[by]
+    label = {"task": None, "query": "queries", "target": "targets", "relation": "relation"}[by]
     counted = ranks_that_count(one)
     codes = np.arange(len(counted)) if label is None else one[label]
     present = np.unique(codes[counted])

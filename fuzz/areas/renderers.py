@@ -41,7 +41,7 @@ class Case(NamedTuple):
         group = (codes % len(self.relations), self.relations)
         protocol = tr.Protocol(split=self.split, filter=self.filter)
         candidates = above + tied + others + 1
-        ranks = tr.Ranks(above, tied + 1, candidates, group=group, protocol=protocol)
+        ranks = tr.Ranks(above, tied + 1, candidates, relation=group, protocol=protocol)
         return tr.report(ranks, by="relation")
 
 

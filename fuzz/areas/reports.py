@@ -25,7 +25,7 @@ from support.example_ranks import any_ranks, same
 from support.metric_keys import keys_where
 
 FOLDER = tempfile.TemporaryDirectory(prefix="truerank-fuzz-")  # removed at the end
-LABELS = ("side", "group", "queries", "targets")
+LABELS = ("side", "relation", "queries", "targets")
 COUNTS = ("above", "tied", "candidates")
 METRICS = keys_where(lambda metric: True)
 RATIONAL = ("mr", "mrr", "hits@1", "hits@3", "median", "imr", "hmr")
@@ -177,7 +177,7 @@ def reports(draw: st.DrawFn) -> Asked:
     ranks = draw(any_ranks())
     n = len(ranks)
     keywords: dict[str, Any] = {"seed": draw(st.integers(0, 2**64))}
-    named = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
+    named = {"side": "side", "relation": "relation", "queries": "query", "targets": "target"}
     by: list[Any] = [None, *(word for name, word in named.items() if getattr(ranks, name))]
     own = st.lists(st.sampled_from(["a", "b|c", ""]), min_size=n, max_size=n)
     ids = st.lists(st.integers(-1, 2), min_size=n, max_size=n)
@@ -238,7 +238,7 @@ def label_of_tasks(asked: Asked) -> list[Hashable]:
     by, ranks = asked.keywords["by"], asked.ranks
     if not isinstance(by, str):
         return list(by)
-    name = {"side": "side", "relation": "group", "query": "queries", "target": "targets"}[by]
+    name = {"side": "side", "relation": "relation", "query": "queries", "target": "targets"}[by]
     labels = getattr(ranks, name).values.tolist()
     sides = None if ranks.side is None else ranks.side.values.tolist()
     if sides is None or name not in ("queries", "targets"):

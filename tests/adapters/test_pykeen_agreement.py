@@ -199,7 +199,7 @@ def test_evaluate_model_gives_the_evaluators_report() -> None:
     np.testing.assert_array_equal(report.ranks.above, result.ranks.above)
     assert report.protocol.filter == ("train", "valid", "test")
     assert report.protocol.similarity == "l2"
-    assert report.ranks.group.vocabulary == tuple(
+    assert report.ranks.relation.vocabulary == tuple(
         sets.testing.relation_id_to_label[i] for i in range(sets.num_relations // 2)
     )
     for metric in RankEvaluator().metrics:

@@ -61,14 +61,14 @@ def test_batches_give_the_ranks_of_the_whole(cuts: list[int], order: str) -> Non
 
 def test_sides_groups_and_queries() -> None:
     keys = ("mrr", "tail.mrr", "head.hits@10", "macro.mrr")
-    metric = TrueRankMetric(keys, sides=("head", "tail"), by="group")
+    metric = TrueRankMetric(keys, sides=("head", "tail"), by="relation")
     ids = np.arange(60) // 7
-    updated(metric, 0, 25, side="tail", group=ids[:25], queries=torch.from_numpy(ids[:25] * 2))
-    updated(metric, 25, 60, side="head", group=ids[25:], queries=ids[25:] * 2)
+    updated(metric, 0, 25, side="tail", relation=ids[:25], queries=torch.from_numpy(ids[:25] * 2))
+    updated(metric, 25, 60, side="head", relation=ids[25:], queries=ids[25:] * 2)
     side = ["tail"] * 25 + ["head"] * 35
     expected = tr.rank(SCORES, TARGETS, filter=FILTER)
-    expected = expected.with_labels(side=side, group=ids, queries=ids * 2)
-    assert metric.compute() == values(expected, keys, by="group")
+    expected = expected.with_labels(side=side, relation=ids, queries=ids * 2)
+    assert metric.compute() == values(expected, keys, by="relation")
     assert metric.report(by="side")["macro.mrr"] == tr.report(expected, by="side")["macro.mrr"]
     assert metric.ranks.queries.same_as(expected.queries)
     assert metric.report(weights="query")["mrr"] == tr.report(expected, weights="query")["mrr"]
@@ -92,12 +92,12 @@ def test_no_tasks_are_nan() -> None:
     assert len(metric.ranks) == 0
 
 
-@pytest.mark.parametrize("by", [None, "group", "query"])
+@pytest.mark.parametrize("by", [None, "relation", "query"])
 def test_a_batch_without_tasks(by: str | None) -> None:
     metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
     metric.reset()
-    assert all(map(math.isnan, metric(SCORES[:0], TARGETS[:0], group=[], queries=[]).values()))
-    metric.update(SCORES, TARGETS, group=[1] * 60, queries=range(60))
+    assert all(map(math.isnan, metric(SCORES[:0], TARGETS[:0], relation=[], queries=[]).values()))
+    metric.update(SCORES, TARGETS, relation=[1] * 60, queries=range(60))
     assert metric.compute()["mrr"] == tr.evaluate(SCORES, TARGETS)["mrr"]
 
 
@@ -108,7 +108,7 @@ def test_refusals() -> None:
         TrueRankMetric(order="up")
     with pytest.raises(KeyError, match="mrrr"):
         TrueRankMetric("mrrr")
-    with pytest.raises(ValueError, match=r"by: expected one of side, group, .* got 'groups'"):
+    with pytest.raises(ValueError, match=r"by: expected one of side, relation, .* got 'groups'"):
         TrueRankMetric(by="groups")
     with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
         TrueRankMetric(threads=0)

@@ -41,7 +41,7 @@ BREAKS = " \t\n\"'@><=;|&(:"
 @pytest.fixture
 def ranks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Save ranks in the current folder."""
-    labels = {"side": "tail", "group": ["a", "b"], "labels": {"degree": [1, 2]}}
+    labels = {"side": "tail", "relation": ["a", "b"], "labels": {"degree": [1, 2]}}
     Ranks([0, 3], [1, 1], 9, **labels).save(tmp_path / "ranks.npz")
     np.save(tmp_path / "scores.npy", np.zeros(2))
     monkeypatch.chdir(tmp_path)

@@ -350,7 +350,7 @@ def test_no_name_reaches_the_terminal(
         split=EVIL, filter=protocol.filter
     )
     labels = np.array([EVIL, "b", EVIL, "b"])
-    ranks.with_labels(group=labels, side=labels).save(folder / "evil.npz")
+    ranks.with_labels(relation=labels, side=labels).save(folder / "evil.npz")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: style == "csv", raising=False)
     code, out, err = run("evaluate", folder / "evil.npz", *more, "--format", style)
     assert code == 0
@@ -360,7 +360,7 @@ def test_no_name_reaches_the_terminal(
 
 def test_csv_in_a_file_keeps_true_names(run: Run, folder: Path) -> None:
     labels = np.array([EVIL, "=b", EVIL, "=b"])
-    tr.rank(SCORES, TARGETS).with_labels(group=labels).save(folder / "evil.npz")
+    tr.rank(SCORES, TARGETS).with_labels(relation=labels).save(folder / "evil.npz")
     line = ["evaluate", folder / "evil.npz", "--by", "relation", "--metrics", "mrr", "--format"]
     plain, safe = run(*line, "csv").out, run(*line, "spreadsheet").out
     assert f"\n{EVIL},mrr," in plain

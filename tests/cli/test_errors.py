@@ -206,13 +206,10 @@ def test_paths_in_messages_are_unchanged(run: Run, tmp_path: Path, name: str) ->
 def test_messages_mention_options(run: Run, files: Files, folder: Path) -> None:
     """Messages mention options on the command line, and arguments in Python."""
     tr.rank(SCORES, TARGETS).save(folder / "bare.npz")
-    message = (
-        "these ranks have no labels 'group', which 'relation' means (they have: none); "
-        "give them with"
-    )
+    message = "these ranks have no labels 'relation' (they have: none); give them with"
     code, _, err = run("evaluate", *files("bare.npz --by relation"))
     assert (code, err) == (1, f"Error: --by: {message} evaluate --relation\n")
-    python = re.escape(f"by: {message} ranks.with_labels(group=...)")
+    python = re.escape(f"by: {message} ranks.with_labels(relation=...)")
     with pytest.raises(ValueError, match=python):
         tr.report(tr.rank(SCORES, TARGETS), by="relation")
     code, _, err = run("evaluate", *files("nan.npy 0"))

@@ -163,7 +163,7 @@ FACTS = "--side sides.npy --relation words.npy --queries rows4.npy --split test"
 def described(ranks: tr.Ranks) -> tr.Ranks:
     """Give ranks the labels and the split of FACTS."""
     return ranks.with_labels(
-        side=["head", "tail", "head", "tail"], group=["a", "b", "c", "d"], queries=[0, 1, 0, 2]
+        side=["head", "tail", "head", "tail"], relation=["a", "b", "c", "d"], queries=[0, 1, 0, 2]
     ).with_protocol(split="test", files=())
 
 

@@ -24,7 +24,7 @@ def labelled() -> tr.Ranks:
     """Count four tasks of two sides, three queries and two relations."""
     return tr.rank(SCORES, TARGETS).with_labels(
         side=["head", "tail", "head", "tail"],
-        group=["likes", "knows", "likes", "likes"],
+        relation=["likes", "knows", "likes", "likes"],
         queries=[0, 1, 0, 2],
         targets=TARGETS,
     )

@@ -99,7 +99,7 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     names = ["a<b>", "plain", "third"]
     for name in names:
         above = rng.integers(0, 50, 60)
-        labels: dict[str, Any] = {"queries": np.arange(60), "group": np.arange(60) % 3}
+        labels: dict[str, Any] = {"queries": np.arange(60), "relation": np.arange(60) % 3}
         Ranks(above, np.ones(60, int), 99, **labels).save(tmp_path / f"{name}.npz")
     paths, page = [tmp_path / f"{name}.npz" for name in names], tmp_path / "r.html"
     words = ["compare", *paths, "--metric", "hits@10", "--resamples", 200]

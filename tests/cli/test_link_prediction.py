@@ -232,7 +232,7 @@ def test_labels_are_saved_with_the_ranks(predict: Predict, run: Run, folder: Pat
     assert predict(f"{KNOWN} {SCORES} --save ranks.npz").code == 0
     ranks = tr.load(folder / "ranks.npz")
     assert list(ranks.labels) == ["category", "degree", "head_degree", "tail_degree"]
-    assert ranks.group.values.tolist() == [RELATIONS[r] for _, r, _ in world().split("test")] * 2
+    assert ranks.relation.values.tolist() == [RELATIONS[r] for _, r, _ in world().split("test")] * 2
     for name in ("category", "degree", "head_degree", "relation"):
         code, out, err = run("evaluate", "ranks.npz", "--by", name, "--format", "csv")
         assert (code, err) == (0, "")
@@ -248,7 +248,7 @@ def test_labels_are_saved_with_the_ranks(predict: Predict, run: Run, folder: Pat
     for line in ("evaluate ranks.npz --by degre", "compare ranks.npz other.npz --by degre"):
         code, out, err = run(*line.split())
         assert (code, out) == (2, "")
-        assert "'--by': expected side, group, " in err
+        assert "'--by': expected side, relation, " in err
         assert "tail_degree or a .npy file, got 'degre'" in err
     code, out, err = run("evaluate", "ranks.npz", "--weights", "side")
     assert (code, out) == (2, "")

@@ -344,7 +344,7 @@ def test_weights_by_name() -> None:
 
 def test_macro_averages_resample_the_groups() -> None:
     groups = ["a", "a", "b", "c", "c", "c"]
-    ranks = Ranks([0, 3, 1, 8, 0, 2], np.ones(6, int), [9, 9, 9, 9, 9, 4], group=groups)
+    ranks = Ranks([0, 3, 1, 8, 0, 2], np.ones(6, int), [9, 9, 9, 9, 9, 4], relation=groups)
     for key in ("macro.mrr", "macro.index.mr", "macro.gmr", "macro.index.median"):
         found = interval(ranks, key, by="relation", method="normal")
         within = list(report(ranks, by="relation").group_values(key[6:]).values())
@@ -359,9 +359,9 @@ def test_macro_averages_resample_the_groups() -> None:
 
 
 def test_macro_averages_leave_out_groups_without_a_value() -> None:
-    ranks = Ranks([0, 3, 1, 0], [1, 1, 1, 1], [9, 9, 9, 1], group=["a", "a", "b", "single"])
-    found = interval(ranks, "macro.amri", by="group", resamples=50)
-    assert found.value == report(ranks, by="group")["macro.amri"]
+    ranks = Ranks([0, 3, 1, 0], [1, 1, 1, 1], [9, 9, 9, 1], relation=["a", "a", "b", "single"])
+    found = interval(ranks, "macro.amri", by="relation", resamples=50)
+    assert found.value == report(ranks, by="relation")["macro.amri"]
     assert found.units == 2
 
 
@@ -494,7 +494,7 @@ def test_bounds_that_are_nan_have_a_note() -> None:
 
 
 def test_a_median_of_equal_ranks_has_bounds_within_strata() -> None:
-    ranks = Ranks([0] * 6, [1] * 6, 2, group=[0, 0, 0, 0, 1, 1])
+    ranks = Ranks([0] * 6, [1] * 6, 2, relation=[0, 0, 0, 0, 1, 1])
     found = interval(ranks, "median", by="task", strata="relation")
     assert found.low == found.value == 1
     assert found.notes[0].startswith("strata: 2 relations")

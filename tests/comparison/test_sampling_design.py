@@ -24,7 +24,7 @@ def models(n: int = 400, seed: int = 0, spread: float = 0.7) -> tuple[Ranks, Ran
     rng = np.random.default_rng(seed)
     query, target = rng.integers(0, n // 4, n), rng.integers(0, n // 8, n)
     hard = rng.normal(1.5, spread, n)[query] + rng.normal(0, spread, n)[target]
-    labels = {"queries": query, "targets": target, "group": query % 5}
+    labels = {"queries": query, "targets": target, "relation": query % 5}
     a, b = (
         Ranks(
             np.exp(np.maximum(hard + rng.normal(move, 1, n), 0)).astype(int),
@@ -207,13 +207,13 @@ def test_strata_leave_out_what_lies_between_them() -> None:
     rng = np.random.default_rng(0)
     group = np.arange(1000) % 10
     above = rng.poisson(2.0**group)
-    a = Ranks(above, np.ones(1000, int), 10_000, group=group)
+    a = Ranks(above, np.ones(1000, int), 10_000, relation=group)
     plain, fixed = interval(a, "gmr"), interval(a, "gmr", strata="relation")
     assert fixed.high - fixed.low < 0.4 * (plain.high - plain.low)
     assert fixed.notes == ("strata: 10 relations, each with its number of units",)
     percentile = interval(a, "gmr", strata="relation", method="percentile", resamples=2000)
     assert (percentile.low, percentile.high) == pytest.approx((fixed.low, fixed.high), rel=0.02)
-    b = Ranks(rng.poisson(2.0**group * 1.05), np.ones(1000, int), 10_000, group=group)
+    b = Ranks(rng.poisson(2.0**group * 1.05), np.ones(1000, int), 10_000, relation=group)
     t, bootstrap = (
         compare(a, b, metric="gmr", strata="relation", method=method, resamples=999)
         for method in (None, "bootstrap")

@@ -276,7 +276,7 @@ def test_libkge(tmp_path: Path) -> None:
     ranks = compat.read_libkge(trace, candidates=50)
     assert ranks.optimistic.tolist() == [3, 1, 2, 8]
     assert ranks.side.values.tolist() == ["tail", "head"] * 2
-    assert ranks.group.values.tolist() == [1, 1, 0, 0]
+    assert ranks.relation.values.tolist() == [1, 1, 0, 0]
     assert ranks.targets.values.tolist() == [5, 2, 4, 7]
     assert set(ranks.protocol.filter) == {"train", "valid", "test"}
     assert ranks.protocol.split == "test"

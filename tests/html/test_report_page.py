@@ -160,7 +160,7 @@ def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     codes = np.concatenate([np.arange(60), rng.integers(0, 60, n - 60)])
     names = [f"r{i}" for i in range(60)]
     measured = report(
-        Ranks(rng.integers(0, 50, n), np.ones(n, int), 99, group=(codes, names)), by="relation"
+        Ranks(rng.integers(0, 50, n), np.ones(n, int), 99, relation=(codes, names)), by="relation"
     )
     text, page = saved(measured, tmp_path)
     values = measured.group_values("mrr")
@@ -216,7 +216,7 @@ def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
     script = f"""
 import truerank as tr
 names = ["knows", "likes", "knows"]
-ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], group=names)
+ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], relation=names)
 tr.report(ranks, by="relation").save_html({str(tmp_path / "{}.html")!r}, intervals=["mrr"])
 """
     for name, seed in (("a", "0"), ("b", "1")):
@@ -263,7 +263,7 @@ def test_names_are_text(tmp_path: Path) -> None:
         np.ones(n, int),
         99,
         side=[f"side{i % 2}" for i in range(n)],
-        group=(np.arange(n), EVIL),
+        relation=(np.arange(n), EVIL),
         protocol=Protocol(split=EVIL[0], filter=EVIL[:3], candidates=EVIL[1], files=EVIL[:5]),
     )
     text, page = saved(report(ranks, by="relation"), tmp_path, title=EVIL[0], notes=EVIL)
@@ -280,7 +280,7 @@ def test_names_are_text(tmp_path: Path) -> None:
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=4, unique=True))
 def test_any_names(names: list[str]) -> None:
     n = len(names)
-    ranks = Ranks(np.arange(n), np.ones(n, int), 99, group=(np.arange(n), names))
+    ranks = Ranks(np.arange(n), np.ones(n, int), 99, relation=(np.arange(n), names))
     options = report_page.PageOptions(names[0], notes=names, command=names[-1])
     Page(report_page.page(report(ranks, by="relation"), options))
 

@@ -82,7 +82,7 @@ def evil_ranks(above: int = 1) -> tr.Ranks:
     side = np.array([EVIL, "tail", EVIL])
     filtered = tr.Protocol(split=EVIL, filter=(EVIL, "x"), files=(EVIL,), similarity=EVIL)
     group = (np.array([0, 1, 0]), [EVIL, "plain"])
-    return tr.Ranks([above, 0, 2], [1, 2, 1], 9, side=side, group=group, protocol=filtered)
+    return tr.Ranks([above, 0, 2], [1, 2, 1], 9, side=side, relation=group, protocol=filtered)
 
 
 def evil_data() -> AlignmentData:
@@ -103,7 +103,7 @@ def evil_task() -> tr.link_prediction.Task:
 TEXTS: dict[str, Callable[[], object]] = {
     "ranks": evil_ranks,
     "labels": lambda: evil_ranks().side,
-    "group": lambda: evil_ranks().group,
+    "relation": lambda: evil_ranks().relation,
     "protocol": lambda: evil_ranks().protocol,
     "report": lambda: tr.report(evil_ranks()),
     "findings": lambda: "\n".join(map(str, tr.report(evil_ranks()).audit())),
@@ -197,7 +197,7 @@ def test_numbers_and_other_texts_stay_as_they_are(value: object) -> None:
 
 
 def test_reports_and_tables_have_the_option() -> None:
-    ranks = tr.Ranks([0, 1], [1, 1], 9, group=([0, 1], ["=cmd", "plain"]))
+    ranks = tr.Ranks([0, 1], [1, 1], 9, relation=([0, 1], ["=cmd", "plain"]))
     measured = tr.report(ranks, by="relation")
     assert ",=cmd," in measured.to_csv()
     assert ",'=cmd," in measured.to_csv(spreadsheet=True)

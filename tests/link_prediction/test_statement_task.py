@@ -135,7 +135,7 @@ def test_tasks_and_filters_by_their_definition(
                 assert made.given[i] == place
                 assert made.labels["qualifiers"].values[i] == len(as_fact(row)[3])
                 group = query[-1] if side == "qualifier" else row[1]
-                assert made.labels["group"].values[i] == group
+                assert made.labels["relation"].values[i] == group
                 columns = scores[side].shape[1]
                 left_out = {
                     "fact": answers(side, everything, query, others),

@@ -108,7 +108,7 @@ def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) 
         tasks = task.sides[name]
         check_side(tasks, expected, chosen, len(test))
         assert tasks.columns == (3 if name == "relation" else 6)
-        assert values(tasks.labels["group"]) == [test[i][1] for i in chosen]
+        assert values(tasks.labels["relation"]) == [test[i][1] for i in chosen]
     audit = task.audit
     assert (audit.given, audit.kept) == (len(test), len(chosen))
     assert audit.duplicates.count == len(found.duplicates)
@@ -203,7 +203,7 @@ def test_wn18rr(data: Path) -> None:
     for name in ("head", "tail"):
         expected = oracle.side(name, coded["test"], known, range(len(test)))
         check_side(task.sides[name], expected, list(range(len(test))), len(test))
-        assert values(task.sides[name].labels["group"]) == [r for _, r, _ in test]
+        assert values(task.sides[name].labels["relation"]) == [r for _, r, _ in test]
     found = oracle.audit(coded["test"], known)
     assert task.audit.unseen is not None
     assert task.audit.unseen_entities is not None
@@ -229,7 +229,7 @@ def test_labels_and_names() -> None:
     assert (task.entities, task.relations) == (("a", "b", "c", "d"), ("knows", "likes"))
     assert task.tail.names == task.head.names == task.entities
     assert task.relation.names == task.relations
-    assert values(task.head.labels["group"]) == ["likes", "likes", "knows"]
+    assert values(task.head.labels["relation"]) == ["likes", "likes", "knows"]
     assert values(task.tail.labels["category"]) == ["1-n", "1-n", "n-1"]
     assert values(task.tail.labels["degree"]) == ["2-3", "1", "2-3"]
     assert values(task.relation.labels["degree"]) == ["2-3"] * 3
@@ -517,7 +517,7 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
         side = each.tail
         arrays = [each.test, side.queries, side.rows, side.targets, side.given]
         assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
-        assert side.labels["group"].same_as(task.tail.labels["group"])
+        assert side.labels["relation"].same_as(task.tail.labels["relation"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
     rows = np.array([0, 1])
     SideTasks("tail", np.array([[0], [1]]), rows, rows, 2, candidates=rows)

@@ -58,7 +58,7 @@ def labelled() -> Ranks:
         [1, 1, 1, 4, 1],
         [9, 9, 9, 12, 12],
         side=["head", "head", "tail", "tail", "tail"],
-        group=["likes", "knows", "likes", "likes", "knows"],
+        relation=["likes", "knows", "likes", "likes", "knows"],
         queries=[7, -3, 7, 7, 8],
         targets=[4, 4, 4, 1, 1],
     )
@@ -68,7 +68,6 @@ def labelled() -> Ranks:
     ("by", "codes", "names"),
     [
         ("side", [0, 0, 1, 1, 1], ["head", "tail"]),
-        ("group", [0, 1, 0, 0, 1], ["likes", "knows"]),
         ("relation", [0, 1, 0, 0, 1], ["likes", "knows"]),
         ("query", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
         ("queries", [1, 0, 2, 2, 3], [("head", -3), ("head", 7), ("tail", 7), ("tail", 8)]),
@@ -93,7 +92,7 @@ def test_queries_without_sides(labelled: Ranks) -> None:
 
 
 def test_wrong_groups(labelled: Ranks) -> None:
-    with pytest.raises(ValueError, match=r"one of side, group, .*, got 'relations'"):
+    with pytest.raises(ValueError, match=r"one of side, relation, .*, got 'relations'"):
         group_codes(labelled, "relations")
     with pytest.raises(
         ValueError, match=r"by: these ranks have no labels 'queries', which 'query'"
@@ -146,7 +145,7 @@ def test_queries_of_one_object_with_other_labels(labelled: Ranks) -> None:
 
 def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
     ranks = labelled.with_labels(targets=None, labels={"category": "1-n"})
-    has = "side, group, queries, category"
+    has = "side, relation, queries, category"
     with pytest.raises(
         ValueError,
         match=r"one of side, .*, target, category, got 'degree' \(labels of these ranks: " + has,
@@ -331,7 +330,7 @@ def test_the_reports_of_groups(labelled: Ranks) -> None:
     assert measured != report(measured.ranks, by="side", seed=3)
     assert measured != report(measured.ranks, seed=3)
     assert measured == report(measured.ranks, by=list("babba"), seed=3).__class__(
-        measured.ranks, by="group", seed=3
+        measured.ranks, by="relation", seed=3
     )
 
 
@@ -457,7 +456,7 @@ def test_relations_of_wn18rr(data: Path) -> None:
     triples = [line.split("\t") for line in (data / "wn18rr/test.txt").read_text().splitlines()]
     relations = [relation for _, relation, _ in triples]
     above = np.random.default_rng(3).integers(0, 40_943, len(relations))
-    ranks = Ranks(above, np.ones_like(above), 40_943, group=relations)
+    ranks = Ranks(above, np.ones_like(above), 40_943, relation=relations)
     measured = report(ranks, by="relation")
     assert len(measured.groups) == 11
     assert sum(measured.group_tasks().values()) == 3_134

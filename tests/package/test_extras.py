@@ -23,7 +23,7 @@ from truerank.inputs.naming import import_extra
 pytestmark = pytest.mark.python_only
 
 PACKAGE = Path(truerank.__file__).parent
-MAKE_REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, group=['a', 'b']), by='relation')"
+MAKE_REPORT = "tr.report(tr.Ranks([0, 3], [1, 1], 10, relation=['a', 'b']), by='relation')"
 
 
 class Case(NamedTuple):

@@ -32,7 +32,7 @@ def model(seed: int, candidates: int = 500, ties: bool = False) -> tr.Report:
     ranks = tr.Ranks(
         *(above, tied, candidates),
         side=np.where(np.arange(N) % 3, "tail", "head"),
-        group=names[rng.integers(0, 5, N)].tolist(),
+        relation=names[rng.integers(0, 5, N)].tolist(),
         queries=np.arange(N),
         targets=np.arange(N),
     )

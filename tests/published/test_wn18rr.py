@@ -226,7 +226,7 @@ def test_the_command_line_counts_the_same(
     assert ranks.protocol.filter == SPLITS
     assert ranks.side is not None
     assert np.array_equal(ranks.side.values, problem.sides)
-    assert ranks.group is not None
-    assert np.array_equal(ranks.group.values, problem.relations)
+    assert ranks.relation is not None
+    assert np.array_equal(ranks.relation.values, problem.relations)
     mrr = tr.report(expected)["mrr"]
     assert outcome.out.splitlines() == ["key,value", f"mrr,{mrr}"]

@@ -23,7 +23,7 @@ from truerank.ranks.labels import Labels
 
 pytestmark = pytest.mark.python_only
 
-OPTIONAL = ("weights", "side", "group", "queries", "targets", "audit")
+OPTIONAL = ("weights", "side", "relation", "queries", "targets", "audit")
 TOP = np.iinfo(np.int64).max
 
 
@@ -184,7 +184,7 @@ def test_trusted_takes_over() -> None:
     ],
 )
 def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple | None) -> None:
-    for name in ("side", "group", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets"):
         labels = getattr(Ranks([0, 1], [1, 1], 5, **{name: given_labels}), name)
         assert labels.values.tolist() == values
         assert labels.vocabulary == vocabulary
@@ -194,36 +194,40 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
 @pytest.mark.parametrize(
     ("labels", "error", "message"),
     [
-        (["a"], ValueError, "group: expected 2 labels, one for each task, got 1"),
+        (["a"], ValueError, "relation: expected 2 labels, one for each task, got 1"),
         (
             ([0, 2], ["a", "b"]),
             ValueError,
-            "group codes: expected integers from 0 to 1.*got 2 at pos",
+            "relation codes: expected integers from 0 to 1.*got 2 at pos",
         ),
         (([0, -1], ["a", "b"]), ValueError, "got -1 at position 1"),
-        (([0, 0], ["a", "a"]), ValueError, "group vocabulary: 'a' occurs twice"),
+        (([0, 0], ["a", "a"]), ValueError, "relation vocabulary: 'a' occurs twice"),
         (([0, 0], [*map(str, range(10**5)), "99999"]), ValueError, "'99999' occurs twice"),
-        (([0, 0], ["a", 3]), TypeError, "group vocabulary: expected str, got int at position 1"),
-        (([0, 0], "ab"), TypeError, "group vocabulary: expected a sequence of str, got str"),
-        (([0.0, 0.0], ["a"]), TypeError, "group codes: expected integers, got dtype float64"),
-        (["a", 3], TypeError, "group: expected str, got int at position 1"),
-        ([1.5, 2.5], TypeError, "group: expected integers, got dtype float64"),
-        (np.array([1.5, 2.5]), TypeError, "group: expected str or integers, got dtype float64"),
-        (np.array([["a", "b"]]), ValueError, r"group: expected a 1-D array of labels, got shape"),
-        ({"a", "b"}, TypeError, "group: expected a str for all tasks"),
-        (7, TypeError, "group: expected a str for all tasks"),
+        (([0, 0], ["a", 3]), TypeError, "relation vocabulary: expected str, got int at position 1"),
+        (([0, 0], "ab"), TypeError, "relation vocabulary: expected a sequence of str, got str"),
+        (([0.0, 0.0], ["a"]), TypeError, "relation codes: expected integers, got dtype float64"),
+        (["a", 3], TypeError, "relation: expected str, got int at position 1"),
+        ([1.5, 2.5], TypeError, "relation: expected integers, got dtype float64"),
+        (np.array([1.5, 2.5]), TypeError, "relation: expected str or integers, got dtype float64"),
+        (
+            np.array([["a", "b"]]),
+            ValueError,
+            r"relation: expected a 1-D array of labels, got shape",
+        ),
+        ({"a", "b"}, TypeError, "relation: expected a str for all tasks"),
+        (7, TypeError, "relation: expected a str for all tasks"),
     ],
 )
 def test_wrong_labels(labels: object, error: type, message: str) -> None:
     with pytest.raises(error, match=message):
-        Ranks([0, 1], [1, 1], 5, group=labels)
+        Ranks([0, 1], [1, 1], 5, relation=labels)
 
 
 def test_with_labels_keeps_sets_and_drops() -> None:
     ranks = everything()
-    other = ranks.with_labels(side="tail", group=None)
+    other = ranks.with_labels(side="tail", relation=None)
     assert other.side.values.tolist() == ["tail"] * 4
-    assert other.group is None
+    assert other.relation is None
     assert other.queries.same_as(ranks.queries)
     assert ranks.side.values.tolist() == ["head", "tail", "tail", "head"]
     assert ranks.with_weights(None).weights is None
@@ -277,7 +281,11 @@ def test_with_labels_merges_other_names(labelled: Ranks) -> None:
         ({"category": [0.5, 1]}, TypeError, r"labels\['category'\]: expected integers"),
         ({"head degree": [0, 1]}, ValueError, "labels: expected names as .*, got 'head degree'"),
         ({"": [0, 1]}, ValueError, "labels: expected names as 'head_degree', got ''"),
-        ({"relation": [0, 1]}, ValueError, "labels: 'relation' has a meaning already: give group="),
+        (
+            {"relation": [0, 1]},
+            ValueError,
+            "labels: 'relation' has a meaning already: give relation=",
+        ),
         ({"queries": [0, 1]}, ValueError, "'queries' has a meaning already: give queries=..."),
         ({3: [0, 1]}, TypeError, "labels: expected names that are str, got int"),
         ("category", TypeError, "labels: expected a mapping of names, got str"),
@@ -375,7 +383,7 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = labelled.to_pandas()
     counts = ["above", "tied", "candidates", "optimistic", "realistic", "pessimistic"]
-    labels = ["side", "group", "queries", "targets", "category", "head_degree"]
+    labels = ["side", "relation", "queries", "targets", "category", "head_degree"]
     assert list(frame) == [*counts, "weights", *labels]
     for name in (*counts, "weights", *labels[:4]):
         assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
@@ -476,7 +484,7 @@ def test_slices_keep_everything(index: object, positions: list[int]) -> None:
     for name in ("above", "tied", "candidates", "weights"):
         assert getattr(part, name).tolist() == getattr(ranks, name)[positions].tolist()
         assert not getattr(part, name).flags.writeable
-    for name in ("side", "group", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets"):
         assert getattr(part, name).values.tolist() == [
             getattr(ranks, name).values.tolist()[i] for i in positions
         ]
@@ -528,7 +536,7 @@ def test_equality_is_of_everything() -> None:
     assert ranks != ranks.with_weights(None)
     assert ranks != ranks.with_weights([1, 1, 1, 1])
     assert ranks != ranks.with_protocol(dtype="float16")
-    for name in ("side", "group", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets"):
         assert ranks != ranks.with_labels(**{name: None})
         assert ranks != ranks.with_labels(**{name: "other"})
     assert Ranks([0], [1], 5) != Ranks([0], [1], 6)
@@ -538,7 +546,7 @@ def test_equality_is_of_everything() -> None:
 def test_repr_tells_what_it_is() -> None:
     assert repr(everything()) == (
         "Ranks(4 tasks, 3 tied, 5 to 2,199,023,255,552 candidates, sides head 2 + tail 2, weights, "
-        "group, queries, targets, audit; split test, filtered by train + valid, all candidates, "
+        "relation, queries, targets, audit; split test, filtered by train + valid, all candidates, "
         "nan raise, float32)"
     )
     assert "\n" not in repr(everything())
@@ -571,7 +579,7 @@ def test_join_is_that_of_the_columns(data: st.DataObject) -> None:
     for name in ("above", "tied", "candidates"):
         assert getattr(whole, name).tolist() == [x for p in parts for x in getattr(p, name)]
         assert not getattr(whole, name).flags.writeable
-    for name in ("side", "group", "queries"):
+    for name in ("side", "relation", "queries"):
         if getattr(whole, name) is not None:
             assert getattr(whole, name).values.tolist() == [
                 x for p in parts for x in getattr(p, name).values.tolist()
@@ -629,12 +637,12 @@ def test_join_needs_other_names_in_all_or_none(labelled: Ranks) -> None:
 
 
 def test_join_refuses_names_with_ids() -> None:
-    a, b = Ranks([0], [1], 5, group=["x"]), Ranks([0], [1], 5, group=[3])
-    with pytest.raises(ValueError, match="group: cannot join names and ids"):
+    a, b = Ranks([0], [1], 5, relation=["x"]), Ranks([0], [1], 5, relation=[3])
+    with pytest.raises(ValueError, match="relation: cannot join names and ids"):
         concatenate([a, b])
-    nothing = Ranks([], [], 5, group=[])
-    assert concatenate([nothing, a]).group.values.tolist() == ["x"]
-    assert concatenate([nothing, b]).group.values.tolist() == [3]
+    nothing = Ranks([], [], 5, relation=[])
+    assert concatenate([nothing, a]).relation.values.tolist() == ["x"]
+    assert concatenate([nothing, b]).relation.values.tolist() == [3]
 
 
 def test_join_of_wrong_things() -> None:
@@ -667,7 +675,7 @@ def test_public_names_show_their_package(public: Any) -> None:
 @pytest.mark.python_only
 def test_what_ranks_do_not_have() -> None:
     ranks = Ranks([0], [1], 2)
-    for name in ("weights", "side", "group", "queries", "targets", "audit"):
+    for name in ("weights", "side", "relation", "queries", "targets", "audit"):
         assert getattr(ranks, name) is None
     with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
         ranks.sides  # type: ignore[attr-defined]  # noqa: B018
@@ -679,7 +687,7 @@ NUMBERS = st.lists(st.integers(-2, 2), min_size=3, max_size=3)
 
 @given(WORDS | NUMBERS, WORDS | NUMBERS)
 def test_labels_compare_as_their_plain_values(ours: list[Any], theirs: list[Any]) -> None:
-    labels, other = (Ranks([0] * 3, [1] * 3, 9, group=x).group for x in (ours, theirs))
+    labels, other = (Ranks([0] * 3, [1] * 3, 9, relation=x).relation for x in (ours, theirs))
     expected = [a == b for a, b in zip(ours, theirs, strict=True)]
     assert (labels == other).tolist() == (labels == theirs).tolist() == expected
     assert (labels != other).tolist() == [not equal for equal in expected]

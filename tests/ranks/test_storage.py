@@ -186,7 +186,7 @@ def test_golden_file() -> None:
     assert ranks.weights.tolist() == [1.0, 0.0, 0.25, 3.0]
     assert ranks.side.vocabulary == ("head", "tail")
     assert ranks.side.codes.tolist() == [0, 1, 1, 0]
-    assert ranks.group.values.tolist() == ["likes", "knows", "likes", "likes\0"]
+    assert ranks.relation.values.tolist() == ["likes", "knows", "likes", "likes\0"]
     assert ranks.queries.vocabulary is None
     assert ranks.queries.codes.tolist() == [7, 8, -1, 4611686018427387904]
     assert ranks.targets.codes.tolist() == [0, 1, 2, 3]

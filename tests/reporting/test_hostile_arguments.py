@@ -33,7 +33,7 @@ HOSTILE: dict[str, Any] = {
     "numbers as objects": np.array([1, 2], dtype=object),
     "an object": object(),
 }
-RANKS = Ranks([0, 3], [1, 2], [4, 9], side=["head", "tail"], group=[1, 2])
+RANKS = Ranks([0, 3], [1, 2], [4, 9], side=["head", "tail"], relation=[1, 2])
 REPORT = tr.report(RANKS)
 TABLE = tr.table({"a": REPORT}, ["mr"])
 PAIRS = tr.compare({"a": RANKS, "b": RANKS}, resamples=9)
@@ -65,7 +65,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "report ranks": lambda x: tr.report(x),
     "report by": lambda x: tr.report(RANKS, by=x),
     "report weights": lambda x: tr.report(RANKS, weights=x),
-    "report macro_weights": lambda x: tr.report(RANKS, by="group", macro_weights=x),
+    "report macro_weights": lambda x: tr.report(RANKS, by="relation", macro_weights=x),
     "report key": lambda x: REPORT[x],
     "report chance": lambda x: REPORT.chance(x),
     "report side": lambda x: REPORT.tasks(x),

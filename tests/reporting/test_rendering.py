@@ -161,10 +161,10 @@ def test_text_has_the_digits_of_markdown(ranks: Ranks) -> None:
 
 
 def test_text_shows_kinds_where_tasks_tie(sided: Ranks) -> None:
-    text = report(sided, by="group").to_text(["mr"])
+    text = report(sided, by="relation").to_text(["mr"])
     headings = [line.split("  ")[0] for line in text.splitlines() if "optimistic " in line]
     assert headings[-3:] == ["both (5 tasks)", "head (3 tasks)", "tail (2 tasks)"]
-    assert "by group (3 groups)" in text
+    assert "by relation (3 groups)" in text
 
 
 def test_markdown_says_what_matters(sided: Ranks) -> None:

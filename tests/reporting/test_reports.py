@@ -67,7 +67,7 @@ def test_a_side_without_tasks_is_nan(sided: Ranks) -> None:
 
 def test_relation_is_never_pooled(sided: Ranks) -> None:
     relation = Ranks([1], [1], 3, side="relation", protocol=sided.protocol)
-    measured = report(concatenate([sided.with_labels(group=None), relation]))
+    measured = report(concatenate([sided.with_labels(relation=None), relation]))
     assert measured.sides == ("both", "head", "tail", "relation")
     assert measured.tasks() == 5
     assert measured["mrr"] == report(sided)["mrr"]
@@ -221,11 +221,11 @@ def test_weights_of_the_report(sided: Ranks) -> None:
 
 
 def test_weights_by_name(sided: Ranks) -> None:
-    ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], group=["a", "b", "b", "b", "b"])
+    ranks = sided.with_labels(queries=[7, 7, 8, 7, 9], relation=["a", "b", "b", "b", "b"])
     measured = report(ranks, weights="query")
     assert measured.weights.tolist() == [0.5, 0.5, 1, 1, 1]  # query 7 is another query on each side
     assert measured.weighting == "each query counts once"
-    assert report(ranks, weights="group").weighting == "each relation counts once"
+    assert report(ranks, weights="relation").weighting == "each relation counts once"
     assert report(ranks[:0], weights="queries").weighting == "each query counts once"
     assert measured["optimistic.mr"] == (0.5 * 1 + 0.5 * 4 + 6 + 2 + 1) / 4
     assert report(ranks, weights="relation").weights.tolist() == [1, 0.5, 0.5, 0.5, 0.5]

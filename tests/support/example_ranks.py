@@ -31,7 +31,7 @@ def sided_ranks() -> Ranks:
         [1, 1, 1, 4, 1],
         [9, 9, 9, 12, 12],
         side=["head", "head", "head", "tail", "tail"],
-        group=["likes", "likes", "knows", "likes", "a|b & <c>"],
+        relation=["likes", "likes", "knows", "likes", "a|b & <c>"],
         protocol=Protocol(filter=("train", "valid"), split="test"),
     )
 
@@ -49,7 +49,7 @@ def everything() -> Ranks:
         [10, 10, 2**41, 5],
         weights=[1.0, 0.0, 0.25, 3.0],
         side=["head", "tail", "tail", "head"],
-        group=["likes", "knows", "likes", "likes\0"],
+        relation=["likes", "knows", "likes", "likes\0"],
         queries=[7, 8, -1, 2**62],
         targets=np.arange(4),
         audit=([0, 1, 0, 2], [0, 0, 3, 0], [1, 1, 1, 4]),
@@ -71,7 +71,7 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
     parts = {
         "weights": weights,
         "side": st.tuples(codes, st.permutations(["head", "tail", "relation"])),
-        "group": named,
+        "relation": named,
         "queries": npst.arrays(np.int64, n),
         "audit": st.tuples(counts, counts, counts),
     }

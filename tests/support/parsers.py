@@ -330,8 +330,8 @@ def _read_ranks(path: Path) -> Any:
     if len(ranks):
         for kind in ("optimistic", "pessimistic", "realistic"):
             assert (getattr(ranks, kind) >= 1).all()
-        by = ranks.group is not None
-        _use(lambda: tr.report(ranks, by="group" if by else None).to_json(["mr", "hits@10"]))
+        by = ranks.relation is not None
+        _use(lambda: tr.report(ranks, by="relation" if by else None).to_json(["mr", "hits@10"]))
     return content, written(ranks.save)
 
 
@@ -342,7 +342,7 @@ def _ranks_files() -> list[bytes]:
         [1, 1, 2],
         [9, 9, 12],
         side=["head", "tail", "tail"],
-        group=[3, 3, 1],
+        relation=[3, 3, 1],
         weights=[0.5, 1, 2],
     )
     audited = tr.rank(SCORES, TARGETS, audit=True, filter=[[1], [], [0]])
@@ -522,9 +522,11 @@ def _read_report(path: Path) -> Any:
 
 
 def _report_files() -> list[bytes]:
-    ranks = tr.Ranks([0, 3, 2], [1, 1, 2], 9, side=["head", "tail", "tail"], group=["x", "x", "y"])
+    ranks = tr.Ranks(
+        [0, 3, 2], [1, 1, 2], 9, side=["head", "tail", "tail"], relation=["x", "x", "y"]
+    )
     keys = ["mr", "mrr", "hits@10", "amri", "tail.optimistic.mr", "macro.mrr"]
-    grouped = tr.report(ranks, by="group").to_json(keys)
+    grouped = tr.report(ranks, by="relation").to_json(keys)
     small = tr.report(tr.Ranks([0, 3], [1, 1], 10)).to_json(["mr", "optimistic.hits@1"])
     empty = tr.report(tr.Ranks([], [], 10)).to_json(["mr"])
     audited = tr.report(tr.rank(SCORES, TARGETS, audit=True)).to_json(["mrr"])

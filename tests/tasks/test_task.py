@@ -162,7 +162,7 @@ def test_every_way_gives_the_counts_of_the_definition(problem: Problem, size: in
     kept = [problem.test[i] for i in problem.kept]
     for name, values in (
         ("side", [side for side in task.sides for _ in kept]),
-        ("group", [triple[1] for _ in task.sides for triple in kept]),
+        ("relation", [triple[1] for _ in task.sides for triple in kept]),
         ("targets", [triple[ASKED[side]] for side in task.sides for triple in kept]),
     ):
         assert getattr(ranks, name).values.tolist() == values
@@ -349,7 +349,7 @@ def test_errors_of_a_callable_come_as_they_are(small: Task) -> None:
 
 
 def test_other_protocols_have_sides_of_other_names() -> None:
-    labels = {"group": tr.Ranks([0, 1], [1, 1], 3, group=["x", "y"]).group}
+    labels = {"relation": tr.Ranks([0, 1], [1, 1], 3, relation=["x", "y"]).relation}
     pairs = np.array([[4], [7]]), np.array([0, 1]), np.array([2, 0])
     sides = {name: SideTasks(name, *pairs, 3, labels=labels) for name in ("l_to_r", "r_to_l")}
     task = BaseTask(sides, tr.Protocol(candidates="exclusive", split="ref"))
@@ -519,7 +519,7 @@ def test_wn18rr_is_what_it_is(wordnet: tuple[Task, tr.Ranks]) -> None:
 def test_groups_of_wn18rr_are_those_of_numpy(wordnet: tuple[Task, tr.Ranks], by: str) -> None:
     _, ranks = wordnet
     report = tr.report(ranks, by=by)
-    labels = ranks.group if by == "relation" else ranks.labels[by]
+    labels = ranks.relation if by == "relation" else ranks.labels[by]
     assert labels is not None
     assert ranks.side is not None
     names, reciprocal = labels.values, 1 / ranks.realistic

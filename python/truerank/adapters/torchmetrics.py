@@ -16,11 +16,12 @@ from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
+from ..inputs.old_names import renamed_arguments, warn_of_old_name
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
 from ..metrics.keys import increasing
 from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_ALIASES, Labels
+from ..ranks.labels import LABEL_ALIASES, OLD_LABELS, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 
@@ -30,7 +31,7 @@ torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetri
 __all__ = ["TrueRankMetric"]
 
 DEFAULT_METRICS = ("mrr", "mr", "hits@1", "hits@3", "hits@10", "amri")
-IDS = ("side", "tasks", "queries", "group")
+IDS = ("side", "tasks", "queries", "relation")
 # The columns of the state, which has one row for each task. The bits of `rules` say how the task
 # was counted and which ids it has.
 COLUMNS = ("above", "tied", "candidates", *IDS, "rules")
@@ -55,7 +56,7 @@ class TrueRankMetric(Metric):
     sides : sequence of str
         The values that `side` may have in `update`, in the same order in every process.
     by : str, optional
-        The groups for "macro." keys, as in `report`: "group", "side" or "query".
+        The groups for "macro." keys, as in `report`: "relation", "side" or "query".
     order, nan, dtype, threads
         As in `rank`.
     **kwargs
@@ -123,12 +124,16 @@ class TrueRankMetric(Metric):
         choice("order", order, ORDERS)
         choice("nan", nan, NAN_RULES)
         thread_count(threads)
+        if by in OLD_LABELS:
+            warn_of_old_name(f'"{by}"', f'"{OLD_LABELS[by]}"')
+            self.by = by = OLD_LABELS[by]
         if by is not None:  # otherwise the error would come only at the end
             choice("by", by, GROUPINGS)
         self.rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
         self.add_state("counts", default=[], dist_reduce_fx="cat")
 
+    @renamed_arguments(**OLD_LABELS)
     def update(
         self,
         scores: Any,
@@ -140,7 +145,7 @@ class TrueRankMetric(Metric):
         side: str | None = None,
         tasks: Any = None,
         queries: Any = None,
-        group: Any = None,
+        relation: Any = None,
     ) -> None:
         """Count a batch.
 
@@ -153,8 +158,8 @@ class TrueRankMetric(Metric):
         tasks : array_like of int, shape (n,), optional
             Ids of the tasks. A task whose id and side occurred before does not count, and ranks are
             in the order of ids.
-        queries, group : array_like of int, shape (n,), optional
-            Labels of the ranks: the query and the relation.
+        queries, relation : array_like of int, shape (n,), optional
+            Labels of the ranks.
 
         Raises
         ------
@@ -168,7 +173,7 @@ class TrueRankMetric(Metric):
                 "side", expected=f"one of {self.sides}, as declared", got=repr(side)
             )
         code = None if side is None else np.full(len(ranks), self.sides.index(side))
-        given = dict(zip(IDS, (code, tasks, queries, group), strict=True))
+        given = dict(zip(IDS, (code, tasks, queries, relation), strict=True))
         rules = self._how + _FILTERED * (filter is not None) + _SELECTED * (candidates is not None)
         rules += sum(_HAS[name] for name, ids in given.items() if ids is not None)
         table = np.zeros((len(ranks), len(COLUMNS)), np.int64)
@@ -290,7 +295,7 @@ class TrueRankMetric(Metric):
         columns = dict(zip(COLUMNS, table.T, strict=True))
         has = {name for name in IDS if rules & _HAS[name]}
         if not len(table):  # any key and group must be possible
-            has = {"queries", "group"} | ({"side"} if self.sides else set())
+            has = {"queries", "relation"} | ({"side"} if self.sides else set())
         if "tasks" in has:
             keys = np.stack([columns["side"], columns["tasks"]], axis=1)
             _, firsts = np.unique(keys, axis=0, return_index=True)

@@ -324,7 +324,7 @@ def with_degrees(ranks: Ranks, task: Task, data: AlignmentData | None) -> Ranks:
         sums += degrees(graph.triples, graph.size)[ids]
     found = bucket_labels(sums)
     both = Labels(np.tile(found.codes, len(task.sides)), found.vocabulary)
-    return ranks.with_labels(labels={"degree": both})
+    return ranks.with_labels(degree=both)
 
 
 def describe_task(task: Task, split: str) -> TaskDescription:

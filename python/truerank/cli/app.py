@@ -29,7 +29,7 @@ ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
     **{name: f"--{name}" for name in ("member", "shape", "dtype", "offset", "order", "split")},
     **{name: f"--{name}" for name in ("entities", "relations", "similarity", "bias", "unseen")},
-    **{"group": "--relation", "folder": "--file", "checkpoint": "--resume"},
+    **{"relation": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
 # What the command line writes in place of Python code that a message mentions.
 SPELLINGS = {
@@ -41,7 +41,7 @@ SPELLINGS = {
     "rank(..., audit=True)": "evaluate SCORES TARGETS --audit",
     'ranks.with_protocol(split="test")': "--split test",
     "ranks.with_labels(side=...)": "evaluate --side",
-    "ranks.with_labels(group=...)": "evaluate --relation",
+    "ranks.with_labels(relation=...)": "evaluate --relation",
     "ranks.with_labels(queries=...)": "evaluate --queries",
     "ranks.with_labels(targets=...)": "evaluate SCORES TARGETS --by target",
     **{"entities=": "--entity-labels", "relations=": "--relation-labels"},

@@ -138,9 +138,7 @@ def labels(context: click.Context, _start: str) -> list[str]:
         if found:
             return found
     return [
-        name
-        for name in (*LABEL_ALIASES, *PROTOCOL_LABELS)
-        if name not in ("group", "queries", "targets")
+        name for name in (*LABEL_ALIASES, *PROTOCOL_LABELS) if name not in ("queries", "targets")
     ]
 
 

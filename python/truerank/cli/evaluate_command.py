@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 # Options that are keywords of `rank`.
 COUNT_OPTIONS = ("filter", "rows", "candidates", "order", "nan", "threads", "audit")
 # Options, with the label of the ranks or the field of the protocol that each of them sets.
-LABEL_OPTIONS = {"side": "side", "relation": "group", "queries": "queries"}
+LABEL_OPTIONS = {"side": "side", "relation": "relation", "queries": "queries"}
 PROTOCOL_OPTIONS = {"split": "split", "filtered_by": "filter"}
 ALLOWED_WITH_LISTS = (*LIST_OPTIONS, *SHARED_OPTIONS)
 CHECKPOINT_SUFFIX = ".partial"  # a checkpoint is named like the ranks file with this suffix

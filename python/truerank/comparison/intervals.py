@@ -146,7 +146,7 @@ def interval(
         The units, which are resampled as a whole. "auto": pairs where the label "pair" repeats
         (both directions of an alignment rank one pair), else queries where they repeat, else single
         tasks: the ranks of one query are not independent, so that an interval over tasks is too
-        narrow. "task" or None: single tasks. "query", "relation" ("group"), "target", "side", any
+        narrow. "task" or None: single tasks. "query", "relation", "target", "side", any
         name that `ranks.labels` has, or labels of the tasks. A tuple of two names, ("query",
         "target"), takes units of two kinds at once, such as queries and the answers that many of
         them share, and the two-way cluster-robust error.

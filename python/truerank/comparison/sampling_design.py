@@ -15,14 +15,14 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, renamed, spelled
 from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_ALIASES
+from ..ranks.labels import LABEL_ALIASES, OLD_LABELS
 from .distributions import t_cdf, t_quantile
 from .paired_models.paired_tests import PERCENTILES, DifferenceTest, error_rate
 from .paired_models.paired_units import PairedUnits
 from .samples import cautions
 from .samples.functionals import SumFunctional, carriers, standard_error
 from .samples.resampling import CHUNK, MAX_LOST_SHARE
-from .samples.units import Units, plural, unit_codes, unit_name
+from .samples.units import Units, plural, unit_codes
 from .table_writer import format_count
 
 if TYPE_CHECKING:
@@ -347,7 +347,7 @@ def crossed_names(by: object, ranks: object) -> tuple[str, str] | None:
     first, second = by
     if not (isinstance(first, str) and isinstance(second, str)):
         return None
-    known = {*LABEL_ALIASES, *ranks.labels}
+    known = {*LABEL_ALIASES, *OLD_LABELS, *ranks.labels}
     if len(ranks) == 2 and not {first, second} <= known:  # labels of two tasks
         return None
     return first, second
@@ -381,9 +381,11 @@ def crossed(ranks: Ranks, chosen: Units, names: tuple[str, str]) -> Crossed:
     ValueError
         For labels that the ranks do not have, and for two equal names.
     """
-    codes = [unit_codes(ranks, name)[0][chosen.tasks] for name in names]
-    first, second = (np.unique(x, return_inverse=True)[1].reshape(-1) for x in codes)
-    one, two = (unit_name(name) for name in names)
+    found = [unit_codes(ranks, name) for name in names]
+    first, second = (
+        np.unique(codes[chosen.tasks], return_inverse=True)[1].reshape(-1) for codes, _ in found
+    )
+    one, two = (name for _, name in found)
     if one == two:
         raise InputValueError("by", expected="two names of different labels", got=repr(names))
     return Crossed(first, second, (one, two))

@@ -127,7 +127,7 @@ def read_libkge(
         np.ones(len(entries), np.int64),
         candidates,
         side=side,
-        group=_integers("p", [entry["p"] for entry in entries], 0),
+        relation=_integers("p", [entry["p"] for entry in entries], 0),
         targets=_integers("s and o", target, 0),
         protocol=Protocol(filter=tuple(splits), nan="worst", split=last["split"]),
     )

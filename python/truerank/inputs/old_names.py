@@ -114,6 +114,36 @@ def renamed_arguments(**new_names: str) -> Callable[[F], F]:
     return decorate
 
 
+class renamed_attribute:
+    """The old name of an attribute, whose value is that of the new name.
+
+    Parameters
+    ----------
+    old, new : str
+
+    Examples
+    --------
+    >>> class Point:
+    ...     height = 3
+    ...     altitude = renamed_attribute("altitude", "height")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     Point().altitude
+    3
+    >>> print(caught[0].message)
+    .altitude is now .height; the old name works through version 0.2
+    """
+
+    def __init__(self, old: str, new: str) -> None:
+        self.old, self.new = old, new
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        warn_of_old_name(f".{self.old}", f".{self.new}")
+        return getattr(instance, self.new)
+
+
 def _with_new_names(
     keywords: Mapping[str, Any], new_names: Mapping[str, str], given: set[str]
 ) -> dict[str, Any]:

@@ -70,9 +70,9 @@ class StatementTask(Task):
 
     Notes
     -----
-    Tasks have the labels of `Task` and "qualifiers", how many their statement has. The group of a
-    task of the side "qualifier" is the relation of the qualifier. A pair that a statement has twice
-    counts once, and the order of its qualifiers means nothing.
+    Tasks have the labels of `Task` and "qualifiers", how many their statement has. "relation" is
+    that of the qualifier for the side "qualifier". A pair that a statement has twice counts once,
+    and the order of its qualifiers means nothing.
 
     Examples
     --------
@@ -215,7 +215,7 @@ def _make_qualifier_side(
         filter=lists[first],
         candidates=candidates_of(QUALIFIER, candidates, made, ranked, view),
         labels={
-            "group": Labels(relations, splits.relations.names),
+            "relation": Labels(relations, splits.relations.names),
             "queries": Labels(made.rows),
             "targets": Labels(made.targets),
             "category": Labels(traits.category[rows], CATEGORIES),

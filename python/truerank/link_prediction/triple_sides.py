@@ -187,7 +187,7 @@ def make_side(
     first, *others = filters
     lists = {name: FILTER_FORMS[name].lists(facts, made) for name in filters}
     labels = {
-        "group": Labels(splits.triples[kept, 1], splits.relations.names),
+        "relation": Labels(splits.triples[kept, 1], splits.relations.names),
         "queries": Labels(made.rows),
         "targets": Labels(made.targets),
         "category": Labels(traits.category[kept], CATEGORIES),

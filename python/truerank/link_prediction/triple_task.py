@@ -122,7 +122,7 @@ class Task(ProtocolTask):
 
     Notes
     -----
-    Every task has the labels "group" (the relation), "queries", "targets", "category" (of the
+    Every task has the labels "relation", "queries", "targets", "category" (of the
     relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
     triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
     predicted relation, as "0", "1", "2-3", "4-7", ...), and "time" if some columns are times (the

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.checks import integer_at_least
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
+from ..inputs.old_names import renamed_arguments, renamed_attribute
 from .counts import (
     COUNTS,
     Audit,
@@ -27,7 +28,7 @@ from .counts import (
     complete_audit,
     nonzero_weights,
 )
-from .labels import LABELS, Labels, as_labels, other_labels
+from .labels import LABELS, OLD_LABELS, Labels, as_labels, other_labels
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Ranks:
         The number of candidates, the true one included; >= above + tied. An int is for all tasks.
     weights : array_like of float, shape (n,), optional
         The weights of the tasks in every mean: finite, >= 0, not all 0. Only their ratios matter.
-    side, group, queries, targets : optional
+    side, relation, queries, targets : optional
         Labels per task: a sequence or array of str or of int ids, one str for all tasks, Labels, or
         a (codes, vocabulary) pair.
     labels : mapping of str to labels, optional
@@ -84,7 +85,7 @@ class Ranks:
     ----------
     above, tied, candidates : ndarray of int64, shape (n,), read-only
     weights : ndarray of float64, shape (n,), read-only, or None
-    side, group, queries, targets : Labels or None
+    side, relation, queries, targets : Labels or None
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
     protocol : Protocol
@@ -118,7 +119,7 @@ class Ranks:
     candidates: IntArray
     weights: FloatArray | None
     side: Labels | None
-    group: Labels | None
+    relation: Labels | None
     queries: Labels | None
     targets: Labels | None
     _other_labels: Mapping[str, Labels]
@@ -129,6 +130,9 @@ class Ranks:
 
     __hash__ = None  # type: ignore[assignment]
 
+    group = renamed_attribute("group", "relation")
+
+    @renamed_arguments(**OLD_LABELS)
     def __init__(
         self,
         above: Sequence[int] | npt.NDArray[Any],
@@ -137,7 +141,7 @@ class Ranks:
         *,
         weights: Sequence[float] | npt.NDArray[Any] | None = None,
         side: LabelsLike | None = None,
-        group: LabelsLike | None = None,
+        relation: LabelsLike | None = None,
         queries: LabelsLike | None = None,
         targets: LabelsLike | None = None,
         labels: Mapping[str, LabelsLike] | None = None,
@@ -149,7 +153,7 @@ class Ranks:
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
         counts = checked_counts(above, tied, candidates)
         n = len(counts[0])
-        given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
+        given = dict(zip(LABELS, (side, relation, queries, targets), strict=True))
         named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
         more = {} if labels is None else other_labels(labels, n)
         _fill_slots(
@@ -190,6 +194,8 @@ class Ranks:
         """Take over checked fields; all arrays become read-only, which pickles forget."""
         for name in COUNTS:
             read_only(fields[name])
+        for old in OLD_LABELS.keys() & fields.keys():  # pickles of 0.1.0 have these names
+            fields[OLD_LABELS[old]] = fields.pop(old)
         for name in ("weights", "listed"):
             if fields.get(name) is not None:  # pickles of 0.1.0 have no "listed"
                 read_only(fields[name])
@@ -369,39 +375,61 @@ class Ranks:
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
+    @renamed_arguments(**OLD_LABELS)
     def with_labels(
         self,
         *,
         side: LabelsLike | EllipsisType | None = ...,
-        group: LabelsLike | EllipsisType | None = ...,
+        relation: LabelsLike | EllipsisType | None = ...,
         queries: LabelsLike | EllipsisType | None = ...,
         targets: LabelsLike | EllipsisType | None = ...,
         labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
+        **others: LabelsLike | None,
     ) -> Ranks:
         """Return the same ranks with some labels replaced; None removes a label.
 
-        `labels` is a mapping with labels of other names, each of which is set, or removed by None.
-        Labels that are not mentioned stay.
+        Parameters
+        ----------
+        side, relation, queries, targets : optional
+            Labels per task, as `Ranks` takes them.
+        labels : mapping of str to labels, or None
+            Labels of other names, each of which is set, or removed by None. None removes all.
+        **others : labels
+            The same by keyword.
+
+        Returns
+        -------
+        Ranks
+            Labels that are not mentioned stay.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `Ranks` does, and for a name that is given twice.
 
         Examples
         --------
-        >>> Ranks([0, 3], [1, 1], 10).with_labels(side="tail").side
-        Labels(2 labels: tail 2)
-        >>> Ranks([0, 3], [1, 1], 10).with_labels(labels={"degree": [7, 1]}).labels
-        mappingproxy({'degree': Labels(2 ids)})
+        >>> ranks = Ranks([0, 3], [1, 1], 10).with_labels(side="tail", degree=[7, 1])
+        >>> ranks.side, ranks.labels["degree"]
+        (Labels(2 labels: tail 2), Labels(2 ids))
+        >>> dict(ranks.with_labels(labels={"degree": None}).labels)
+        {}
         """
-        given = dict(zip(LABELS, (side, group, queries, targets), strict=True))
+        given = dict(zip(LABELS, (side, relation, queries, targets), strict=True))
         new = {
             k: None if v is None else as_labels(k, v, len(self))
             for k, v in given.items()
             if not isinstance(v, EllipsisType)
         }
         fields = {**self._fields(), **new}
-        if labels is None:
-            fields["labels"] = {}
-        elif not isinstance(labels, EllipsisType):
-            more = {**self.labels, **other_labels(labels, len(self))}
-            fields["labels"] = {k: v for k, v in more.items() if v is not None}
+        present = {} if labels is None else self.labels
+        named = {} if labels is None or isinstance(labels, EllipsisType) else labels
+        new_labels = other_labels(named, len(self))
+        if twice := new_labels.keys() & others.keys():
+            name = min(twice)
+            raise InputValueError("labels", f"{name!r} is given twice: here and as {name}=...")
+        more = {**present, **new_labels, **other_labels(others, len(self))}
+        fields["labels"] = {k: v for k, v in more.items() if v is not None}
         return Ranks._of_fields(fields)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
@@ -458,7 +486,7 @@ class Ranks:
         -------
         pandas.DataFrame
             The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
-            side, group, queries, targets and labels of other names, and listed, where the ranks
+            side, relation, queries, targets and labels of other names, and listed, where the ranks
             have them. Labels are decoded.
 
         Raises

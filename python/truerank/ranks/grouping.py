@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from .labels import LABEL_ALIASES, LABELS, Labels, as_labels
+from ..inputs.old_names import warn_of_old_name
+from .labels import LABEL_ALIASES, LABELS, OLD_LABELS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from .labels import LabelsLike
 
 # The weights that can be named, and the label that each goes by; that label's name works as well.
-WEIGHTS = {"query": "queries", "relation": "group", "target": "targets"}
+WEIGHTS = {"query": "queries", "relation": "relation", "target": "targets"}
 _SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose targets are the same entities
 
 
@@ -28,8 +29,8 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     ranks : Ranks
         n tasks.
     by : str or labels
-        The name of a label of the tasks: "side", "group" or "relation", "queries" or "query",
-        "targets" or "target", or any name that `ranks.labels` has. Queries of different sides are
+        The name of a label of the tasks: "side", "relation", "queries" or "query", "targets" or
+        "target", or any name that `ranks.labels` has. Queries of different sides are
         different groups, even with equal ids. So are targets, except those of heads and tails,
         which are entities of one graph. Or labels of the tasks: a sequence or array of str or of
         int ids, Labels, or a (codes, vocabulary) pair.
@@ -54,7 +55,7 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     Examples
     --------
     >>> from truerank import Ranks
-    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, group=["likes", "knows", "likes"])
+    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
     >>> group_codes(ranks, "relation")
     (array([0, 1, 0]), ['likes', 'knows'])
     >>> group_codes(ranks, [7, 7, 2])
@@ -66,6 +67,19 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     if ranks.side is not None and _differs_by_side(LABEL_ALIASES.get(by), ranks.side):
         return _labels_within_side(ranks.side, labels)
     return _used_labels(labels)
+
+
+def label_name(ranks: Ranks, by: str) -> str:
+    """Return the name of a label, which is another one if an earlier version's was given.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
+    >>> label_name(ranks, "group"), label_name(ranks, "query")
+    ('relation', 'query')
+    """
+    return by if by in ranks.labels else OLD_LABELS.get(by, by)
 
 
 def _differs_by_side(label: str | None, side: Labels) -> bool:
@@ -121,6 +135,9 @@ def _find_labels(
     """
     if name in ranks.labels:
         return ranks.labels[name]
+    if name in OLD_LABELS:
+        warn_of_old_name(f'"{name}"', f'"{OLD_LABELS[name]}"')
+        name = OLD_LABELS[name]
     present = [label for label in LABELS if getattr(ranks, label) is not None]
     available = ", ".join([*present, *ranks.labels]) or "none"
     attribute = LABEL_ALIASES.get(name)
@@ -133,10 +150,11 @@ def _find_labels(
         )
     labels: Labels | None = getattr(ranks, attribute)
     if labels is None:
+        meaning = "" if name == attribute else f", which {name!r} means"
+        remedy = f"give them with {spelled(f'ranks.with_labels({attribute}=...)')}"
         raise InputValueError(
             argument,
-            f"these ranks have no labels {attribute!r}, which {name!r} means (they "
-            f"have: {available}); give them with {spelled(f'ranks.with_labels({attribute}=...)')}",
+            f"these ranks have no labels {attribute!r}{meaning} (they have: {available}); {remedy}",
         )
     return labels
 

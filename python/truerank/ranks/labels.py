@@ -1,4 +1,4 @@
-"""Labels of tasks (side, group, query, target): integer codes and the names they stand for."""
+"""Labels of tasks (side, relation, query, target): integer codes and the names they stand for."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ if TYPE_CHECKING:
     LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
 
 # The labels that are attributes of Ranks; other labels must have other names.
-LABELS = ("side", "group", "queries", "targets")
+LABELS = ("side", "relation", "queries", "targets")
 
 # The names of these labels in `by` and `weights`, and the attribute that each name means.
 LABEL_ALIASES = {
     "side": "side",
-    "group": "group",
-    "relation": "group",
+    "relation": "relation",
     "queries": "queries",
     "query": "queries",
     "targets": "targets",
     "target": "targets",
 }
+# Names of earlier versions. Ranks may have another label of such a name, which then comes first.
+OLD_LABELS = {"group": "relation"}
 
 
 @public("truerank.ranks")

@@ -9,8 +9,9 @@ kind                                      str, ()                  "truerank.ran
 format                                    int64, ()                1
 above, tied, candidates                   int64, (n,)              the counts
 weights                                   float64, (n,)            optional
-<label>.codes                             int64, (n,)              optional; side, group, queries,
-<label>.vocabulary                        uint8 JSON list of str   targets; no vocabulary: ids
+<label>.codes                             int64, (n,)              optional; side, group (that is
+<label>.vocabulary                        uint8 JSON list of str   `relation`), queries, targets; no
+                                                                   vocabulary: ids
 labels.<name>.codes                       int64, (n,)              optional; labels of other names,
 labels.<name>.vocabulary                  uint8 JSON list of str   likewise
 audit.nan, audit.inf, audit.at_best       int64, (n,)              optional, all or none
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 KIND = ArchiveKind("truerank.ranks", 1)
 
 _PROTOCOL_FIELDS = {"comparable": COMPARABLE, "provenance": PROVENANCE}  # of the member "protocol"
+_MEMBERS = {"relation": "group"}  # of labels whose members have another name in format 1
 _OTHER, _CODES, _VOCABULARY = "labels.", ".codes", ".vocabulary"  # parts of the names of members
 
 
@@ -73,7 +75,7 @@ def _to_members(fields: Mapping[str, Any]) -> Members:
     members: Members = {name: fields[name] for name in COUNTS}
     if fields["weights"] is not None:
         members["weights"] = fields["weights"]
-    named: dict[str, Labels | None] = {name: fields[name] for name in LABELS}
+    named: dict[str, Labels | None] = {_MEMBERS.get(name, name): fields[name] for name in LABELS}
     named |= {f"{_OTHER}{name}": labels for name, labels in fields["labels"].items()}
     for name, labels in named.items():
         if labels is not None:
@@ -102,7 +104,7 @@ def _from_members(members: Members) -> dict[str, Any]:
     # a slice of weighted ranks may have only weights of 0, and is saved as it is
     weights, listed = members.get("weights"), members.get("listed")
     return dict(zip(COUNTS, counts, strict=True)) | {
-        **{name: _read_labels(name, members, n) for name in LABELS},
+        **{name: _read_labels(_MEMBERS.get(name, name), members, n) for name in LABELS},
         "weights": None if weights is None else checked_weights(weights, length=n, copy=False),
         "labels": _read_other_labels(members, n),
         "listed": None if listed is None else checked_listed(listed, n, copy=False),

@@ -16,7 +16,7 @@ from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
 from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
-from ..ranks.grouping import WEIGHTS, group_codes, task_weights_by
+from ..ranks.grouping import WEIGHTS, group_codes, label_name, task_weights_by
 from .any_report import AnyReport
 from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
 from .json_report import JsonReport, read_json
@@ -131,7 +131,7 @@ class Report(AnyReport):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
         seed = integer("seed", seed, least=0, expected="an integer >= 0")
         tasks = _apply_weights(ranks, weights)
-        word = None if by is None else by if isinstance(by, str) else "label"
+        word = None if by is None else label_name(ranks, by) if isinstance(by, str) else "label"
         super().__init__(
             sides_of(ranks), ranks.protocol, seed, _describe_weighting(tasks, weights), word
         )
@@ -578,7 +578,8 @@ class _GroupReports(Mapping[Hashable, "Report"]):
 def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
     """Say how the tasks are weighted."""
     if isinstance(weights, str):
-        thing = next((word for word, label in WEIGHTS.items() if label == weights), weights)
+        name = label_name(tasks, weights)
+        thing = next((word for word, label in WEIGHTS.items() if label == name), name)
         return f"each {thing} counts once"
     return "" if tasks.weights is None else "weighted"
 

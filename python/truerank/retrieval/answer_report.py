@@ -17,7 +17,7 @@ from ..inputs.naming import printable, public
 from ..metrics.keys import NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes
+from ..ranks.grouping import group_codes, label_name
 from ..reporting.axes import rows_by_label, unique_keys
 from ..reporting.keyed_values import KeyedValues
 from ..reporting.rendering import group_rows, label_text
@@ -128,7 +128,7 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
         self.queries = self._ranked.queries
         self.answers = read_only(self._ranked.answers)
         self.candidates = read_only(self._ranked.candidates)
-        self.by = None if by is None else by if isinstance(by, str) else "group"
+        self.by = None if by is None else label_name(ranks, by) if isinstance(by, str) else "group"
         self._group_of_query, self._groups = self._read_groups(by)
         self._ties: dict[str, Ties] = {}
         self._values: dict[tuple[str, str, int], FloatArray] = {}
@@ -261,8 +261,8 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
         Examples
         --------
         >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], group=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="group").group_queries()
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="relation").group_queries()
         {'x': 1, 'y': 1}
         """
         counts = np.bincount(self._group_of_query, minlength=len(self._groups))
@@ -279,8 +279,8 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
         Examples
         --------
         >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], group=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="group").group_values("map")
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="relation").group_values("map")
         {'x': 0.75, 'y': 0.5}
         """
         values = self._of_groups(read_key(key)).tolist() if self._groups else []

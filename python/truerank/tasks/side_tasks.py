@@ -111,7 +111,7 @@ class SideTasks(ReadOnlyArrays):
         The only columns to let in: all (None), one list for all tasks, or a list per task, as in
         `rank`.
     labels : dict of str to Labels
-        "group", "queries", "targets" and perhaps others, n labels each.
+        "relation", "queries", "targets" and perhaps others, n labels each.
     given : ndarray of int64, shape (n,)
         The row of each task's triple in the test split as it was given.
     height : int

@@ -23,7 +23,7 @@ KEYS = ["mrr", "mr", "hits@3", "median", "z.mr", "expected.gmr", "std"]
 def models(n: int, number: int = 2, seed: int = 0) -> list[Ranks]:
     rng = np.random.default_rng(seed)
     labels = {"queries": rng.integers(0, max(n // 3, 1), n), "targets": range(n)}
-    labels["group"] = rng.integers(0, 3, n)
+    labels["relation"] = rng.integers(0, 3, n)
     tied = rng.integers(1, 3, (number, n))
     above = rng.geometric(0.1, (number, n))
     return [Ranks(above[i], tied[i], 1000, **labels) for i in range(number)]
@@ -66,7 +66,7 @@ def test_chunks_of_statistics_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
 def swapped(a: Ranks, b: Ranks, mask: np.ndarray) -> tuple[Ranks, Ranks]:
     def mixed(one: Ranks, two: Ranks) -> Ranks:
         above, tied = (np.where(mask, getattr(two, x), getattr(one, x)) for x in ("above", "tied"))
-        return Ranks(above, tied, one.candidates, group=one.group)
+        return Ranks(above, tied, one.candidates, relation=one.relation)
 
     return mixed(a, b), mixed(b, a)
 
@@ -77,13 +77,13 @@ def test_every_way_to_swap(seed: int, by: str | None, grouped: bool) -> None:
     """All statistics of all swaps, computed one after the other, give the same p-values."""
     a, b = models(6, seed=seed)
     codes = np.arange(6) if by == "task" else np.unique(a.queries.codes, return_inverse=True)[1]
-    parts = np.unique(a.group.codes) if grouped else [None]
+    parts = np.unique(a.relation.codes) if grouped else [None]
     keys = ["mrr", "mr", "hits@3"]
 
     def differences(one: Ranks, two: Ranks) -> list[float]:
         found = []
         for key, part in itertools.product(keys, parts):
-            chosen = np.ones(6, bool) if part is None else one.group.codes == part
+            chosen = np.ones(6, bool) if part is None else one.relation.codes == part
             found.append(report(one[chosen])[key] - report(two[chosen])[key])
         return found
 
@@ -140,7 +140,7 @@ def test_groups_are_asked_one_by_one() -> None:
     ]
     values = report(a, by="relation").group_values("mrr")
     assert [row.value_a for row in found[:3]] == pytest.approx(list(values.values()))
-    sizes = np.bincount(a.group.codes).tolist()
+    sizes = np.bincount(a.relation.codes).tolist()
     assert [row.units for row in found[:3]] == sizes
     sided = [x.with_labels(side=["head", "tail"] * 30) for x in (a, b)]
     by_query = max_t(*sided, groups="query", resamples=9)

@@ -171,7 +171,7 @@ def test_a_better_model_has_positive_effects(metric: str) -> None:
 
 @pytest.mark.parametrize("metric", ["macro.mr", "macro.index.mr", "macro.mrr", "macro.imr"])
 def test_macro_averages_compare_groups(metric: str) -> None:
-    a, b = models(300, group=np.arange(300) % 30)
+    a, b = models(300, relation=np.arange(300) % 30)
     found = effect_sizes(a, b, metric=metric, by="relation")
     values = [
         np.array([*report(x, by="relation").group_values(metric[6:]).values()]) for x in (a, b)

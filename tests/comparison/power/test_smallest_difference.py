@@ -131,7 +131,7 @@ def test_medians_take_resamples() -> None:
 
 
 def test_macro_averages_have_groups_as_units() -> None:
-    a, b = models(group=np.arange(300) % 30)
+    a, b = models(relation=np.arange(300) % 30)
     found = detectable(a, b, metric="macro.mr", by="relation")
     means = (a.realistic - b.realistic).reshape(10, 30).mean(axis=0)
     assert found.standard_error == pytest.approx(means.std(ddof=1) / math.sqrt(30))

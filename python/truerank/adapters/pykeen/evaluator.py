@@ -247,7 +247,7 @@ class RankEvaluator(RankBasedEvaluator):
         ranks = rank(scores, answers, **rules)
         self.num_entities = scores.shape[1]
         ranks = ranks.with_protocol(filter=() if true_scores is None else ("known",))
-        self._add(ranks.with_labels(side=target, group=triples[:, 1], targets=answers))
+        self._add(ranks.with_labels(side=target, relation=triples[:, 1], targets=answers))
 
     def clear(self) -> None:
         """Delete the ranks."""

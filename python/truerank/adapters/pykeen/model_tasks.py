@@ -138,7 +138,7 @@ def evaluate_model(
     Returns
     -------
     Report
-        Its `ranks` have the labels "side", "group" (the relation), "queries", "targets" and the
+        Its `ranks` have the labels "side", "relation", "queries", "targets" and the
         other labels of a link-prediction task. ``protocol.similarity`` is set on the fused path.
 
     Raises

@@ -109,7 +109,7 @@ def by_degree(
     plain_ranks = ranks_of("ranks", ranks)
     seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
     task_values = task_degrees(plain_ranks, left_degrees, right_degrees, of)
-    labelled = plain_ranks.with_labels(labels={"degree": bucket_labels(task_values, edges)})
+    labelled = plain_ranks.with_labels(degree=bucket_labels(task_values, edges))
     return Report(labelled, by="degree", seed=seed, weights=weights)
 
 

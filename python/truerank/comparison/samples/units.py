@@ -29,7 +29,7 @@ from ...metrics.sides import sides_of
 from ...metrics.ties import mean_log, mean_power
 from ...metrics.within_groups import key_values_within, moments_per_task
 from ...ranks.container import Ranks
-from ...ranks.grouping import group_codes, task_weights_by
+from ...ranks.grouping import group_codes, label_name, task_weights_by
 from ..table_writer import format_count
 from .functionals import Functional, ResampledFunctional, SumFunctional
 from .median_functionals import MedianFunctional
@@ -203,7 +203,8 @@ def unit_codes(
         by = default_unit(ranks, tasks)
     if by is None or (isinstance(by, str) and by == TASK):
         return np.arange(len(ranks)), TASK
-    return group_codes(ranks, by)[0], unit_name(by)
+    codes, _ = group_codes(ranks, by)
+    return codes, unit_name(label_name(ranks, by) if isinstance(by, str) else by)
 
 
 def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
