@@ -32,7 +32,6 @@ if _typing.TYPE_CHECKING:
     from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
     from .counting.lists import rank_lists
-    from .counting.progress_bars import BoundedPairs, Progress
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
@@ -40,6 +39,7 @@ if _typing.TYPE_CHECKING:
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .embeddings.vector_thresholds import count_above
     from .inputs.errors import InputError, InputTypeError, InputValueError
+    from .inputs.progress_listeners import BoundedPairs, Progress
     from .inputs.selection import csr_from_padded
     from .metrics import chance
     from .metrics.published import adjust
@@ -107,9 +107,9 @@ _MODULES = {
     "InputError": "inputs.errors",
     "InputTypeError": "inputs.errors",
     "InputValueError": "inputs.errors",
-    "BoundedPairs": "counting.progress_bars",
+    "BoundedPairs": "inputs.progress_listeners",
     "NamedLists": "tasks.named_lists",
-    "Progress": "counting.progress_bars",
+    "Progress": "inputs.progress_listeners",
     "Protocol": "ranks.protocol",
     "RankCounter": "counting.counter",
     "Qrels": "tasks.named_lists",

@@ -335,6 +335,22 @@ def test_nobody_keeps_more_than_there_are() -> None:
     assert (found.entities == np.arange(5000)).all()
 
 
+@pytest.mark.parametrize("k", [7, 8, 2**40])
+def test_more_neighbours_than_candidates_are_all_candidates(k: int) -> None:
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
+    scores = score(left, right, "dot")
+    found = csls_means(left, right, k, similarity="dot")
+    assert same_bits(found.queries, mean_topk(scores, 7))
+    assert same_bits(found.entities, mean_topk(scores.T, 5))
+    pairs = [(i, i) for i in range(5)]
+    clipped, asked = (
+        tr.alignment.evaluate(left, right, pairs, similarity="dot", csls=one).ranks
+        for one in (7, k)
+    )
+    assert np.array_equal(clipped.above, asked.above)
+
+
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
     """A query has more tasks than are counted jointly; all use the columns of the first."""
     left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)

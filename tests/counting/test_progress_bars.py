@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, link_prediction
-from truerank.counting import progress_bars, tiles
-from truerank.counting.progress_bars import as_listener
+from truerank import alignment, comparison, link_prediction
+from truerank.counting import tiles
+from truerank.inputs import progress_listeners
+from truerank.inputs.progress_listeners import as_listener
 
 pytestmark = pytest.mark.python_only
 
@@ -35,7 +36,7 @@ def drawn(
     pytest.importorskip(request.param, reason=f"bars of {request.param}")
     others = {name for name in LIBRARIES if name != request.param}
     monkeypatch.setattr(
-        progress_bars, "find_spec", lambda name: None if name in others else "installed"
+        progress_listeners, "find_spec", lambda name: None if name in others else "installed"
     )
     return lambda: capsys.readouterr().err
 
@@ -47,6 +48,29 @@ def task() -> Any:
 def files(folder: Path) -> str:
     np.save(folder / "scores.npy", SCORES)
     return str(folder / "scores.npy")
+
+
+MODELS = [tr.rank(RNG.random((300, 50)), TARGETS) for _ in range(2)]
+
+
+def blocks() -> Iterator[tuple[Any, Any]]:
+    for start in range(0, 300, 100):
+        yield SCORES[start : start + 100], TARGETS[start : start + 100]
+
+
+def counted(**progress: Any) -> tr.Ranks:
+    true_scores = SCORES[np.arange(300), TARGETS]
+    counter = tr.RankCounter(true_scores, TARGETS, candidates=50, **progress)
+    for start in range(0, 50, 10):
+        counter.update(SCORES[:, start : start + 10], start=start)
+    return counter.ranks()
+
+
+def dask_ranks(**progress: Any) -> tr.Ranks:
+    arrays = pytest.importorskip("dask.array", reason="chunks of Dask")
+    from truerank.adapters import dask
+
+    return dask.rank(arrays.from_array(SCORES, chunks=(100, 20)), TARGETS, **progress)
 
 
 # call by name: what `progress=` is given to
@@ -75,6 +99,26 @@ CALLS: dict[str, Callable[..., object]] = {
         )
         for method in ("greedy", "mutual", "stable")
     },
+    "lists": lambda folder, **p: tr.rank_lists(
+        np.argsort(-SCORES)[:, :9], -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p
+    ),
+    "lists in order": lambda folder, **p: tr.rank_lists(
+        np.argsort(-SCORES)[:, :9], None, TARGETS, candidates=50, **p
+    ),
+    "blocks": lambda folder, **p: tr.rank_blocks(blocks(), **p),
+    "listed blocks": lambda folder, **p: tr.rank_blocks([*blocks()], **p),
+    "counter": lambda folder, **p: counted(**p),
+    "dask": lambda folder, **p: dask_ranks(**p),
+    "compare": lambda folder, **p: tr.compare(*MODELS, **p),
+    "compare many": lambda folder, **p: tr.compare(
+        {"a": MODELS[0], "b": MODELS[1], "c": MODELS[0]}, metric=["mrr", "median"], **p
+    ),
+    "compare by bootstrap": lambda folder, **p: tr.compare(*MODELS, method="bootstrap", **p),
+    "max-T": lambda folder, **p: comparison.max_t(*MODELS, metrics=["mrr", "hits@3"], **p),
+    "equivalence": lambda folder, **p: comparison.equivalence(*MODELS, margin=0.1, **p),
+    "non-inferiority": lambda folder, **p: comparison.noninferiority(*MODELS, margin=0.1, **p),
+    "interval": lambda folder, **p: comparison.interval(MODELS[0], "mrr", **p),
+    "intervals": lambda folder, **p: tr.report(MODELS[0]).interval(["mrr", "mr", "hits@3"], **p),
     "infer of a matrix": lambda folder, **p: alignment.infer(SCORES, None, method="stable", **p),
 }
 
@@ -97,7 +141,7 @@ def test_true_draws_a_bar_that_ends(
     last = seen[-1]
     assert last.done == last.total > 0
     assert [p.done for p in seen] == sorted(p.done for p in seen)
-    assert all(p.done < p.total for p in seen[:-1])
+    assert all(p.done < p.total or not p.total for p in seen[:-1])
     for other in (with_bar, heard):
         assert same(other, plain)
 
@@ -110,11 +154,15 @@ def same(a: Any, b: Any) -> bool:
         return a == b
     if hasattr(a, "ranks"):
         return bool(a.ranks == b.ranks)
+    if isinstance(a, comparison.Comparisons | comparison.JointComparisons):
+        return bool(a.to_dict() == b.to_dict())
+    if isinstance(a, dict):
+        return a == b
     return all(map(np.array_equal, a, b))
 
 
 def test_without_a_library_of_bars(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_bars, "find_spec", lambda name: None)
+    monkeypatch.setattr(progress_listeners, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"progress=True needs tqdm or rich: pip install tqdm"):
         tr.rank(SCORES, TARGETS, progress=True)
 

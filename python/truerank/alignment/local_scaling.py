@@ -90,6 +90,10 @@ def csls_means(
     mean is rounded once, so it is the same for every number of threads and instruction set. Each
     entity takes 4 k bytes (8 k for float64), and as much again during the count.
 
+    A k above the number of candidates is no error: an entity may have fewer than k scores in any
+    case, under ``nan="omit"``, and small splits should need no k of their own. Slices of sorted
+    scores, which other code takes, do the same.
+
     OpenEA's code takes the k highest as ``-np.partition(-s, k + 1)[:, :k]``. These are k of the
     k + 1 highest scores, and which one is missing depends on the version of numpy and on the
     processor. Its means lie between that of the 1st to k-th score and that of the 2nd to

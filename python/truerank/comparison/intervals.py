@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
 from .interval_methods import METHODS, IntervalCase, IntervalMethod, MethodBounds
 from .paired_models.pairing import weighted_ranks
 from .samples import cautions
-from .samples.resampling import rounding_slack
+from .samples.resampling import rounding_slack, watched_resamples
 from .samples.units import AUTO, TASK, describe_units, units_of
 from .sampling_design import crossed_names, design_of, notes_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
+    from ..inputs.progress_listeners import Progress
     from ..metrics import Key
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
@@ -98,6 +101,18 @@ class Interval(NamedTuple):
         return describe_units(self.units, self.by, self.largest)
 
 
+class IntervalOptions(TypedDict, total=False):
+    """The keywords that intervals of one key and of several have in common."""
+
+    level: float
+    method: IntervalMethod
+    by: LabelsLike | None
+    seed: int
+    resamples: int
+    strata: LabelsLike | None
+    progress: bool | Callable[[Progress], object] | None
+
+
 @public("truerank.comparison")
 def interval(
     ranks: Ranks | HasRanks,
@@ -111,6 +126,7 @@ def interval(
     weights: str | npt.ArrayLike | None = None,
     draw_seed: int = 0,
     strata: LabelsLike | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Interval:
     """Compute the confidence interval of a metric over other tasks of the same population.
 
@@ -164,6 +180,8 @@ def interval(
         or units of two kinds, "auto" takes "t" (the value plus and minus the quantile of t times
         the standard error), "wilson" or "woodruff"; for metrics without a standard error, or where
         it is asked for, "percentile" resamples units within strata, or units of both kinds.
+    progress : callable or bool, optional
+        Called with a `Progress`, in resamples, as they are drawn. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -236,10 +254,11 @@ def interval(
     notes: tuple[str, ...] = ()
     if moving is not None and units > 1 and not math.isnan(value):
         case = IntervalCase(chosen, moving, level, resamples, seed)
-        if design is None:
-            found = case.bounds(case.best_method() if method == AUTO else method)
-        else:
-            found, units = case.designed(design, method), design.units
+        with watched_resamples(progress):
+            if design is None:
+                found = case.bounds(case.best_method() if method == AUTO else method)
+            else:
+                found, units = case.designed(design, method), design.units
         if math.isnan(found.low) or math.isnan(found.high):
             found = found._replace(low=math.nan, high=math.nan)
             notes = cautions.no_bounds(found.method, units, chosen.by)

@@ -11,10 +11,14 @@ from ..inputs.naming import printable, public
 from ..metrics.keys import Key, increasing, parse
 from .paired import COUNT, COUNT_MESSAGE, Model, bounds_of, gather_models, notes_on_units
 from .samples import cautions
+from .samples.resampling import watched_resamples
 from .samples.units import AUTO, describe_units
 from .table_writer import format_count, format_p
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..inputs.progress_listeners import Progress
     from ..ranks.labels import LabelsLike
     from .paired_models.paired_tests import DifferenceTest
     from .paired_models.paired_units import PairedUnits
@@ -159,6 +163,7 @@ def equivalence(
     draw_seed: int = 0,
     allow_unlike: bool = False,
     names: tuple[str, str] = ("a", "b"),
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> MarginTest:
     """Test whether two models are as good: whether their difference lies within a margin.
 
@@ -183,6 +188,8 @@ def equivalence(
         As in `compare`.
     names : (str, str)
         What the words of the result call the models.
+    progress : callable or bool, optional
+        As in `compare`.
 
     Returns
     -------
@@ -215,7 +222,8 @@ def equivalence(
     (True, False)
     """
     options = _options(EQUIVALENCE, metric, margin, alpha, by, resamples, seed, draw_seed)
-    return _test(a, b, options._replace(allow_unlike=allow_unlike), names)
+    with watched_resamples(progress):
+        return _test(a, b, options._replace(allow_unlike=allow_unlike), names)
 
 
 @public("truerank.comparison")
@@ -232,6 +240,7 @@ def noninferiority(
     draw_seed: int = 0,
     allow_unlike: bool = False,
     names: tuple[str, str] = ("a", "b"),
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> MarginTest:
     """Test whether a model is not worse than another by a margin or more.
 
@@ -263,7 +272,8 @@ def noninferiority(
     True
     """
     options = _options(NON_INFERIORITY, metric, margin, alpha, by, resamples, seed, draw_seed)
-    return _test(a, b, options._replace(allow_unlike=allow_unlike), names)
+    with watched_resamples(progress):
+        return _test(a, b, options._replace(allow_unlike=allow_unlike), names)
 
 
 class _Options(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -38,7 +38,7 @@ from .paired_models.pairing import (
 )
 from .repeated_runs import TWO_LEVEL, PairedFolds, PairedRuns
 from .samples import cautions
-from .samples.resampling import is_exhaustible
+from .samples.resampling import is_exhaustible, watched_resamples
 from .samples.units import AUTO, TASK, plural
 from .sampling_design import DesignedPair, crossed_names, design_of
 from .table_writer import format_count
@@ -46,6 +46,7 @@ from .table_writer import format_count
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from ..inputs.progress_listeners import Progress
     from ..ranks.labels import LabelsLike
     from .paired_models.paired_tests import DifferenceTest
     from .repeated_runs import TwoLevelTest
@@ -73,6 +74,7 @@ class _Keywords(TypedDict, total=False):
     draw_seed: int
     allow_unlike: bool
     strata: LabelsLike | None
+    progress: bool | Callable[[Progress], object] | None
 
 
 @overload
@@ -111,6 +113,7 @@ def compare(
     draw_seed: int = 0,
     allow_unlike: bool = False,
     strata: LabelsLike | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Comparison | Comparisons:
     """Compare a metric of two models over the same tasks, pair by pair.
 
@@ -174,6 +177,8 @@ def compare(
         The number of units of each stratum is fixed, such as that of each "relation": only the
         variance within strata counts, by a t test; with "bootstrap", units are resampled within
         their stratum. All tasks of a unit must lie in one stratum.
+    progress : callable or bool, optional
+        Called with a `Progress`, in resamples, as they are drawn. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -256,7 +261,8 @@ def compare(
     )
     if has_protocol(a) or not isinstance(a, Mapping):
         if single:
-            return _compare_pair(a, b, options, ("a", "b"))
+            with watched_resamples(progress):
+                return _compare_pair(a, b, options, ("a", "b"))
         models: Mapping[str, Any] = {"a": a, "b": b}
     elif b is not None:
         raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
@@ -265,11 +271,12 @@ def compare(
     if len(models) < 2:
         got = len(models)
         raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=got)
-    pairs = [
-        _compare_pair(models[one], models[two], options._replace(key=key), (one, two))
-        for key in parsed
-        for one, two in itertools.combinations(models, 2)
-    ]
+    asked = [*itertools.product(parsed, itertools.combinations(models, 2))]
+    with watched_resamples(progress, len(asked)):
+        pairs = [
+            _compare_pair(models[one], models[two], options._replace(key=key), (one, two))
+            for key, (one, two) in asked
+        ]
     corrected = holm([pair.p_value for pair in pairs])
     return Comparisons([pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)])
 

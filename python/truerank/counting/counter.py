@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..inputs.checks import check_shape, forbidden_nan, thread_count
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.old_names import warn_user
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -27,7 +29,7 @@ from .tiles import column_tiles
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from ..inputs.arrays import IntArray
     from ..inputs.words import NanRule, ScoreOrder
@@ -60,6 +62,9 @@ class RankCounter:
         The row of every block that each task reads. Default: task i reads row i.
     order, nan, dtype, threads, audit
         As in `rank`.
+    progress : callable or bool, optional
+        Called with a `Progress` after each update, in columns of those in all; not where
+        candidates have no columns. True: a bar of tqdm or rich. It is not saved.
 
     Attributes
     ----------
@@ -108,7 +113,10 @@ class RankCounter:
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> None:
+        self._listener = as_listener(progress)
+        self._began = time.monotonic()
         scores = checked_true_scores(true_scores, dtype)
         rules = rules_of(order, nan, audit)
         num_threads = thread_count(threads)
@@ -123,6 +131,8 @@ class RankCounter:
             num_threads,
         )
         self._start(scores, job, columns, dtype is not None)
+
+    _listener: Callable[[Progress], object] | None = None  # a counter that was read has none
 
     def _start(self, scores: Scores, job: Job, columns: int | None, is_dtype_given: bool) -> None:
         self._dtype = scores.dtype
@@ -170,6 +180,15 @@ class RankCounter:
         """
         dtype = self._dtype if self._is_dtype_given else None
         self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
+        if self._listener is not None and self._columns:
+            seconds = time.monotonic() - self._began
+            done = self._columns_begun()
+            self._listener(Progress(done, self._columns, seconds, unit="columns"))
+
+    def _columns_begun(self) -> int:
+        """The number of columns that are counted, also of a block that a device still counts."""
+        size, pending = self._settled.seen.size, self._pending
+        return size + (0 if pending is None else pending.columns.columns.size)
 
     def _count_block(
         self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
@@ -399,9 +418,7 @@ class RankCounter:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
         if self._columns is None:
             return f"RankCounter({what}, sampled)"
-        size, pending = self._settled.seen.size, self._pending
-        size += 0 if pending is None else pending.columns.columns.size
-        return f"RankCounter({what}, {size} of {self._columns} columns)"
+        return f"RankCounter({what}, {self._columns_begun()} of {self._columns} columns)"
 
     # -- merging ---------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from ..inputs.column_names import vocabulary_names
 from ..inputs.errors import InputValueError
 from ..inputs.frames import NO_NAMES, ScoreNames
 from ..inputs.naming import public
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import selection_of_tasks
 from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
@@ -21,6 +23,8 @@ from .job import Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
@@ -46,6 +50,7 @@ def rank_lists(
     dtype: Any = None,
     threads: int | None = None,
     vocabulary: Names | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Count, for every task, what is above its target and tied with it, from a list of the best.
 
@@ -84,6 +89,9 @@ def rank_lists(
     vocabulary : sequence of str, or mapping of str to int, optional
         The names of all candidates, which may then stand for ids in lists, targets and filter;
         lists of names have no pads.
+    progress : callable or bool, optional
+        Called with a `Progress` at the start, when ids are checked and when all is counted, in
+        bytes of ids and scores. True: a bar of tqdm or rich.
     order, nan, dtype, threads
         As in `rank`. Under "worst", a NaN that is listed is a candidate, never above and never
         tied, also where the target is a miss; under "omit" it is no candidate. Without scores,
@@ -131,6 +139,7 @@ def rank_lists(
     >>> tr.rank_lists([["Rome", "Oslo"]], [[0.9, 0.5]], ["Oslo"], vocabulary=names).optimistic
     array([2])
     """
+    listener = as_listener(progress)
     names = vocabulary_names(vocabulary)
     size = len(names) if names is not None and candidates is None else candidates
     n = integer("candidates", size, least=0, most=int(np.iinfo(np.int64).max))
@@ -144,6 +153,14 @@ def rank_lists(
     )
     _check_lengths(lists, n)
     job, by_list = _in_order_of_lists(job)
+    sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
+    start = time.monotonic()
+
+    def report(done: int) -> None:
+        if listener is not None:
+            listener(Progress(done, sum(sizes), time.monotonic() - start))
+
+    report(0)
     fault, found = _core.find_listed(
         _core.Selection(lists.indptr, lists.ids),
         n,
@@ -154,6 +171,8 @@ def rank_lists(
     )
     if fault is not None:
         raise _fault_of_ids(lists, n, *fault)
+    if sizes[1]:
+        report(sizes[0])
     if lists.scores is None:
         counts = _counts_by_order(lists, job, found, n)
     else:
@@ -162,6 +181,8 @@ def rank_lists(
     if by_list is not None:
         counts = {name: _put_back(array, by_list) for name, array in counts.items()}
     listed = counts.pop("listed")
+    if sum(sizes):
+        report(sum(sizes))
     source = _ORDERED if lists.scores is None else _SCORED
     ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
     ranks = ranks.with_protocol(lists=source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from ..inputs.column_names import vocabulary_names
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.frames import is_frame, named_scores
 from ..inputs.naming import public
+from ..inputs.progress_listeners import Progress, as_listener
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..stores import Store, read_scores
@@ -57,6 +59,7 @@ def rank_blocks(
     threads: int | None = None,
     audit: bool = False,
     vocabulary: Names | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Count the ranks of blocks of rows; the next block is made while one is counted.
 
@@ -75,6 +78,9 @@ def rank_blocks(
         As in `rank`.
     vocabulary : sequence of str, or mapping of str to int, optional
         The names of the columns, as in `rank`; or blocks are frames, which have such names.
+    progress : callable or bool, optional
+        Called with a `Progress` after each block, in blocks; their number is known in all if
+        `blocks` has a length. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -101,10 +107,18 @@ def rank_blocks(
     """
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
     names = vocabulary_names(vocabulary)
-    return rank_named_blocks(blocks, block_argument_name, vocabulary=names, **rules)
+    return rank_named_blocks(
+        blocks, block_argument_name, progress=progress, vocabulary=names, **rules
+    )
 
 
-def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -> Ranks:
+def rank_named_blocks(
+    blocks: Iterable[Any],
+    name: ArgumentName,
+    *,
+    progress: bool | Callable[[Progress], object] | None = None,
+    **rules: Any,
+) -> Ranks:
     """Count the ranks of blocks as `rank_blocks` does, with the caller's names in messages.
 
     Parameters
@@ -114,6 +128,8 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
     name : callable
         A function of the number of a block and an argument's name; it returns what errors call that
         argument of that block.
+    progress : callable or bool, optional
+        As in `rank_blocks`.
     **rules
         order, nan, dtype, threads, audit and vocabulary.
     """
@@ -122,9 +138,22 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
     choice("order", rules.get("order", ORDERS[0]), ORDERS)  # before the producer works in vain
     choice("nan", rules.get("nan", NAN_RULES[0]), NAN_RULES)
     thread_count(rules.get("threads"))
+    listener, counted = as_listener(progress), list[Ranks]()
+    start, known = time.monotonic(), len(blocks) if isinstance(blocks, Sized) else 0
+
+    def report() -> None:
+        if listener is not None:
+            seconds = time.monotonic() - start
+            listener(Progress(len(counted), known, seconds, unit="blocks"))
+
+    def add(ranks: Ranks) -> None:
+        counted.append(ranks)
+        report()
+
+    if known:
+        report()
     selected: set[str] | None = None
     before: Any = None
-    counted: list[Ranks] = []
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
         running: Future[Ranks] | None = None
         for number, block in enumerate(blocks):
@@ -145,7 +174,7 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
                     "meanwhile; hand over copies",
                 )
             if running is not None:
-                counted.append(running.result())
+                add(running.result())
             with _naming_block(name, number):
                 arguments = {key: _copy_argument(key, value) for key, value in given.items()}
             running = executor.submit(_rank_block, name, number, scores, **arguments, **rules)
@@ -153,7 +182,8 @@ def rank_named_blocks(blocks: Iterable[Any], name: ArgumentName, **rules: Any) -
             del scores, memory, block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
-        counted.append(running.result())
+        known = len(counted) + 1  # now it is known in any case
+        add(running.result())
     return concatenate(counted)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
-from ..comparison.intervals import Interval, interval
+from ..comparison.intervals import Interval, IntervalOptions, interval
+from ..comparison.samples.resampling import watched_resamples
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from ..comparison.interval_methods import IntervalMethod
     from ..inputs.arrays import FloatArray
+    from ..inputs.progress_listeners import Progress
     from ..ranks.labels import LabelsLike
     from .macro import MacroWeights
 
@@ -43,15 +45,6 @@ _EQUAL_BY = (
     "_under_others",
 )  # reports are equal if these are
 _REPR_METRICS = ("mrr", "hits@10", "amri")
-
-
-class _IntervalOptions(TypedDict, total=False):
-    level: float
-    method: IntervalMethod
-    by: LabelsLike | None
-    seed: int
-    resamples: int
-    strata: LabelsLike | None
 
 
 @public("truerank")
@@ -405,11 +398,11 @@ class Report(AnyReport):
         return self._moments(parsed)
 
     @overload
-    def interval(self, key: str, **options: Unpack[_IntervalOptions]) -> Interval: ...
+    def interval(self, key: str, **options: Unpack[IntervalOptions]) -> Interval: ...
 
     @overload
     def interval(
-        self, key: list[str] | tuple[str, ...], **options: Unpack[_IntervalOptions]
+        self, key: list[str] | tuple[str, ...], **options: Unpack[IntervalOptions]
     ) -> dict[str, Interval]: ...
 
     def interval(
@@ -422,6 +415,7 @@ class Report(AnyReport):
         seed: int = 0,
         resamples: int = 10_000,
         strata: LabelsLike | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Interval | dict[str, Interval]:
         """Compute the confidence interval of the value of a key, or of several.
 
@@ -442,6 +436,8 @@ class Report(AnyReport):
             Seed and number of resamples.
         strata : str or labels, optional
             Labels, such as "relation", whose numbers of units are fixed.
+        progress : callable or bool, optional
+            Called with a `Progress`, in resamples. True: a bar of tqdm or rich.
 
         Returns
         -------
@@ -467,9 +463,10 @@ class Report(AnyReport):
         """
         options: dict[str, Any] = {"level": level, "method": method, "by": by, "strata": strata}
         options |= {"seed": seed, "resamples": resamples}
-        if isinstance(key, (list, tuple)):
-            return {name: self._interval(name, **options) for name in unique_keys(key, "key")}
-        return self._interval(key, **options)
+        names = unique_keys(key, "key") if isinstance(key, (list, tuple)) else [key]
+        with watched_resamples(progress, len(names)):
+            found = {name: self._interval(name, **options) for name in names}
+        return found if isinstance(key, (list, tuple)) else found[key]
 
     def _interval(self, key: str, *, by: LabelsLike | None, **options: Any) -> Interval:
         """Compute the interval of one key."""

@@ -17,6 +17,7 @@ from ...inputs.naming import public
 from ...inputs.scores import as_scores, widen_bfloat16
 from .graph import ChunkedInputs, count_in_two_passes
 from .row_chunks import grid_of
+from .scheduler_steps import watched_steps
 from .workers import (
     CountingOptions,
     count_chunk,
@@ -27,9 +28,12 @@ from .workers import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from ...embeddings.vectors import OpenEmbeddings
+    from ...inputs.progress_listeners import Progress
     from ...inputs.words import NanRule, ScoreOrder, Similarity
     from ...ranks.container import Ranks
 
@@ -47,6 +51,7 @@ def rank(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, chunk by chunk.
 
@@ -67,6 +72,9 @@ def rank(
     threads : int, optional
         The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
         once as its workers have threads.
+    progress : callable or bool, optional
+        Called with a `Progress`, in steps of Dask's graphs, by its local schedulers; True: a bar of
+        tqdm or rich. The dashboard of `dask.distributed` shows its own.
 
     Returns
     -------
@@ -117,7 +125,8 @@ def rank(
         second=partial(count_chunk, options=options),
         true_score_dtype=true_score_dtype(matrix.array.dtype, matrix.dtype),
     )
-    return count_in_two_passes(inputs, grid_of(*scores.chunks), job, options)
+    with watched_steps(progress):
+        return count_in_two_passes(inputs, grid_of(*scores.chunks), job, options)
 
 
 @public("truerank.adapters.dask")
@@ -135,6 +144,7 @@ def rank_embeddings(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Score every query with every entity on the worker of the entity, and count the ranks.
 
@@ -162,6 +172,8 @@ def rank_embeddings(
         As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
     threads : int, optional
         The number of threads of each Dask task. Default: one.
+    progress : callable or bool, optional
+        As in `rank`.
 
     Returns
     -------
@@ -216,7 +228,9 @@ def rank_embeddings(
         true_score_dtype=np.dtype(pairs.dtype),
     )
     grid = grid_of(queries.chunks[0], entities.chunks[0])
-    return with_similarity(count_in_two_passes(inputs, grid, job, options), similarity)
+    with watched_steps(progress):
+        ranks = count_in_two_passes(inputs, grid, job, options)
+    return with_similarity(ranks, similarity)
 
 
 def _one_chunk(pairs: OpenEmbeddings) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
@@ -24,7 +24,7 @@ from ..paired_models.paired_units import PairedUnits
 from ..paired_models.pairing import HasRanks, has_protocol, pair_ranks, weighted_ranks
 from ..samples import cautions
 from ..samples.functionals import of_swaps
-from ..samples.resampling import draw_swaps, is_exhaustible
+from ..samples.resampling import draw_swaps, is_exhaustible, watched_resamples
 from ..samples.units import AUTO, TASK, Units, describe_units, unit_codes, units_of
 from ..table_writer import Records, TextTables, format_count, format_p
 from ..tabular import PlainTable
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.progress_listeners import Progress
     from ...ranks.container import Ranks
     from ...ranks.labels import LabelsLike
 
@@ -199,6 +200,7 @@ def max_t(
     seed: int = 0,
     draw_seed: int = 0,
     allow_unlike: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> JointComparisons:
     """Compare models in several metrics, groups of tasks or pairs at once, corrected by max-T.
 
@@ -226,6 +228,8 @@ def max_t(
         The seed of the kind "random".
     allow_unlike : bool
         As in `truerank.compare`.
+    progress : callable or bool, optional
+        Called with a `Progress`, in resamples, as they are drawn. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -299,7 +303,8 @@ def max_t(
     largest = int(sizes.max(initial=0))
     about = _About(len(sizes), unit, largest, resamples, seed)
     _check_size(resamples, len(questions))
-    tested = _test(questions, about)
+    with watched_resamples(progress):
+        tested = _test(questions, about)
     notes = (*cautions.gather(said), *_notes(questions, tested, about))
     rows = [question.row(*found) for question, found in zip(questions, tested, strict=True)]
     return JointComparisons(rows, about, notes)

@@ -7,17 +7,25 @@ resamples are products with a matrix of such counts.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...inputs.progress_listeners import Progress, as_listener
 from ..distributions import normal_cdf, normal_quantile
 from ..proportions import tail_of
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
     from .functionals import BoundedFunctional
+
+_WATCH: ContextVar[ResampleWatch | None] = ContextVar("truerank_resamples", default=None)
+
+_REPORTS = 100  # at most, to a listener in a pass
 
 CHUNK = 1 << 16  # counts in memory at once: 0.5 MB stay in a cache, and are not mapped each time
 MAX_LOST_SHARE = 0.01  # up to this share of the resamples may have no value and be left out
@@ -280,5 +288,82 @@ def _quantiles(replicates: FloatArray, low: float, high: float) -> tuple[float, 
 def _chunk_rows(units: int, resamples: int) -> Iterator[int]:
     """The number of rows of each chunk, which depends on the arguments alone, as the draws do."""
     most = max(CHUNK // units, 1)
+    watch = _WATCH.get()
+    if watch is not None:
+        watch.begin(resamples)
     for start in range(0, resamples, most):
-        yield min(most, resamples - start)
+        rows = min(most, resamples - start)
+        yield rows
+        if watch is not None:  # back here when the chunk was used
+            watch.add(rows)
+
+
+class ResampleWatch:
+    """Tells a listener how many resamples are done, of all passes over the units that are known.
+
+    Each question is expected to take one pass; further ones are added to the total as they begin.
+    """
+
+    def __init__(self, listener: Callable[[Progress], object], questions: int) -> None:
+        self._listener, self._questions = listener, questions
+        self._start = time.monotonic()
+        self._done = self._total = self._passes = self._told = 0
+
+    def begin(self, resamples: int) -> None:
+        """Note that a pass over the units begins."""
+        self._passes += 1
+        waiting = max(self._questions - self._passes, 0)
+        self._total = max(self._total, self._done + resamples * (1 + waiting))
+        self._report()
+
+    def add(self, rows: int) -> None:
+        """Note that some more resamples are done."""
+        self._done += rows
+        is_worth_it = self._done - self._told >= self._total / _REPORTS
+        if is_worth_it and self._done < self._total:  # the last report says that all is over
+            self._report()
+
+    def end(self) -> None:
+        """Report that all is done, if there was anything to do."""
+        if self._passes:
+            self._total = self._done
+            self._report()
+
+    def _report(self) -> None:
+        self._told = self._done
+        seconds = time.monotonic() - self._start
+        self._listener(Progress(self._done, self._total, seconds, unit="resamples"))
+
+
+@contextmanager
+def watched_resamples(
+    progress: bool | Callable[[Progress], object] | None, questions: int = 1
+) -> Iterator[None]:
+    """Report all resamples that are drawn within a block of code to `progress`.
+
+    Parameters
+    ----------
+    progress : callable, bool or None
+        As in `truerank.rank`. None leaves it to an outer block, if there is one.
+    questions : int
+        How many intervals or tests the block is expected to compute, at least.
+
+    Examples
+    --------
+    >>> with watched_resamples(lambda progress: print(progress.done, progress.total)):
+    ...     drawn = list(draw_swaps(100, 1000, seed=0))
+    0 1000
+    655 1000
+    1000 1000
+    """
+    listener = as_listener(progress)
+    if listener is None:
+        yield
+        return
+    watch = ResampleWatch(listener, questions)
+    token = _WATCH.set(watch)
+    try:
+        yield
+    finally:
+        _WATCH.reset(token)
+    watch.end()

@@ -1,0 +1,271 @@
+"""Progress of what takes long, in words, and what `progress=` takes: a callable, or True for a bar.
+
+A bar is that of tqdm, or of rich where tqdm is missing: both draw in terminals and in notebooks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from .errors import InputTypeError
+from .naming import public
+
+if TYPE_CHECKING:
+    Listener = Callable[["Progress"], object]
+    Show = Callable[[int, int], None]  # what is done, and in all
+    Close = Callable[[], None]
+
+BYTES = "bytes"
+UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
+
+def size_text(nbytes: float) -> str:
+    """Write a number of bytes in the largest unit that fits.
+
+    Examples
+    --------
+    >>> size_text(4_294_967_296), size_text(2.5e6), size_text(999), size_text(2e15)
+    ('4.29 GB', '2.5 MB', '999 bytes', '2000 TB')
+    """
+    for unit, name in UNITS:
+        if nbytes >= unit:
+            value = nbytes / unit
+            return f"{value:.0f} {name}" if value >= 100 else f"{value:.3g} {name}"
+    return f"{nbytes:.0f} bytes"
+
+
+def time_text(seconds: float) -> str:
+    """Write seconds as minutes or hours.
+
+    Examples
+    --------
+    >>> time_text(7.2), time_text(3599.9), time_text(100_000)
+    ('0:07', '1:00:00', '27:46:40')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _amount_text(amount: float, unit: str) -> str:
+    return size_text(amount) if unit == BYTES else f"{amount:,.0f}"
+
+
+def progress_text(progress: Progress) -> str:
+    """Write what is done and in all, the rate, and the time left once it is known."""
+    unit = progress.unit
+    done = _amount_text(progress.done, unit)
+    if progress.total:
+        done = f"{done} of {_amount_text(progress.total, unit)}"
+    parts = [done if unit == BYTES else f"{done} {unit}"]
+    if progress.rate:
+        parts.append(f"{_amount_text(progress.rate, unit)}/s")
+    if progress.left is not None:
+        parts.append(f"{time_text(progress.left)} left")
+    return ", ".join(parts)
+
+
+@public("truerank")
+class BoundedPairs(NamedTuple):
+    """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
+
+    Attributes
+    ----------
+    levels : str
+        The levels that bounds use, "int8" or "int16", or "off".
+    pairs : int
+        All pairs.
+    bounded : int
+        Of these, how many went by bounds; the others were scored at once, since that is faster.
+    open : int
+        Of these, how many the levels left open.
+    scored : int
+        Of these, how many had to be scored.
+    """
+
+    levels: str
+    pairs: int
+    bounded: int
+    open: int
+    scored: int
+
+    @property
+    def share_open(self) -> float:
+        """The share of the bounded pairs that levels left open; 0 where there are none.
+
+        Examples
+        --------
+        >>> BoundedPairs("int8", 10_000, 8000, 80, 2).share_open
+        0.01
+        """
+        return self.open / self.bounded if self.bounded else 0.0
+
+
+@public("truerank")
+class Progress(NamedTuple):
+    """How far a call has come.
+
+    Attributes
+    ----------
+    done, total : int
+        Bytes of scores, or what `unit` says; `done` includes those from a checkpoint. A total of 0
+        is not known yet.
+    seconds : float
+        The time since the call began to count.
+    resumed : int
+        Bytes of scores that were already counted in the checkpoint.
+    bounds : BoundedPairs, optional
+        Of embeddings, whose scores are not stored: what bounds spared in this call.
+    unit : str
+        "bytes" of scores; "resamples" of an interval or a test; "blocks" of `rank_blocks`,
+        "columns" of a `RankCounter`, "steps" of Dask.
+    """
+
+    done: int
+    total: int
+    seconds: float
+    resumed: int = 0
+    bounds: BoundedPairs | None = None
+    unit: str = BYTES
+
+    @property
+    def rate(self) -> float:
+        """Bytes, or others of the unit, per second in this call; 0 at the start.
+
+        Examples
+        --------
+        >>> Progress(3000, 9000, 2.0, resumed=1000).rate
+        1000.0
+        """
+        return (self.done - self.resumed) / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def left(self) -> float | None:
+        """The seconds that are left at this rate; None without a rate or a total.
+
+        Examples
+        --------
+        >>> Progress(3000, 9000, 2.0, resumed=1000).left
+        6.0
+        """
+        return (self.total - self.done) / self.rate if self.rate > 0 and self.total else None
+
+    def __str__(self) -> str:
+        """Return what is done, the rate and the time that is left, in words.
+
+        Examples
+        --------
+        >>> print(Progress(3_000_000, 9_000_000, 2.0, resumed=1_000_000))
+        3 MB of 9 MB, 1 MB/s, 0:06 left
+        >>> print(Progress(2000, 10_000, 4.0, unit="resamples"))
+        2,000 of 10,000 resamples, 500/s, 0:16 left
+        >>> print(Progress(3_000_000, 0, 2.0))
+        3 MB, 1.5 MB/s
+        """
+        return progress_text(self)
+
+
+def as_listener(progress: object) -> Listener | None:
+    """Check the argument `progress`, before anything is counted; True becomes a bar.
+
+    Parameters
+    ----------
+    progress : callable, bool or None
+        A callable is returned as it is, False and None become None.
+
+    Raises
+    ------
+    TypeError
+        For anything else.
+    ImportError
+        For True if neither tqdm nor rich is installed.
+
+    Examples
+    --------
+    >>> as_listener(print) is print, as_listener(False)
+    (True, None)
+    """
+    if progress is None or progress is False:
+        return None
+    if progress is True:
+        return Bar()
+    if not callable(progress):
+        got = type(progress).__name__
+        raise InputTypeError("progress", expected="a callable or a bool", got=got)
+    return progress
+
+
+class Bar:
+    """A bar that appears with the first report of a count, and ends when all is done.
+
+    It stays where it was if the count ends early, and a later count draws a new one.
+    """
+
+    def __init__(self) -> None:
+        found = [open_bar for library, open_bar in _BARS.items() if find_spec(library) is not None]
+        if not found:
+            raise ImportError(
+                "progress=True needs tqdm or rich: pip install tqdm, or pip install 'truerank[cli]'"
+            )
+        self._open = found[0]
+        self._drawn: tuple[Show, Close] | None = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Draw a report."""
+        if self._drawn is None:
+            self._drawn = self._open(progress)
+        show, close = self._drawn
+        show(progress.done, progress.total)
+        if progress.done >= progress.total and (progress.total or not progress.done):
+            self._drawn = None
+            close()
+
+
+def _open_tqdm(progress: Progress) -> tuple[Show, Close]:
+    unit = "B" if progress.unit == BYTES else f" {progress.unit}"
+    bar: Any = import_module("tqdm.auto").tqdm(
+        initial=progress.done,
+        total=progress.total or None,
+        unit=unit,
+        unit_scale=progress.unit == BYTES,
+        desc="truerank",
+    )
+
+    def show(done: int, total: int) -> None:
+        bar.total = total or None
+        bar.update(done - bar.n)
+
+    return show, bar.close
+
+
+def _open_rich(progress: Progress) -> tuple[Show, Close]:
+    console: Any = import_module("rich.console").Console(stderr=True)
+    library: Any = import_module("rich.progress")
+    amounts = (library.DownloadColumn(), library.TransferSpeedColumn())
+    if progress.unit != BYTES:
+        amounts = (library.MofNCompleteColumn(), library.TextColumn(progress.unit))
+    columns = (
+        library.TextColumn("truerank"),
+        library.BarColumn(),
+        *amounts,
+        library.TimeRemainingColumn(),
+    )
+    # no thread of its own beside a count
+    bar = library.Progress(*columns, console=console, auto_refresh=False)
+    task = bar.add_task("", total=progress.total or None, completed=progress.done)
+    bar.start()
+
+    def show(done: int, total: int) -> None:
+        bar.update(task, completed=done, total=total or None, refresh=True)
+
+    return show, bar.stop
+
+
+# The first that is installed.
+_BARS: dict[str, Callable[[Progress], tuple[Show, Close]]] = {
+    "tqdm": _open_tqdm,
+    "rich": _open_rich,
+}
