@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
@@ -54,7 +55,8 @@ def summary_of(thing: object) -> str:
     if not callable(thing):
         return f"A ``{type(thing).__name__}``."
     text = inspect.getdoc(thing) or ""
-    return text.partition("\n")[0].replace("`", "``").replace("*", r"\*").replace("|", r"\|")
+    line = re.sub("`+", "``", text.partition("\n")[0])
+    return line.replace("*", r"\*").replace("|", r"\|")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def test_a_picture_that_is_not_what_is_drawn_is_an_error(tmp_path: Path) -> None
     code = "from matplotlib.figure import Figure\nax = Figure().subplots()\nax.set_title('A')\nax"
     page.write_text(f"```python\n{code}\n```\n\n![A](pictures/one.svg)\n", encoding="utf-8")
     picture.parent.mkdir()
-    assert markdown_pages.run(page, draw=True) > 10
+    assert markdown_pages.run(page, renew=True) > 10
     assert markdown_pages.run(page) > 10
     drawn = picture.read_text(encoding="utf-8")
     picture.write_text(drawn.replace(">A<", ">B<"), encoding="utf-8")
@@ -163,6 +163,15 @@ def test_every_picture_is_shown_below_what_draws_it() -> None:
     files = {path.resolve() for path in (DOCS / "pictures").iterdir()}
     assert files == shown
     assert {path for path in files if path.suffix == ".svg"} <= drawn
+
+
+def test_what_is_printed_is_renewed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\nEnd.\n", encoding="utf-8")
+    with pytest.raises(AssertionError, match=r"page\.md: line 5"):
+        markdown_pages.run(page)
+    assert markdown_pages.run(page, renew=True) == markdown_pages.run(page) == 1
+    assert page.read_text(encoding="utf-8").endswith("```text\n2\n```\n\nEnd.\n")
 
 
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w.-]+/")

@@ -6,7 +6,7 @@ figures, these must be its values:
     report["mrr"], len(ranks)  # 0.4385, 2,148: to the digits that are there
 
 A ```text block is what the ```python block before it prints. A picture that follows a ```python
-block, in a folder "pictures", is what its last line draws. These lines draw them anew:
+block, in a folder "pictures", is what its last line draws. This line prints and draws both anew:
 
     PYTHONPATH=python:tests python tests/support/markdown_pages.py docs/how-to/plots.md
 
@@ -46,6 +46,7 @@ _BLOCK = re.compile(
     r"^```(python|sh|text)\n(.*?)^```\n(?:\n!\[[^\]]+\]\((\S*pictures/\S+\.svg)\))?",
     re.DOTALL | re.MULTILINE,
 )
+_TEXT = re.compile(r"^```text\n.*?^```", re.DOTALL | re.MULTILINE)
 _NUMBER = r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[-+]?\d+)?"
 _FIGURES = re.compile(rf"{_NUMBER}(?:, {_NUMBER})*(?=[:;, ]|$)")
 _ENDS = {"|", ">", "&&", ";"}  # a shell command goes on after these
@@ -94,17 +95,17 @@ def commands(block: Block) -> Iterator[list[str]]:
             yield words[:end]
 
 
-def run(page: Path, draw: bool = False) -> int:
+def run(page: Path, renew: bool = False) -> int:
     """Run the examples of a page in the current folder; return how many figures were checked.
 
-    With `draw`, its pictures are written; otherwise their texts are compared. Where matplotlib is
-    not installed, blocks with a picture do not run.
+    With `renew`, its pictures and what it prints are written; otherwise they are compared. Where
+    matplotlib is not installed, blocks with a picture do not run.
     """
     text = page.read_text(encoding="utf-8")
     runs_commands = front_matter(text).get("commands") == "run"
     names: dict[str, Any] = {"__name__": "__page__"}
     checked = 0
-    printed = ""
+    printed, outputs = "", []
     for block in blocks(text):
         if block.picture and find_spec("matplotlib") is None:
             continue
@@ -114,13 +115,18 @@ def run(page: Path, draw: bool = False) -> int:
             checked += found
             printed = output.getvalue()
             if block.picture:
-                checked += _check_picture(page.parent / block.picture, value, draw)
+                checked += _check_picture(page.parent / block.picture, value, renew)
         elif block.language == "text":
-            assert block.code.strip() == printed.strip(), f"{page}: line {block.line}"
+            outputs.append(f"```text\n{printed.strip()}\n```")
+            assert renew or block.code.strip() == printed.strip(), f"{page}: line {block.line}"
             checked += 1
         elif runs_commands:
             for words in commands(block):
                 _run_command(words)
+    if renew:
+        renewed = iter(outputs)
+        text = _TEXT.sub(lambda _: next(renewed), text)
+        page.write_text(text, encoding="utf-8")
     return checked
 
 
@@ -147,7 +153,7 @@ def _run_python(block: Block, file: str, names: dict[str, Any]) -> tuple[int, An
     return checked, value
 
 
-def _check_picture(path: Path, axes: Any, draw: bool) -> int:
+def _check_picture(path: Path, axes: Any, renew: bool) -> int:
     """Write the picture of axes, or compare its texts: they are the same on any machine."""
     import matplotlib.style
 
@@ -156,7 +162,7 @@ def _check_picture(path: Path, axes: Any, draw: bool) -> int:
         ["default", {"svg.fonttype": "none", "svg.hashsalt": "truerank"}]
     ):
         axes.figure.savefig(made, format="svg", metadata={"Date": None})
-    if draw:
+    if renew:
         path.write_text(made.getvalue(), encoding="utf-8")
     texts = _texts(made.getvalue())
     assert texts == _texts(path.read_text(encoding="utf-8")), f"{path} is not what the page draws"
@@ -180,4 +186,4 @@ def _run_command(words: list[str]) -> None:
 if __name__ == "__main__":
     for page in [Path(name).resolve() for name in sys.argv[1:]]:
         with TemporaryDirectory() as folder, chdir(folder):
-            run(page, draw=True)
+            run(page, renew=True)
