@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 
 import truerank as tr
 from support.environment import ROOT
+from truerank import comparison
 from truerank.inputs.old_names import renamed_attribute
 
 pytestmark = pytest.mark.python_only
@@ -112,3 +114,36 @@ def test_tasks_of_link_prediction_take_old_names_of_sides(method: str) -> None:
             call(**given, **{old: given[new]}, **rest)
     with pytest.raises(TypeError, match="unexpected keyword argument 'tial'"):
         call(**given, tial=None)
+
+
+RANKS = tr.Ranks([0, 3, 1, 0, 2, 7, 0, 1], [1] * 8, 10)
+SAMPLED = RANKS.with_protocol(sampled=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "value"),
+    [
+        ("comparison.interval", partial(comparison.interval, RANKS), "hits@3"),
+        ("Report.interval", tr.report(RANKS).interval, ["mrr", "mr"]),
+        ("Report.chance", tr.report(RANKS).chance, "mr"),
+        (
+            "reporting.Repeats.interval",
+            tr.report([tr.report(RANKS), tr.report(RANKS[::-1])]).interval,
+            "mr",
+        ),
+        (
+            "comparison.estimate_full_ranking",
+            partial(comparison.estimate_full_ranking, SAMPLED, 10),
+            ["mr"],
+        ),
+    ],
+)
+def test_functions_take_old_names_of_metrics(name: str, function: Any, value: Any) -> None:
+    ((old, new),) = old_arguments()[name].items()
+    expected = function(**{new: value})
+    with pytest.warns(DeprecationWarning, match=f"^{old}= is now {new}=; ") as caught:
+        found = function(**{old: value})
+    assert str(found) == str(expected)
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    with pytest.raises(tr.InputTypeError, match=f"as {new}= and by its old name {old}="):
+        function(**{new: value, old: value})

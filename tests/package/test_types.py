@@ -45,6 +45,12 @@ report = tr.report(ranks)
 report["mrr"] + report.interval("mrr", method="bca").low
 report[["mrr", "mr"]]["mr"] + report.interval(["mrr", "mr"])["mr"].low
 tr.chance("mrr", 40943), tr.pvalue(report), tr.report(report, by="side")
+task = tr.link_prediction.Task([(0, 0, 1)])
+task.evaluate_scores(tail=scores, head=scores)["mrr"]
+task.evaluate_scores(tails=scores)  # type: ignore[call-arg]
+task.evaluate_embeddings(tail=scores, order=scores)  # type: ignore[call-arg]
+ranks.with_labels(relation="x", degree=[3]).relation
+ranks.with_labels(relation=3)  # type: ignore[arg-type]
 """
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
+from ..inputs.old_names import renamed_arguments
 from .interval_methods import METHODS, IntervalCase, IntervalMethod, MethodBounds
 from .paired_models.pairing import weighted_ranks
 from .samples import cautions
@@ -114,9 +115,10 @@ class IntervalOptions(TypedDict, total=False):
 
 
 @public("truerank.comparison")
+@renamed_arguments(key="metric")
 def interval(
     ranks: Ranks | HasRanks,
-    key: str | Key = "mrr",
+    metric: str | Key = "mrr",
     *,
     level: float = 0.95,
     method: IntervalMethod = "auto",
@@ -134,7 +136,7 @@ def interval(
     ----------
     ranks : Ranks or Report
         A Report stands for its ranks, with the weights that are in force in it.
-    key : str or Key
+    metric : str or Key
         Any key of a report. `macro.X` needs `by`, and its units are the groups.
     level : float
         Between 0 and 1.
@@ -245,7 +247,7 @@ def interval(
     seed, draw_seed = integer_at_least("seed", seed), integer_at_least("draw_seed", draw_seed)
     method = choice("method", method, METHODS)
     unit = by if crossed_names(by, ranks) is None else TASK
-    chosen = units_of(ranks, key, by=unit, weights=weights, draw_seed=draw_seed)
+    chosen = units_of(ranks, metric, by=unit, weights=weights, draw_seed=draw_seed)
     design = design_of(ranks, chosen, by, strata)
     value = chosen.value()
     moving = chosen.functional() if chosen.number else None

@@ -19,6 +19,7 @@ from ..comparison.table_writer import (
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.old_names import renamed_arguments
 from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nest, unique_keys
 from .keyed_values import KeyedValues
@@ -110,9 +111,10 @@ class Repeats(KeyedValues):
             return math.nan
         return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
 
+    @renamed_arguments(key="metric")
     def interval(
         self,
-        key: str = "mrr",
+        metric: str = "mrr",
         *,
         level: float = 0.95,
         by: LabelsLike | None = "auto",
@@ -124,7 +126,7 @@ class Repeats(KeyedValues):
 
         Parameters
         ----------
-        key : str
+        metric : str
             Any key of a report.
         level : float
         by : str, labels or None
@@ -162,7 +164,7 @@ class Repeats(KeyedValues):
         ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
         return interval_over_runs(
             ranks,
-            key,
+            metric,
             level=level,
             by=by,
             design=design,

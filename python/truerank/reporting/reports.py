@@ -11,6 +11,7 @@ from ..comparison.samples.resampling import watched_resamples
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
+from ..inputs.old_names import renamed_arguments
 from ..metrics import Key, Sample, UnknownKeyError, compute, kept_moments, parse, sample_of
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, take
@@ -125,9 +126,8 @@ class Report(AnyReport):
         seed = integer("seed", seed, least=0, expected="an integer >= 0")
         tasks = _apply_weights(ranks, weights)
         word = None if by is None else label_name(ranks, by) if isinstance(by, str) else "label"
-        super().__init__(
-            sides_of(ranks), ranks.protocol, seed, _describe_weighting(tasks, weights), word
-        )
+        weighting = _describe_weighting(tasks, weights)
+        super().__init__(sides_of(ranks), ranks.protocol, seed, weighting, word)
         self._ranks, self._tasks = ranks, tasks
         self._sample_kind: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
         self._values: dict[Key, float] = {}
@@ -367,12 +367,13 @@ class Report(AnyReport):
 
     # -- chance, intervals and the audit -----------------------------------------------------------
 
-    def chance(self, key: str) -> tuple[float, float]:
+    @renamed_arguments(key="metric")
+    def chance(self, metric: str) -> tuple[float, float]:
         """Return mean and variance of a metric under chance, which its adjustments use.
 
         Parameters
         ----------
-        key : str
+        metric : str
             `[side.]metric[@k][:p]`; a kind and an adjustment do not matter.
 
         Returns
@@ -391,23 +392,24 @@ class Report(AnyReport):
         >>> report(Ranks([0, 2], [1, 1], 3)).chance("mr")
         (2.0, 0.3333333333333333)
         """
-        parsed = parse(key)
+        parsed = parse(metric)
         if parsed.macro:
-            raise UnknownKeyError(f"{key!r}: a macro average has no chance model of its own")
-        self._sides.check(parsed.side, key)
+            raise UnknownKeyError(f"{metric!r}: a macro average has no chance model of its own")
+        self._sides.check(parsed.side, metric)
         return self._moments(parsed)
 
     @overload
-    def interval(self, key: str, **options: Unpack[IntervalOptions]) -> Interval: ...
+    def interval(self, metric: str, **options: Unpack[IntervalOptions]) -> Interval: ...
 
     @overload
     def interval(
-        self, key: list[str] | tuple[str, ...], **options: Unpack[IntervalOptions]
+        self, metric: list[str] | tuple[str, ...], **options: Unpack[IntervalOptions]
     ) -> dict[str, Interval]: ...
 
+    @renamed_arguments(key="metric")
     def interval(
         self,
-        key: str | list[str] | tuple[str, ...],
+        metric: str | list[str] | tuple[str, ...],
         *,
         level: float = 0.95,
         method: IntervalMethod = "auto",
@@ -421,7 +423,7 @@ class Report(AnyReport):
 
         Parameters
         ----------
-        key : str, or list of str
+        metric : str, or list of str
         level : float
             How often such intervals cover the true value.
         method : str
@@ -463,10 +465,10 @@ class Report(AnyReport):
         """
         options: dict[str, Any] = {"level": level, "method": method, "by": by, "strata": strata}
         options |= {"seed": seed, "resamples": resamples}
-        names = unique_keys(key, "key") if isinstance(key, (list, tuple)) else [key]
+        names = unique_keys(metric, "metric") if isinstance(metric, (list, tuple)) else [metric]
         with watched_resamples(progress, len(names)):
             found = {name: self._interval(name, **options) for name in names}
-        return found if isinstance(key, (list, tuple)) else found[key]
+        return found if isinstance(metric, (list, tuple)) else found[metric]
 
     def _interval(self, key: str, *, by: LabelsLike | None, **options: Any) -> Interval:
         """Compute the interval of one key."""
@@ -476,7 +478,7 @@ class Report(AnyReport):
             grouping = self._require_grouping(key)
             if self._average.weighted:
                 raise InputValueError(
-                    "key",
+                    "metric",
                     f"{key!r} is {self.macro_weighting}; an interval is there where every "
                     "group counts once",
                 )

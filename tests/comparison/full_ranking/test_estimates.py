@@ -243,7 +243,9 @@ def test_kinds_of_tied_ranks() -> None:
     measured = tr.report(ranks)
     for key in keys:
         assert found[key].value == pytest.approx(measured[key], rel=1e-6), key
-    with pytest.raises(tr.InputValueError, match=r"keys: .* of tied tasks; take 'expected\.mrr'"):
+    with pytest.raises(
+        tr.InputValueError, match=r"metrics: .* of tied tasks; take 'expected\.mrr'"
+    ):
         estimate_full_ranking(ranks, 10, "mrr")
 
 

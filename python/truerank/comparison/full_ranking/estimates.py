@@ -21,6 +21,7 @@ from ...inputs.checks import (
 )
 from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
+from ...inputs.old_names import renamed_arguments
 from ...metrics.averages import arithmetic, median
 from ...metrics.keys import Key, parse
 from ...metrics.kinds import EXPECTED_KIND, UnknownKeyError
@@ -41,10 +42,11 @@ DEFAULT_KEYS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "index.mr", "gmr")
 
 
 @public("truerank.comparison")
+@renamed_arguments(keys="metrics")
 def estimate_full_ranking(
     ranks: Ranks,
     candidates: int | npt.ArrayLike,
-    keys: str | Key | Iterable[str | Key] | None = None,
+    metrics: str | Key | Iterable[str | Key] | None = None,
     *,
     shape: str = ANY,
     by: LabelsLike | None = AUTO,
@@ -63,7 +65,7 @@ def estimate_full_ranking(
     candidates : int or array_like of int, shape (n,)
         The number N of candidates of the full ranking, the target included: one for all tasks, or
         one for each. In a filtered ranking the filtered candidates do not count.
-    keys : str, Key or iterable of those, optional
+    metrics : str, Key or iterable of those, optional
         Keys of mr, mrr, hits@k, imr, hmr, gmr, igmr, median and imedian, with side, kind and
         adjustment. By default mrr, hits@1, hits@3, hits@10, mr, index.mr and gmr, of realistic
         ranks, or of expected ones where a task is tied.
@@ -159,25 +161,25 @@ def estimate_full_ranking(
     )
     sizes = _checked_sizes(ranks, candidates, options.replacement)
     fits: dict[tuple[str, str], SampledCounts] = {}
-    metrics = {}
-    for key in _parsed_keys(ranks, keys):
+    found = {}
+    for key in _parsed_keys(ranks, metrics):
         place = key.side, key.kind
         if place not in fits:
             fits[place] = SampledCounts(ranks, key, sizes, options)
-        metrics[str(key)] = fits[place].estimate(key)
+        found[str(key)] = fits[place].estimate(key)
     numbers = (ranks.candidates - 1, sizes) if len(ranks) else (np.zeros(1), np.zeros(1))
     negatives, totals = ((int(x.min()), int(x.max())) for x in numbers)
     return FullRankingEstimate(
-        metrics, ranks.protocol, len(ranks), negatives, totals, options.shape, options.level
+        found, ranks.protocol, len(ranks), negatives, totals, options.shape, options.level
     )
 
 
-def _parsed_keys(ranks: Ranks, keys: str | Key | Iterable[str | Key] | None) -> list[Key]:
+def _parsed_keys(ranks: Ranks, metrics: str | Key | Iterable[str | Key] | None) -> list[Key]:
     """Return the keys that are asked for; by default those of a kind that the sample tells."""
-    if keys is None:
+    if metrics is None:
         tied = bool((ranks.tied > 1).any())
         return [parse(f"{EXPECTED_KIND}.{key}" if tied else key) for key in DEFAULT_KEYS]
-    given = [keys] if isinstance(keys, (str, Key)) else several("keys", keys, "keys")
+    given = [metrics] if isinstance(metrics, (str, Key)) else several("metrics", metrics, "keys")
     found = [key if isinstance(key, Key) else parse(key) for key in given]
     for key in found:
         if key.macro:

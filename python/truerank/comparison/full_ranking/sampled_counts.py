@@ -170,7 +170,7 @@ class SampledCounts:
                 "a sample tells only the mean (mr) of realistic ranks of tied tasks; take "
                 f"'{key}', or optimistic and pessimistic ranks"
             )
-            raise InputValueError("keys", problem)
+            raise InputValueError("metrics", problem)
 
     def _entries(self) -> tuple[IntArray, IntArray, FloatArray]:
         """The counts that each task may have: its task, the count and its weight."""
