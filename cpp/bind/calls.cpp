@@ -6,8 +6,6 @@
 #include <stdexcept>
 #include <thread>
 
-#include "engine/threads.hpp"
-
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -30,6 +28,13 @@ bool is_finalizing() {
 #else
     return _Py_IsFinalizing() != 0;
 #endif
+}
+
+// A daemon thread that comes back while the interpreter shuts down stays here for ever, which newer Pythons arrange
+// themselves. Older ones end the thread when it asks for the GIL, and with it the process, since C++ destructors are in
+// the way.
+void stay_if_finalizing() {
+    while (!on_main_thread() && is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 }  // namespace
@@ -70,9 +75,15 @@ void remember_main_thread() {
 
 bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; }
 
-// A daemon thread that comes back while the interpreter shuts down stays here for ever, which newer Pythons arrange
-// themselves. Older ones end the thread when it asks for the GIL, and with it the process, since C++ destructors are in
-// the way.
+bool PythonListener::hear(std::int64_t done, std::int64_t total) {
+    stay_if_finalizing();
+    const py::gil_scoped_acquire gil;
+    PyObject* const result =
+        PyObject_CallFunction(hear_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
+    Py_XDECREF(result);
+    return result != nullptr;
+}
+
 void run_without_gil(void (*run)(const void* work), const void* work) {
     PyThreadState* const state = PyEval_SaveThread();
     std::exception_ptr failure;
@@ -81,7 +92,7 @@ void run_without_gil(void (*run)(const void* work), const void* work) {
     } catch (...) {
         failure = std::current_exception();
     }
-    while (!on_main_thread() && is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
+    stay_if_finalizing();
     PyEval_RestoreThread(state);
     if (!failure) return;
     try {
@@ -89,6 +100,11 @@ void run_without_gil(void (*run)(const void* work), const void* work) {
     } catch (const Interrupted&) {
         throw py::error_already_set();
     }
+}
+
+void register_calls(py::module_& m) {
+    py::class_<PythonListener>(m, "Listener", py::is_final(), "Hears how far a call has come: (done, total).")
+        .def(py::init<py::object, double>(), py::arg("hear"), py::arg("seconds"));
 }
 
 }  // namespace truerank::bind

@@ -1,5 +1,5 @@
 // What every call from Python needs: its arguments are checked, it counts without the GIL, and meanwhile it notices
-// Ctrl-C.
+// Ctrl-C and tells who listens how far it has come.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -8,6 +8,9 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <utility>
+
+#include "engine/threads.hpp"
 
 namespace truerank::bind {
 
@@ -35,7 +38,18 @@ void remember_main_thread();
 // What a call is to ask, now and then, whether to stop; null on threads that need not ask.
 bool (*interrupt_hook())();
 
-// Runs work without the GIL. If it was interrupted, this throws the exception that Python's signal handler has set.
+// A callable of Python that hears how far a call has come. If it raises, the call stops.
+class PythonListener final : public Listener {
+  public:
+    PythonListener(py::object hear, double seconds) : Listener(Interval(seconds)), hear_(std::move(hear)) {}
+    bool hear(std::int64_t done, std::int64_t total) override;
+
+  private:
+    py::object hear_;
+};
+
+// Runs work without the GIL. If it was interrupted, this throws the exception that Python's signal handler has set, or
+// a listener.
 void run_without_gil(void (*run)(const void* work), const void* work);
 template <class Work>
 void without_gil(const Work& work) {
@@ -71,6 +85,7 @@ void add_attribute(py::class_<T>& bound, const char* name, const char* doc = nul
 }
 
 // Each of these binds what is defined in the file of that name.
+void register_calls(py::module_& m);
 void register_machine(py::module_& m);
 void register_scores(py::module_& m);
 void register_selections(py::module_& m);
@@ -119,3 +134,5 @@ class initialised_caster : public type_caster_base<T> {
 #define TRUERANK_BOUND(name) \
     template <>              \
     class pybind11::detail::type_caster<name> : public pybind11::detail::initialised_caster<name> {}
+
+TRUERANK_BOUND(truerank::bind::PythonListener);

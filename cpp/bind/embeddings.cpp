@@ -46,15 +46,14 @@ std::int64_t require_queries(const std::optional<Int64Array>& rows, std::int64_t
 }
 
 Fault count_vectors(const Embeddings& embeddings, const Tasks& tasks, const Selection& filter,
-                    const Selection& candidates, NanRule nan, std::int64_t block, int threads, const Counts& counts) {
-    const Execution execution{block, threads, interrupt_hook()};
+                    const Selection& candidates, NanRule nan, const Execution& execution, const Counts& counts) {
     Fault fault;
     without_gil([&] { fault = rank_embeddings(embeddings, tasks, filter, candidates, nan, execution, counts); });
     return fault;
 }
 
 CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays, const AuditedRules& audited_rules,
-                         std::int64_t block, int threads) {
+                         std::int64_t block, int threads, PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = task_arrays.size();
     require_within(*task_arrays.targets, embeddings.entities.rows, "targets: outside of the entities");
@@ -72,14 +71,16 @@ CountArrays rank_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_ar
         results.add_audit(counts);
     }
     const Tasks tasks{size, task_arrays.row_data(), task_arrays.targets->data()};
-    results.fault = fault_or_none(
-        count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, block, threads, counts));
+    const Execution execution{block, threads, interrupt_hook(), listener};
+    results.fault =
+        fault_or_none(count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts));
     return results;
 }
 
 CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskArrays& task_arrays,
                                       const py::array& true_scores, std::int64_t first_column,
-                                      const AuditedRules& audited_rules, std::int64_t block, int threads) {
+                                      const AuditedRules& audited_rules, std::int64_t block, int threads,
+                                      PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = task_arrays.size(), entities = embeddings.entities.rows;
     require(size <= require_queries(task_arrays.rows, embeddings.queries.rows), "rows: not one for each task");
@@ -97,8 +98,9 @@ CountArrays partial_counts_of_vectors(const EmbeddingArrays& pairs, const TaskAr
     require(!candidates.ranges, "candidates: ranges");
     CountArrays results(size);
     const Counts counts = results.add_partial_counts(audited_rules);
-    results.fault = fault_or_none(
-        count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, block, threads, counts));
+    const Execution execution{block, threads, interrupt_hook(), listener};
+    results.fault =
+        fault_or_none(count_vectors(embeddings, tasks, filter, candidates, audited_rules.rules.nan, execution, counts));
     return results;
 }
 
@@ -139,7 +141,8 @@ py::array score_vectors(const EmbeddingArrays& pairs, const std::optional<Int64A
 
 std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
     const EmbeddingArrays& pairs, const TaskArrays& task_arrays, std::int64_t k, std::string_view nan,
-    const std::optional<std::pair<py::array, Int64Array>>& current_matches, std::int64_t block, int threads) {
+    const std::optional<std::pair<py::array, Int64Array>>& current_matches, std::int64_t block, int threads,
+    PythonListener* listener) {
     const Embeddings embeddings = pairs.view();
     const std::int64_t size = require_queries(task_arrays.rows, embeddings.queries.rows);
     require(k >= 0 && block >= 0, "k, block: negative");
@@ -162,7 +165,7 @@ std::tuple<Int64Array, py::array, std::optional<Fault>> topk_vectors(
     std::int64_t* const id_data = ids.mutable_data();
     void* const score_data = scores.mutable_data();
     const Tasks tasks{size, task_arrays.row_data(), nullptr};
-    const Execution execution{block, threads, interrupt_hook()};
+    const Execution execution{block, threads, interrupt_hook(), listener};
     Fault fault;
     without_gil([&] {
         fault =
@@ -206,9 +209,10 @@ void register_embeddings(py::module_& m) {
         .def(py::init(&make_embeddings), py::arg("queries"), py::arg("entities"), py::arg("similarity"),
              py::arg("bias").none(true) = py::none(), py::arg("means").none(true) = py::none());
     m.def("rank_embeddings", &rank_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("rules"), py::arg("block"),
-          py::arg("threads"), "Counts as rank gives them, for the scores of vectors.");
+          py::arg("threads"), py::arg("listener") = nullptr, "Counts as rank gives them, for the scores of vectors.");
     m.def("partial_embedding_counts", &partial_counts_of_vectors, py::arg("embeddings"), py::arg("tasks"),
           py::arg("true_scores"), py::arg("first_column"), py::arg("rules"), py::arg("block"), py::arg("threads"),
+          py::arg("listener") = nullptr,
           "Counts as partial_counts gives them, for the scores of vectors and part of the entities.");
     m.def("score_embeddings", &score_vectors, py::arg("embeddings"), py::arg("rows").none(true),
           py::arg("targets").none(true), py::arg("threads"),
@@ -218,7 +222,7 @@ void register_embeddings(py::module_& m) {
           "For tests: values above and below which a score is above and below this one, and the relative error of sums."
           " The means are that of the query, and the largest of the entities.");
     m.def("topk_embeddings", &topk_vectors, py::arg("embeddings"), py::arg("tasks"), py::arg("k"), py::arg("nan"),
-          py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"),
+          py::arg("current_matches").none(true), py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
           "The top k entities of each query, their scores (-1 and NaN where there are fewer), and what made them void, "
           "or None.");
 }

@@ -56,7 +56,7 @@ void require_among(const Int64Array& values, const std::vector<std::int64_t>& id
 
 std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, const TaskArrays& task_arrays,
                                               const std::optional<SelectionArrays>& filter_left, std::string_view nan,
-                                              std::int64_t block, int threads) {
+                                              std::int64_t block, int threads, PythonListener* listener) {
     const Grid grid = grid_arrays.view();
     const std::int64_t size = task_arrays.size();
     require(task_arrays.rows && !task_arrays.candidates, "tasks: rows, and no candidates");
@@ -73,7 +73,7 @@ std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, con
     to_right.add_counts(counts[0]);
     to_left.add_counts(counts[1]);
     std::array<Fault, 2> faults;
-    const Execution execution{block, threads, interrupt_hook()};
+    const Execution execution{block, threads, interrupt_hook(), listener};
     without_gil(
         [&] { faults = rank_grid(grid, tasks, right_filter, left_filter, rule, execution, counts[0], counts[1]); });
     to_right.fault = fault_or_none(faults[0]);
@@ -82,8 +82,8 @@ std::pair<CountArrays, CountArrays> rank_both(const GridArrays& grid_arrays, con
 }
 
 std::tuple<py::array, py::array, std::optional<Fault>> topk_means(const GridArrays& grid_arrays, std::int64_t k,
-                                                                  std::string_view nan, std::int64_t block,
-                                                                  int threads) {
+                                                                  std::string_view nan, std::int64_t block, int threads,
+                                                                  PythonListener* listener) {
     const Grid grid = grid_arrays.view();
     require(k >= 1 && block >= 0, "k, block: too small");
     const NanRule rule = nan_rule(nan);
@@ -92,7 +92,7 @@ std::tuple<py::array, py::array, std::optional<Fault>> topk_means(const GridArra
     py::array right = new_scores(grid.embeddings, {size(grid.right)});
     void* const left_means = left.mutable_data();
     void* const right_means = right.mutable_data();
-    const Execution execution{block, threads, interrupt_hook()};
+    const Execution execution{block, threads, interrupt_hook(), listener};
     Fault fault;
     without_gil([&] { fault = mean_topk(grid, k, rule, execution, left_means, right_means); });
     return {left, right, fault_or_none(fault)};
@@ -104,9 +104,10 @@ void register_grids(py::module_& m) {
     py::class_<GridArrays>(m, "Grid", py::is_final(), "Embeddings, and which queries and entities take part.")
         .def(py::init(&make_grid), py::arg("embeddings"), py::arg("left"), py::arg("right"));
     m.def("rank_grid", &rank_both, py::arg("grid"), py::arg("tasks"), py::arg("filter_left").none(true), py::arg("nan"),
-          py::arg("block"), py::arg("threads"),
+          py::arg("block"), py::arg("threads"), py::arg("listener") = nullptr,
           "Counts of queries that rank entities, and of entities that rank queries.");
     m.def("mean_topk", &topk_means, py::arg("grid"), py::arg("k"), py::arg("nan"), py::arg("block"), py::arg("threads"),
+          py::arg("listener") = nullptr,
           "The mean of the top k scores of each query, and of each entity, and what made them void, or None.");
 }
 

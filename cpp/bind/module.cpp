@@ -17,6 +17,7 @@ PYBIND11_MODULE(_core_anywhere, m, pybind11::mod_gil_not_used()) {
     m.doc() = "The compiled core of truerank. It is private, and may change at any time.";
     m.attr("__version__") = TRUERANK_VERSION;
     remember_main_thread();
+    register_calls(m);
     register_machine(m);
     register_scores(m);
     register_selections(m);

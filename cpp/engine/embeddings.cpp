@@ -60,7 +60,8 @@ Key<C> best_without_target(const Embeddings& embeddings, const Tasks& tasks, con
         return static_cast<std::int64_t>(position) < sorted.first_task_of(g.last_query);
     });
     std::vector<C> scores(static_cast<std::size_t>(embeddings.entities.rows));
-    score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, execution, scores.data());
+    const Execution unheard{execution.block, execution.threads, execution.interrupted};  // all pairs were done before
+    score_embeddings(embeddings, &sorted.rows[position], nullptr, 1, unheard, scores.data());
     Key<C> best = Order<C>::bottom();
     std::int64_t at_best = 0;
     for (std::int64_t i = 0; i < group->candidates.size; ++i) {

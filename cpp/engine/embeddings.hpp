@@ -6,6 +6,7 @@
 
 #include "engine/rank.hpp"
 #include "engine/selection.hpp"
+#include "engine/threads.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
@@ -24,11 +25,12 @@ struct Embeddings {
 };
 
 // How a call is carried out. `block`: the number of candidates scored at a time, or 0 to have it chosen; `threads` and
-// `interrupted` are those of rank().
+// `interrupted` are those of rank(). `listener`, or null, hears how many pairs of a query and a candidate are done.
 struct Execution {
     std::int64_t block;
     int threads;
     bool (*interrupted)();
+    Listener* listener = nullptr;
     bool bounded = true;  // whether bounds may decide pairs, where they can
 };
 

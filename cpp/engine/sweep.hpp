@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "engine/bounded_panels.hpp"
@@ -156,7 +157,8 @@ class SweepWorker {
             count_pairs(cell, panel, sink);
             if constexpr (TakesBounds<Sink>) {
                 if (bounded_ && bounded_->run(columns_.data(), panel.width, sink, tally_)) {
-                    if (stop.requested(is_caller, kWorkBetweenPolls)) return;
+                    done_ += queries * panel.width;
+                    if (stopped(stop, is_caller, kWorkBetweenPolls)) return;
                     continue;
                 }
             }
@@ -168,7 +170,7 @@ class SweepWorker {
                 for (std::int64_t tile = 0; tile < tiles; ++tile) {
                     work += tile_size * (1 + length / 16);
                     if (work >= kWorkBetweenPolls) {
-                        if (stop.requested(is_caller, work)) return;
+                        if (stopped(stop, is_caller, work)) return;
                         work = 0;
                     }
                     C* const sums = sums_.data() + (passes > 1 ? tile * tile_size : 0);
@@ -182,6 +184,7 @@ class SweepWorker {
                 }
             }
             if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
+            done_ += queries * panel.width;
         }
         sink.end_cell();
     }
@@ -199,7 +202,7 @@ class SweepWorker {
         for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
             work += queries * lanes * (1 + depth / 16);
             if (work >= kWorkBetweenPolls) {
-                if (stop.requested(is_caller, work)) return;
+                if (stopped(stop, is_caller, work)) return;
                 work = 0;
             }
             const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
@@ -215,6 +218,7 @@ class SweepWorker {
                                         static_cast<std::size_t>(lanes), sums_.data());
             scoring_.kernels.finish(scoring_.similarity, register_tile(sums_.data(), queries, 0, false));
             work += sink.take_scores(sums_.data(), 0, queries);
+            done_ += queries * panel.width;
         }
         sink.end_cell();
     }
@@ -256,6 +260,10 @@ class SweepWorker {
     static constexpr auto kFewRows = static_cast<std::int64_t>(kFewQueries);
 
     bool few() const { return scoring_.few(static_cast<std::int64_t>(query_rows_.size())); }
+
+    bool stopped(Stop& stop, bool is_caller, std::int64_t work) {
+        return stop.requested(is_caller, work, std::exchange(done_, 0));
+    }
 
     template <class Sink>
     void count_pairs(const Cell& cell, const Panel& panel, Sink& sink) {
@@ -356,6 +364,7 @@ class SweepWorker {
     bool packed_ = false;
     std::optional<BoundedPanels<C>> bounded_;
     BoundsTally tally_;
+    std::int64_t done_ = 0;  // pairs of a query and a candidate, since the last poll
     std::vector<const C*> vectors_;
 };
 
@@ -389,10 +398,13 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
         workers.emplace_back(scoring, quantisation ? &*quantisation : nullptr);
         sinks.push_back(make_sink());
     }
-    parallel_for(team, chunks, execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
+    std::int64_t pairs = 0;
+    for (const Cell& cell : cells) pairs += (cell.last_query - cell.first_query) * (cell.end - cell.begin);
+    const auto run = [&](std::int64_t chunk, int worker, Stop& stop) {
         const auto w = static_cast<std::size_t>(worker);
         workers[w].run(cells[static_cast<std::size_t>(chunk)], sorted.queries.data(), sinks[w], worker == 0, stop);
-    });
+    };
+    parallel_for(team, chunks, execution.interrupted, run, execution.listener, pairs);
     for (const SweepWorker<C>& worker : workers) add_to_tally(worker.tally());
 }
 

@@ -219,14 +219,18 @@ void guard_forks() {
 
 bool Stop::poll() {
     work_since_poll_ = 0;
-    if (interrupted_ == nullptr) return false;
+    if (interrupted_ == nullptr && listener_ == nullptr) return false;
     const Clock::time_point now = Clock::now();
-    if (now - last_poll_ < std::chrono::milliseconds(50)) return false;
-    last_poll_ = now;
-    if (!interrupted_()) return false;
-    was_interrupted_ = true;
-    request();
-    return true;
+    if (interrupted_ != nullptr && now - last_poll_ >= std::chrono::milliseconds(50)) {
+        last_poll_ = now;
+        was_interrupted_ = interrupted_();
+    }
+    if (!was_interrupted_ && listener_ != nullptr && now - last_report_ >= listener_->interval()) {
+        was_interrupted_ = !listener_->hear(done_.load(std::memory_order_relaxed), total_);
+        last_report_ = Clock::now();  // after the report: a slow listener leaves time for the work
+    }
+    if (was_interrupted_) request();
+    return was_interrupted_;
 }
 
 void Stop::wait_for_workers(const std::atomic<int>& working) {
@@ -254,8 +258,9 @@ Team::~Team() {
     if (reserved_ > 0) busy_threads.fetch_sub(reserved_, std::memory_order_relaxed);
 }
 
-void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work) {
-    Stop stop(interrupted);
+void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work, Listener* listener,
+                  std::int64_t total) {
+    Stop stop(interrupted, listener, total);
     // Chunks are handed out one by one, since the system may grant fewer threads than were requested.
     std::atomic<std::int64_t> next{0};
     std::atomic<int> working{0};

@@ -1,5 +1,5 @@
-// Threads: how many there are, what becomes of them after a fork, and how a long count is stopped. They are OpenMP's if
-// the compiler has it, else std::thread's; nothing else knows which.
+// Threads: how many there are, what becomes of them after a fork, how a long count is stopped, and who hears how far it
+// has come. They are OpenMP's if the compiler has it, else std::thread's; nothing else knows which.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,22 @@ int default_threads();
 // but count serially, too: one rule is simpler, and whoever forks workers divides the processors among them.
 void guard_forks();
 
-// Thrown on the calling thread when `interrupted` has returned true.
+// Hears how far a call has come, in whatever the call counts.
+class Listener {
+  public:
+    using Interval = std::chrono::duration<double>;
+    // `interval`: the least time from one report to the next.
+    explicit Listener(Interval interval) : interval_(interval) {}
+    virtual ~Listener() = default;
+    Interval interval() const { return interval_; }
+    // Takes a report, on the calling thread. Returns whether the call is to go on.
+    virtual bool hear(std::int64_t done, std::int64_t total) = 0;
+
+  private:
+    Interval interval_;
+};
+
+// Thrown on the calling thread when `interrupted` has returned true, or a listener false.
 struct Interrupted : std::exception {
     const char* what() const noexcept override { return "interrupted"; }
 };
@@ -39,14 +54,17 @@ struct Interrupted : std::exception {
 // that is under way.
 constexpr std::int64_t kWorkBetweenPolls = 1 << 20;
 
-// Says between chunks of work whether a call is to stop.
+// Says between chunks of work whether a call is to stop, and tells a listener how much is done.
 class Stop {
   public:
-    explicit Stop(bool (*interrupted)()) : interrupted_(interrupted) {}
+    Stop(bool (*interrupted)(), Listener* listener, std::int64_t total)
+        : interrupted_(interrupted), listener_(listener), total_(total) {}
     // Whether to stop. `caller`: whether this is the thread that made the call, the only one that may call
-    // `interrupted`; it does so twenty times a second. `work`: the scores read since it last asked; a look at the clock
-    // is only worth it after many.
-    bool requested(bool caller, std::int64_t work) {
+    // `interrupted` and the listener; it asks the first twenty times a second. `work`: the scores read since it last
+    // asked; a look at the clock is only worth it after many. `done`: what this thread has done of the total since
+    // then.
+    bool requested(bool caller, std::int64_t work, std::int64_t done = 0) {
+        if (done > 0 && listener_ != nullptr) done_.fetch_add(done, std::memory_order_relaxed);
         if (flag_.load(std::memory_order_relaxed)) return true;
         if (!caller || (work_since_poll_ += work) < kWorkBetweenPolls) return false;
         return poll();
@@ -60,13 +78,17 @@ class Stop {
     using Clock = std::chrono::steady_clock;
     bool poll();
     bool (*interrupted_)();
-    // The flag is alone in its cache line, or lines: every thread reads it for every row, and the calling thread writes
-    // to what follows it as often.
+    Listener* listener_;
+    std::int64_t total_;
+    // The flag is alone in its cache line, or lines: every thread reads it for every row, and threads write to what
+    // follows it as often.
     alignas(64) std::atomic<bool> flag_{false};
+    alignas(64) std::atomic<std::int64_t> done_{0};
     // Used by the calling thread alone.
     alignas(64) bool was_interrupted_ = false;
     std::int64_t work_since_poll_ = 0;
     Clock::time_point last_poll_ = Clock::now();
+    Clock::time_point last_report_{};  // long ago: the first poll makes the first report
 };
 
 // The threads of one call: as many as `requested` or, if that is 0, the default number less those that other calls use
@@ -86,8 +108,10 @@ class Team {
 };
 
 // Calls work(chunk, worker, stop) for every chunk in [0, chunks), in any order, on the team's threads; worker <
-// team.size(). The first exception of a chunk stops the rest and is thrown here, as is Interrupted.
+// team.size(). The first exception of a chunk stops the rest and is thrown here, as is Interrupted. A listener hears
+// what the chunks say is done, of the total; it need not hear the last of it.
 using Work = std::function<void(std::int64_t chunk, int worker, Stop& stop)>;
-void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work);
+void parallel_for(const Team& team, std::int64_t chunks, bool (*interrupted)(), const Work& work,
+                  Listener* listener = nullptr, std::int64_t total = 0);
 
 }  // namespace truerank

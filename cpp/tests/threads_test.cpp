@@ -1,5 +1,5 @@
-// Threads: every chunk is done once, errors and interruptions come on the calling thread, and arithmetic is as IEEE 754
-// has it.
+// Threads: every chunk is done once, errors, interruptions and reports come on the calling thread, and arithmetic is as
+// IEEE 754 has it.
 #include "engine/threads.hpp"
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <chrono>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include "tests/tests.hpp"
 
@@ -110,6 +111,74 @@ void check_idle_caller(Checks& checks) {
                   "an idle caller polls");
 }
 
+// Keeps what it hears; refuses to go on once so much is done.
+class Recorder final : public Listener {
+  public:
+    Recorder(double seconds, std::int64_t limit) : Listener(Interval(seconds)), limit_(limit) {}
+    bool hear(std::int64_t done, std::int64_t total) override {
+        on_caller = on_caller && std::this_thread::get_id() == caller_;
+        reports.push_back(done);
+        totals.push_back(total);
+        return done < limit_;
+    }
+    bool is_ascending() const { return std::is_sorted(reports.begin(), reports.end()); }
+    std::vector<std::int64_t> reports, totals;
+    bool on_caller = true;
+
+  private:
+    std::int64_t limit_;
+    std::thread::id caller_ = std::this_thread::get_id();
+};
+
+void check_reports(Checks& checks, int threads, bool (*interrupted)()) {
+    constexpr std::int64_t chunks = 200, each = 3, total = chunks * each;
+    const Team team(threads, chunks);
+    const auto count = [&](Listener* listener) {
+        std::atomic<std::int64_t> done{0};
+        parallel_for(
+            team, chunks, interrupted,
+            [&](std::int64_t, int worker, Stop& stop) {
+                stop.requested(worker == 0, kWorkBetweenPolls, each);
+                done += each;
+            },
+            listener, total);
+        return done.load();
+    };
+    Recorder recorder(0, total + 1);
+    checks.expect(count(&recorder) == total && count(nullptr) == total, "all is done, %d threads", threads);
+    // Of several threads the others may do everything before the calling one looks at the clock.
+    const bool most = recorder.reports.empty() || recorder.reports.back() <= total;
+    checks.expect(most && recorder.is_ascending() && recorder.on_caller, "reports, %d threads", threads);
+    checks.expect(std::all_of(recorder.totals.begin(), recorder.totals.end(), [](auto t) { return t == total; }),
+                  "the total, %d threads", threads);
+    if (threads == 1) checks.expect(recorder.reports.size() >= chunks, "a report at every poll");
+    Recorder patient(3600, total + 1);
+    checks.expect(count(&patient) == total && patient.reports.size() <= 1, "one report in an hour, %d threads",
+                  threads);
+
+    // The calling thread waits for the others' chunks and stops them: there are as many chunks as threads.
+    Recorder strict(0, 1);
+    bool caught = false;
+    const auto start = std::chrono::steady_clock::now();
+    try {
+        parallel_for(
+            team, team.size(), interrupted,
+            [&](std::int64_t, int worker, Stop& stop) {
+                while (!stop.requested(worker == 0, kWorkBetweenPolls, 1)) {
+                    if (std::chrono::steady_clock::now() - start > std::chrono::seconds(20)) return;
+                    std::this_thread::yield();
+                }
+            },
+            &strict, total);
+    } catch (const Interrupted&) {
+        caught = true;
+    }
+    checks.expect(caught && strict.on_caller && strict.reports.back() >= 1, "a listener stops %d threads", threads);
+    const auto refusals =
+        std::count_if(strict.reports.begin(), strict.reports.end(), [](std::int64_t done) { return done >= 1; });
+    checks.expect(refusals == 1, "nothing is heard after a stop, %d threads", threads);
+}
+
 void check_arithmetic(Checks& checks, int threads) {
     const int before = std::fegetround();
     std::fesetround(FE_UPWARD);
@@ -135,6 +204,11 @@ void check_threads(Checks& checks) {
     for (const int size : {2, 5}) check_simultaneous(checks, size);
     for (const int threads : {1, 2, 4}) check_errors(checks, threads);
     check_idle_caller(checks);
+    for (const int threads : {1, 2, 4}) {
+        for (const auto interrupted : {not_interrupted, static_cast<bool (*)()>(nullptr)}) {
+            check_reports(checks, threads, interrupted);
+        }
+    }
     for (const int threads : {1, 3}) check_arithmetic(checks, threads);
 }
 

@@ -4,6 +4,7 @@ Every call checks only what memory safety depends on. The Python layer checks ev
 writes the messages that users see.
 """
 
+from collections.abc import Callable
 from typing import Any, Literal, final
 
 import numpy as np
@@ -38,6 +39,13 @@ def default_threads() -> int: ...
 def use_default_arithmetic() -> int: ...
 def restore_arithmetic(before: int) -> None: ...
 def read_pass(array: _Array, threads: int) -> int: ...
+
+@final
+class Listener:
+    """Hears how far a call has come: (done, total)."""
+
+    def __init__(self, hear: Callable[[int, int], object], seconds: float) -> None: ...
+
 def can_read_files() -> bool: ...
 
 @final
@@ -196,7 +204,12 @@ class Embeddings:
     ) -> None: ...
 
 def rank_embeddings(
-    embeddings: Embeddings, tasks: Tasks, rules: Rules, block: int, threads: int
+    embeddings: Embeddings,
+    tasks: Tasks,
+    rules: Rules,
+    block: int,
+    threads: int,
+    listener: Listener | None = None,
 ) -> Counts: ...
 def partial_embedding_counts(
     embeddings: Embeddings,
@@ -206,6 +219,7 @@ def partial_embedding_counts(
     rules: Rules,
     block: int,
     threads: int,
+    listener: Listener | None = None,
 ) -> Counts: ...
 def score_embeddings(
     embeddings: Embeddings, rows: _Int64 | None, targets: _Int64 | None, threads: int
@@ -218,6 +232,7 @@ def topk_embeddings(
     current_matches: tuple[_Array, _Int64] | None,
     block: int,
     threads: int,
+    listener: Listener | None = None,
 ) -> tuple[_Int64, _Array, Fault | None]: ...
 
 @final
@@ -227,8 +242,14 @@ class Grid:
     def __init__(self, embeddings: Embeddings, left: _Int64, right: _Int64) -> None: ...
 
 def rank_grid(
-    grid: Grid, tasks: Tasks, filter_left: Selection | None, nan: str, block: int, threads: int
+    grid: Grid,
+    tasks: Tasks,
+    filter_left: Selection | None,
+    nan: str,
+    block: int,
+    threads: int,
+    listener: Listener | None = None,
 ) -> tuple[Counts, Counts]: ...
 def mean_topk(
-    grid: Grid, k: int, nan: str, block: int, threads: int
+    grid: Grid, k: int, nan: str, block: int, threads: int, listener: Listener | None = None
 ) -> tuple[_Array, _Array, Fault | None]: ...

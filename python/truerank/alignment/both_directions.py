@@ -19,6 +19,7 @@ from ..counting.progress_bars import Progress
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, open_blocks, tile_count
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
+from ..embeddings.watching import listener_of, watch_of_pass
 from ..inputs.checks import IO, choice, positive_integer
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import ScaledStore, StoreView, means_of_store
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..counting.job import Job
+    from ..embeddings.watching import Watch
     from ..inputs.arrays import IntArray
     from ..inputs.words import NanRule, ScoreOrder
     from ..ranks.container import Ranks
@@ -58,6 +60,7 @@ def rank_both(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
+    watch: Watch | None = None,
 ) -> tuple[Ranks, Ranks]:
     """Rank left against right and right against left, and compute each score once.
 
@@ -73,6 +76,8 @@ def rank_both(
         "left_to_right" and "right_to_left".
     nan, block, threads, audit
         As in `rank_embeddings`. With `audit`, or on a device, each direction is counted by itself.
+    watch : callable, optional
+        Told what is done, of how much.
 
     Returns
     -------
@@ -89,7 +94,8 @@ def rank_both(
     if audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
         rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
         left_ranks, right_ranks = (
-            _rank_direction(vectors, side, **rules) for vectors, side in directions
+            _rank_direction(vectors, side, **rules, watch=watch_of_pass(watch, i, 2))
+            for i, (vectors, side) in enumerate(directions)
         )
         return left_ranks, right_ranks
     size = positive_integer("block", block) if block is not None else 0
@@ -108,6 +114,7 @@ def rank_both(
         nan,
         size,
         jobs[0].threads,
+        listener_of(watch),
     )
     results = []
     for job, result in zip(jobs, results_of_core, strict=True):

@@ -13,6 +13,7 @@ from ..counting.job import fault_error
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, PairedVectors, checked_means
+from ..embeddings.watching import listener_of, watch_of_pass, watching
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thread_count
 from ..inputs.errors import InputTypeError, InputValueError, spelled
@@ -24,6 +25,8 @@ from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..counting.progress_bars import Progress
+    from ..embeddings.watching import Watch
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import NanRule, Similarity
 
@@ -45,6 +48,7 @@ def csls_means(
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> CSLS:
     """Return the mean score of every entity with its k most similar entities of the other side.
 
@@ -69,7 +73,7 @@ def csls_means(
         Either of the two may be None as well.
     nan : {"raise", "worst", "omit"}
         "raise": a score that is NaN is an error. Else it is left out; the mean of no scores is 0.
-    dtype, block, threads
+    dtype, block, threads, progress
         As in `rank_embeddings`.
 
     Returns
@@ -113,7 +117,8 @@ def csls_means(
     """
     pairs = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
     given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
-    return means_of_vectors(pairs, k, **given)
+    with watching(progress, pairs.nbytes) as watch:
+        return means_of_vectors(pairs, k, **given, watch=watch)
 
 
 def means_of_vectors(
@@ -124,6 +129,7 @@ def means_of_vectors(
     nan: NanRule = "raise",
     block: int | None = None,
     threads: int | None = None,
+    watch: Watch | None = None,
 ) -> CSLS:
     """Return the means of open embeddings, as `csls_means` does."""
     choice("nan", nan, NAN_RULES)
@@ -142,13 +148,15 @@ def means_of_vectors(
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
+        backward = pairs.swapped(BACKWARD)
         means = [
-            _means_of_direction(pairs, lefts, rights, top_k, nan),
-            _means_of_direction(pairs.swapped(BACKWARD), rights, lefts, top_k, "omit"),
+            _means_of_direction(pairs, lefts, rights, top_k, nan, watch_of_pass(watch, 0, 2)),
+            _means_of_direction(backward, rights, lefts, top_k, "omit", watch_of_pass(watch, 1, 2)),
         ]
     else:
         grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
-        *means, fault = _core.mean_topk(grid, top_k, nan, size, thread_number)
+        options = (size, thread_number, listener_of(watch))
+        *means, fault = _core.mean_topk(grid, top_k, nan, *options)
         if fault:
             raise fault_error(fault, nan, lefts, pairs.roles.nouns)
     means_of_sides = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
@@ -158,12 +166,18 @@ def means_of_vectors(
 
 
 def _means_of_direction(
-    pairs: PairedVectors, queries: IntArray, entities: IntArray, k: int, nan: str
+    pairs: PairedVectors,
+    queries: IntArray,
+    entities: IntArray,
+    k: int,
+    nan: str,
+    watch: Watch | None,
 ) -> npt.NDArray[Any]:
     """Return the means of queries over entities, by the top k of each query."""
     candidates = entities if len(entities) < pairs.shape[1] else None
     rule = "raise" if nan == "raise" else "omit"
     options: dict[str, Any] = {"rows": queries, "candidates": candidates, "nan": rule}
+    options["watch"] = watch
     best = topk_open_embeddings(pairs, min(k, len(entities)), **options)
     with np.errstate(over="ignore"):
         return mean_of_top(best.scores, (best.ids >= 0).sum(axis=1)).astype(pairs.dtype)

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..counting.progress_bars import as_listener
 from ..embeddings.device_embeddings import open_in_place
-from ..embeddings.scoring import report_bounds
 from ..embeddings.vectors import CSLS, PairedVectors
+from ..embeddings.watching import watch_of_pass, watching
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError
@@ -223,7 +223,8 @@ class Task(ProtocolTask):
             The number of neighbours for cross-domain similarity local scaling, or means from
             `csls_means`; see Notes.
         nan, dtype, block, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
+            As in `truerank.rank_embeddings`. `progress` counts the bytes of all passes, of which a
+            number of neighbours takes one more.
 
         Returns
         -------
@@ -284,18 +285,22 @@ class Task(ProtocolTask):
                     expected=f"vectors of shape ({height}, d), {each}",
                     got=(pairs.length,) if single else (size, pairs.length),
                 )
-        with report_bounds(progress, pairs):
+        passes = 1 + isinstance(scaling, int)
+        with watching(progress, passes * pairs.nbytes) as watch:
             if isinstance(scaling, int):
                 options: dict[str, Any] = {
                     "candidates": self.candidates,
                     "nan": nan,
                     "threads": threads,
+                    "watch": watch_of_pass(watch, 0, passes),
                 }
                 scaling = means_of_vectors(pairs, scaling, **options)
             elif scaling is not None and nan == "raise":
                 _check_means(scaling, self.candidates)
             pairs = pairs.with_csls(scaling)
-            ranks = rank_both(pairs, self.sides, nan=nan, block=block, threads=threads, audit=audit)
+            rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
+            rules["watch"] = watch_of_pass(watch, passes - 1, passes)
+            ranks = rank_both(pairs, self.sides, **rules)
         return self._report_similarity(ranks, pairs.measure)
 
     def evaluate_scores(

@@ -197,17 +197,13 @@ def open_model_scores(option: str, path: Path, given: Mapping[str, Any], stack: 
 
 
 def rank_model(task: Any, model: ModelFiles, given: Mapping[str, Any], audit: bool) -> Report:
-    """Rank the vectors or the scores of a model, with a progress bar for scores."""
+    """Rank the vectors or the scores of a model, with a progress bar."""
     rules = pick(given, *COMMON_OPTIONS, *(SCORE_OPTIONS if model.has_scores else VECTOR_OPTIONS))
     if "bias" in rules:
         rules["bias"] = read_array("--bias", rules["bias"])
-    report: Report
-    if not model.has_scores:
-        with renamed(**model.options):
-            report = task.evaluate_embeddings(**model.arrays, **rules, audit=audit)
-        return report
+    evaluate = task.evaluate_scores if model.has_scores else task.evaluate_embeddings
     with ProgressBar() as bar, renamed(**model.options):
-        report = task.evaluate_scores(
+        report: Report = evaluate(
             **model.arrays, **rules, audit=audit, progress=ProgressListener(bar)
         )
     return report

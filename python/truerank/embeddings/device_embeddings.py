@@ -35,6 +35,7 @@ from .vectors import (
     open_embeddings,
     read_vectors,
     rounded_bias,
+    score_dtype,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
+    from .watching import Watch
 
     Tensor = Any  # of torch, which has no types here
 
@@ -107,8 +109,8 @@ class DeviceEmbeddings(PairedVectors):
         means = None if self.csls is None else (there(self.csls[0]), there(self.csls[1]))
         return VectorScores(self.queries, self.entities, self.similarity, bias, means)
 
-    def count(self, job: Job, block: int) -> Ranks:
-        """As in `PairedVectors`; the size of blocks is fixed."""
+    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
+        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile."""
         if job.candidates is not None:
             absent = job.candidates.first_task_without(job.targets)
             if absent >= 0:
@@ -125,8 +127,10 @@ class DeviceEmbeddings(PairedVectors):
         check_nan(job, counted, true, count_row)
         return job.ranks(counted.final_counts(true), self.dtype, device=self.way)
 
-    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
-        """As in `PairedVectors`; the size of blocks is fixed."""
+    def count_against(
+        self, asked: ThresholdJob, block: int, watch: Watch | None = None
+    ) -> PartialCounts:
+        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile."""
         job, true = asked.job, TrueScores(asked.values.scores, self.dtype)
         with self.stream.current():
             plain = sys.modules["torch"].from_numpy(true.scores.copy())
@@ -174,10 +178,12 @@ class DeviceEmbeddings(PairedVectors):
         found: npt.NDArray[Any] = copy.numpy()
         return found
 
-    def top_k(self, job: TopKJob) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+    def top_k(
+        self, job: TopKJob, watch: Watch | None = None
+    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
         """As in `PairedVectors`; with current matches, on the host."""
         if job.current_matches is not None:
-            return self.on_host().top_k(job)
+            return self.on_host().top_k(job, watch)
         query_rows = np.arange(self.shape[0]) if job.rows is None else job.rows
         with self.stream.current():
             lists = job.filter, job.candidates
@@ -238,8 +244,7 @@ def open_in_place(
     if isinstance(right, DeviceVectors):
         shape = left.shape if len(left.shape) == 2 else (1, *left.shape)
         check_lengths(shape, right.shape, similarity, roles)
-        dtypes = (left.dtype, right.dtype)
-        dtype_name = "float64" if "float64" in dtypes else "float32"
+        dtype_name = score_dtype(left.dtype, right.dtype)
         stream = DeviceStream(right.tensor.device)
         with stream.current():
             trusted = not distrust(right.tensor.device, similarity, dtype_name)

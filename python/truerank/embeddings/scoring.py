@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
 from ..counting.job import fault_error, prepare_job
-from ..counting.progress_bars import Bar, BoundedPairs, Progress, as_listener
 from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
 from ..inputs.column_names import vocabulary_names
 from ..inputs.frames import NO_NAMES, ScoreNames
 from ..inputs.naming import public
-from ..inputs.selection import as_selection, selection_of_tasks
+from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from .device_embeddings import open_in_place
 from .vectors import TopKJob
+from .watching import watching
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
+    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
     from ..inputs.column_names import ColumnNames, Names
     from ..inputs.words import NanRule, Similarity
     from ..ranks.protocol import Protocol
     from .vectors import CSLS, PairedVectors
+    from .watching import Watch
 
 
-# Where somebody watches, the tasks are scored in about so many parts, of so many tasks at least.
-_REPORTS, _WATCHED_TASKS = 32, 256
 _LISTED = 5  # tasks, and candidates of a task, that are printed
 
 
@@ -145,9 +143,11 @@ def rank_embeddings(
     audit : bool
         Also count, per task, the candidates that are NaN or infinite, and those at the best score;
         the counts are in ``Ranks.audit``.
-    progress : callable, optional
-        Called with a `Progress` when all is counted; ``progress.bounds`` says which certified
-        bounds went before the scores, and what share of the pairs they left open.
+    progress : callable or bool, optional
+        True: a bar of tqdm or rich. A callable is called with a `Progress` on this thread, ten
+        times a second at most (on a device only at the end); what it raises ends the call. When all
+        is counted, ``progress.bounds`` says which certified bounds went before the scores, and what
+        share of the pairs they left open.
     vocabulary : sequence of str, or mapping of str to int, optional
         The names of the entities, which may then stand for them, as in `rank`.
 
@@ -236,38 +236,21 @@ def rank_embeddings(
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
     """
-    return rank_open_embeddings(
-        open_in_place(queries, entities, similarity, bias, dtype, csls),
-        targets,
-        rows=rows,
-        filter=filter,
-        candidates=candidates,
-        nan=nan,
-        block=block,
-        threads=threads,
-        audit=audit,
-        progress=progress,
-        vocabulary=vocabulary,
-    )
-
-
-@contextmanager
-def report_bounds(
-    progress: bool | Callable[[Progress], object] | None, embeddings: PairedVectors
-) -> Iterator[None]:
-    """Tell `progress` what bounds spared within a block of code that counts embeddings."""
-    progress = as_listener(progress)
-    if progress is None:
-        yield
-        return
-    size = int(np.prod(embeddings.shape)) * np.dtype(embeddings.dtype).itemsize
-    if isinstance(progress, Bar):  # something to look at meanwhile
-        progress(Progress(0, size, 0.0))
-    start, before = time.monotonic(), _core.bounds_tally()
-    yield
-    done = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
-    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *done)
-    progress(Progress(size, size, time.monotonic() - start, bounds=bounds))
+    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
+    with watching(progress, embeddings.nbytes) as watch:
+        return rank_open_embeddings(
+            embeddings,
+            targets,
+            rows=rows,
+            filter=filter,
+            candidates=candidates,
+            nan=nan,
+            block=block,
+            threads=threads,
+            audit=audit,
+            watch=watch,
+            vocabulary=vocabulary,
+        )
 
 
 def rank_open_embeddings(
@@ -281,7 +264,7 @@ def rank_open_embeddings(
     block: int | None = None,
     threads: int | None = None,
     audit: bool = False,
-    progress: bool | Callable[[Progress], object] | None = None,
+    watch: Watch | None = None,
     vocabulary: Names | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
@@ -294,9 +277,7 @@ def rank_open_embeddings(
         embeddings.roles.nouns,
         names=NO_NAMES if vocabulary is None else ScoreNames(vocabulary_names(vocabulary)),
     )
-    with report_bounds(progress, embeddings):
-        ranks = embeddings.count(job, size)
-    return with_similarity(ranks, embeddings.measure)
+    return with_similarity(embeddings.count(job, size, watch), embeddings.measure)
 
 
 @public("truerank")
@@ -398,8 +379,7 @@ def topk_embeddings(
         The rule for candidates whose score is NaN. "raise": an error. "worst": they come last.
         "omit": they are not candidates.
     progress : callable or bool, optional
-        True: a bar of tqdm or rich. A callable is called with a `Progress` at the start and after
-        each of some 32 parts of the tasks, in bytes of scores that are not stored.
+        As in `rank_embeddings`.
     vocabulary : sequence of str, or mapping of str to int, optional
         The names of the entities, which may then stand for them in filter and candidates; ``ids``
         has names, too, and None where there is no candidate.
@@ -429,19 +409,10 @@ def topk_embeddings(
     """
     embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
     names = vocabulary_names(vocabulary, embeddings.shape[1])
-    arguments = {"rows": rows, "filter": filter, "candidates": candidates}
-    listener = as_listener(progress)
-    if listener is None:
-        watch = None
-    else:
-        start, size = time.monotonic(), embeddings.shape[1] * np.dtype(embeddings.dtype).itemsize
-
-        def watch(done: int, tasks: int) -> None:
-            listener(Progress(done * size, tasks * size, time.monotonic() - start))
-
-    found = topk_open_embeddings(
-        embeddings, k, **arguments, nan=nan, block=block, threads=threads, watch=watch, names=names
-    )
+    arguments: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    arguments |= {"nan": nan, "block": block, "threads": threads, "names": names}
+    with watching(progress, embeddings.nbytes) as watch:
+        found = topk_open_embeddings(embeddings, k, **arguments, watch=watch)
     return found if names is None else found._replace(ids=names.of(found.ids))
 
 
@@ -471,7 +442,7 @@ def topk_open_embeddings(
     block: int | None = None,
     threads: int | None = None,
     current_matches: CurrentMatches | None = None,
-    watch: Callable[[int, int], None] | None = None,
+    watch: Watch | None = None,
     names: ColumnNames | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
@@ -485,7 +456,7 @@ def topk_open_embeddings(
         Only entities that would leave their match for the query are candidates. Entities whose
         score is NaN are candidates under the rule `nan` alone.
     watch : callable, optional
-        Told how many tasks are done, of how many. The tasks are scored part by part then.
+        Told what is done, of how much, while the tasks are scored.
     names : ColumnNames, optional
         The names that may stand for entities in selections.
 
@@ -516,41 +487,18 @@ def topk_open_embeddings(
             match_scores.astype(embeddings.dtype, order="C"),
             match_queries.astype(np.int64, order="C"),
         )
-    found = []
-    for where in _parts_of_tasks(tasks, watch):
-        part_rows, left_out, let_in = query_rows, filter_selection, candidate_selection
-        if where is not None:
-            part_rows = (np.arange(tasks) if query_rows is None else query_rows)[where]
-            left_out, let_in = (
-                part and selection_of_tasks(part, where) for part in (left_out, let_in)
-            )
-        job = TopKJob(part_rows, left_out, let_in, width, nan, matches, size, num_threads)
-        ids, scores, fault = embeddings.top_k(job)
-        if fault:
-            task = fault.task + (where.start if where is not None else 0)
-            fault = _core.Fault(fault.kind, task, fault.row, fault.column)
-            raise fault_error(fault, nan, ids, embeddings.roles.nouns)
-        found.append((ids, scores))
-    if len(found) > 1:
-        ids, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    job = TopKJob(
+        *(query_rows, filter_selection, candidate_selection, width, nan, matches),
+        *(size, num_threads),
+    )
+    ids, scores, fault = embeddings.top_k(job, watch)
+    if fault:
+        raise fault_error(fault, nan, ids, embeddings.roles.nouns)
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)
-
-
-def _parts_of_tasks(tasks: int, watch: Callable[[int, int], None] | None) -> Iterator[slice | None]:
-    """Yield the parts of tasks that are scored in one call: None, all, if nobody watches."""
-    if watch is None or not tasks:
-        yield None
-        return
-    watch(0, tasks)
-    height = max(_WATCHED_TASKS, -(-tasks // _REPORTS))
-    for start in range(0, tasks, height):
-        stop = min(start + height, tasks)
-        yield slice(start, stop)
-        watch(stop, tasks)
 
 
 def with_similarity(ranks: Ranks, measure: str) -> Ranks:

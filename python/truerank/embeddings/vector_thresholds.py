@@ -13,8 +13,8 @@ from ..inputs.checks import positive_integer
 from ..inputs.naming import public
 from ..inputs.selection import selection_of_tasks
 from .device_embeddings import open_in_place
-from .scoring import report_bounds
 from .vectors import OpenEmbeddings
+from .watching import watching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..counting.progress_bars import Progress
     from ..inputs.words import NanRule, Similarity
     from .vectors import CSLS
+    from .watching import Watch
 
 # With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
 # lengths of 64 and 256, both ways take the same time with 24 to 30.
@@ -74,7 +75,7 @@ def count_above(
     nan : {"raise", "worst", "omit"}
         The rule for a candidate whose score is NaN. "raise": an error. "worst": a candidate that is
         never above and never tied. "omit": not a candidate.
-    progress : callable, optional
+    progress : callable or bool, optional
         As in `rank_embeddings`; certified bounds decide pairs here, too.
 
     Returns
@@ -132,11 +133,11 @@ def count_above(
         threads=threads,
         nouns=embeddings.roles.nouns,
     )
-    with report_bounds(progress, embeddings):
+    with watching(progress, embeddings.nbytes) as watch:
         if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):
-            found = _count_tiles(embeddings, asked)
+            found = _count_tiles(embeddings, asked, watch)
         else:
-            found = embeddings.count_against(asked, size)
+            found = embeddings.count_against(asked, size, watch)
     return asked.counts(found)
 
 
@@ -147,7 +148,9 @@ def _are_many(asked: ThresholdJob) -> bool:
     return is_of_all and several > MANY
 
 
-def _count_tiles(embeddings: OpenEmbeddings, asked: ThresholdJob) -> PartialCounts:
+def _count_tiles(
+    embeddings: OpenEmbeddings, asked: ThresholdJob, watch: Watch | None
+) -> PartialCounts:
     """Score some queries at a time, and count all thresholds of each in one pass."""
     job, pairs = asked.job, embeddings.core_embeddings
     query_rows, rows = np.unique(job.all_rows, return_inverse=True)
@@ -156,6 +159,8 @@ def _count_tiles(embeddings: OpenEmbeddings, asked: ThresholdJob) -> PartialCoun
     row_bytes = embeddings.shape[1] * np.dtype(embeddings.dtype).itemsize
     height = max(1, TILE_BYTES // max(1, row_bytes))
     for top in range(0, len(query_rows), height):
+        if watch is not None:
+            watch(top, len(query_rows))
         first, last = np.searchsorted(rows, [top, top + height], sorter=order)
         where = order[first:last]
         scores = _core.score_embeddings(pairs, query_rows[top : top + height], None, job.threads)

@@ -21,6 +21,7 @@ from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensi
 from ..inputs.selection import selection_of_tasks
 from ..inputs.words import Similarity
 from ..stores import array_of, store_of
+from .watching import listener_of
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
+    from .watching import Watch
 
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
@@ -140,6 +142,11 @@ class PairedVectors(ABC):
         """The numbers of queries and entities, which are the shape of the scores."""
 
     @property
+    def nbytes(self) -> int:
+        """The bytes that the scores would take."""
+        return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+
+    @property
     @abstractmethod
     def length(self) -> int:
         """The length of the vectors."""
@@ -149,7 +156,7 @@ class PairedVectors(ABC):
         """Return them in the host's memory, without a copy if they are there."""
 
     @abstractmethod
-    def count(self, job: Job, block: int) -> Ranks:
+    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
         """Rank the tasks of a job, with blocks of some size of entities, or of the best one (0).
 
         Raises
@@ -159,7 +166,9 @@ class PairedVectors(ABC):
         """
 
     @abstractmethod
-    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
+    def count_against(
+        self, asked: ThresholdJob, block: int, watch: Watch | None = None
+    ) -> PartialCounts:
         """Count for thresholds, with blocks as in `count`; raises the error for a NaN."""
 
     @abstractmethod
@@ -169,7 +178,9 @@ class PairedVectors(ABC):
         """Score each row's query with all entities, or with its target."""
 
     @abstractmethod
-    def top_k(self, job: TopKJob) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+    def top_k(
+        self, job: TopKJob, watch: Watch | None = None
+    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
         """Find the ids and scores of the top k of each task."""
 
     @property
@@ -229,20 +240,22 @@ class OpenEmbeddings(PairedVectors):
         """As in `PairedVectors`."""
         return self
 
-    def count(self, job: Job, block: int) -> Ranks:
+    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
         """As in `PairedVectors`."""
-        counted = _core.rank_embeddings(
-            self.core_embeddings, job.tasks(), job.rules, block, job.threads
-        )
+        options = (job.rules, block, job.threads, listener_of(watch))
+        counted = _core.rank_embeddings(self.core_embeddings, job.tasks(), *options)
         if fault := counted.fault:
             raise job.error_of(fault)
         return job.ranks(counted.arrays, self.dtype, self.files, self.way)
 
-    def count_against(self, asked: ThresholdJob, block: int) -> PartialCounts:
+    def count_against(
+        self, asked: ThresholdJob, block: int, watch: Watch | None = None
+    ) -> PartialCounts:
         """As in `PairedVectors`."""
         job = asked.job
         tasks = (job.tasks(), asked.values.scores, 0, job.rules, block, job.threads)
-        return asked.checked(_core.partial_embedding_counts(self.core_embeddings, *tasks))
+        listener = listener_of(watch)
+        return asked.checked(_core.partial_embedding_counts(self.core_embeddings, *tasks, listener))
 
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int
@@ -250,11 +263,14 @@ class OpenEmbeddings(PairedVectors):
         """As in `PairedVectors`."""
         return _core.score_embeddings(self.core_embeddings, rows, targets, threads)
 
-    def top_k(self, job: TopKJob) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+    def top_k(
+        self, job: TopKJob, watch: Watch | None = None
+    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
         """As in `PairedVectors`."""
         tasks = _core.Tasks(job.rows, None, job.filter, job.candidates)
-        options = (job.k, job.nan, job.current_matches, job.block, job.threads)
-        return _core.topk_embeddings(self.core_embeddings, tasks, *options)
+        given = (job.k, job.nan, job.current_matches)
+        options = (job.block, job.threads, listener_of(watch))
+        return _core.topk_embeddings(self.core_embeddings, tasks, *given, *options)
 
 
 class Vectors(NamedTuple):
@@ -372,7 +388,7 @@ def open_embeddings(
         given = given.with_array(left.array[None, :])
     sizes = len(given.array), len(right.array)
     check_lengths(given.array.shape, right.array.shape, similarity, roles)
-    dtype_name = "float64" if "float64" in (given.dtype, right.scores.dtype) else "float32"
+    dtype_name = score_dtype(given.dtype, right.scores.dtype)
     offsets, files = None, left.files + right.files
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
@@ -381,6 +397,11 @@ def open_embeddings(
     fields = (given, right.scores, similarity, offsets, dtype_name, single, files)
     device = right.device or left.device
     return OpenEmbeddings(*fields, roles=roles, device=device).with_csls(csls)
+
+
+def score_dtype(queries: str, entities: str) -> str:
+    """Return the dtype of the scores of vectors of two dtypes."""
+    return "float64" if "float64" in (queries, entities) else "float32"
 
 
 def check_lengths(

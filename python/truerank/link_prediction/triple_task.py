@@ -372,7 +372,7 @@ class Task(ProtocolTask):
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
         similarity, nan, dtype, block, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`; `progress` is called once, with the sums of all sides.
+            As in `truerank.rank_embeddings`; `progress` counts the bytes of all sides.
         unique : bool
             Whether rows belong to the distinct queries.
 

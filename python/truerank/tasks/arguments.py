@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from ..counting.progress_bars import BoundedPairs, Progress
 from ..embeddings.device_embeddings import DeviceVectors, read_in_place
-from ..embeddings.vectors import Vectors
+from ..embeddings.vectors import Vectors, score_dtype
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
 from ..reporting import Report
@@ -96,6 +98,12 @@ def read_side_vectors(
     return vectors
 
 
+def size_of_scores(queries: Vectors | DeviceVectors, entities: Vectors | DeviceVectors) -> int:
+    """Return the bytes that the scores of all queries and entities would take."""
+    itemsize = np.dtype(score_dtype(queries.dtype, entities.dtype)).itemsize
+    return queries.shape[0] * entities.shape[0] * itemsize
+
+
 @contextmanager
 def open_side_scores(
     argument: Argument,
@@ -138,43 +146,41 @@ def open_side_scores(
 
 
 def split_progress(
-    progress: ProgressCallback | None, scores: Sequence[Any]
+    progress: ProgressCallback | None, sizes: Sequence[int]
 ) -> list[ProgressCallback | None]:
-    """Make a callback for each of several stores, so that `progress` sees one count of them all.
+    """Make a callback for each of several counts, so that `progress` sees one count of them all.
 
     Parameters
     ----------
     progress : callable, optional
-        Called with a `Progress` over the bytes of all stores.
-    scores : sequence of Store
-        The stores in the order in which they will be counted.
+        Called with a `Progress` over the bytes of all counts, and what bounds spared so far.
+    sizes : sequence of int
+        The bytes of scores of the counts, in their order.
+
+    Examples
+    --------
+    >>> first, second = split_progress(lambda p: print(p.done, "of", p.total), [100, 300])
+    >>> second(Progress(60, 300, 0.5))
+    160 of 400
     """
     if progress is None:
-        return [None] * len(scores)
-    sizes = [store.nbytes for store in scores]
-    start = time.monotonic()
+        return [None] * len(sizes)
+    start, ended = time.monotonic(), list[BoundedPairs]()
 
     def callback_after(before: int) -> ProgressCallback:
-        def show(done: Progress) -> object:
-            seconds = time.monotonic() - start
-            overall = done._replace(done=before + done.done, total=sum(sizes), seconds=seconds)
+        def show(report: Progress) -> object:
+            bounds = report.bounds
+            if bounds is not None:
+                ended.append(bounds)
+                sums = (sum(counts) for counts in zip(*(each[1:] for each in ended), strict=True))
+                bounds = BoundedPairs(bounds.levels, *sums)
+            done, seconds = before + report.done, time.monotonic() - start
+            overall = report._replace(done=done, total=sum(sizes), seconds=seconds, bounds=bounds)
             return progress(overall)
 
         return show
 
     return [callback_after(sum(sizes[:i])) for i in range(len(sizes))]
-
-
-def summed_progress(reports: Sequence[Progress]) -> Progress:
-    """Return the sums of what calls on embeddings reported at their ends."""
-    bounds = [report.bounds for report in reports if report.bounds is not None]
-    sums = (sum(counts) for counts in zip(*(found[1:] for found in bounds), strict=True))
-    return Progress(
-        sum(report.done for report in reports),
-        sum(report.total for report in reports),
-        sum(report.seconds for report in reports),
-        bounds=BoundedPairs(bounds[0].levels, *sums),
-    )
 
 
 def ranks_of(name: str, value: object) -> Ranks:

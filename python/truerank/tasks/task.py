@@ -21,13 +21,14 @@ from ..inputs.old_names import warn_user
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report, report
+from ..stores import Store
 from .arguments import (
     Argument,
     biases_of,
     open_side_scores,
     read_side_vectors,
+    size_of_scores,
     split_progress,
-    summed_progress,
 )
 from .batches import rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
@@ -113,12 +114,11 @@ class ProtocolTask(ReadOnlyArrays):
 
         `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
         none); `rules` are similarity, nan, block, threads and audit of `rank_embeddings`.
-        `progress` is called once, with the sums of all sides.
+        `progress` counts the bytes of all sides.
         """
         from ..embeddings.scoring import rank_embeddings
 
         progress = as_listener(progress)
-        reports: list[Progress] = []
         query_arguments, entity_arguments = (
             self._check_arguments(queries, "vectors"),
             self._check_arguments(entities, "vectors"),
@@ -140,7 +140,10 @@ class ProtocolTask(ReadOnlyArrays):
             )
             opened[key] = side, query_vectors, entity_vectors, rows, mismatched
         ranks_of_sides = []
-        for key, (side, query_vectors, entity_vectors, rows, mismatched) in opened.items():
+        sizes = [size_of_scores(queries, entities) for _, queries, entities, *_ in opened.values()]
+        callbacks = split_progress(progress, sizes)
+        for (key, given), callback in zip(opened.items(), callbacks, strict=True):
+            side, query_vectors, entity_vectors, rows, mismatched = given
             without, candidates = side.selections()
             side_bias, name = biases[key], query_arguments[key].name
             # an error about a NaN score names the argument of the queries
@@ -154,12 +157,10 @@ class ProtocolTask(ReadOnlyArrays):
                     filter=without,
                     candidates=candidates,
                     dtype=dtype,
-                    progress=reports.append,
+                    progress=callback,
                     **rules,
                 )
             ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
-        if progress is not None:
-            progress(summed_progress(reports))
         return self._report_filters(ranks_of_sides)
 
     def _evaluate_scores(
@@ -192,7 +193,8 @@ class ProtocolTask(ReadOnlyArrays):
                     argument, dtype, io, progress is not None, shape, _row_noun(unique)
                 )
                 matrices[key] = stack.enter_context(context)
-            callbacks = split_progress(progress, list(matrices.values()))
+            sizes = [each.nbytes if isinstance(each, Store) else 0 for each in matrices.values()]
+            callbacks = split_progress(progress, sizes)
             for (key, matrix), callback in zip(matrices.items(), callbacks, strict=True):
                 side, mismatched = sides[key], None
                 rows = side.rows if unique else side.given

@@ -11,7 +11,7 @@ import numpy as np
 from ...counting.progress_bars import Progress, as_listener
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import read_only
-from ...inputs.checks import choice, number, positive_integer
+from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS
@@ -96,9 +96,9 @@ def infer(
     dtype, threads
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
     progress : callable or bool, optional
-        True: a bar of tqdm or rich. A callable is called with a `Progress` after each block of
-        scores; how many passes "stable" and "optimal" make over them is not known before, so that
-        its `total` may grow. The solver of "optimal" reports nothing.
+        True: a bar of tqdm or rich. A callable is called with a `Progress` while scores are made;
+        how many passes "stable" and "optimal" make over them is not known before, so that its
+        `total` may grow. The solver of "optimal" reports nothing.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def infer(
                 name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
             )
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
-    report = _PassReport(as_listener(progress), _PASSES[method])
+    report = _PassReport(as_listener(progress), _PASSES[method], is_integer(csls))
     source = open_source(left, right, scoring, left_ids, right_ids, report.of_source)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
     report.finish()
@@ -244,8 +244,10 @@ _PASSES: dict[MatchingMethod, int] = {"greedy": 1, "mutual": 2, "stable": 2, "op
 class _PassReport:
     """Tells a listener how many bytes of scores have been made, of all passes."""
 
-    def __init__(self, listener: Callable[[Progress], object] | None, passes: int) -> None:
-        self._listener, self._passes = listener, passes
+    def __init__(
+        self, listener: Callable[[Progress], object] | None, passes: int, with_means: bool
+    ) -> None:
+        self._listener, self._passes, self._with_means = listener, passes, with_means
         self._done, self._total, self._start = 0, 0, time.monotonic()
 
     def of_source(self, source: SimilaritySource) -> Callable[[int], None] | None:
@@ -254,14 +256,15 @@ class _PassReport:
             return None
         itemsize = source.dtype.itemsize
         whole = max(source.shape[0] * source.shape[1] * itemsize, 1)
-        self._total = self._passes * whole
+        self._total = (self._passes + self._with_means * source.passes_of_means) * whole
         self._tell()
 
         def watch(pairs: int) -> None:
             self._done += pairs * itemsize
-            if self._done >= self._total:
-                self._total = self._done + whole
-            self._tell()
+            while self._done > self._total:
+                self._total += whole
+            if self._done < self._total:  # else it may be the end, which is told once
+                self._tell()
 
         return watch
 

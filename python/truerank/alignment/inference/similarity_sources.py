@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from ..two_graphs import BACKWARD, FORWARD, as_ids
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...embeddings.watching import Watch
     from ...inputs.arrays import IntArray
     from ...inputs.words import NanRule, Similarity
 
@@ -53,6 +55,8 @@ class SimilaritySource(ABC):
         The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
         The entities that take part, ascending.
+    passes_of_means : int
+        How many times `means` makes all scores.
     """
 
     shape: tuple[int, int]
@@ -63,6 +67,7 @@ class SimilaritySource(ABC):
     csls: CSLS | None
     roles: Roles = FORWARD  # how messages name the sides
     watch: Callable[[int], None] | None = None  # told how many pairs were just scored
+    passes_of_means: ClassVar[int] = 2
 
     @property
     def names(self) -> tuple[str, str]:
@@ -202,6 +207,8 @@ class MatrixSource(SimilaritySource):
 class VectorSource(SimilaritySource):
     """The scores of embeddings, computed when they are needed."""
 
+    passes_of_means = 1
+
     def __init__(self, pairs: OpenEmbeddings, nan: str, threads: int | None) -> None:
         self.pairs, self.nan, self.threads = pairs, nan, threads
         self.shape, self.dtype = pairs.shape, np.dtype(pairs.dtype)
@@ -217,7 +224,25 @@ class VectorSource(SimilaritySource):
         ids = (self.left_ids, self.right_ids)
         candidates = None if tuple(map(len, ids)) == self.shape else ids
         options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
-        return means_of_vectors(self.pairs, k, candidates=candidates, **options)
+        with self._watching(self.shape[0]) as options["watch"]:
+            return means_of_vectors(self.pairs, k, candidates=candidates, **options)
+
+    @contextmanager
+    def _watching(self, rows: int) -> Iterator[Watch | None]:
+        """Give a watch for a block of code that scores a number of left entities."""
+        if self.watch is None:
+            yield None
+            return
+        report, pairs, told = self.watch, rows * self.shape[1], 0
+
+        def watch(done: int, total: int) -> None:
+            nonlocal told
+            share = pairs * done // total
+            report(share - told)
+            told = share
+
+        yield watch
+        report(pairs - told)
 
     def scale(self, csls: CSLS) -> None:
         """As in `SimilaritySource`."""
@@ -243,21 +268,15 @@ class VectorSource(SimilaritySource):
     def _top_k(self, k: int, rows: IntArray, current: CurrentMatches | None) -> TopK:
         candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
         options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
-        seen = 0
-
-        def watch(done: int, tasks: int) -> None:
-            nonlocal seen
-            self.report(done - seen)
-            seen = done
-
-        return topk_open_embeddings(
-            *(self.pairs, k),
-            rows=rows,
-            candidates=candidates,
-            current_matches=current,
-            watch=None if self.watch is None else watch,
-            **options,
-        )
+        with self._watching(len(rows)) as watch:
+            return topk_open_embeddings(
+                *(self.pairs, k),
+                rows=rows,
+                candidates=candidates,
+                current_matches=current,
+                watch=watch,
+                **options,
+            )
 
 
 def top_k_of_rows(

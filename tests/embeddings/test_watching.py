@@ -1,0 +1,352 @@
+"""Calls on embeddings report how far they have come; no count depends on who listens."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank import _core, alignment, link_prediction
+from truerank.embeddings import vector_thresholds, watching
+
+Run = Callable[..., str]
+
+RNG = np.random.default_rng(11)
+VECTORS = RNG.standard_normal((6000, 16)).astype(np.float32)
+QUERIES = VECTORS[:500] + RNG.standard_normal((500, 16)).astype(np.float32) / 4
+TARGETS = np.arange(500)
+MANY = RNG.standard_normal((500, 40))
+PAIRS = np.stack([TARGETS, TARGETS], axis=1)
+TRIPLES = np.stack([TARGETS, TARGETS % 3, TARGETS + 1], axis=1)
+
+
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr(vector_thresholds, "TILE_BYTES", 1 << 20)  # after each of which is a report
+
+
+def evaluate_triples(**options: Any) -> object:
+    task = link_prediction.Task(TRIPLES, entities=6000)
+    return task.evaluate_embeddings(QUERIES, QUERIES[::-1].copy(), VECTORS, **options).ranks
+
+
+def evaluate_pairs(**options: Any) -> object:
+    task = alignment.Task(PAIRS, left=500, right=6000, candidates="all")
+    return task.evaluate_embeddings(QUERIES, VECTORS, **options).ranks
+
+
+# call by name: its results, which are compared, and the passes over the scores of all pairs
+CALLS: dict[str, tuple[Callable[..., Any], int]] = {
+    "ranks": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, **o), 1),
+    "an audit": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, audit=True, **o), 1),
+    "lists of candidates": (
+        lambda **o: tr.rank_embeddings(
+            *(QUERIES, VECTORS, TARGETS % 100), candidates=np.arange(5000), **o
+        ),
+        1,
+    ),
+    "few queries": (lambda **o: tr.rank_embeddings(QUERIES[:3], VECTORS, 5, **o), 0),
+    "thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY[:, :2], **o), 1),
+    "many thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY, **o), 1),
+    "top k": (lambda **o: tr.topk_embeddings(QUERIES, VECTORS, 7, **o), 1),
+    "means": (lambda **o: alignment.csls_means(QUERIES, VECTORS, 5, **o), 1),
+    "two sides": (evaluate_triples, 2),
+    "both directions": (evaluate_pairs, 1),
+    "both directions, scaled": (lambda **o: evaluate_pairs(csls=4, **o), 2),
+    "each direction by itself": (lambda **o: evaluate_pairs(audit=True, **o), 1),
+    "greedy": (lambda **o: alignment.infer(QUERIES, VECTORS, csls=4, **o), 2),
+    "mutual": (lambda **o: alignment.infer(QUERIES, VECTORS, method="mutual", **o), 2),
+}
+SCORES_SIZE = 500 * 6000 * 4
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two results hold the same numbers, NaN included."""
+    if isinstance(a, tr.Ranks):
+        return a == b
+    if isinstance(a, alignment.Alignment):
+        a, b = (a.pairs, a.scores), (b.pairs, b.scores)
+    return all(
+        np.array_equal(x, y, equal_nan=np.asarray(x).dtype.kind == "f")
+        for x, y in zip(a, b, strict=True)
+    )
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("threads", [1, pytest.param(3, marks=pytest.mark.threads)])
+@pytest.mark.parametrize("name", CALLS)
+def test_reports_rise_to_the_total(name: str, threads: int) -> None:
+    call, passes = CALLS[name]
+    seen: list[tr.Progress] = []
+    callers = set()
+
+    def hear(progress: tr.Progress) -> None:
+        seen.append(progress)
+        callers.add(threading.get_ident())
+
+    found = call(threads=threads, progress=hear)
+    assert same(found, call(threads=threads))
+    assert callers == {threading.get_ident()}
+    done, shares = [p.done for p in seen], [p.done / p.total for p in seen]
+    assert done == sorted(done)
+    assert shares == sorted(shares)
+    assert [p.seconds for p in seen] == sorted(p.seconds for p in seen)
+    assert all(p.done < p.total for p in seen[:-1])
+    assert seen[-1].done == seen[-1].total
+    if name == "mutual":  # the second pass is of those alone that were chosen in the first
+        assert SCORES_SIZE < seen[-1].total < 2 * SCORES_SIZE
+    elif passes:
+        assert {p.total for p in seen} == {passes * SCORES_SIZE}
+    if passes and threads == 1:  # of several threads the others may be done before the caller looks
+        between = [share for share in shares if 0 < share < 1]
+        assert len(between) >= 3
+        assert between[0] < 0.5 < between[-1]
+
+
+@pytest.mark.usefixtures("at_once")
+def test_what_bounds_spared_is_said_at_the_end() -> None:
+    """With several sides at the end of each of them, summed so far."""
+    seen: list[tr.Progress] = []
+    evaluate_triples(progress=seen.append)
+    *_, first, last = (p for p in seen if p.bounds is not None)
+    assert first.bounds is not None
+    assert last.bounds is not None
+    assert first.bounds.pairs == 500 * 6000
+    assert last.bounds.pairs == 2 * 500 * 6000
+    assert (first.done, last) == (SCORES_SIZE, seen[-1])
+
+
+def test_a_call_in_a_moment_reports_little() -> None:
+    """Between reports are a tenth of a second, whatever the work."""
+    seen: list[tr.Progress] = []
+    tr.rank_embeddings(QUERIES[:2], VECTORS[:50], [3, 4], progress=seen.append)
+    assert 1 <= len(seen) <= 2
+
+
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("threads", [1, pytest.param(3, marks=pytest.mark.threads)])
+@pytest.mark.parametrize("name", CALLS)
+def test_what_a_listener_raises_ends_the_call(name: str, threads: int) -> None:
+    call, _ = CALLS[name]
+    error = LookupError("enough")
+    heard = []
+
+    def refuse(progress: tr.Progress) -> None:
+        heard.append(progress)
+        raise error
+
+    with pytest.raises(LookupError) as caught:
+        call(threads=threads, progress=refuse)
+    assert caught.value is error
+    assert len(heard) == 1
+
+
+@pytest.mark.threads
+@pytest.mark.usefixtures("at_once")
+def test_a_listener_may_count_itself() -> None:
+    expected = tr.rank_embeddings(QUERIES[:9], VECTORS, TARGETS[:9])
+    inner = []
+
+    def count(progress: tr.Progress) -> None:
+        inner.append(tr.rank_embeddings(QUERIES[:9], VECTORS, TARGETS[:9], threads=2))
+
+    outer = tr.rank_embeddings(QUERIES, VECTORS, TARGETS, threads=2, progress=count)
+    assert outer[:9] == expected
+    assert inner
+    assert all(ranks == expected for ranks in inner)
+
+
+@pytest.mark.threads
+@pytest.mark.usefixtures("at_once")
+def test_each_thread_hears_of_its_own_call() -> None:
+    expected = [tr.rank_embeddings(QUERIES[i:], VECTORS, TARGETS[i:]) for i in range(4)]
+    found: dict[int, tuple[tr.Ranks, list[tr.Progress], set[int]]] = {}
+
+    def work(i: int) -> None:
+        seen: list[tr.Progress] = []
+        callers = set()
+
+        def hear(progress: tr.Progress) -> None:
+            seen.append(progress)
+            callers.add(threading.get_ident())
+
+        ranks = tr.rank_embeddings(QUERIES[i:], VECTORS, TARGETS[i:], threads=2, progress=hear)
+        found[i] = ranks, seen, callers - {threading.get_ident()}
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i, ranks in enumerate(expected):
+        got, seen, others = found[i]
+        assert got == ranks
+        assert {p.total for p in seen} == {(500 - i) * 6000 * 4}
+        assert [p.done for p in seen] == sorted(p.done for p in seen)
+        assert not others
+
+
+@contextmanager
+def reporting_at_once() -> Iterator[None]:
+    before = watching.SECONDS_BETWEEN_REPORTS
+    watching.SECONDS_BETWEEN_REPORTS = 0.0
+    try:
+        yield
+    finally:
+        watching.SECONDS_BETWEEN_REPORTS = before
+
+
+@given(data=st.data())
+def test_no_count_depends_on_a_listener(data: st.DataObject) -> None:
+    """Ranks, counts and lists, errors included, are those of a call to which nobody listens."""
+    seed = data.draw(st.integers(0, 2**32 - 1), "seed")
+    queries, entities, length = (
+        data.draw(st.integers(1, most), name)
+        for most, name in ((40, "queries"), (300, "entities"), (9, "length"))
+    )
+    rng = np.random.default_rng(seed)
+    left, right = (rng.integers(-2, 3, (n, length)).astype(np.float32) for n in (queries, entities))
+    if data.draw(st.booleans(), "nan"):
+        left[rng.integers(queries), rng.integers(length)] = np.nan
+    targets = rng.integers(0, entities, queries)
+    options: dict[str, Any] = {
+        "similarity": data.draw(st.sampled_from(["dot", "l1", "cosine"]), "similarity"),
+        "nan": data.draw(st.sampled_from(["raise", "omit"]), "nan rule"),
+        "threads": data.draw(st.integers(1, 3), "threads"),
+        "block": data.draw(st.sampled_from([None, 1, 70]), "block"),
+        "filter": data.draw(st.sampled_from([None, [[0]] * queries]), "filter"),
+    }
+    calls: list[Callable[..., Any]] = [
+        lambda **o: tr.rank_embeddings(left, right, targets, **o),
+        lambda **o: tr.topk_embeddings(left, right, 3, **o),
+        lambda **o: (
+            tr.count_above(left, right, [[0.5, -1, 2]], **o)
+            if queries == 1
+            else tr.count_above(left, right, 1.0, **o)
+        ),
+    ]
+    for call in calls:
+        results = []
+        for progress in (None, lambda report: None):
+            with reporting_at_once():
+                try:
+                    results.append(call(**options, progress=progress))
+                except tr.InputValueError as error:
+                    results.append(str(error))
+        if isinstance(results[0], str):
+            assert results[0] == results[1]
+        else:
+            assert same(*results)
+
+
+def test_a_pass_of_several() -> None:
+    told: list[tuple[int, int]] = []
+    for number in range(3):
+        watch = watching.watch_of_pass(lambda *report: told.append(report), number, 3)
+        assert watch is not None
+        for done in (0, 5):
+            watch(done, 10)
+    assert told == [(0, 30), (5, 30), (10, 30), (15, 30), (20, 30), (25, 30)]
+    assert watching.watch_of_pass(None, 0, 3) is None
+
+
+def test_the_core_takes_no_other_listener() -> None:
+    pairs = _core.Embeddings(*(_core.Scores(VECTORS[:5], "float32", False),) * 2, "dot")
+    tasks, rules = _core.Tasks(None, np.arange(5)), _core.Rules(False, "raise", False)
+    for listener in (print, _core.Listener.__new__(_core.Listener)):
+        with pytest.raises(TypeError):
+            _core.rank_embeddings(pairs, tasks, rules, 0, 1, listener)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _core.Listener(print, "soon")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not callable"):
+        _core.rank_embeddings(pairs, tasks, rules, 0, 1, _core.Listener(3, 0.0))  # type: ignore[arg-type]
+
+
+# --- in processes of their own
+
+SCRIPT = """
+import os, signal, sys, threading, warnings
+import numpy as np
+import truerank as tr
+from truerank.embeddings import watching
+warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
+rng = np.random.default_rng(0)
+entities = rng.standard_normal((20_000, 16)).astype(np.float32)
+queries = entities[:1000].copy()
+def rank(progress, n=1000, **options):
+    return tr.rank_embeddings(queries[:n], entities, np.arange(n), progress=progress, **options)
+"""
+
+posix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs POSIX processes and signals")
+
+
+@posix
+@pytest.mark.threads
+@pytest.mark.parametrize("threads", [1, 2])
+def test_interrupted_while_somebody_listens(run_python: Run, threads: int) -> None:
+    """The exception is that of the signal's handler."""
+    script = f"""
+watching.SECONDS_BETWEEN_REPORTS = 0.0
+def interrupt(progress):
+    if progress.done:
+        os.kill(os.getpid(), signal.SIGINT)
+try:
+    rank(interrupt, threads={threads})
+except KeyboardInterrupt:
+    pass
+else:
+    raise SystemExit("not interrupted")
+ranks = rank(None, 50, threads={threads})
+assert rank(lambda progress: None, 50, threads={threads}) == ranks
+"""
+    run_python(SCRIPT + script, timeout=120)
+
+
+@posix
+@pytest.mark.threads
+def test_reports_of_a_child(run_python: Run) -> None:
+    """A child that counts serially after a fork reports, and so does its parent after it."""
+    script = """
+watching.SECONDS_BETWEEN_REPORTS = 0.0
+expected = rank(None, threads=2)
+def check(least):
+    seen = []
+    assert rank(seen.append, threads=2) == expected
+    assert len(seen) >= least and seen[-1].done == seen[-1].total
+pid = os.fork()
+if pid == 0:
+    code = 1
+    try:
+        check(10)
+        code = 0
+    finally:
+        os._exit(code)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+check(2)
+"""
+    run_python(SCRIPT + script, timeout=120)
+
+
+@pytest.mark.threads
+def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run) -> None:
+    """The process ends as it would if nobody listened."""
+    script = """
+watching.SECONDS_BETWEEN_REPORTS = 0.0
+started = threading.Event()
+def work():
+    while True:
+        rank(lambda progress: started.set())
+threading.Thread(target=work, daemon=True).start()
+started.wait()
+"""
+    run_python(SCRIPT + script, timeout=120)
