@@ -10,12 +10,13 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from base64 import b64encode
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
-RICH = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_"}
+RICH = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_", "image/png": "_repr_png_"}
 
 
 def executed(notebook: dict[str, Any]) -> dict[str, Any]:
@@ -48,7 +49,11 @@ def _run(source: str, names: dict[str, Any], count: int) -> list[dict[str, Any]]
         data = {"text/plain": repr(value).splitlines(True)}
         for kind, method in RICH.items():
             if hasattr(value, method):
-                data[kind] = getattr(value, method)().splitlines(True)
+                shown = getattr(value, method)()
+                if isinstance(shown, bytes):
+                    data[kind] = b64encode(shown).decode()
+                else:
+                    data[kind] = shown.splitlines(True)
         outputs.append(
             {
                 "data": data,
