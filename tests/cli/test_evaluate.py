@@ -44,8 +44,8 @@ def test_table_has_each_kind(run: Run, files: Files) -> None:
     heading, *table = [line.split() for line in out.partition("\n\n")[2].splitlines()]
     kinds = ["optimistic", "realistic", "pessimistic", "expected"]
     assert heading == ["both", "(4", "tasks)", *kinds]
-    values = {row[0]: [float(cell) for cell in row[1:]] for row in table if len(row) == 5}
-    for metric in ("mr", "mrr", "hits@1", "hits@10", "hmr", "median", "amri"):
+    values = {row[0]: [float(cell) for cell in row[2:]] for row in table if len(row) == 6}
+    for metric in ("MR", "MRR", "Hits@1", "Hits@10", "HMR", "median", "AMRI"):
         for kind, value in zip(kinds, values[metric], strict=True):
             assert value == pytest.approx(report[f"{kind}.{metric}"], rel=1e-5)
 

@@ -112,7 +112,7 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     page.unlink()
     words = ["compare", *paths[:2], "--metric", "macro.mrr", "--by", "relation", "--html", page]
     assert run(*words).code == 0
-    assert "macro.mrr" in page_of(page).cells
+    assert "macro.MRR \u2191" in page_of(page).cells
     words = ["compare", *paths, "--metric", "mr", "--metric", "amri", "--resamples", 200, "--html"]
     assert run(*words, page).code == 0
     found = page_of(page)

@@ -177,7 +177,7 @@ def test_counts_equal_plain_counts(
     ranks = tr.load(folder / "ranks.npz")
     assert counts_of(ranks) == plain(**({"sides": ("tail",)} if expected == 1 else expected))
     assert ranks.protocol.split == ("dev" if "dev" in line else "test")
-    assert f"mrr{'':9}" in out
+    assert f"MRR \u2191{'':7}" in out
     files = {word for word in line.split() if word.endswith((".txt", ".npy")) and "=" not in word}
     assert files <= set(ranks.protocol.files)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 import re
 from dataclasses import replace
@@ -427,7 +428,17 @@ def test_forms() -> None:
     assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
     one = found["openke"]
     assert one.to_dict() == dict(one)
+    assert "| MR \u2193 | MRR \u2191 | Hits@1 \u2191 |" in found.to_markdown()
     assert "the best place of the tie" in one.to_markdown()
+    assert str(one) == one.to_text() == one.to_text(notes=False)
+    assert one.to_text().splitlines()[:2] == [
+        "openke   printed     exact      key",
+        "MRR     1.000000  0.666667      mrr",
+    ]
+    assert "  0.67  " in one.to_text(digits=2)
+    assert "MRR & 1.000000 & 0.6667 & mrr" in one.to_latex(digits=4)
+    assert one.to_csv().splitlines()[1] == f"MRR,1.000000,1.0,1.0,1.0,{one.corrected('MRR')!r},mrr"
+    assert json.loads(one.to_json()) == one.to_dict()
     assert "<table>" in one._repr_html_()
     assert repr(one).startswith("CompatReport(openke, 1 tasks: MRR 1.000000")
     with pytest.raises(KeyError, match="name: expected one of MRR"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
 import unicodedata
 from collections.abc import Callable
 
@@ -13,7 +15,7 @@ import truerank as tr
 from truerank.alignment import AlignmentData, Graph
 from truerank.comparison.table_writer import Records, TextGrid, TextTables
 from truerank.inputs.errors import InputTypeError, InputValueError
-from truerank.inputs.naming import import_extra, printable
+from truerank.inputs.naming import import_extra, printable, terminal_text
 from truerank.metrics import UnknownKeyError
 from truerank.reporting import Report
 
@@ -21,6 +23,7 @@ pytestmark = pytest.mark.python_only
 
 # A title, a cleared screen (C0 and C1), colours, overrides of direction, half a character, lines.
 EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\x7f\u202eb\u2066c\ud800\u2028\r\n\td"
+UP = "MR \u2193, MRR \u2191, 1\u2020"
 ESCAPED = r"a\x1b]0;t\x07\x1b[2J\x9b2J\x7f\u202eb\u2066c\ud800\u2028\r\n\td"  # what is shown of it
 
 
@@ -204,3 +207,18 @@ def test_reports_and_tables_have_the_option() -> None:
     shown = tr.table({"@x": measured}, ["mrr"])
     assert shown.to_csv().startswith("model,mrr\n@x,")
     assert shown.to_csv(spreadsheet=True).startswith("model,mrr\n'@x,")
+
+
+@pytest.mark.parametrize(("encoding", "shown"), [("utf-8", UP), ("cp1252", "MR v, MRR ^, 1+")])
+def test_arrows_reach_standard_output_in_any_encoding(
+    encoding: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", output)
+    assert terminal_text(UP) == shown
+    measured = tr.report(tr.Ranks([0, 3], [1, 1], 10))
+    for found in (measured, tr.table({"a": measured}), tr.report([measured])):
+        print(found)
+    output.flush()
+    arrow = shown[len("MR v, MRR ") :][:1]
+    assert f"MRR {arrow}".encode(encoding) in output.buffer.getvalue()  # type: ignore[attr-defined]

@@ -160,7 +160,7 @@ def test_filters_stand_beside_each_other(measured: tr.Report) -> None:
     assert len({under.protocol.fingerprint for under in measured.filters.values()}) == 3
     table = measured.to_markdown(["mr"], sides=["tail"], kinds=["realistic"])
     assert table.splitlines()[-5:] == [
-        "| tail, by filter | mr |",
+        "| tail, by filter | MR \u2193 |",
         "| :--- | ---: |",
         "| fact | 3 |",
         "| triple | 2 |",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
 from truerank.metrics.aliases import ALIASES, NEGATED, PYKEEN_NAMES, SYNONYMS
-from truerank.metrics.keys import ADJUSTED, METRIC_FORMS, RESERVED, increasing
+from truerank.metrics.keys import ADJUSTED, METRIC_FORMS, RESERVED, increasing, table_name
 
 pytestmark = pytest.mark.python_only
 
@@ -92,6 +92,51 @@ def test_every_form_parses_to_itself(name: str, side: str, kind: str) -> None:
     key = parse(f"{side}{kind}{name}")
     assert isinstance(key, Key)
     assert parse(str(key)) == key
+
+
+@st.composite
+def any_key(draw: st.DrawFn) -> Key:
+    """A key of any row of the table of metrics, with everything that a key can have."""
+    metric = draw(st.sampled_from(list(METRICS)))
+    numbers = {"@": st.integers(1, 9), ":": st.sampled_from([-2.0, -0.5, 0.0, 2.5, 3.0])}
+    parameter = draw(numbers.get(METRICS[metric].parameter, st.just(0)))
+    adjusted = METRICS[metric].chance is not None
+    adjustment = draw(st.sampled_from(list(ADJUSTMENTS) if adjusted else ["none"]))
+    side, kind = draw(st.sampled_from(["both", "tail", "Side"])), draw(st.sampled_from(list(KINDS)))
+    return Key(metric, parameter, adjustment, kind, side, adjustment != "z" and draw(st.booleans()))
+
+
+@given(any_key())
+def test_a_printed_name_is_a_key_and_its_arrow_points_to_better_values(key: Key) -> None:
+    assert parse(key.title) == key
+    _, _, name = table_name(key).rpartition(".")
+    better, worse = (
+        report(Ranks([above] * 3, [1] * 3, 40), by=[0, 0, 0])[
+            str(key._replace(side="both", macro=False))
+        ]
+        for above in (0, 30)
+    )
+    arrow = {1: " \u2191", -1: " \u2193", 0: ""}[(better > worse) - (better < worse)]
+    if METRICS[key.metric].increasing is None:
+        assert table_name(key) == str(key)
+    else:
+        assert table_name(key) == key.title + arrow
+        assert name.endswith(arrow)
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        *(("mrr", "MRR \u2191"), ("mr", "MR \u2193"), ("hits@10", "Hits@10 \u2191")),
+        *(("index.mr", "AMRI \u2191"), ("ratio.mr", "AMR \u2193"), ("ah@3", "AH@3 \u2191")),
+        *(("zmrr", "zMRR \u2191"), ("z.mr", "zMR \u2193"), ("ratio.mrr", "ratio.mrr \u2191")),
+        *(("tail.optimistic.hmr", "tail.optimistic.HMR \u2193"), ("macro.mrr", "macro.MRR \u2191")),
+        *(("index.gmr", "index.gmr \u2191"), ("power_mean:2", "power_mean:2 \u2193")),
+        *(("median", "median \u2193"), ("tail.std", "tail.std"), ("count", "count")),
+    ],
+)
+def test_names_in_tables(key: str, name: str) -> None:
+    assert table_name(key) == name
 
 
 @pytest.mark.parametrize(

@@ -116,8 +116,8 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
         ["optimistic", "realistic"],
         ["amri", "hits@2", "mrr"],
     )
-    assert "| hits@2 |  | 0.5 |" in back.to_markdown()
-    assert "hits@2 &  & 0.5 " in back.to_latex()
+    assert "| Hits@2 \u2191 |  | 0.5 |" in back.to_markdown()
+    assert "Hits@2 $\\uparrow$ &  & 0.5 " in back.to_latex()
     assert "<td></td>" in back._repr_html_()
     assert "tail,2,hits@2,,0.5" in back.to_csv()
     assert "nan" not in back.to_csv()
@@ -353,7 +353,7 @@ def test_a_group_without_tasks_of_a_stored_side(sided: Ranks) -> None:
     back = Report.from_json(measured.to_json(["mr", "tail.hits@1"]))
     assert back.groups["knows"].sides == ("both", "head")
     assert "hits@1" not in back.groups["knows"].to_markdown()
-    assert "| hits@1 | " in back.groups["likes"].to_markdown()
+    assert "| Hits@1 \u2191 | " in back.groups["likes"].to_markdown()
 
 
 def test_a_macro_average_alone(grouped: Report) -> None:

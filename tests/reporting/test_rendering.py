@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, report, table
@@ -25,6 +26,7 @@ from truerank.comparison.table_writer import (
     markdown_table,
     number,
 )
+from truerank.reporting.rendering import report_tables
 
 pytestmark = pytest.mark.python_only
 
@@ -112,13 +114,13 @@ def test_markdown(sided: Ranks) -> None:
         "\n"
         "| both (5 tasks) | optimistic | realistic | pessimistic | expected |\n"
         "| :--- | ---: | ---: | ---: | ---: |\n"
-        "| mr | 2.8 | 3.1 | 3.4 | 3.1 |\n"
-        "| hits@2 | 0.6 | 0.4 | 0.4 | 0.45 |\n"
+        "| MR \u2193 | 2.8 | 3.1 | 3.4 | 3.1 |\n"
+        "| Hits@2 \u2191 | 0.6 | 0.4 | 0.4 | 0.45 |\n"
         "\n"
         "| tail (2 tasks) | optimistic | realistic | pessimistic | expected |\n"
         "| :--- | ---: | ---: | ---: | ---: |\n"
-        "| mr | 1.5 | 2.25 | 3 | 2.25 |\n"
-        "| hits@2 | 1 | 0.5 | 0.5 | 0.625 |\n"
+        "| MR \u2193 | 1.5 | 2.25 | 3 | 2.25 |\n"
+        "| Hits@2 \u2191 | 1 | 0.5 | 0.5 | 0.625 |\n"
     )
 
 
@@ -127,37 +129,66 @@ TEXT = """\
 a641f68e38144777).
 No task ties: all kinds of rank agree.
 
-metric  both (5 tasks)  head (3 tasks)  tail (2 tasks)
-mr                 2.8        3.66667              1.5
-hits@2             0.6        0.333333             1"""
+metric    both (5 tasks)  head (3 tasks)  tail (2 tasks)
+MR \u2193                 2.8        3.66667              1.5
+Hits@2 \u2191             0.6        0.333333             1"""
+MARKDOWN = """\
+| metric | both (5 tasks) | head (3 tasks) | tail (2 tasks) |
+| :--- | ---: | ---: | ---: |
+| MR \u2193 | 2.8 | 3.66667 | 1.5 |
+| Hits@2 \u2191 | 0.6 | 0.333333 | 1 |
+"""
+LATEX = r"""\begin{tabular}{lrrr}
+\toprule
+metric & both (5 tasks) & head (3 tasks) & tail (2 tasks) \\
+\midrule
+MR $\downarrow$ & 2.8 & 3.66667 & 1.5 \\
+Hits@2 $\uparrow$ & 0.6 & 0.333333 & 1 \\
+\bottomrule
+\end{tabular}
+"""
 
 
-def test_text_has_one_table_where_no_task_ties() -> None:
+def test_every_form_has_one_table_where_no_task_ties() -> None:
     side = ["head", "head", "head", "tail", "tail"]
     ranks = Ranks([0, 3, 5, 1, 0], [1] * 5, 9, side=side)
     measured = report(ranks)
     assert measured.to_text(["mr", "hits@2"]) == TEXT
+    assert measured.to_markdown(["mr", "hits@2"], notes=False) == MARKDOWN
+    assert measured.to_latex(["mr", "hits@2"], notes=False, digits=6) == LATEX
     assert str(measured) == measured.to_text()
     assert measured.to_text(digits=2).count("3.7") == 1
     assert measured._repr_html_().count("<table>") == 1
     tails = report(ranks[3:])
     assert str(tails).count("(2 tasks)") == 1
-    assert "\nmetric  tail (2 tasks)\nmr  " in tails.to_text(["mr"])
-    assert "\nmetric  both (2 tasks)\nmr  " in tails.to_text(["mr"], sides=["both"])
-    assert "\npessimistic  tail (2 tasks)\nmr  " in tails.to_text(["mr"], kinds=["pessimistic"])
+    for write in (tails.to_markdown, tails.to_latex):
+        assert write().count("(2 tasks)") == 1
+    assert "\nmetric  tail (2 tasks)\nMR \u2193  " in tails.to_text(["mr"])
+    assert "\nmetric  both (2 tasks)\nMR \u2193  " in tails.to_text("mr", sides=["both"])
+    assert "\npessimistic  tail (2 tasks)\nMR \u2193  " in tails.to_text(
+        "mr", kinds=["pessimistic"]
+    )
     assert str(Report.from_json(measured.to_json())) == str(measured)
 
 
-@given(any_ranks())
-def test_text_has_the_digits_of_markdown(ranks: Ranks) -> None:
-    measured = report(ranks)
-    kinds = ["optimistic", "realistic"]
-    how = {"sides": measured.sides[:1], "kinds": kinds, "digits": 3}
-    text = measured.to_text(["mr", "amri"], **how).splitlines()
-    markdown = measured.to_markdown(["mr", "amri"], **how).splitlines()
-    for name in ("mr", "amri"):
-        row = next(row for row in markdown if row.startswith(f"| {name} |"))
-        assert [name, *row.replace("|", " ").split()[1:]] in [line.split() for line in text]
+@given(any_ranks(), st.booleans(), st.none() | st.just(["pessimistic"]), st.integers(1, 17))
+def test_all_forms_have_the_same_cells(
+    ranks: Ranks, grouped: bool, kinds: list[str] | None, digits: int
+) -> None:
+    by = np.arange(len(ranks)) % 2 if grouped else None
+    measured = report(ranks, by=by)
+    how: dict[str, Any] = {"kinds": kinds, "digits": digits, "notes": False}
+    keys = ["mr", "amri", "hits@2"]
+    tables = report_tables(measured, keys, kinds=kinds, digits=digits).grids
+    cells = [cell for grid in tables for row in (grid.columns, *grid.rows) for cell in row]
+    text = measured.to_text(keys, **how)
+    assert "".join(text.split()) == "".join("".join(cells).split())
+    markdown = measured.to_markdown(keys, **how)
+    rows = [line[2:-2].split(" | ") for line in markdown.splitlines() if not line.startswith("| :")]
+    assert [cell for row in rows[: len(rows)] if row != [""] for cell in row] == [
+        markdown_cell(cell) if cell not in ("micro", "macro") else f"*{cell}*" for cell in cells
+    ]
+    assert measured.to_latex(keys, **how).count("tabular") == 2 * len(tables)
 
 
 def test_text_shows_kinds_where_tasks_tie(sided: Ranks) -> None:
@@ -173,16 +204,16 @@ def test_markdown_says_what_matters(sided: Ranks) -> None:
     assert "1 task, 5 candidates;" in report(plain).to_markdown()
     assert "weighted" in report(plain.with_weights([2])).to_markdown()
     assert "expected" not in report(plain).to_markdown()
-    assert "| mr | nan |" in report(plain[:0]).to_markdown(["mr"], kinds=["realistic"])
+    assert "| MR \u2193 | nan |" in report(plain[:0]).to_markdown(["mr"], kinds=["realistic"])
     assert "0 tasks;" in report(plain[:0]).to_markdown()
     odd = report(Ranks([3], [1], 5, side="a|b", protocol=Protocol(filter="x|y")))
-    assert "| a\\|b (1 task) |" in odd.to_markdown()
-    assert "| mr | 1.33 |" in report(Ranks([0, 0, 1], [1, 1, 1], 5)).to_markdown(
+    assert "| metric | a\\|b (1 task) |" in odd.to_markdown()
+    assert "| MR \u2193 | 1.33 |" in report(Ranks([0, 0, 1], [1, 1, 1], 5)).to_markdown(
         ["mr"], kinds=["realistic"], digits=3
     )
 
 
-@pytest.mark.parametrize("render", ["to_csv", "to_markdown", "to_latex", "to_pandas"])
+@pytest.mark.parametrize("render", ["to_csv", "to_text", "to_markdown", "to_latex", "to_pandas"])
 def test_wrong_axes(sided: Ranks, render: str) -> None:
     draw = getattr(report(sided), render)
     with pytest.raises(ValueError, match=r"metrics: expected \[adjustment.\]metric\[@k\]"):
@@ -207,8 +238,9 @@ def test_any_ranks_can_be_written(ranks: Ranks) -> None:
     assert isinstance(repr(measured), str)
     assert len(measured.to_markdown().split("\n")) > 10
     json.loads(measured.to_json(), parse_constant=pytest.fail)
-    assert measured.to_latex().count("tabular") == 2 * len(measured.sides)
-    assert 1 <= measured._repr_html_().count("<table>") <= len(measured.sides)
+    tables = measured._repr_html_().count("<table>")
+    assert measured.to_latex().count("tabular") == 2 * tables
+    assert 1 <= tables <= len(measured.sides)
     rows = list(csv.reader(io.StringIO(measured.to_csv())))
     assert {len(row) for row in rows} == {6}
     assert len(rows) == 1 + 14 * len(measured.sides)
@@ -255,7 +287,7 @@ def test_markdown_of_groups(grouped: Report) -> None:
     assert values == {"likes": 7 / 3, "knows": 6, "a|b & <c>": 1}
     assert "By relation: 3 groups; in macro averages each group counts once." in text
     table = text.split("\n\n")[2].splitlines()
-    assert table[0] == "| by relation (3 groups) | tasks | mr | amri | zmr |"
+    assert table[0] == "| by relation (3 groups) | tasks | MR \u2193 | AMRI \u2191 | zMR \u2193 |"
     assert [row.split(" | ")[0] for row in table[2:]] == [
         *("| *micro*", "| *macro*", "| likes", "| knows", r"| a\|b & &lt;c>")
     ]
@@ -279,7 +311,7 @@ def test_markdown_shows_the_largest_groups() -> None:
     text = report(Ranks(np.zeros(n, int), np.ones(n, int), 10), by=labels).to_markdown(["mr"])
     rows = [row.split(" | ")[0] for row in text.split("\n\n")[2].splitlines()[2:]]
     assert rows == ["| *micro*", "| *macro*", *(f"| {i}" for i in range(99, 79, -1)), "| 80 more"]
-    assert "| by label (100 groups) | tasks | mr |" in text
+    assert "| by label (100 groups) | tasks | MR \u2193 |" in text
     assert f"| 80 more | {sum(range(1, 81)):,} |  |" in text
 
 
@@ -307,8 +339,9 @@ def test_latex(sided: Ranks) -> None:
         "all candidates, nan raise (fingerprint 9ecc1e72cdf27f17).\n"
         "% 1 of 5 tasks tie (20 \u0025): 4 candidates at most, 4 on average. Optimistic minus "
         "pessimistic: mr -0.6, mrr 0.06, hits@1 0, hits@10 0.\n"
-        "\\begin{tabular}{lr}\n\\toprule\ntail (2 tasks) & realistic \\\\\n\\midrule\n"
-        "mr & 2.25 \\\\\nhits@2 & 0.5 \\\\\n\\bottomrule\n\\end{tabular}\n"
+        "\\begin{tabular}{lr}\n\\toprule\nmetric & tail (2 tasks) \\\\\n\\midrule\n"
+        "MR $\\downarrow$ & 2.25 \\\\\nHits@2 $\\uparrow$ & 0.5 \\\\\n\\bottomrule\n"
+        "\\end{tabular}\n"
     )
 
 
@@ -351,7 +384,7 @@ def test_html(grouped: Report) -> None:
     assert reader.open == []
     texts = {(tag, attrs.get("scope"), text.strip()) for tag, attrs, text in reader.cells}
     assert ("th", "col", "realistic") in texts
-    assert ("th", "row", "hits@10") in texts
+    assert ("th", "row", "Hits@10 \u2191") in texts
     assert ("th", "row", "a|b & <c>") in texts
     assert not {"script", "style", "c"} & {tag for tag, _, _ in reader.cells}
     assert all(attrs.get("scope") for tag, attrs, _ in reader.cells if tag == "th")

@@ -84,9 +84,9 @@ def test_repeats_in_every_form(models: dict[str, Report]) -> None:
     assert [float(rows[1][f"run {i}"]) for i in (1, 2, 3)] == list(repeats.values("amri"))
     text = repeats.to_markdown(["mr"])
     assert text.startswith("3 runs; split valid, unfiltered, all candidates, nan raise (")
-    assert text.endswith("| mr | 2.5 | 0.866 |\n")
-    assert "mr & 2.5 & 0.866 \\\\" in repeats.to_latex()
-    assert '<th scope="row">amrr</th>' in repeats._repr_html_()
+    assert text.endswith("| MR \u2193 | 2.5 | 0.866 |\n")
+    assert "MR $\\downarrow$ & 2.5 & 0.866 \\\\" in repeats.to_latex()
+    assert '<th scope="row">AMRR \u2191</th>' in repeats._repr_html_()
 
 
 def test_wrong_repeats(models: dict[str, Report]) -> None:
@@ -139,12 +139,26 @@ def test_a_table_is_a_mapping(models: dict[str, Report]) -> None:
 
 def test_markdown_of_a_table(models: dict[str, Report]) -> None:
     assert table(models, ["mr", "mrr", "std"]).to_markdown() == (
-        "| model | mr | mrr | std |\n"
+        "| model | MR \u2193 | MRR \u2191 | std |\n"
         "| :--- | ---: | ---: | ---: |\n"
         "| TransE | 3.5 | 0.5833 | 2.5 |\n"
         "| RotatE | **2** | **0.6667** | 1 |\n"
         "| odd & &lt;b>\\|\\_1 | **2** | 0.5 | 0 |\n"
     )
+
+
+def test_an_asterisk_is_bold_in_plain_text(models: dict[str, Report]) -> None:
+    made = table(models, ["mr", "mrr"])
+    assert str(made).splitlines() == [
+        "model         MR \u2193    MRR \u2191",
+        "TransE         3.5  0.5833",
+        "RotatE         2*   0.6667*",
+        "odd & <b>|_1   2*   0.5",
+        "",
+        "* the best of its column",
+    ]
+    assert made.to_text(notes=False) == str(made).partition("\n\n")[0]
+    assert "*" not in table({"TransE": models["TransE"]}).to_text()
 
 
 def test_bold_is_what_prints_as_the_best() -> None:
@@ -158,7 +172,8 @@ def test_bold_is_what_prints_as_the_best() -> None:
 
 def test_latex_of_a_table(models: dict[str, Report]) -> None:
     assert table(models, ["mr", "hits@1"]).to_latex() == (
-        "\\begin{tabular}{lrr}\n\\toprule\nmodel & mr & hits@1 \\\\\n\\midrule\n"
+        "\\begin{tabular}{lrr}\n\\toprule\n"
+        "model & MR $\\downarrow$ & Hits@1 $\\uparrow$ \\\\\n\\midrule\n"
         "TransE & 3.5 & \\textbf{0.5} \\\\\n"
         "RotatE & \\textbf{2} & \\textbf{0.5} \\\\\n"
         "odd \\& \\textless{}b\\textgreater{}\\textbar{}\\_1 & \\textbf{2} & 0 \\\\\n"
@@ -393,9 +408,9 @@ def test_wrong_digits(digits: object) -> None:
     """More than 17 digits say nothing about a float64, and 10**7 took 18 seconds."""
     error = ValueError if type(digits) is int else TypeError
     pairs = compare({"a": one(1).ranks, "b": one(1).ranks}, resamples=9)
-    renders = [pairs.to_markdown]
+    renders = [pairs.to_markdown, pairs.to_text]
     for made in (table({"a": one(1)}), report([one(1)]), one(1)):
-        renders += [made.to_markdown, made.to_latex]
+        renders += [made.to_text, made.to_markdown, made.to_latex]
     for render in renders:
         with pytest.raises(error, match=r"^digits: expected an integer from 1 to 17, got "):
             render(digits=digits)

@@ -17,7 +17,7 @@ import truerank as tr
 from oracles import retrieval as oracle
 from truerank.metrics.aliases import ANSWER_NAMES
 from truerank.retrieval import RetrievalReport, report
-from truerank.retrieval.answer_keys import read_key
+from truerank.retrieval.answer_keys import answer_table_name, read_key
 from truerank.retrieval.answer_metrics import ANSWER_METRICS
 
 pytestmark = pytest.mark.python_only
@@ -217,11 +217,42 @@ def test_groups() -> None:
         report(found.ranks, by=["x", "y", "y", "y"])
 
 
+@pytest.mark.parametrize(
+    "kind", ["", "macro.", "optimistic.", "index.", "macro.pessimistic.ratio."]
+)
+@pytest.mark.parametrize("name", ANSWER_METRICS)
+def test_printed_names_are_keys(name: str, kind: str) -> None:
+    metric = name if ANSWER_METRICS[name].cutoff == "none" else f"{name}@7"
+    key = read_key(kind + metric)
+    assert key.title != str(key)
+    assert read_key(key.title) == key
+    assert answer_table_name(metric) == f"{read_key(metric).title} \u2191"
+
+
+def test_tables_of_some_metrics() -> None:
+    found = grouped()
+    text = found.to_text(["MRR@5", "map"], digits=3)
+    rows = [line.split()[:3] for line in text.splitlines()[-7:]]
+    assert rows[1:3] == [["MRR@5", "\u2191", "0.5"], ["MAP", "\u2191", f"{found['map']:.3g}"]]
+    assert rows[4] == ["by", "group", "(2"]
+    assert found.to_markdown("map", notes=False).splitlines()[2].startswith("| MAP \u2191 | ")
+    assert "nDCG@3 $\\uparrow$ & " in found.to_latex("ndcg@3", digits=2)
+    columns = [line.split(",")[2] for line in found.to_csv("map").splitlines()]
+    assert columns == ["metric", "map", "map", "map"]
+    with pytest.raises(
+        ValueError, match=r"metrics: expected metric\[@k\] as a row of a table, got"
+    ):
+        found.to_text("index.map")
+    with pytest.raises(KeyError, match="no metric 'hits@3'"):
+        found.to_markdown(["hits@3"])
+
+
 def test_tables() -> None:
     found = grouped()
     text = found.to_markdown()
     assert text.startswith("3 queries with 4 right answers, 0 of them tied, among 10 candidates\n")
-    assert "| by group (2 groups) | queries | mrr | map | ndcg@10 | recall@10 |" in text
+    few = "MRR \u2191 | MAP \u2191 | nDCG@10 \u2191 | Recall@10 \u2191"
+    assert f"| by group (2 groups) | queries | {few} |" in text
     assert "| y | 2 | 0.3 |" in text
     assert "expected" in found.to_latex()
     assert found.to_csv().startswith("group,queries,metric,expected,optimistic,pessimistic,")

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from ..inputs.errors import InputError, spelling
+from ..inputs.naming import terminal_text
 from .endings import (
     CLOSED_PIPE,
     DEBUG,
@@ -175,7 +176,8 @@ def emit(text: str) -> None:
     # the name of a side may have characters that the encoding lacks
     encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.rstrip("\n").encode(encoding, "backslashreplace").decode(encoding))
+        shown = terminal_text(text.rstrip("\n"))
+        sys.stdout.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.write("\n")
         sys.stdout.flush()
     except OSError as error:

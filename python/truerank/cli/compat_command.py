@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import click
 
 from ..compat.presets import PRESETS
-from ..reporting.report_content import json_value
 from .app import Subcommand, emit, user_errors
 from .files import COUNT_READERS, read_array, read_targets
 from .options import (
@@ -86,6 +84,4 @@ def compare_conventions(
                 partial(table, *arguments, **given),
             )
         found = of_all() if preset is None else of_one(preset=preset)
-    # nan is null in JSON
-    in_json = json.dumps(json_value(found.to_dict()), indent=2, allow_nan=False)
-    emit(in_json if style == "json" else found.to_markdown())
+    emit(found.to_json() if style == "json" else found.to_markdown())

@@ -18,6 +18,7 @@ from ..comparison.paired_models.comparisons import format_notes
 from ..comparison.paired_models.pairing import BY_POSITION_ONLY
 from ..comparison.samples.cautions import gather
 from ..comparison.samples.units import TASK, describe_units
+from ..comparison.saved_forms import write_json
 from ..comparison.table_writer import (
     Records,
     TextGrid,
@@ -28,12 +29,12 @@ from ..comparison.table_writer import (
     latex_comment,
     markdown_list,
     number,
+    text_rows,
 )
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
-from ..reporting.rendering import group_rows, label_text, report_text, summary_lines
-from ..reporting.report_content import json_value
+from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from .endings import write_line
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ CSV_FORMATS = ("csv", "spreadsheet")
 
 def json_text(sheet: Sheet) -> str:
     """Write a sheet as JSON in several lines."""
-    return json.dumps(json_value(sheet.content), indent=2, allow_nan=False)
+    return write_json(sheet.content, 2)
 
 
 def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
@@ -140,7 +141,7 @@ def format_report(measured: Report, style: str) -> str:
     """Write a whole report in a format."""
     if style != "table":
         return REPORT_FORMATS[style](measured)
-    return draw_to_text(draw_tables, report_text(measured))
+    return draw_to_text(draw_tables, report_tables(measured))
 
 
 def _six_digits(value: float) -> str:
@@ -346,7 +347,7 @@ def draw_tables(tables: TextTables, console: Console) -> None:
     for table in tables.grids:
         if needs_gap:
             console.print()
-        console.print(rich_table(console, table.columns, table.rows, table.names))
+        console.print(rich_table(console, table.columns, text_rows(table), table.names))
         needs_gap = True
     if tables.notes and needs_gap:
         console.print()

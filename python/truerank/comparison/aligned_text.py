@@ -8,8 +8,10 @@ from collections.abc import Sequence
 
 from ..inputs.naming import printable
 
-# A number, and what follows its integer part: decimals, an exponent, a deviation, a remark.
-_NUMBER = re.compile(r"([-+]?[\d,]+|nan|[-+]?inf)((?:\.\d+)?(?:e[-+]?\d+)?(?: [^\d/].*)?)")
+# A number, and what follows its integer part: decimals, an exponent, marks, a deviation, a remark.
+_NUMBER = re.compile(
+    r"([-+]?[\d,]+|nan|[-+]?inf)((?:\.\d+)?(?:e[-+]?\d+)?[*\u2020]*(?: [^\d/].*)?)"
+)
 
 
 def aligned_columns(

@@ -30,6 +30,7 @@ _ENTITY = re.compile(r"&(?=#?\w+;)")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _NUMBER = re.compile(r"[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
+BEST = "* the best of its column"
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
 
 Layout = Literal["long", "wide"]
@@ -46,7 +47,7 @@ class TextGrid(NamedTuple):
     rows : sequence of sequences of str
         The cells of each row, one for each column.
     best : set of (row, column)
-        The cells that are set in bold.
+        The cells that are set in bold; in plain text an asterisk follows them.
     averages : set of int
         The rows that are averages of others. Their names are set in italics, since another row may
         have the same name.
@@ -71,12 +72,15 @@ class TextTables(NamedTuple):
     notes : sequence of str
         What limits the trust in the numbers. They stand below the tables in every format: LaTeX,
         which has the other lines as comments, prints them below the tabular.
+    legend : str
+        What an asterisk says in plain text, which has no bold letters.
     """
 
     grids: Sequence[TextGrid]
     before: Sequence[str] = ()
     after: Sequence[str] = ()
     notes: Sequence[str] = ()
+    legend: str = BEST
 
     def with_notes(self, notes: bool) -> TextTables:
         """Return all, or without notes the tables alone, for what says elsewhere what they need.
@@ -84,9 +88,9 @@ class TextTables(NamedTuple):
         Examples
         --------
         >>> TextTables([], ["2 tasks"], notes=["few units"]).with_notes(False)
-        TextTables(grids=[], before=(), after=(), notes=())
+        TextTables(grids=[], before=(), after=(), notes=(), legend='')
         """
-        return self if flag("notes", notes) else TextTables(self.grids)
+        return self if flag("notes", notes) else TextTables(self.grids, legend="")
 
     def markdown(self) -> str:
         """Write the lines before, pipe tables, a paragraph for each line after, a list of notes.
@@ -121,8 +125,9 @@ class TextTables(NamedTuple):
         mr        4.5
         """
         before = "\n".join(map(printable, self.before))
-        tables = [aligned_text(grid.columns, grid.rows, grid.names) for grid in self.grids]
-        below = "\n".join(map(printable, (*self.after, *self.notes)))
+        tables = [aligned_text(grid.columns, text_rows(grid), grid.names) for grid in self.grids]
+        legend = [self.legend] * any(grid.best for grid in self.grids)
+        below = "\n".join(filter(None, map(printable, (*legend, *self.after, *self.notes))))
         return "\n\n".join(filter(None, [before, *tables, below]))
 
     def latex(self) -> str:
@@ -382,6 +387,9 @@ _LATEX = str.maketrans(
         ">": "\\textgreater{}",
         "|": "\\textbar{}",
         "\u00b1": "$\\pm$",
+        "\u2191": "$\\uparrow$",
+        "\u2193": "$\\downarrow$",
+        "\u2020": "$^{\\dagger}$",
     }
 )
 
@@ -501,6 +509,17 @@ def html_paragraphs(lines: Iterable[str]) -> str:
     '<p>a &lt; b</p>\\n'
     """
     return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
+
+
+def text_rows(grid: TextGrid) -> list[list[str]]:
+    """Return the rows for plain text, with an asterisk behind the best cells.
+
+    Examples
+    --------
+    >>> text_rows(TextGrid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)})))
+    [['a', '1*'], ['b', '2']]
+    """
+    return _marked_rows(grid, str, "{}*".format, str)
 
 
 def _marked_rows(

@@ -6,12 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+from ..inputs.naming import terminal_text
+from .saved_forms import SavedForms, write_json
 from .table_writer import Records, TextGrid, TextTables, cell, check_digits
 
 T = TypeVar("T")
 
 
-class Tabular(ABC):
+class Tabular(SavedForms, ABC):
     """Base class of tables of numbers, with a method for each format."""
 
     _INDEX: str | None = None  # the column that becomes the index of a DataFrame
@@ -23,6 +25,10 @@ class Tabular(ABC):
     def records(self) -> Records:
         """Return the heading and the rows, with one cell for each column."""
 
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """Return the content as plain dicts, lists and numbers."""
+
     def text_tables(self, digits: int = 4) -> TextTables:
         """Return the table as text for people."""
         columns, rows, _ = self.records()
@@ -30,7 +36,7 @@ class Tabular(ABC):
         return TextTables([TextGrid(columns, cells, names=self._NAMES)], notes=self.notes)
 
     def __str__(self) -> str:
-        return self.to_text()
+        return terminal_text(self.to_text())
 
     def to_text(self, *, digits: int = 4, notes: bool = True) -> str:
         """Return the table in columns of plain text, as `print` shows it.
@@ -64,6 +70,10 @@ class Tabular(ABC):
     def _tables_of(self, digits: int, notes: bool) -> TextTables:
         return self.text_tables(check_digits(digits)).with_notes(notes)
 
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
+
     def to_csv(self, *, spreadsheet: bool = False) -> str:
         """Return the table as CSV, with numbers in all their digits.
 
@@ -87,7 +97,7 @@ class Tabular(ABC):
 
     def _repr_html_(self) -> str:
         """Return the table as HTML, for notebooks."""
-        return self.text_tables(4).html() + self._END
+        return self.text_tables().html() + self._END
 
 
 class NamedRows(Mapping[str, T], Tabular):

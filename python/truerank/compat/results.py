@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import Records, TextGrid, TextTables, check_digits, number
-from ..comparison.tabular import NamedRows
+from ..comparison.table_writer import Records, TextGrid, TextTables, number
+from ..comparison.tabular import NamedRows, Tabular
 from ..inputs.naming import public
+from ..metrics.keys import table_name
+from ..retrieval.answer_keys import answer_table_name
 from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
-from .figures import Figure, exact_value, figure, places
+from .figures import Figure, exact_value, figure, places, split_key
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -46,7 +48,7 @@ class Step(NamedTuple):
 
 
 @public("truerank.compat")
-class CompatReport(Mapping[str, float]):
+class CompatReport(Mapping[str, float], Tabular):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
@@ -75,6 +77,7 @@ class CompatReport(Mapping[str, float]):
     """
 
     __hash__ = None  # type: ignore[assignment]
+    _INDEX = "name"
 
     first: FloatArray
     last: FloatArray
@@ -183,16 +186,35 @@ class CompatReport(Mapping[str, float]):
         """Return the toolkit's numbers by its names."""
         return dict(self)
 
-    def __str__(self) -> str:
-        return self.text_tables(6).text()
+    def records(self) -> Records:
+        """Return a row for each number of the toolkit, with its bounds and the exact one."""
+        values = ["value", "least", "most", "exact"]
+        rows = [
+            (
+                name,
+                self.printed(name),
+                self[name],
+                *self.bounds(name),
+                self.corrected(name),
+                row.key,
+            )
+            for name, row in self._metrics.items()
+        ]
+        return Records(["name", "printed", *values, "key"], rows, values)
 
-    def to_markdown(self, *, digits: int = 6) -> str:
-        """Write two tables: its numbers beside the exact ones, and the steps between them.
+    def to_text(self, *, digits: int = 6, notes: bool = True) -> str:
+        """Return the tables of `to_markdown` in columns of plain text, as `print` shows them."""
+        return super().to_text(digits=digits, notes=notes)
+
+    def to_markdown(self, *, digits: int = 6, notes: bool = True) -> str:
+        """Return two tables: its numbers beside the exact ones, and the steps between them.
 
         Parameters
         ----------
         digits : int
             Significant digits of numbers that the toolkit does not print.
+        notes : bool
+            As in other tables; there are none here.
 
         Examples
         --------
@@ -206,13 +228,14 @@ class CompatReport(Mapping[str, float]):
         | Hits@50 | 100.00 | 100 | hits@50 |
         | Hits@100 | 100.00 | 100 | hits@100 |
         """
-        return self.text_tables(check_digits(digits)).markdown() + "\n"
+        return super().to_markdown(digits=digits, notes=notes)
 
-    def _repr_html_(self) -> str:
-        """Write both tables as HTML, for notebooks."""
-        return self.text_tables(6).html()
+    def to_latex(self, *, digits: int = 6, notes: bool = True) -> str:
+        """Return the tables of `to_markdown` in LaTeX; they need the package booktabs."""
+        return super().to_latex(digits=digits, notes=notes)
 
-    def text_tables(self, digits: int = 4) -> TextTables:
+    def text_tables(self, digits: int = 6) -> TextTables:
+        """Return two tables: its numbers beside the exact ones, and the steps between them."""
         numbers = [
             [name, self.printed(name), number(self.corrected(name), digits), metric.key]
             for name, metric in self._metrics.items()
@@ -225,7 +248,7 @@ class CompatReport(Mapping[str, float]):
         ]
         both = (
             TextGrid([self.preset.name, "printed", "exact", "key"], numbers),
-            TextGrid(["step", "tasks changed", *shown], [exact, *step_rows]),
+            TextGrid(["step", "tasks changed", *map(_heading, shown)], [exact, *step_rows]),
         )
         return TextTables(both)
 
@@ -252,7 +275,7 @@ class CompatTable(NamedRows[CompatReport]):
     >>> from truerank import compat
     >>> found = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke", "dgl-ke", "rotate"])
     >>> print(found.to_markdown(digits=3))
-    | convention | mr | mrr | hits@1 | hits@10 |
+    | convention | MR ↓ | MRR ↑ | Hits@1 ↑ | Hits@10 ↑ |
     | :--- | ---: | ---: | ---: | ---: |
     | exact | 1.5 | 0.667 | 0 | 1 |
     | openke | 1 | 1 | 1 | 1 |
@@ -296,10 +319,17 @@ class CompatTable(NamedRows[CompatReport]):
         return Records(["convention", *COMMON_KEYS], rows, COMMON_KEYS)
 
     def text_tables(self, digits: int = 4) -> TextTables:
+        """Return a row for each preset, with both bounds of numbers that ties leave open."""
         rows = [[EXACT_ROW, *(number(self.exact[key], digits) for key in COMMON_KEYS)]]
         for name, row in self._rows.items():
             rows.append([name, *(_format_bounds(row.figure(key), digits) for key in COMMON_KEYS)])
-        return TextTables([TextGrid(["convention", *COMMON_KEYS], rows)])
+        return TextTables([TextGrid(["convention", *map(table_name, COMMON_KEYS)], rows)])
+
+
+def _heading(key: str) -> str:
+    """The heading of a metric, of which some have a cutoff that reports on ranks do not have."""
+    name, cutoff = split_key(key)
+    return answer_table_name(key) if cutoff and name != "hits" else table_name(key)
 
 
 def _format_bounds(figure: Figure, digits: int) -> str:

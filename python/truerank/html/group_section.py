@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..comparison.table_writer import TextGrid, cell
+from ..metrics.keys import table_name
 from ..reporting.axes import Axes, compose_key
 from ..reporting.rendering import GROUPS_SHOWN, group_grid, group_rows, printed_axes
 from . import pictures
@@ -78,6 +79,6 @@ def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashabl
 
     def make(heading: str, labels: Sequence[Hashable]) -> TextGrid:
         rows = group_rows(labels, tasks, columns, lambda v: cell(v, DIGITS), most=len(labels))
-        return TextGrid([heading, "tasks", *metrics], rows)
+        return TextGrid([heading, "tasks", *map(table_name, metrics)], rows)
 
     return make

@@ -9,12 +9,12 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from ..comparison.samples.cautions import gather
-from ..comparison.table_writer import TextGrid, cell, format_count, number
+from ..comparison.table_writer import TextGrid, number
 from ..inputs.errors import InputTypeError
-from ..metrics.keys import RELATION_SIDE
+from ..metrics.keys import RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import compose_key, unique_keys
-from ..reporting.rendering import filter_grid, grids, printed_axes, summary_lines
+from ..reporting.rendering import filter_grid, metric_grids, printed_axes, summary_lines
 from ..reporting.report_content import content_of, json_object
 from . import descriptions, pictures
 from .documents import (
@@ -96,6 +96,12 @@ def save_report(
         intervals = {key: measured.interval(key) for key in unique_keys(intervals, "intervals")}
     name = title_of(measured) if title is None else title
     save(path, page(measured, PageOptions(name, unique_keys(metrics), intervals, lines)))
+
+
+def default_page(report: AnyReport) -> str:
+    """Write the page of a report without options."""
+    measured = cast("Report", report)
+    return page(measured, PageOptions(title_of(measured)))
 
 
 def page(report: Report, options: PageOptions) -> str:
@@ -186,20 +192,7 @@ def _metrics(report: Report) -> str:
     """A table of kinds of rank for each side; one table of all sides if no task ties."""
     axes, few = printed_axes(report)
     under_filters = [filter_grid(report, few, DIGITS)] if few and report.filters else []
-    summary = report.held_summary()
-    if summary is None or summary.tied_tasks or DEFAULT_KIND not in axes.kinds:
-        return tables([*grids(report, axes, None, DIGITS), *under_filters])
-    columns = [
-        [report.cell(compose_key(side, DEFAULT_KIND, metric)) for metric in axes.metrics]
-        for side in axes.sides
-    ]
-    rows = [
-        [metric, *(cell(column[i], DIGITS) for column in columns)]
-        for i, metric in enumerate(axes.metrics)
-    ]
-    heading = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
-    text = "No task ties: optimistic, realistic, pessimistic and expected ranks are the same."
-    return paragraph(text) + tables([TextGrid(["metric", *heading], rows), *under_filters])
+    return tables([*metric_grids(report, axes, DIGITS), *under_filters])
 
 
 def _against_chance(report: Report) -> str:
@@ -215,7 +208,7 @@ def _against_chance(report: Report) -> str:
                 report[compose_key(side, DEFAULT_KIND, f"{a}.{metric}")] for a in ("index", "z")
             )
             values = (report[key], mean, math.sqrt(variance), index, z)
-            rows.append([metric, *(number(value, FEW_DIGITS) for value in values)])
+            rows.append([table_name(metric), *(number(value, FEW_DIGITS) for value in values)])
         grids_by_side.append(TextGrid([side, *columns], rows))
     text = (
         "By chance every candidate is as likely as any other to have any rank. The index is 0 by "

@@ -7,6 +7,7 @@ that a pickle of today can still be read after its module got another name.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.machinery import ModuleSpec
@@ -20,6 +21,9 @@ T = TypeVar("T", bound=Callable[..., Any])
 # Characters that a terminal obeys rather than shows, line separators, overrides of the direction of
 # text, and halves of surrogate pairs.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+# Arrows and the dagger, for standard outputs whose encoding lacks them, as on Windows into a file.
+_PLAIN = str.maketrans({"\u2191": "^", "\u2193": "v", "\u2020": "+"})
 
 
 def public(package: str) -> Callable[[T], T]:
@@ -79,6 +83,16 @@ def printable(text: str, keep: str = "") -> str:
         return found[0] if found[0] in keep else ascii(found[0])[1:-1]
 
     return _UNPRINTABLE.sub(escape, text)
+
+
+def terminal_text(text: str) -> str:
+    """Return a text for `print`: where standard output has no arrows, ^ and v stand for them."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        "".join(map(chr, _PLAIN)).encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN)
+    return text
 
 
 def lazy_names(

@@ -10,16 +10,17 @@ from collections.abc import Mapping
 
 from ..inputs.words import near_words
 
-# The literature's short names: (adjustment, metric).
-ALIASES = {
-    "amr": ("ratio", "mr"),
-    "amri": ("index", "mr"),
-    "amrr": ("index", "mrr"),
-    "ah": ("index", "hits"),
-    "zmr": ("z", "mr"),
-    "zmrr": ("z", "mrr"),
-    "zh": ("z", "hits"),
+# The literature's names of adjusted metrics, as tables print them: (adjustment, metric).
+ADJUSTED_TITLES = {
+    ("ratio", "mr"): "AMR",
+    ("index", "mr"): "AMRI",
+    ("index", "mrr"): "AMRR",
+    ("index", "hits"): "AH",
+    ("z", "mr"): "zMR",
+    ("z", "mrr"): "zMRR",
+    ("z", "hits"): "zH",
 }
+ALIASES = {title.lower(): meaning for meaning, title in ADJUSTED_TITLES.items()}
 
 # The names of PyKEEN's classes, in lower case and with underscores.
 PYKEEN_NAMES = {

@@ -10,7 +10,7 @@ from typing import NamedTuple, NoReturn
 
 from ..inputs.naming import public
 from .adjustment_table import ADJUSTMENTS
-from .aliases import ALIASES, SYNONYMS, read_name, suggest_metric
+from .aliases import ADJUSTED_TITLES, ALIASES, SYNONYMS, read_name, suggest_metric
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
 from .metric_table import METRICS
 from .ties import Parameter
@@ -21,6 +21,10 @@ NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 
 MACRO = "macro"
+
+# What follows the title of a metric of which more, or less, is better.
+ARROWS = {True: " \u2191", False: " \u2193", None: ""}
+TITLES = {(NO_ADJUSTMENT, row.name): row.title for row in METRICS.values()} | ADJUSTED_TITLES
 
 _SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
 
@@ -56,7 +60,23 @@ class Key(NamedTuple):
         """The key of the metric and its parameter alone."""
         return Key(self.metric, self.parameter)
 
+    @property
+    def title(self) -> str:
+        """The name that tables print, in the words of the literature; a key, too.
+
+        Examples
+        --------
+        >>> parse("hits@10").title, parse("tail.index.mr").title, parse("index.gmr").title
+        ('Hits@10', 'tail.AMRI', 'index.gmr')
+        """
+        title = TITLES.get((self.adjustment, self.metric), "")
+        return self._replace(adjustment=NO_ADJUSTMENT)._written(title) if title else str(self)
+
     def __str__(self) -> str:
+        return self._written(self.metric)
+
+    def _written(self, metric: str) -> str:
+        """Join the words that are no defaults, with a name of the metric."""
         words = [
             word
             for word, default in (
@@ -69,7 +89,7 @@ class Key(NamedTuple):
         ]
         mark = METRICS[self.metric].parameter
         written = str(self.parameter).removesuffix(".0")
-        return ".".join([*words, f"{self.metric}{mark}{written}" if mark else self.metric])
+        return ".".join([*words, f"{metric}{mark}{written}" if mark else metric])
 
 
 @public("truerank.metrics")
@@ -138,6 +158,18 @@ def increasing(key: str | Key) -> bool | None:
     parsed = key if isinstance(key, Key) else parse(key)
     better = METRICS[parsed.metric].increasing
     return True if parsed.adjustment == "index" and better is not None else better
+
+
+def table_name(key: str | Key) -> str:
+    """Write what heads the values of a key in a table: its title, and which way is better.
+
+    Examples
+    --------
+    >>> print(table_name("mrr"), table_name("tail.mr"), table_name("std"), sep=", ")
+    MRR ↑, tail.MR ↓, std
+    """
+    parsed = key if isinstance(key, Key) else parse(key)
+    return parsed.title + ARROWS[increasing(parsed)]
 
 
 def quote(word: str) -> str:

@@ -25,6 +25,9 @@ class Metric(NamedTuple):
     Attributes
     ----------
     name : str
+        The word of keys.
+    title : str
+        What tables print, the literature's name; empty where it has none, and the key is printed.
     transform : RankFunction
         f, of ranks and of ties.
     mean : callable
@@ -45,6 +48,7 @@ class Metric(NamedTuple):
     """
 
     name: str
+    title: str
     transform: RankFunction
     mean: Callable[[RankFunction, Sample, Parameter], float]
     inverse: Callable[[float], float]
@@ -92,25 +96,26 @@ def _exp_minus(x: float) -> float:
 
 
 _I, _R, _L, _H, _P = ties.IDENTITY, ties.RECIPROCAL, ties.LOG, ties.HIT, ties.POWER
-_mean, _median, _c = averages.arithmetic, averages.median, chance_model
+_mean, _median, _power = averages.arithmetic, averages.median, averages.power
+_c = chance_model
 
 METRICS: dict[str, Metric] = {
     row.name: row
     for row in (
-        #      name       f   mean     g        higher is better, chance: of all, of one task
-        Metric("mr", _I, _mean, _identity, False, _c.mean_rank, _c.rank_moments),
-        Metric("mrr", _R, _mean, _identity, True, _c.reciprocal_rank, _c.reciprocal_moments),
-        Metric("hits", _H, _mean, _identity, True, _c.hits, _c.hit_moments, parameter="@"),
-        Metric("hmr", _R, _mean, _inverse, False, _c.harmonic),
-        Metric("imr", _I, _mean, _inverse, True, _c.inverse_mean),
-        Metric("gmr", _L, _mean, math.exp, False, _c.geometric),
-        Metric("igmr", _L, _mean, _exp_minus, True, _c.inverse_geometric),
-        Metric("median", _I, _median, _identity, False, _c.median),
-        Metric("imedian", _I, _median, _inverse, True, _c.inverse_median),
-        Metric("power_mean", _P, averages.power, _identity, False, _c.power_mean, parameter=":"),
-        Metric("std", _I, averages.variance, math.sqrt, None, optimum=0.0),
-        Metric("variance", _I, averages.variance, _identity, None, optimum=0.0),
-        Metric("mad", _I, averages.deviation, _identity, None, optimum=0.0),
-        Metric("count", _I, averages.count, _identity, None),
+        #      name  title  f   mean   g   higher is better, chance: of all, of one task
+        Metric("mr", "MR", _I, _mean, _identity, False, _c.mean_rank, _c.rank_moments),
+        Metric("mrr", "MRR", _R, _mean, _identity, True, _c.reciprocal_rank, _c.reciprocal_moments),
+        Metric("hits", "Hits", _H, _mean, _identity, True, _c.hits, _c.hit_moments, parameter="@"),
+        Metric("hmr", "HMR", _R, _mean, _inverse, False, _c.harmonic),
+        Metric("imr", "IMR", _I, _mean, _inverse, True, _c.inverse_mean),
+        Metric("gmr", "GMR", _L, _mean, math.exp, False, _c.geometric),
+        Metric("igmr", "IGMR", _L, _mean, _exp_minus, True, _c.inverse_geometric),
+        Metric("median", "", _I, _median, _identity, False, _c.median),
+        Metric("imedian", "", _I, _median, _inverse, True, _c.inverse_median),
+        Metric("power_mean", "", _P, _power, _identity, False, _c.power_mean, parameter=":"),
+        Metric("std", "", _I, averages.variance, math.sqrt, None, optimum=0.0),
+        Metric("variance", "", _I, averages.variance, _identity, None, optimum=0.0),
+        Metric("mad", "", _I, averages.deviation, _identity, None, optimum=0.0),
+        Metric("count", "", _I, averages.count, _identity, None),
     )
 }

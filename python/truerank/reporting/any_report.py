@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..comparison.saved_forms import SavedForms
 from ..inputs.checks import flag
+from ..inputs.naming import terminal_text
 from .axes import nest, unique_keys
-from .rendering import report_records, report_tables, report_text
+from .rendering import report_records, report_tables
 from .report_base import ReportBase
 from .report_content import json_text
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from ..comparison.table_writer import Layout
 
 
-class AnyReport(ReportBase):
+class AnyReport(ReportBase, SavedForms):
     """Any report, made from ranks or read from JSON, with methods that write it."""
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -149,22 +151,21 @@ class AnyReport(ReportBase):
         return report_records(self, metrics, sides, kinds).frame(layout)
 
     def __str__(self) -> str:
-        return self.to_text()
+        return terminal_text(self.to_text())
 
     def to_text(
         self,
         metrics: str | Iterable[str] | None = None,
         *,
-        sides: Iterable[str] | None = None,
-        kinds: Iterable[str] | None = None,
+        sides: str | Iterable[str] | None = None,
+        kinds: str | Iterable[str] | None = None,
         digits: int = 6,
         notes: bool = True,
     ) -> str:
         """Return tables in columns of plain text below the lines of `to_markdown`; `print` does.
 
-        The parameters are those of `to_markdown`. For a single kind of rank, and where no task ties
-        unless kinds are given, the sides are the columns of one table. The digits are those of
-        Markdown; the points of a column stand below each other.
+        The parameters are those of `to_markdown`, and so are the digits; the points of a column
+        stand below each other.
 
         Examples
         --------
@@ -175,10 +176,10 @@ class AnyReport(ReportBase):
         No task ties: all kinds of rank agree.
         <BLANKLINE>
         metric  both (2 tasks)  head (1 task)  tail (1 task)
-        mr               2.5                1           4
-        mrr              0.625              1           0.25
+        MR ↓             2.5                1           4
+        MRR ↑            0.625              1           0.25
         """  # noqa: E501
-        return report_text(self, metrics, sides, kinds, digits).with_notes(notes).text()
+        return report_tables(self, metrics, sides, kinds, digits).with_notes(notes).text()
 
     def to_markdown(
         self,
@@ -189,20 +190,23 @@ class AnyReport(ReportBase):
         digits: int = 6,
         notes: bool = True,
     ) -> str:
-        """Return a Markdown table for each side, below lines on tasks, protocol and ties.
+        """Return Markdown tables below lines on tasks, protocol and ties.
 
-        With groups, a table of the averages and of the largest groups follows.
+        For a single kind of rank there is one table with a column for each side, else a table for
+        each side with a column for each kind. With groups, a table of the averages and of the
+        largest groups follows. Names are those of the literature, which are keys as well, and an
+        arrow says which way is better.
 
         Parameters
         ----------
         metrics : str or iterable of str, optional
             The rows: `[adjustment.]metric[@k][:p]`, without side and kind.
         sides : str or iterable of str, optional
-            The sides, one table each; all that have tasks if not given. An empty list gives only
-            the lines.
+            All that have tasks if not given, but not "both" beside a single other one. An empty
+            list gives only the lines.
         kinds : str or iterable of str, optional
-            The columns; if not given, optimistic, realistic and pessimistic, and expected where
-            tasks tie.
+            If not given, realistic alone where no task ties, since all kinds agree then; else
+            optimistic, realistic, pessimistic and expected.
         digits : int
             The number of significant digits.
         notes : bool
@@ -226,8 +230,8 @@ class AnyReport(ReportBase):
         <BLANKLINE>
         | both (2 tasks) | optimistic | realistic | pessimistic | expected |
         | :--- | ---: | ---: | ---: | ---: |
-        | mr | 2.5 | 2.75 | 3 | 2.75 |
-        | mrr | 0.625 | 0.611111 | 0.6 | 0.6125 |
+        | MR ↓ | 2.5 | 2.75 | 3 | 2.75 |
+        | MRR ↑ | 0.625 | 0.611111 | 0.6 | 0.6125 |
         <BLANKLINE>
         """  # noqa: E501
         tables = report_tables(self, metrics, sides, kinds, digits).with_notes(notes)
@@ -242,21 +246,21 @@ class AnyReport(ReportBase):
         digits: int = 4,
         notes: bool = True,
     ) -> str:
-        """Return a tabular for each side, with the rules of the LaTeX package booktabs.
+        """Return the tables of `to_markdown` with the rules of the LaTeX package booktabs.
 
         The parameters are those of `to_markdown`; its lines come first, as comments.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> print(report(Ranks([0], [1], 10)).to_latex(["hits@1"], kinds=["realistic"]), end="")
+        >>> print(report(Ranks([0], [1], 10)).to_latex("hits@1"), end="")
         % 1 task, 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
         % No task ties: all kinds of rank agree.
         \\begin{tabular}{lr}
         \\toprule
-        both (1 task) & realistic \\\\
+        metric & both (1 task) \\\\
         \\midrule
-        hits@1 & 1 \\\\
+        Hits@1 $\\uparrow$ & 1 \\\\
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
@@ -264,7 +268,7 @@ class AnyReport(ReportBase):
 
     def _repr_html_(self) -> str:
         """Return the tables as HTML, for notebooks, where they are those that `print` shows."""
-        return report_text(self).html() + "\n"
+        return report_tables(self).html() + "\n"
 
     def save_html(
         self,
@@ -326,3 +330,9 @@ class AnyReport(ReportBase):
         from ..html.report_page import save_report
 
         save_report(self, path, title, metrics, intervals, notes)
+
+    def _page(self) -> str:
+        """Write the page of `save_html`, for `save`."""
+        from ..html.report_page import default_page
+
+        return default_page(self)

@@ -16,7 +16,7 @@ from ..comparison.table_writer import (
     percent,
 )
 from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE
+from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
 from .below_chance import BELOW_CHANCE
@@ -40,43 +40,11 @@ def report_tables(
     kinds: Names = None,
     digits: int = 6,
 ) -> TextTables:
-    """Return the lines on tasks, protocol and ties, and the tables, for `Report.to_markdown`."""
+    """Return the lines on tasks, protocol and ties, and the tables, for all forms for people."""
     shown = check_digits(digits)
     axes, few = printed_axes(report, metrics, sides, kinds)
-    return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
-
-
-def report_text(
-    report: ReportBase,
-    metrics: Names = None,
-    sides: Names = None,
-    kinds: Names = None,
-    digits: int = 6,
-) -> TextTables:
-    """Return the lines and the tables for `print`: a single table where no kinds are compared.
-
-    Where no task ties all kinds of rank agree, and the sides become the columns. The sides are not
-    printed twice where all tasks are of one.
-    """
-    shown = check_digits(digits)
-    axes, few = printed_axes(report, metrics, sides, kinds)
-    summary = report.held_summary()
-    untied = kinds is None and summary is not None and not summary.tied_tasks
-    if untied and DEFAULT_KIND in axes.kinds:
-        axes = axes._replace(kinds=[DEFAULT_KIND])
-    if sides is None:
-        axes = axes._replace(sides=_distinct_sides(report, axes.sides))
-    if len(axes.kinds) != 1 or not axes.sides:
-        return TextTables(list(grids(report, axes, few, shown)), summary_lines(report))
-    found = [sides_grid(report, axes, shown), *grids_below(report, few, shown)]
+    found = [*metric_grids(report, axes, shown), *grids_below(report, few, shown)]
     return TextTables(found, summary_lines(report))
-
-
-def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
-    """Leave out "both" where all its tasks are of one side."""
-    named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
-    alone = len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0])
-    return [side for side in sides if side != ALL_SIDES] if alone else sides
 
 
 def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Records:
@@ -108,43 +76,57 @@ def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) 
 def printed_axes(
     report: ReportBase, metrics: Names = None, sides: Names = None, kinds: Names = None
 ) -> tuple[Axes, Axes | None]:
-    """Return the axes of the printed tables, and those of the tables of filters and of groups."""
+    """Return the axes of the printed tables, and those of the tables of filters and of groups.
+
+    Unless kinds are given, a single one is left where no task ties, since all agree then, and one
+    for ties is added where tasks tie. Unless sides are given, none is printed twice.
+    """
     axes = choose_axes(report, metrics, sides, kinds)
+    few = None
+    if (report.by or report.filters) and axes.sides and axes.kinds:
+        kind = DEFAULT_KIND if DEFAULT_KIND in axes.kinds else axes.kinds[0]
+        some = [m for m in FEW_METRICS if m in axes.metrics] if metrics is None else axes.metrics
+        few = Axes(axes.sides[:1], [kind], some)
     summary = report.held_summary()
-    if kinds is None and summary is not None and summary.tied_tasks:
-        axes = axes._replace(kinds=[*axes.kinds, *report.tie_kinds()])
-    if not (report.by or report.filters) or not axes.sides or not axes.kinds:
-        return axes, None
-    kind = DEFAULT_KIND if DEFAULT_KIND in axes.kinds else axes.kinds[0]
-    few = [m for m in FEW_METRICS if m in axes.metrics] if metrics is None else axes.metrics
-    return axes, Axes(axes.sides[:1], [kind], few)
+    if kinds is None and summary is not None:
+        if summary.tied_tasks:
+            axes = axes._replace(kinds=[*axes.kinds, *report.tie_kinds()])
+        elif DEFAULT_KIND in axes.kinds:
+            axes = axes._replace(kinds=[DEFAULT_KIND])
+    if sides is None:
+        axes = axes._replace(sides=_distinct_sides(report, axes.sides))
+    return axes, few
+
+
+def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
+    """Leave out "both" where all its tasks are of one side."""
+    named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
+    alone = len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0])
+    return [side for side in sides if side != ALL_SIDES] if alone else sides
 
 
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def grids(report: ReportBase, axes: Axes, few: Axes | None, digits: int) -> Iterator[TextGrid]:
-    """Yield a table of metrics by kind for each side, then of the filters, then of the groups."""
-    for side in axes.sides:
-        heading = f"{side} ({format_count(report.tasks(side), 'task')})"
-        rows = [
-            [metric, *(cell(value, digits) for value in values)]
-            for metric, values in metric_rows(report, side, axes)
-        ]
-        yield TextGrid([heading, *axes.kinds], rows)
-    yield from grids_below(report, few, digits)
+def metric_grids(report: ReportBase, axes: Axes, digits: int) -> Iterator[TextGrid]:
+    """Yield one table of metrics by side for a single kind, else one by kind for each side."""
+    headings = {side: f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides}
+    if len(axes.kinds) == 1 and headings:
+        (kind,) = axes.kinds
+        corner = "metric" if kind == DEFAULT_KIND else kind
+        yield _metric_grid(report, axes, [corner, *headings.values()], digits)
+        return
+    for side, heading in headings.items():
+        of_side = axes._replace(sides=[side])
+        yield _metric_grid(report, of_side, [heading, *axes.kinds], digits)
 
 
-def sides_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
-    """Return a table of metrics by side, for the only kind of the axes."""
-    (kind,) = axes.kinds
-    columns = [
-        [cell(value, digits) for _, (value,) in metric_rows(report, side, axes)]
-        for side in axes.sides
+def _metric_grid(report: ReportBase, axes: Axes, heading: Sequence[str], digits: int) -> TextGrid:
+    rows = [
+        [table_name(metric), *(cell(value, digits) for value in values)]
+        for metric, values in metric_rows(report, axes)
     ]
-    headings = [f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides]
-    rows = [list(row) for row in zip(axes.metrics, *columns, strict=True)]
-    return TextGrid(["metric" if kind == DEFAULT_KIND else kind, *headings], rows)
+    return TextGrid(heading, rows)
 
 
 def grids_below(report: ReportBase, few: Axes | None, digits: int) -> Iterator[TextGrid]:
@@ -164,7 +146,7 @@ def filter_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
         for name, under in report.filters.items()
     ]
     prefix = "" if side == report.sides[0] else f"{side}, "
-    return TextGrid([f"{prefix}by filter", *metrics], rows)
+    return TextGrid([f"{prefix}by filter", *map(table_name, metrics)], rows)
 
 
 def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
@@ -183,7 +165,8 @@ def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
     rows += group_rows(labels, tasks, columns, lambda value: cell(value, digits))
     prefix = "" if side == report.sides[0] else f"{side}, "
     heading = f"{prefix}by {report.by} ({format_count(len(labels), 'group')})"
-    return TextGrid([heading, "tasks", *metrics], rows, averages=frozenset({0, 1}))
+    columns_of = [heading, "tasks", *map(table_name, metrics)]
+    return TextGrid(columns_of, rows, averages=frozenset({0, 1}))
 
 
 def group_rows(
@@ -252,16 +235,18 @@ def report_rows(report: ReportBase, axes: Axes) -> Iterator[Record]:
 
 def _average_rows(report: ReportBase, axes: Axes, prefix: str = "") -> Iterator[Record]:
     for side in axes.sides:
-        for metric, values in metric_rows(report, side, axes, prefix):
+        of_side = axes._replace(sides=[side])
+        for metric, values in metric_rows(report, of_side, prefix):
             yield (side, report.tasks(side), metric, *values)
 
 
 def metric_rows(
-    report: ReportBase, side: str, axes: Axes, prefix: str = ""
+    report: ReportBase, axes: Axes, prefix: str = ""
 ) -> Iterator[tuple[str, list[float | None]]]:
-    """Return the values of every metric by kind, computed kind by kind: each is ranked once."""
+    """Return the values of every metric by side and kind, column by column: each is ranked once."""
     columns = [
         [report.cell(prefix + compose_key(side, kind, metric)) for metric in axes.metrics]
+        for side in axes.sides
         for kind in axes.kinds
     ]
     return ((metric, [c[i] for c in columns]) for i, metric in enumerate(axes.metrics))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..comparison.paired_models.pairing import weighted_ranks
 from ..comparison.repeated_runs import interval_over_runs
+from ..comparison.saved_forms import write_json
 from ..comparison.table_writer import (
     Records,
     TextGrid,
     TextTables,
-    check_digits,
     format_count,
     number,
 )
@@ -20,10 +20,10 @@ from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.old_names import renamed_arguments
+from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from .axes import FEW_METRICS, nest, unique_keys
-from .keyed_values import KeyedValues
-from .report_content import json_value, write_json
+from .keyed_tables import KeyedTables
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ JSON_FORMAT = 1
 
 
 @public("truerank.reporting")
-class Repeats(KeyedValues):
+class Repeats(KeyedTables):
     """Several Reports of one model: `repeats[key]` is the mean over them.
 
     As a mapping it iterates over the keys that all of them have. A value that is nan in one of them
@@ -251,100 +251,24 @@ class Repeats(KeyedValues):
             "fingerprints": [report.protocol.fingerprint for report in self.reports],
             "notes": self.notes,
         }
-        return write_json(json_value(content), indent)
+        return write_json(content, indent)
 
-    def to_pandas(self, metrics: str | Iterable[str] | None = None) -> Any:
-        """Return a pandas DataFrame with the columns of `to_csv`.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        return self._records(metrics).frame()
-
-    def to_csv(self, metrics: str | Iterable[str] | None = None) -> str:
-        """Return metric, mean, std and the value of each run as CSV, in all their digits.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
-        >>> print(runs.to_csv(["mr"]), end="")
-        metric,mean,std,run 1,run 2
-        mr,2.0,1.4142135623730951,1.0,3.0
-        """
-        return self._records(metrics).csv()
-
-    def __str__(self) -> str:
-        return self.to_text()
-
-    def to_text(
-        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
-    ) -> str:
-        """Return the table of `to_markdown` in columns of plain text; `print` shows it.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
-        >>> print(runs.to_text(["mr"]))
-        2 runs; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        <BLANKLINE>
-        metric  mean    std
-        mr         2  1.414
-        """
-        return self._tables(metrics, digits).with_notes(notes).text()
-
-    def to_markdown(
-        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
-    ) -> str:
-        """Return a Markdown table of means and standard deviations, below the runs and protocol.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The keys; a few usual ones if not given.
-        digits : int
-            The number of significant digits.
-        notes : bool
-            Whether the lines on runs and protocol stand above the table.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> runs = Repeats([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)])
-        >>> print(runs.to_markdown(["mr"]))
-        2 runs; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        <BLANKLINE>
-        | metric | mean | std |
-        | :--- | ---: | ---: |
-        | mr | 2 | 1.414 |
-        <BLANKLINE>
-        """
-        return self._tables(metrics, digits).with_notes(notes).markdown() + "\n"
-
-    def to_latex(
-        self, metrics: str | Iterable[str] | None = None, *, digits: int = 4, notes: bool = True
-    ) -> str:
-        """Return the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
-        return self._tables(metrics, digits).with_notes(notes).latex() + "\n"
-
-    def _repr_html_(self) -> str:
-        """Return the table as HTML, for notebooks."""
-        return self._tables(None, 4).html() + "\n"
-
-    def _records(self, metrics: Iterable[str] | None) -> Records:
+    def records(self, metrics: str | Iterable[str] | None = None) -> Records:
+        """Return metric, mean, std and the value of each run."""
         values = ["mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
         keys = unique_keys(self if metrics is None else metrics)
         rows = [(key, self[key], self.std(key), *self.values(key)) for key in keys]
         return Records(["metric", *values], rows, values)
 
-    def _tables(self, metrics: Iterable[str] | None, digits: int) -> TextTables:
-        """Means and standard deviations, below the number of runs and the protocol."""
-        check_digits(digits)
+    def text_tables(
+        self, metrics: str | Iterable[str] | None = None, digits: int = 4
+    ) -> TextTables:
+        """Return means and standard deviations, below the number of runs and the protocol."""
         keys = common_keys(FEW_METRICS, [self]) if metrics is None else unique_keys(metrics)
-        rows = [[key, number(self[key], digits), number(self.std(key), digits)] for key in keys]
+        rows = [
+            [table_name(key), number(self[key], digits), number(self.std(key), digits)]
+            for key in keys
+        ]
         runs, protocol = format_count(self.runs, "run"), self.protocol
         heading = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from ..inputs.checks import integer
+from ..comparison.saved_forms import json_value, write_json
 from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, RELATION_SIDE
@@ -72,12 +72,6 @@ def json_text(report: ReportBase, metrics: Iterable[str] | None, indent: int | N
     if metrics is None:  # with thousands of groups one kind is enough
         of_groups = [key for key in of_groups if parse(key).kind == DEFAULT_KIND]
     return write_json(json_object(content_of(report, keys, of_groups)), indent)
-
-
-def write_json(content: dict[str, Any], indent: int | None) -> str:
-    """Write values of JSON as text, with so many blanks for each level, or all in one line."""
-    blanks = None if indent is None else integer("indent", indent, least=0, most=100)
-    return json.dumps(content, indent=blanks, allow_nan=False)
 
 
 def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]) -> ReportContent:
@@ -160,17 +154,6 @@ def json_object(stored: ReportContent) -> dict[str, Any]:
         }
     )
     return content
-
-
-def json_value(value: Any) -> Any:
-    """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
-    if isinstance(value, dict):
-        return {key: json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
 
 
 # -- reading ---------------------------------------------------------------------------------------

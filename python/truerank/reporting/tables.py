@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..comparison.samples.units import AUTO
+from ..comparison.saved_forms import write_json
 from ..comparison.table_writer import Records, TextGrid, TextTables, format_count, number
 from ..comparison.tabular import NamedRows
+from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
-from ..metrics.keys import increasing
+from ..metrics.keys import increasing, table_name
 from .axes import FEW_METRICS, unique_keys
+from .difference_marks import DAGGER, DifferenceMarks, mark_differences
 from .notes import NOTES, fingerprints, unlike_protocols
 from .repeats import Repeats, check_reports, common_keys, format_mean
-from .report_content import json_value, write_json
 from .reports import Report
+
+if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
 
 Runs = Report | Repeats | Sequence[Report]  # of one model
 
@@ -27,9 +33,10 @@ JSON_FORMAT = 1
 class Table(NamedRows[Repeats]):
     """Models by name, each with one Report or several: `table[name][key]` is the mean.
 
-    `table` makes it. The printed table sets the best of a column in bold: all models whose printed
-    mean equals that of the best one. For an index higher is better; for ratio and z the direction
-    is that of their metric.
+    `table` makes it. The printed table sets the best of a column in bold, or has an asterisk behind
+    it in plain text: all models whose printed mean equals that of the best one. For an index higher
+    is better; for ratio and z the direction is that of their metric. Where differences were tested,
+    a dagger follows the values that differ significantly.
 
     Attributes
     ----------
@@ -39,7 +46,9 @@ class Table(NamedRows[Repeats]):
         What limits the comparison: protocols that differ, numbers of a test split that are
         compared, a protocol without a split, differences in tasks, numbers of candidates, weights
         or groups of macro averages, candidates of the test alone, and ties that move a number. All
-        runs of a model are checked.
+        runs of a model are checked. Then what a dagger says, and what limits the tests.
+    comparisons : Comparisons or None
+        The tests, if there were any.
 
     Examples
     --------
@@ -53,7 +62,7 @@ class Table(NamedRows[Repeats]):
     A,1.0,1.0
     B,4.0,0.3333333333333333
     >>> print(made.to_markdown().partition(chr(10) * 2)[0])
-    | model | mr | amri |
+    | model | MR ↓ | AMRI ↑ |
     | :--- | ---: | ---: |
     | A | **1** | **1** |
     | B | 4 | 0.3333 |
@@ -62,11 +71,17 @@ class Table(NamedRows[Repeats]):
     _INDEX = "model"
 
     def __init__(
-        self, rows: Mapping[str, Repeats], metrics: Sequence[str], notes: Sequence[str]
+        self,
+        rows: Mapping[str, Repeats],
+        metrics: Sequence[str],
+        notes: Sequence[str],
+        marks: DifferenceMarks | None = None,
     ) -> None:
         super().__init__(rows)
         self.metrics = tuple(metrics)
-        self.notes = tuple(notes)
+        self.notes = (*notes, *(() if marks is None else marks.notes))
+        self.comparisons = None if marks is None else marks.comparisons
+        self._differing = frozenset() if marks is None else marks.cells
 
     def __repr__(self) -> str:
         models = format_count(len(self), "model")
@@ -130,7 +145,9 @@ class Table(NamedRows[Repeats]):
             "fingerprints": {name: fingerprints(row) for name, row in self.items()},
             "notes": self.notes,
         }
-        return write_json(json_value(content), indent)
+        if self.comparisons is not None:
+            content["comparisons"] = self.comparisons.to_dict()
+        return write_json(content, indent)
 
     def records(self) -> Records:
         """Return a row of means for each model, with "runs" and "key std" if one has several."""
@@ -147,7 +164,14 @@ class Table(NamedRows[Repeats]):
     def text_tables(self, digits: int = 4) -> TextTables:
         """Return the table, the best of every column in bold, and the notes."""
         rows = [
-            [name, *(format_mean(row[key], row.std(key), digits) for key in self.metrics)]
+            [
+                name,
+                *(
+                    format_mean(row[key], row.std(key), digits)
+                    + DAGGER * ((name, key) in self._differing)
+                    for key in self.metrics
+                ),
+            ]
             for name, row in self._rows.items()
         ]
         best = set()
@@ -156,7 +180,7 @@ class Table(NamedRows[Repeats]):
             shown = {number(self[name][key], digits) for name in leaders}
             means = (number(row[key], digits) for row in self._rows.values())
             best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
-        grid = TextGrid(["model", *self.metrics], rows, frozenset(best))
+        grid = TextGrid(["model", *map(table_name, self.metrics)], rows, frozenset(best))
         return TextTables([grid], notes=self.notes)
 
 
@@ -166,6 +190,9 @@ def table(
     metrics: str | Iterable[str] | None = None,
     *,
     allow_unlike: bool = False,
+    against: str | None = None,
+    level: float = 0.95,
+    by: LabelsLike | None = AUTO,
 ) -> Table:
     """Put several models into one table: `table({"TransE": r1, "RotatE": [fold1, fold2]})`.
 
@@ -179,6 +206,15 @@ def table(
     allow_unlike : bool
         Whether protocols may differ in their comparable fields, and runs of one model in their
         weights; a note then says how.
+    against : str, optional
+        The name of a model, or "best", the best of each column. A dagger marks the values that
+        differ significantly from its value, by the tests of `compare` and Holm's rule over all of
+        them; a note says so in words. The best is chosen by the same ranks, so that all pairs of
+        models are tested then.
+    level : float
+        Values with a corrected p-value of at most 1 - level are marked.
+    by : str, labels or None
+        The units of the tests, as in `compare`.
 
     Returns
     -------
@@ -188,7 +224,8 @@ def table(
     ------
     ValueError
         If there are no reports, if protocols differ between models or between runs of one model
-        (the message lists how), and if runs of one model have different weights.
+        (the message lists how), and if runs of one model have different weights. For an unknown
+        name of a model, and where `compare` raises one.
     TypeError
         For anything but Reports, and for a name that is not a str.
     KeyError
@@ -200,6 +237,12 @@ def table(
     >>> folds = [tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]
     >>> table({"A": folds}, ["mr"]).to_dict()
     {'A': {'runs': 2, 'mr': 2.0, 'mr std': 1.4142135623730951}}
+    >>> models = {"A": tr.report(tr.Ranks([0] * 9, [1] * 9, 9))}
+    >>> models["B"] = tr.report(tr.Ranks([3] * 9, [1] * 9, 9))
+    >>> print(table(models, ["mrr"], against="best").to_text(notes=False))
+    model  MRR ↑
+    A      1*
+    B      0.25†
     """
     if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
         runs = _read_runs("", reports, allow_unlike)
@@ -221,7 +264,13 @@ def table(
             row.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(f"{error} (of {name!r})") from None
-    return Table(rows, keys, [*unlike, *(note for find in NOTES for note in find(rows, keys))])
+    marks = None
+    if against is not None:
+        best = Table(rows, keys, ()).best
+        options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
+        marks = mark_differences(rows, keys, against, best, **options)
+    notes = [*unlike, *(note for find in NOTES for note in find(rows, keys))]
+    return Table(rows, keys, notes, marks)
 
 
 def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:

@@ -7,7 +7,7 @@ from typing import NamedTuple, NoReturn
 from ..inputs.naming import public
 from ..inputs.words import suggest
 from ..metrics.aliases import read_name
-from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
+from ..metrics.keys import ARROWS, MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from .answer_metrics import ANSWER_METRICS
 
@@ -43,11 +43,26 @@ class AnswerKey(NamedTuple):
     kind: str = EXPECTED_KIND
     macro: bool = False
 
+    @property
+    def title(self) -> str:
+        """The name that tables print, in the words of the literature; a key, too.
+
+        Examples
+        --------
+        >>> read_key("ndcg@10").title, read_key("optimistic.map").title
+        ('nDCG@10', 'optimistic.MAP')
+        """
+        return self._written(ANSWER_METRICS[self.metric].title)
+
     def __str__(self) -> str:
+        return self._written(self.metric)
+
+    def _written(self, metric: str) -> str:
+        """Join the words that are no defaults, with a name of the metric."""
         words = [MACRO] * self.macro
         words += [self.kind] * (self.kind != EXPECTED_KIND)
         words += [self.adjustment] * (self.adjustment != NO_ADJUSTMENT)
-        return ".".join([*words, f"{self.metric}@{self.k}" if self.k else self.metric])
+        return ".".join([*words, f"{metric}@{self.k}" if self.k else metric])
 
 
 def read_key(key: str) -> AnswerKey:
@@ -79,6 +94,17 @@ def read_key(key: str) -> AnswerKey:
     if kind and adjustment in LEVELS:
         _fail(key, f"{adjustment} has no kind, as it orders all candidates anew")
     return AnswerKey(metric, k, adjustment, kind or EXPECTED_KIND, is_macro)
+
+
+def answer_table_name(key: str) -> str:
+    """Write what heads the values of a key in a table; more is better for all of these metrics.
+
+    Examples
+    --------
+    >>> print(answer_table_name("ndcg@10"))
+    nDCG@10 ↑
+    """
+    return read_key(key).title + ARROWS[True]
 
 
 def _read_metric(key: str, word: str) -> tuple[str, int]:

@@ -29,6 +29,8 @@ class AnswerMetric(NamedTuple):
 
     Attributes
     ----------
+    title : str
+        What tables print, the literature's name.
     of_queries : callable
         The value of each query, shape (q,), from its ties and the cutoff k.
     cutoff : {"needed", "possible", "none"}
@@ -37,6 +39,7 @@ class AnswerMetric(NamedTuple):
         Whether the value is divided by that of the best order, query by query.
     """
 
+    title: str
     of_queries: Callable[[Ties, int], FloatArray]
     cutoff: str = "possible"
     per_optimum: bool = False
@@ -100,12 +103,12 @@ def _gain_of_places(ties: Ties, k: int) -> FloatArray:
 
 
 ANSWER_METRICS = {
-    "mrr": AnswerMetric(_reciprocal_rank),
-    "map": AnswerMetric(_average_precision),
-    "r_precision": AnswerMetric(_r_precision, "none"),
-    "ndcg": AnswerMetric(_gain_of_places, per_optimum=True),
-    "dcg": AnswerMetric(_gain_of_places),
-    "recall": AnswerMetric(_recall, "needed"),
-    "precision": AnswerMetric(_precision, "needed"),
-    "success": AnswerMetric(_success, "needed"),
+    "mrr": AnswerMetric("MRR", _reciprocal_rank),
+    "map": AnswerMetric("MAP", _average_precision),
+    "r_precision": AnswerMetric("R-Precision", _r_precision, "none"),
+    "ndcg": AnswerMetric("nDCG", _gain_of_places, per_optimum=True),
+    "dcg": AnswerMetric("DCG", _gain_of_places),
+    "recall": AnswerMetric("Recall", _recall, "needed"),
+    "precision": AnswerMetric("Precision", _precision, "needed"),
+    "success": AnswerMetric("Success", _success, "needed"),
 }

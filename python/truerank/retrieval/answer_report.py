@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..comparison.saved_forms import write_json
 from ..comparison.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
-from ..comparison.tabular import Tabular
 from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
@@ -19,10 +19,9 @@ from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, label_name
 from ..reporting.axes import rows_by_label, unique_keys
-from ..reporting.keyed_values import KeyedValues
+from ..reporting.keyed_tables import KeyedTables
 from ..reporting.rendering import group_rows, label_text
-from ..reporting.report_content import json_value, write_json
-from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
+from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, answer_table_name, read_key
 from .answer_metrics import ANSWER_METRICS, EVERYWHERE
 from .answer_ties import RankedAnswers, Ties
 
@@ -47,7 +46,7 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
-class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
+class RetrievalReport(KeyedTables, ReadOnlyArrays):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k]``.
@@ -363,45 +362,47 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
             "fingerprint": self.protocol.fingerprint,
             "groups": groups,
         }
-        return write_json(json_value(content), indent)
+        return write_json(content, indent)
 
-    def records(self) -> Records:
-        """Return a row for each default metric; with groups, also for each metric of each group."""
-        columns = [[self[_prefixed(column, m)] for m in DEFAULT_METRICS] for column in _COLUMNS]
-        rows = [list(row) for row in zip(DEFAULT_METRICS, *columns, strict=True)]
+    def records(self, metrics: str | Iterable[str] | None = None) -> Records:
+        """Return a row for each metric; with groups, also for each metric of each group."""
+        chosen = _rows_of(metrics)
+        rows = [[metric, *self._columns(metric)] for metric in chosen]
         names = ["metric", *_COLUMNS]
         if self.by is not None:
             names = [self.by, "queries", *names]
             sizes = self.group_queries()
             rows = [["", len(self.queries), *row] for row in rows]
-            values = {
-                (m, c): self.group_values(_prefixed(c, m))
-                for m in DEFAULT_METRICS
-                for c in _COLUMNS
-            }
+            values = {(m, c): self.group_values(_prefixed(c, m)) for m in chosen for c in _COLUMNS}
             rows += [
                 [label_text(label), n, m, *(values[m, c][label] for c in _COLUMNS)]
                 for label, n in sizes.items()
-                for m in DEFAULT_METRICS
+                for m in chosen
             ]
         return Records(names, rows, _COLUMNS)
 
-    def text_tables(self, digits: int = 4) -> TextTables:
+    def text_tables(
+        self, metrics: str | Iterable[str] | None = None, digits: int = 4
+    ) -> TextTables:
         """Return the lines on queries, ties and protocol, and the tables."""
-        columns = [[self[_prefixed(column, m)] for m in DEFAULT_METRICS] for column in _COLUMNS]
+        chosen = _rows_of(metrics)
         rows = [
-            [metric, *(cell(value, digits) for value in values)]
-            for metric, *values in zip(DEFAULT_METRICS, *columns, strict=True)
+            [answer_table_name(metric), *(cell(value, digits) for value in self._columns(metric))]
+            for metric in chosen
         ]
         grids = [TextGrid(["metric", *_COLUMNS], rows)]
         if self.by is not None:
+            few = _FEW_METRICS if metrics is None else chosen
             sizes = self.group_queries()
             labels = sorted(sizes, key=lambda label: -sizes[label])
-            found = [self.group_values(metric) for metric in _FEW_METRICS]
+            found = [self.group_values(metric) for metric in few]
             body = group_rows(labels, sizes, found, lambda value: cell(value, digits))
             heading = f"by {self.by} ({format_count(len(labels), 'group')})"
-            grids.append(TextGrid([heading, "queries", *_FEW_METRICS], body))
+            grids.append(TextGrid([heading, "queries", *map(answer_table_name, few)], body))
         return TextTables(grids, self._lines())
+
+    def _columns(self, metric: str) -> list[float]:
+        return [self[_prefixed(column, metric)] for column in _COLUMNS]
 
     def _lines(self) -> list[str]:
         tied = int(np.count_nonzero(self.ranks.tied > 1))
@@ -427,6 +428,19 @@ class RetrievalReport(KeyedValues, Tabular, ReadOnlyArrays):
 
 # Metrics that are divided by the optimum, and the metric of which that is.
 _UNSCALED = {"ndcg": "dcg"}
+
+
+def _rows_of(metrics: str | Iterable[str] | None) -> list[str]:
+    """Check the rows of a table; None stands for the default ones."""
+    if metrics is None:
+        return list(DEFAULT_METRICS)
+    rows = unique_keys(metrics)
+    for row in rows:
+        parsed = read_key(row)
+        if parsed != AnswerKey(parsed.metric, parsed.k):
+            expected = "metric[@k] as a row of a table"
+            raise InputValueError("metrics", expected=expected, got=repr(row))
+    return rows
 
 
 def _prefixed(column: str, metric: str) -> str:

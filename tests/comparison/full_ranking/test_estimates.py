@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import itertools
 import json
 import math
@@ -297,12 +299,23 @@ def test_what_is_printed_says_that_it_is_estimated() -> None:
     found = estimate_full_ranking(ranks, 1000, ["hits@1", "mr", "hits@500"])
     origin = "estimated from 100 sampled negatives of 1,000 candidates"
     assert isinstance(found, FullRankingEstimate)
-    assert str(found).splitlines()[0] == f"{origin}: 300 tasks, 95 % bounds"
-    assert str(found).splitlines()[1].startswith("hits@1 between 0 and 0.")
-    assert str(found).splitlines()[-1].startswith("hits@1: 100 of 999 negatives do not tell it")
+    lines = str(found).splitlines()
+    assert str(found) == found.to_text()
+    assert lines[0].split("  ")[0] == "metric"
+    assert lines[1].split()[:5] == ["Hits@1", "\u2191", "not", "told", "0"]
+    said = f"{origin[0].upper()}{origin[1:]}, 300 tasks."
+    assert lines[4:6] == ["", said]
+    assert lines[-1].startswith("hits@1: 100 of 999 negatives do not tell it")
+    assert found.to_text(notes=False).splitlines() == lines[:4]
     page = found.to_markdown()
-    assert f"{origin[0].upper()}{origin[1:]}.\n- hits@1: 100 of 999" in page
-    assert "| hits@1 | not told | 0 to " in page
+    assert f"- {said}\n- hits@1: 100 of 999" in page
+    assert "Hits@1 $\\uparrow$ & not told & 0 to " in found.to_latex()
+    assert '<th scope="row">MR \u2193</th>' in found._repr_html_()
+    assert f"{found['mr'].value:.7g}" in found.to_text(digits=7)
+    records = list(csv.DictReader(io.StringIO(found.to_csv())))
+    assert [row["key"] for row in records] == list(found)
+    assert float(records[1]["value"]) == found["mr"].value
+    assert "| Hits@1 \u2191 | not told | 0 to " in page
     fields = json.loads(found.to_json())
     assert fields["origin"] == origin
     assert fields["estimated"] is True

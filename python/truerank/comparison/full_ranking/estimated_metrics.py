@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from ...inputs.naming import printable, public
-from ...metrics.keys import parse
+from ...metrics.keys import parse, table_name
 from ...metrics.kinds import UnknownKeyError
 from ..paired_models.pairing import RanksMissingError
-from ..table_writer import TextGrid, check_digits, format_count, markdown_cell, markdown_table
+from ..table_writer import Records, TextGrid, TextTables, format_count, number
+from ..tabular import Tabular
 
 if TYPE_CHECKING:
     from ...ranks.protocol import Protocol
@@ -76,7 +76,7 @@ class EstimatedMetric(NamedTuple):
 
 
 @public("truerank.comparison")
-class FullRankingEstimate(Mapping[str, EstimatedMetric]):
+class FullRankingEstimate(Mapping[str, EstimatedMetric], Tabular):
     """Metrics of the full ranking that were estimated from sampled negatives.
 
     A mapping of keys to `EstimatedMetric`. It is no Report: `report`, `table` and `compare` refuse
@@ -100,10 +100,14 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
     >>> from truerank.comparison import estimate_full_ranking
     >>> ranks = Ranks([0, 2, 0, 1], [1] * 4, 11, protocol=Protocol(sampled=True))
     >>> print(estimate_full_ranking(ranks, 101, ["mr"]))
-    estimated from 10 sampled negatives of 101 candidates: 4 tasks, 95 % bounds
-    mr 8.5 [1.30068, 73.6633]
+    metric  estimate     95 % bounds
+    MR ↓         8.5  1.301 to 73.66
+    <BLANKLINE>
+    Estimated from 10 sampled negatives of 101 candidates, 4 tasks.
     few units: 4 tasks
     """
+
+    _INDEX = "key"
 
     def __init__(
         self,
@@ -145,7 +149,7 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
         raise RanksMissingError(RANKS_MISSING)
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
         """The notes of all metrics, each once, with the keys to which it belongs."""
         by_note: dict[str, list[str]] = {}
         for metric in self._metrics.values():
@@ -174,12 +178,6 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
 
     def __repr__(self) -> str:
         return f"FullRankingEstimate({', '.join(self)}; {self.origin})"
-
-    def __str__(self) -> str:
-        tasks = format_count(self.tasks, "task")
-        lines = [f"{self.origin}: {tasks}, {100 * self.level:g} % bounds"]
-        lines += [str(metric._replace(notes=())) for metric in self._metrics.values()]
-        return "\n".join([*lines, *map(printable, self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name; a value that the sample does not tell is None.
@@ -211,32 +209,25 @@ class FullRankingEstimate(Mapping[str, EstimatedMetric]):
             "metrics": metrics,
         }
 
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON; it is not read back as a Report."""
-        return json.dumps(self.to_dict(), indent=1) + "\n"
+    def records(self) -> Records:
+        """Return a row for each metric, with all fields but the notes."""
+        columns = [name for name in EstimatedMetric._fields if name != "notes"]
+        rows = [metric[: len(columns)] for metric in self._metrics.values()]
+        return Records(columns, rows, ["value", "error", "low", "high", "level"])
 
-    def to_markdown(self, *, digits: int = 4) -> str:
-        """Return a Markdown table with a row for each metric, its origin and its notes below.
-
-        Parameters
-        ----------
-        digits : int
-            The number of significant digits.
-        """
-        check_digits(digits)
+    def text_tables(self, digits: int = 4) -> TextTables:
+        """Return a row for each metric, with its origin and its notes below."""
         header = ["metric", "estimate", f"{100 * self.level:g} % bounds"]
         rows = [
             [
-                metric.key,
-                f"{metric.value:.{digits}g}" if metric.told else "not told",
-                f"{metric.low:.{digits}g} to {metric.high:.{digits}g}",
+                table_name(metric.key),
+                number(metric.value, digits) if metric.told else "not told",
+                f"{number(metric.low, digits)} to {number(metric.high, digits)}",
             ]
             for metric in self._metrics.values()
         ]
-        lines = [markdown_table(TextGrid(header, rows)), ""]
-        lines += [f"{markdown_cell(self.origin[0].upper() + self.origin[1:])}."]
-        lines += [f"- {markdown_cell(note)}" for note in self.notes]
-        return "\n".join(lines) + "\n"
+        origin = f"{self.origin[0].upper()}{self.origin[1:]}, {format_count(self.tasks, 'task')}."
+        return TextTables([TextGrid(header, rows)], notes=[origin, *self.notes])
 
 
 def _span(pair: tuple[int, int]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
 from ...inputs.naming import printable, public
+from ...metrics.keys import parse, table_name
 from ..samples.cautions import gather
 from ..samples.units import describe_units
 from ..table_writer import Records, TextGrid, TextTables, format_count, format_p
@@ -196,12 +197,13 @@ class Comparisons(Sequence[Comparison], Tabular):
         """Return a table with a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
         bounds = f"{100 * first.level:g} % interval"
-        header = ["metric", "a", "b", "of a"] if several else ["a", "b", f"{first.metric} of a"]
+        title = parse(first.metric).title
+        header = ["metric", "a", "b", "of a"] if several else ["a", "b", f"{title} of a"]
         header += ["of b", "difference", bounds]
         header += ["p", "p (Holm)", "wins / ties / losses"]
         rows = [
             [
-                *([pair.metric] * several),
+                *([table_name(pair.metric)] * several),
                 *(pair.name_a, pair.name_b),
                 *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.difference)),
                 f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",

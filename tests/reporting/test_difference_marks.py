@@ -1,0 +1,127 @@
+"""Test the marks of significant differences in tables of several models."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from truerank import Protocol, Ranks, Report, compare, report, table
+from truerank.comparison.multiplicity.corrections import holm
+
+pytestmark = pytest.mark.python_only
+
+DAGGER = "\u2020"
+KEYS = ["mr", "mrr", "hits@3", "std"]
+
+
+def ranks_of(seed: int, most: int, n: int = 40) -> Ranks:
+    above = np.random.default_rng(seed).integers(0, most, n)
+    ids = {"queries": np.arange(n), "targets": np.arange(n)}
+    return Ranks(above, np.ones(n, int), 60, protocol=Protocol(split="valid"), **ids)
+
+
+def models_of(*most: int) -> dict[str, Report]:
+    return {f"model {i}": report(ranks_of(i, m)) for i, m in enumerate(most)}
+
+
+@given(
+    st.lists(st.integers(1, 50), min_size=2, max_size=4),
+    st.booleans(),
+    st.sampled_from([0.5, 0.95]),
+)
+def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, level: float) -> None:
+    models = models_of(*most)
+    against = "model 1" if given_one else "best"
+    made = table(models, KEYS, against=against, level=level)
+    keys = KEYS if given_one else KEYS[:3]
+    pairs = {
+        (key, *names): compare(*(models[name] for name in names), metric=key).p_value
+        for key in keys
+        for names in itertools.combinations(models, 2)
+        if not given_one or against in names
+    }
+    corrected = dict(zip(pairs, holm(list(pairs.values())), strict=True))
+    assert made.comparisons is not None
+    assert len(made.comparisons) == len(pairs)
+    rows = made.text_tables().grids[0].rows
+    for row, name in zip(rows, models, strict=True):
+        for cell, key in zip(row[1:], KEYS, strict=True):
+            reference = against if given_one else next(iter(made.best(key)), None)
+            names = sorted([name, reference or name])
+            differs = corrected.get((key, *names), 1.0) <= round(1 - level, 12)
+            assert cell.endswith(DAGGER) == differs, (name, key)
+
+
+def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
+    made = table(models_of(4, 50, 5), ["mrr", "hits@3"], against="best")
+    note = (
+        f"{DAGGER} differs from the best of its column: permutation test, p <= 0.05 by Holm's rule "
+        "over 6 comparisons."
+    )
+    assert note in made.notes
+    text = made.to_text()
+    assert note in text
+    assert "* the best of its column" in text
+    assert text.count(DAGGER) == 3
+    mean = made.text_tables().grids[0].rows[1][1]
+    in_latex = "$^{\\dagger}$"
+    assert f"| model 1 | {mean} | " in made.to_markdown()
+    assert f"model 1 & {mean.replace(DAGGER, in_latex)} & " in made.to_latex()
+    assert f"<td>{mean}</td>" in made._repr_html_()
+    assert note.replace("<", "\\textless{}").replace(DAGGER, in_latex) in made.to_latex()
+    assert "differs" not in made.to_text(notes=False)
+    stored = json.loads(made.to_json())
+    assert len(stored["comparisons"]) == 6
+    assert stored["models"]["model 1"] == made.to_dict()["model 1"]
+    assert "comparisons" not in json.loads(table(models_of(4, 5), ["mrr"]).to_json())
+    assert DAGGER not in made.to_csv()
+
+
+def test_nothing_differs_from_itself() -> None:
+    same = {name: report(ranks_of(0, 9)) for name in "ab"}
+    made = table(same, ["mrr", "count"], against="a")
+    assert made.notes[0].startswith("Nothing differs from a: permutation test, p <= 0.05 by Holm's")
+    assert DAGGER not in str(made).replace(made.notes[0], "")
+    assert made.comparisons is not None
+    assert [pair.metric for pair in made.comparisons] == ["mrr"]
+
+
+def test_several_runs_have_their_own_test() -> None:
+    runs = {
+        name: [report(ranks_of(seed, most)) for seed in range(start, start + 5)]
+        for start, (name, most) in enumerate({"a": 4, "b": 50}.items())
+    }
+    made = table(runs, ["mrr"], against="best")
+    assert any("two-level t test" in note for note in made.notes)
+    assert made.text_tables().grids[0].rows[1][1].endswith(DAGGER)
+
+
+def test_the_units_are_those_that_are_asked_for() -> None:
+    group = np.arange(40) % 8
+    models = {
+        str(most): report(ranks_of(most, most).with_labels(relation=group)) for most in (4, 50)
+    }
+    made = table(models, ["mrr"], against="4", by="relation")
+    assert made.comparisons is not None
+    assert made.comparisons[0].units == 8
+    assert "Few units: 8 relations" in " ".join(made.notes)
+
+
+def test_wrong_models() -> None:
+    models = models_of(4, 50)
+    with pytest.raises(ValueError, match="against: expected one of model 0, model 1, best, got"):
+        table(models, against="model 2")
+    with pytest.raises(TypeError, match="against: expected a str, got int"):
+        table(models, against=1)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="against: expected at least two models, got 1"):
+        table({"a": models["model 0"]}, against="best")
+    with pytest.raises(ValueError, match="level: expected"):
+        table(models, against="best", level=95)
+    stored = {name: Report.from_json(found.to_json()) for name, found in models.items()}
+    with pytest.raises(ValueError, match="read from JSON"):
+        table(stored, against="best")
