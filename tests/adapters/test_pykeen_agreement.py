@@ -34,6 +34,12 @@ NEAR = {"rtol": 2e-6, "atol": 1e-6}
 NEAR_Z = {"rtol": 2e-5, "atol": 2e-5}
 
 
+@pytest.fixture(scope="module", params=CASES, ids=IDS)
+def case(request: Any) -> Any:
+    """One of CASES. All tests of a case come one after another, and so it is trained once."""
+    return request.param
+
+
 def by_truerank(model: Any, data: Any, filtered: bool = True, **options: Any) -> Any:
     evaluator = RankEvaluator(filtered=filtered, **options)
     return evaluator.evaluate(
@@ -54,12 +60,10 @@ def assert_metrics_agree(ours: Any, theirs: Any) -> None:
         np.testing.assert_allclose(mine[name], value, err_msg=name, **near)
 
 
-@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
 @pytest.mark.parametrize("filtered", [True, False], ids=["filtered", "unfiltered"])
-def test_all_metrics_agree_on_trained_models(
-    name: str, data: str, inverse: bool, filtered: bool
-) -> None:
+def test_all_metrics_agree_on_trained_models(case: tuple[str, str, bool], filtered: bool) -> None:
     """Both rank the scores of the model; different batches change almost nothing."""
+    name, data, inverse = case
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     theirs, evaluator = by_pykeen(model, sets, filtered)
     ours = by_truerank(model, sets, filtered, fused=False)
@@ -75,9 +79,9 @@ def test_all_metrics_agree_on_trained_models(
         assert_metrics_agree(ours, theirs)
 
 
-@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
-def test_counts_of_the_same_scores_are_the_same(name: str, data: str, inverse: bool) -> None:
+def test_counts_of_the_same_scores_are_the_same(case: tuple[str, str, bool]) -> None:
     """The same tensor of scores is counted by PyKEEN (with NaN where filtered) and here."""
+    name, data, inverse = case
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     triples = {"train": sets.training, "valid": sets.validation}
     task = tr.link_prediction.Task(
@@ -96,9 +100,9 @@ def test_counts_of_the_same_scores_are_the_same(name: str, data: str, inverse: b
         np.testing.assert_array_equal(ours.candidates, theirs.number_of_options.numpy())
 
 
-@pytest.mark.parametrize(("name", "data", "inverse"), CASES, ids=IDS)
-def test_the_fused_path_differs_only_in_near_ties(name: str, data: str, inverse: bool) -> None:
+def test_the_fused_path_differs_only_in_near_ties(case: tuple[str, str, bool]) -> None:
     """Float operations in another order change few ranks, and only by places of near ties."""
+    name, data, inverse = case
     model, sets = trained(name, data, inverse), data_set(data, inverse)
     fused = by_truerank(model, sets).ranks
     own = by_truerank(model, sets, fused=False).ranks
