@@ -690,8 +690,12 @@ def test_the_most_candidates(key: str, size: int) -> None:
     for tasks in (1, 2, 50):
         found = pvalue(Ranks([0] * tasks, [1] * tasks, size), key)
         assert -20 * tasks <= found.log10_p < -16
-        weighted = pvalue(Ranks([0, size - 1], [1, 1], size, weights=[4, 1]), "mr")
-        assert 0 < weighted.p < 1
+
+
+@pytest.mark.parametrize("size", [2**62 + 1, 2**63 - 1])
+def test_the_most_candidates_with_weights(size: int) -> None:
+    weighted = pvalue(Ranks([0, size - 1], [1, 1], size, weights=[4, 1]), "mr")
+    assert 0 < weighted.p < 1
 
 
 @pytest.mark.parametrize("key", ["mr", "mrr", "gmr", "hits@10", "power_mean:2", "power_mean:-4"])

@@ -1,10 +1,14 @@
-"""Where the tests run: the checkout, sanitizers, and how a fixture runs scripts."""
+"""Where the tests run: the checkout, sanitizers, threads, and how a fixture runs scripts."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable
 from pathlib import Path
+
+# Read by numpy when it is imported, which conftest.py does after this. Where processes run tests
+# side by side, threads of OpenBLAS wait for each other up to thirty times as long as they compute.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 ROOT = Path(__file__).resolve().parents[2]
 
