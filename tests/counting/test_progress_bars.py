@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, comparison, link_prediction
+from truerank import alignment, comparison, link_prediction, retrieval
 from truerank.counting import tiles
 from truerank.inputs import progress_listeners
 from truerank.inputs.progress_listeners import as_listener
@@ -48,6 +48,10 @@ def task() -> Any:
 def files(folder: Path) -> str:
     np.save(folder / "scores.npy", SCORES)
     return str(folder / "scores.npy")
+
+
+def scorer(queries: Any) -> Any:
+    return SCORES[queries[:, 0]].copy()
 
 
 MODELS = [tr.rank(RNG.random((300, 50)), TARGETS) for _ in range(2)]
@@ -92,6 +96,13 @@ CALLS: dict[str, Callable[..., object]] = {
     "task of vectors": lambda folder, **p: task().evaluate_embeddings(
         VECTORS[:50], VECTORS[:50], VECTORS[:50], **p
     ),
+    "task of callables": lambda folder, **p: task().evaluate(scorer, scorer, batch_size=20, **p),
+    "pairs of callables": lambda folder, **p: alignment.Task(
+        PAIRS[:50], left=50, right=50
+    ).evaluate(scorer, scorer, **p),
+    "retrieval of callables": lambda folder, **p: retrieval.Task(
+        {i: [i] for i in range(50)}, entities=50
+    ).evaluate(scorer, batch_size=7, **p),
     "alignment": lambda folder, **p: alignment.evaluate(VECTORS, VECTORS[::-1], PAIRS, **p),
     **{
         f"infer {method}": lambda folder, method=method, **p: alignment.infer(

@@ -386,6 +386,7 @@ class Task(ProtocolTask):
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a model by callables that score batches of entities.
 
@@ -398,6 +399,8 @@ class Task(ProtocolTask):
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
+        progress : callable or bool, optional
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
 
         Returns
         -------
@@ -433,6 +436,7 @@ class Task(ProtocolTask):
             dtype=dtype,
             threads=threads,
             audit=audit,
+            progress=progress,
         )
 
     def _graph_sizes(self) -> tuple[int, int]:

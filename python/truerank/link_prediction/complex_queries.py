@@ -235,6 +235,7 @@ class ComplexQueries(ProtocolTask):
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -247,6 +248,8 @@ class ComplexQueries(ProtocolTask):
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
+        progress : callable or bool, optional
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
 
         Returns
         -------
@@ -273,7 +276,8 @@ class ComplexQueries(ProtocolTask):
         given: Any = scorer
         rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
         scorers = {SIDE: Argument("scorer", score if callable(given) else given)}
-        return self._by_structure(self._evaluate(scorers, batch_size=batch_size, **rules))
+        found = self._evaluate(scorers, batch_size=batch_size, progress=progress, **rules)
+        return self._by_structure(found)
 
     def evaluate_embeddings(
         self,

@@ -285,6 +285,7 @@ class Task(ProtocolTask):
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Report:
         """Evaluate a model by callables that score batches of queries.
 
@@ -298,6 +299,8 @@ class Task(ProtocolTask):
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
+        progress : callable or bool, optional
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
 
         Returns
         -------
@@ -328,6 +331,7 @@ class Task(ProtocolTask):
             dtype=dtype,
             threads=threads,
             audit=audit,
+            progress=progress,
         )
 
     @renamed_arguments(

@@ -169,6 +169,7 @@ class Task(ProtocolTask):
         dtype: Any = None,
         threads: int | None = None,
         audit: bool = False,
+        progress: bool | Callable[[Progress], object] | None = None,
     ) -> RetrievalReport:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -181,6 +182,8 @@ class Task(ProtocolTask):
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
+        progress : callable or bool, optional
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
 
         Returns
         -------
@@ -201,7 +204,8 @@ class Task(ProtocolTask):
         """
         rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
         scorers = {SIDE: Argument("scorer", scorer)}
-        return self._report(self._evaluate(scorers, batch_size=batch_size, **rules).ranks)
+        found = self._evaluate(scorers, batch_size=batch_size, progress=progress, **rules)
+        return self._report(found.ranks)
 
     def evaluate_embeddings(
         self,

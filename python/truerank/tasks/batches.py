@@ -14,6 +14,7 @@ from ..inputs.errors import InputValueError
 from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
+    from ..inputs.progress_listeners import Progress
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
@@ -26,6 +27,7 @@ def rank_batches(
     *,
     batch_size: int | None = None,
     dtype: Any = None,
+    watch: Callable[[int], None] | None = None,
     **rules: Any,
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
@@ -44,6 +46,8 @@ def rank_batches(
         The tasks.
     batch_size : int, optional
         The number of queries in a batch. Default: as many as have 64 MB of float32 scores.
+    watch : callable, optional
+        Told how many queries are done, after each batch.
     dtype, **rules
         As in `rank`.
 
@@ -110,7 +114,12 @@ def rank_batches(
         return rank(empty, np.zeros(0, dtype=np.int64), **rules)
     positions = np.empty_like(ordered)
     positions[ordered] = np.arange(len(ordered))
-    return rank_named_blocks(batches(), name, dtype=dtype, **rules)[positions]
+
+    def on_batch(done: Progress) -> None:
+        if watch is not None:
+            watch(min(done.done * size, height))
+
+    return rank_named_blocks(batches(), name, progress=on_batch, dtype=dtype, **rules)[positions]
 
 
 def _check_batch_size(batch_size: object, height: int, columns: int) -> int:

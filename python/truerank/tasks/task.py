@@ -9,6 +9,7 @@ them on.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.old_names import warn_user
+from ..inputs.progress_listeners import Progress
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report, report
@@ -34,7 +36,6 @@ from .batches import rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..inputs.words import IoMode
     from ..ranks.protocol import Protocol
     from .side_tasks import SideTasks
@@ -78,23 +79,39 @@ class ProtocolTask(ReadOnlyArrays):
         self.protocols = dict(protocols or {})
 
     def _evaluate(
-        self, scorers: Arguments, *, batch_size: int | None = None, **rules: Any
+        self,
+        scorers: Arguments,
+        *,
+        batch_size: int | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
+        **rules: Any,
     ) -> Report:
         """Evaluate callables f(queries (b, c)) -> scores (b, columns), one for each side.
 
-        `rules` are order, nan, dtype, threads and audit of `rank`.
+        `rules` are order, nan, dtype, threads and audit of `rank`. `progress` counts the queries of
+        all sides.
         """
+        listener = as_listener(progress)
         arguments = self._check_arguments(scorers, "a callable")
         for name, scorer in arguments.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
+        start, before = time.monotonic(), 0
+        total = sum(len(self.sides[key].queries) for key in arguments)
+
+        def report_queries(done: int) -> None:
+            if listener is not None and total:
+                seconds = time.monotonic() - start
+                listener(Progress(before + done, total, seconds, unit="queries"))
+
+        report_queries(0)
         ranks_of_sides = []
         for key, (name, scorer) in arguments.items():
             side = self.sides[key]
+            options = {"batch_size": batch_size, "watch": report_queries, **rules}
             with renamed(scores=name, blocks=name):
-                ranks = rank_batches(
-                    scorer, side.under_all_filters(), batch_size=batch_size, **rules
-                )
+                ranks = rank_batches(scorer, side.under_all_filters(), **options)
+            before += len(side.queries)
             ranks_of_sides.append(side.labelled_by_filter(ranks))
         self._warn_of_columns()  # now, for a callable may read the order
         return self._report_filters(ranks_of_sides)
