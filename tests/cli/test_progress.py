@@ -16,7 +16,7 @@ pytest.importorskip("rich")
 import truerank as tr
 from truerank.cli import progress
 from truerank.cli.progress import ProgressBar, ProgressListener
-from truerank.counting.progress_bars import progress_text, size_text, time_text
+from truerank.inputs.progress_listeners import progress_text, size_text, time_text
 
 pytestmark = pytest.mark.python_only
 

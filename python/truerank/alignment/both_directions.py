@@ -15,12 +15,12 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import SCORES, ScoreNouns, prepare_job
-from ..counting.progress_bars import Progress
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, open_blocks, tile_count
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import listener_of, watch_of_pass
 from ..inputs.checks import IO, choice, positive_integer
+from ..inputs.progress_listeners import Progress
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import ScaledStore, StoreView, means_of_store
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids

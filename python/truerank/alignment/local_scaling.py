@@ -25,9 +25,9 @@ from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..counting.progress_bars import Progress
     from ..embeddings.watching import Watch
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import NanRule, Similarity
 
     Block = npt.NDArray[Any] | FileBlock

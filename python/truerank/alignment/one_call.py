@@ -16,8 +16,8 @@ from .pair_task import Task
 from .two_graphs import FORWARD
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..embeddings.vectors import CSLS
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting.reports import Report
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ..counting.progress_bars import as_listener
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import watch_of_pass, watching
@@ -17,6 +16,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..inputs.old_names import warn_user
+from ..inputs.progress_listeners import as_listener
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument, open_side_scores
@@ -32,8 +32,8 @@ from .two_graphs import FORWARD, GRAPHS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
     from ..reporting.reports import Report

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ..counting.progress_bars import progress_text, size_text
+from ..inputs.progress_listeners import progress_text, size_text
 from .endings import write_line
 
 if TYPE_CHECKING:

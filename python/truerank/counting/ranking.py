@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..inputs.column_names import Names
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.container import Ranks
-    from .progress_bars import Progress
 
 
 @public("truerank")

@@ -25,13 +25,13 @@ import numpy as np
 from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import selection_of_tasks
 from ..stores import Store, Tile
 from ..stores.store import core_scores, cut_tiles
 from .checkpoints import Checkpoint
 from .job import Job
 from .partial_counts import PartialCounts, TrueScores, saved_counts
-from .progress_bars import Progress, as_listener
 
 if TYPE_CHECKING:
     import os

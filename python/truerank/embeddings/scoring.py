@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
     from ..inputs.column_names import ColumnNames, Names
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import NanRule, Similarity
     from ..ranks.protocol import Protocol
     from .vectors import CSLS, PairedVectors

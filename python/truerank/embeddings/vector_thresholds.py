@@ -19,7 +19,7 @@ from .watching import watching
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..counting.progress_bars import Progress
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import NanRule, Similarity
     from .vectors import CSLS
     from .watching import Watch

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import _core
-from ..counting.progress_bars import BoundedPairs, Progress, as_listener
+from ..inputs.progress_listeners import BoundedPairs, Progress, as_listener
 
 if TYPE_CHECKING:
     Watch = Callable[[int, int], object]

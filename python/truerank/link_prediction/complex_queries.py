@@ -32,8 +32,8 @@ from .query_answers import (
 )
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
 

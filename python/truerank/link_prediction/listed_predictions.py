@@ -20,8 +20,8 @@ from ..tasks.text import line_of
 from .triple_task import Task
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import NanRule, ScoreOrder
     from ..reporting import Report
 

@@ -25,8 +25,8 @@ from .triple_sides import make_side, traits_of
 from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..reporting import Report
     from ..tasks.side_tasks import SideTasks

@@ -24,8 +24,8 @@ from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
 
 if TYPE_CHECKING:
-    from ..counting.progress_bars import Progress
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks

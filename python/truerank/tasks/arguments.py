@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..counting.progress_bars import BoundedPairs, Progress
 from ..embeddings.device_embeddings import DeviceVectors, read_in_place
 from ..embeddings.vectors import Vectors, score_dtype
 from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.progress_listeners import BoundedPairs, Progress
 from ..ranks.container import Ranks
 from ..reporting import Report
 from ..stores import Store, scores_or_store, shape_of

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from ..counting.progress_bars import Progress
     from ..inputs.column_names import Names
+    from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.labels import LabelsLike
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..counting.progress_bars import Progress, as_listener
 from ..inputs.checks import is_number
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection_forms import indptr_of
 from .named_lists import NamedLists, Qrels
 from .text import line_of, text_blocks

@@ -14,12 +14,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from ..counting.progress_bars import as_listener
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.old_names import warn_user
-from ..inputs.progress_listeners import Progress
+from ..inputs.progress_listeners import Progress, as_listener
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report, report

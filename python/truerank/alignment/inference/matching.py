@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from ...counting.progress_bars import Progress, as_listener
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import read_only
 from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...inputs.progress_listeners import Progress, as_listener
 from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
 from .inferred_pairs import Alignment
