@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -165,6 +166,32 @@ def test_reports_of_a_count_move_the_bar(monkeypatch: pytest.MonkeyPatch) -> Non
     with ProgressBar() as bar:
         ProgressListener(bar)(tr.Progress(1, 4, 1.0, 0))
     assert "1 bytes of 4 bytes" in stderr.getvalue()
+
+
+@terminals
+def test_vectors_move_the_bar(tmp_path: Path) -> None:
+    """Their scores are not stored, but take as long to make."""
+    rng = np.random.default_rng(0)
+    for name, height in (("left", 500), ("right", 4000)):
+        np.save(tmp_path / f"{name}.npy", rng.standard_normal((height, 16)).astype(np.float32))
+    np.save(tmp_path / "pairs.npy", np.stack([np.arange(500)] * 2, axis=1))
+    arguments = ["alignment", "left.npy", "right.npy", "pairs.npy", "--candidates", "all"]
+    arguments += ["--threads", "1"]  # of several the others may be done before the first looks
+    script = f"""
+import os, sys
+from truerank.__main__ import main
+from truerank.cli import progress
+from truerank.embeddings import watching
+
+progress.START_AFTER = progress.REDRAW_EVERY = watching.SECONDS_BETWEEN_REPORTS = 0.0
+os.chdir({str(tmp_path)!r})
+sys.argv = ["truerank", *{arguments}]
+main()
+"""
+    out, drawn = in_terminal(script)
+    assert "mrr" in out.lower()
+    assert "8 MB of 8 MB" in drawn
+    assert re.search(r"\b[1-7](\.\d+)? MB of 8 MB", drawn)
 
 
 @terminals
