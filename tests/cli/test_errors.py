@@ -110,7 +110,7 @@ def test_bad_data_ends_with_one(
         ("evaluate ranks.npz --filter pair.npz --nan omit", "--filter, --nan cannot apply"),
         ("evaluate ranks.npz --threads 1", "--threads cannot apply"),
         ("evaluate ranks.npz --metrics tail.mr", "'--metrics'"),
-        ("evaluate ranks.npz --by relaton", "'--by': expected side, group, relation"),
+        ("evaluate ranks.npz --by relaton", "'--by': expected side, relation"),
         ("evaluate ranks.npz --weights side", "'--weights': expected query, relation, target"),
         ("evaluate ranks.npz --interval", "--interval needs --metrics"),
         ("evaluate ranks.npz --metrics macro.mrr", "'--metrics'"),

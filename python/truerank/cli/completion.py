@@ -27,7 +27,7 @@ from ..metrics import KINDS, METRICS
 from ..metrics.aliases import ALIASES
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO
 from ..metrics.published import SIDES
-from ..ranks.labels import LABEL_ALIASES
+from ..ranks.labels import LABEL_WORDS
 from .app import Subcommand, emit
 
 Complete = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -41,7 +41,7 @@ SIDE_LEVEL = 1  # an unknown word is the name of a side
 
 # Labels that only the ranks of `truerank link-prediction` and `truerank alignment` have.
 PROTOCOL_LABELS = ("category", "degree")
-LABEL_OF_MEMBER = {"side": "side", "group": "relation", "queries": "query", "targets": "target"}
+LABEL_OF_MEMBER = {**LABEL_WORDS, "group": "relation"}
 CODES_SUFFIX = ".codes"
 
 
@@ -137,9 +137,7 @@ def labels(context: click.Context, _start: str) -> list[str]:
         found = labels_in(Path(word)) if word.endswith(".npz") else []
         if found:
             return found
-    return [
-        name for name in (*LABEL_ALIASES, *PROTOCOL_LABELS) if name not in ("queries", "targets")
-    ]
+    return [*LABEL_WORDS.values(), *PROTOCOL_LABELS]
 
 
 def labels_in(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.old_names import warn_of_old_name
-from .labels import LABEL_ALIASES, LABELS, OLD_LABELS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, LABELS, OLD_LABELS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .labels import LabelsLike
 
 # The weights that can be named, and the label that each goes by; that label's name works as well.
-WEIGHTS = {"query": "queries", "relation": "relation", "target": "targets"}
+WEIGHTS = {LABEL_WORDS[label]: label for label in ("queries", "relation", "targets")}
 _SIDES_OF_ONE_GRAPH = {"head", "tail"}  # sides whose targets are the same entities
 
 

@@ -18,7 +18,8 @@ from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
 from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
-from ..ranks.grouping import WEIGHTS, group_codes, label_name, task_weights_by
+from ..ranks.grouping import group_codes, label_name, task_weights_by
+from ..ranks.labels import LABEL_WORDS
 from .any_report import AnyReport
 from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
 from .json_report import JsonReport, read_json
@@ -578,8 +579,7 @@ def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
     """Say how the tasks are weighted."""
     if isinstance(weights, str):
         name = label_name(tasks, weights)
-        thing = next((word for word, label in WEIGHTS.items() if label == name), name)
-        return f"each {thing} counts once"
+        return f"each {LABEL_WORDS.get(name, name)} counts once"
     return "" if tasks.weights is None else "weighted"
 
 

@@ -30,6 +30,7 @@ from ...metrics.ties import mean_log, mean_power
 from ...metrics.within_groups import key_values_within, moments_per_task
 from ...ranks.container import Ranks
 from ...ranks.grouping import group_codes, label_name, task_weights_by
+from ...ranks.labels import LABEL_WORDS
 from ..table_writer import format_count
 from .functionals import Functional, ResampledFunctional, SumFunctional
 from .median_functionals import MedianFunctional
@@ -51,9 +52,8 @@ SUMMED_ADJUSTMENTS = ("ratio", "index", "z")
 MAX_LOG_RATIO = 600.0  # powers of ranks whose ratio exceeds e**600 are not added in float64
 MAX_MEAN_TIE = 10  # the positions of ties that are longer on average are not listed
 MAX_WEIGHT_SUM = 2.0**40  # up to this sum, weights are made integers
-# Names of units that are no labels, and the singular of labels.
+# Names of units that are no labels.
 AUTO, TASK, PAIR, QUERY, GROUP = "auto", "task", "pair", "query", "group"
-_SINGULAR = {"queries": QUERY, "targets": "target"}
 
 
 class Units(NamedTuple):
@@ -250,7 +250,7 @@ def unit_name(by: LabelsLike | None) -> str:
     """
     if by is None:
         return TASK
-    return _SINGULAR.get(by, by) if isinstance(by, str) else GROUP
+    return LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
 
 
 def describe_units(number: int, unit: str, largest: int) -> str:
