@@ -61,7 +61,7 @@ def read_libkge(
     Returns
     -------
     Ranks
-        In the order of the trace, labelled by side, group (the relation) and target. The protocol
+        In the order of the trace, labelled by side, relation and target. The protocol
         has the filter and the split; its NaN rule is "worst", the closest to LibKGE's -inf.
 
     Raises
