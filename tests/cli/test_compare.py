@@ -95,6 +95,7 @@ def test_several_metrics_are_corrected_together(run: Run, models: list[Path]) ->
         assert "p (Holm)" in out
         heading = "| metric | a - b | a | b |"
         assert heading in run("compare", *several, *options, "--format", "markdown").out
+        assert "\nHits@10 \u2191  " in out
 
 
 def test_metrics_of_unlike_tasks_are_described_one_by_one(

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, same
-from truerank import Protocol, Ranks, Report, report, table
+from truerank import Protocol, Ranks, Report, compare, report, table
 from truerank.comparison.table_writer import (
     TextGrid,
     html_table,
@@ -169,6 +169,20 @@ def test_every_form_has_one_table_where_no_task_ties() -> None:
         "mr", kinds=["pessimistic"]
     )
     assert str(Report.from_json(measured.to_json())) == str(measured)
+
+
+def test_programs_read_keys(grouped: Report) -> None:
+    pytest.importorskip("pandas")
+    models = {"a": grouped, "b": grouped}
+    several = [report([grouped, grouped]), table(models), compare(models, metric=["mr", "mrr"])]
+    for found in (grouped, *several):
+        written = [found.to_csv(), found.to_json(), str(found.to_dict()), str(found.to_pandas())]
+        for text in written:
+            assert "mrr" in text
+            assert not {"\u2191", "\u2193"} & set(text)
+            assert "MRR" not in text
+        for text in (str(found), found.to_markdown(), found._repr_html_()):
+            assert "MRR \u2191" in text
 
 
 @given(any_ranks(), st.booleans(), st.none() | st.just(["pessimistic"]), st.integers(1, 17))

@@ -34,6 +34,7 @@ from ..comparison.table_writer import (
 from ..html.descriptions import interval_lines
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
+from ..metrics.keys import table_name
 from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from .endings import write_line
 
@@ -202,7 +203,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
             corrected = [pair.format_holm()] if several else []
             rows.append(
                 [
-                    *([pair.metric] if len(names) > 1 else []),
+                    *([table_name(pair.metric)] if len(names) > 1 else []),
                     f"{pair.name_a} - {pair.name_b}",
                     *values,
                     f"{write(pair.low)} to {write(pair.high)}",

@@ -249,6 +249,8 @@ def test_renderings() -> None:
     assert repr(found) == "JointComparisons(2 comparisons, max-T)"
     heading = "| metric | a | b | difference | statistic | p | p (max-T) |"
     assert found.to_markdown().startswith(heading)
+    assert found.to_markdown().splitlines()[2].startswith("| MRR \u2191 | ")
+    assert found.to_csv().splitlines()[1].startswith("mrr,")
     assert found.to_dict()["comparisons"][0] == found[0].to_dict()
     assert found[0].to_dict()["p_max_t"] == found[0].p_max_t
     assert found.to_dict()["resamples"] == 99

@@ -17,7 +17,7 @@ import numpy as np
 from ...inputs.checks import integer_at_least, resample_count, several
 from ...inputs.errors import InputTypeError, InputValueError, renamed, spelled
 from ...inputs.naming import public
-from ...metrics.keys import Key, parse
+from ...metrics.keys import Key, parse, table_name
 from ...metrics.kinds import take
 from ...ranks.grouping import group_codes
 from ..paired_models.paired_units import PairedUnits
@@ -161,8 +161,14 @@ class JointComparisons(Sequence[JointComparison], PlainTable):
         swapped = describe_units(self.units, self.by, self.largest)
         how = f"max-T, {format_count(self.resamples, 'resample')} of {swapped}"
         (grid,) = made.grids
-        ps = ([format_p(p, self.p_floor) for p in (x.p_value, x.p_max_t)] for x in self._rows)
-        rows = [[*cells[:-2], *p] for cells, p in zip(grid.rows, ps, strict=True)]
+        rows = [
+            [
+                table_name(found.metric),
+                *cells[1:-2],
+                *(format_p(p, self.p_floor) for p in (found.p_value, found.p_max_t)),
+            ]
+            for cells, found in zip(grid.rows, self._rows, strict=True)
+        ]
         return made._replace(grids=[grid._replace(rows=rows)], after=[how])
 
     def records(self) -> Records:
