@@ -84,6 +84,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "evaluate": lambda folder, **p: tr.evaluate(SCORES, TARGETS, **p),
     "vectors": lambda folder, **p: tr.rank_embeddings(VECTORS, VECTORS, np.arange(600), **p),
     "thresholds": lambda folder, **p: tr.count_above(VECTORS, VECTORS, 0.5, **p),
+    "thresholds of scores": lambda folder, **p: tr.count_scores_above(SCORES, 0.5, **p),
     "top k": lambda folder, **p: tr.topk_embeddings(VECTORS, VECTORS, 3, **p),
     "top k of some": lambda folder, **p: tr.topk_embeddings(
         *(VECTORS, VECTORS, 3),
@@ -130,6 +131,18 @@ CALLS: dict[str, Callable[..., object]] = {
     "non-inferiority": lambda folder, **p: comparison.noninferiority(*MODELS, margin=0.1, **p),
     "interval": lambda folder, **p: comparison.interval(MODELS[0], "mrr", **p),
     "intervals": lambda folder, **p: tr.report(MODELS[0]).interval(["mrr", "mr", "hits@3"], **p),
+    **{
+        f"{name} of {what}": lambda folder, name=name, given=given, **p: getattr(alignment, name)(
+            *given, **p
+        )
+        for what, given in {
+            "vectors": (VECTORS[:, :4], VECTORS[:, 4:]),
+            "a matrix": (SCORES, None),
+        }.items()
+        for name in ("hubness", "similarity_profile", "compare_hubness")
+    },
+    "hubness with csls": lambda folder, **p: alignment.hubness(VECTORS, VECTORS[::-1], csls=3, **p),
+    "dangling": lambda folder, **p: alignment.dangling(VECTORS, VECTORS[::-1], range(9), **p),
     "infer of a matrix": lambda folder, **p: alignment.infer(SCORES, None, method="stable", **p),
 }
 
@@ -165,8 +178,8 @@ def same(a: Any, b: Any) -> bool:
         return a == b
     if hasattr(a, "ranks"):
         return bool(a.ranks == b.ranks)
-    if isinstance(a, comparison.Comparisons | comparison.JointComparisons):
-        return bool(a.to_dict() == b.to_dict())
+    if hasattr(a, "to_dict") and not isinstance(a, tuple):
+        return repr(a.to_dict()) == repr(b.to_dict())  # nan is as nan
     if isinstance(a, dict):
         return a == b
     return all(map(np.array_equal, a, b))

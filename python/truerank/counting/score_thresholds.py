@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,6 +13,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape, thread_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection, selection_of_tasks
 from ..stores import store_of
@@ -21,6 +23,8 @@ from .partial_counts import PartialCounts, TrueScores
 from .threshold_values import ThresholdValues, read_thresholds, representable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..inputs.arrays import IntArray
     from ..inputs.words import NanRule, ScoreOrder
     from ..stores import Store
@@ -54,6 +58,7 @@ def count_scores_above(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> ThresholdCounts:
     """Count, for every task, the candidates above each of its thresholds, and those equal to it.
 
@@ -82,7 +87,7 @@ def count_scores_above(
     nan : {"raise", "worst", "omit"}
         The rule for a NaN in S. "raise": an error. "worst": a candidate that is never above and
         never tied. "omit": not a candidate.
-    dtype, threads
+    dtype, threads, progress
         As in `rank`.
 
     Returns
@@ -126,14 +131,15 @@ def count_scores_above(
     >>> tr.count_scores_above(scores, 0.2, order="ascending", filter=[[0], []]).above
     array([0, 0])
     """
-    store = store_of(scores, dtype)
+    listener = as_listener(progress)
+    store = store_of(scores, dtype, tiled=listener is not None)
     given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     given |= {"order": order, "nan": nan, "raw_dtype": dtype, "threads": threads}
     if store is not None:
         with nullcontext() if store is scores else store:
             scored = (store.shape, store.single_row, store.dtype)
             asked = prepare_thresholds(*scored, thresholds, **given)
-            return asked.counts(_counts_of_store(store, asked))
+            return asked.counts(_counts_of_store(store, asked, listener))
     matrix = as_scores(scores, dtype)
     shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
@@ -229,15 +235,25 @@ def _checked_rows(
     return None, shape[0]
 
 
-def _counts_of_store(store: Store, asked: ThresholdJob) -> PartialCounts:
+def _counts_of_store(
+    store: Store, asked: ThresholdJob, listener: Callable[[Progress], object] | None
+) -> PartialCounts:
     """Count where a store has its scores: on devices, or tile by tile."""
     from .tiles import count_against
 
+    start = time.monotonic()
+
+    def watch(done: int) -> None:
+        if listener is not None:
+            listener(Progress(done, store.nbytes, time.monotonic() - start))
+
+    watch(0)
     job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
     store.check()
     if store.on_device:
         from .device_counting import count_on_device
 
         if (found := count_on_device(store, job, true)) is not None:
+            watch(store.nbytes)
             return found
-    return count_against(store, job, true)
+    return count_against(store, job, true, watch)

@@ -119,12 +119,20 @@ def rank_store(
     return job.ranks(count.final_counts(), store.dtype, store.files, device)
 
 
-def count_against(store: Store, job: Job, true_scores: TrueScores) -> PartialCounts:
-    """Count a job on a store, tile by tile, against true scores that need not be in it."""
+def count_against(
+    store: Store, job: Job, true_scores: TrueScores, watch: Callable[[int], None]
+) -> PartialCounts:
+    """Count a job on a store, tile by tile, against true scores that need not be in it.
+
+    `watch` is told how many bytes are done, after each tile.
+    """
     tiles, count = _tiles_of(store), _GivenScoreCount(store, job, true_scores)
+    bytes_done = 0
     with open_blocks(store, tiles, store.io, count.is_needed) as blocks:
         for tile, block in zip(tiles, blocks, strict=True):
             count.add(tile, block)
+            bytes_done += tile.height * tile.width * store.itemsize
+            watch(bytes_done)
     return count.partial_counts
 
 

@@ -121,7 +121,8 @@ class Progress(NamedTuple):
         Of embeddings, whose scores are not stored: what bounds spared in this call.
     unit : str
         "bytes" of scores; "resamples" of an interval or a test; "blocks" of `rank_blocks`,
-        "columns" of a `RankCounter`, "steps" of Dask, "queries" of a model that is called.
+        "columns" of a `RankCounter`, "steps" of Dask, "queries" of a model that is called,
+        "rows" of a table of hubness.
     """
 
     done: int

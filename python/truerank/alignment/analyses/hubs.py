@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,11 +16,14 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
+from ...inputs.progress_listeners import Progress, as_listener
 from ..inference.similarity_sources import ScoringOptions
 from ..two_graphs import DIRECTIONS, check_two
 from .most_similar import SearchScope, find_most_similar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ...inputs.arrays import IntArray
     from ...inputs.words import NanRule, Similarity
 
@@ -179,6 +183,7 @@ def hubness(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Hubness:
     """Count how often each candidate is among the k nearest of the queries.
 
@@ -193,6 +198,8 @@ def hubness(
     direction, queries, candidates, similarity, csls, nan, dtype, threads
         As in `similarity_profile`. Candidates that are no right answer count as well; use
         `candidates` to restrict them.
+    progress : callable or bool, optional
+        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -238,7 +245,7 @@ def hubness(
     sizes = check_k(k)
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
     most_similar = find_most_similar(
-        left, right, max(sizes), SearchScope(direction, queries, candidates), scoring
+        left, right, max(sizes), SearchScope(direction, queries, candidates), scoring, progress
     )
 
     def occurrences_within(size: int) -> IntArray:
@@ -381,6 +388,7 @@ def compare_hubness(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> HubnessTable:
     """Compare hubness before and after CSLS, in both directions.
 
@@ -394,6 +402,8 @@ def compare_hubness(
         "left_to_right", "right_to_left", or both.
     queries : (left_ids, right_ids), optional
         The queries from either graph.
+    progress : callable or bool, optional
+        Called with a `Progress` after each row of the table. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -424,7 +434,14 @@ def compare_hubness(
     queries_by_direction = dict(zip(DIRECTIONS, check_two("queries", queries), strict=True))
     options: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
     options |= {"dtype": dtype, "threads": threads, "k": k}
-    rows = {}
+    listener, start, rows = as_listener(progress), time.monotonic(), dict[str, Hubness]()
+
+    def report() -> None:
+        if listener is not None:
+            seconds = time.monotonic() - start
+            listener(Progress(len(rows), 2 * len(checked), seconds, unit="rows"))
+
+    report()
     for direction in checked:
         for scaled in (None, csls):
             row = hubness(
@@ -435,4 +452,5 @@ def compare_hubness(
                 **options,
             )
             rows[f"{direction}, {row.measure}"] = row
+            report()
     return HubnessTable(rows)

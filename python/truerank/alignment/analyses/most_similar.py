@@ -7,15 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.arithmetic import default_arithmetic
-from ...inputs.checks import choice, positive_integer
+from ...inputs.checks import choice, is_integer, positive_integer
 from ...inputs.errors import InputValueError
-from ..inference.similarity_sources import ScoringOptions, open_source
+from ..inference.similarity_sources import PassReport, ScoringOptions, open_source
 from ..two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
+    from ...inputs.progress_listeners import Progress
 
 _PLAIN = ScoringOptions()
 
@@ -64,7 +67,12 @@ class MostSimilar(NamedTuple):
 
 @default_arithmetic()
 def find_most_similar(
-    left: Any, right: Any, k: int, scope: SearchScope, scoring: ScoringOptions = _PLAIN
+    left: Any,
+    right: Any,
+    k: int,
+    scope: SearchScope,
+    scoring: ScoringOptions = _PLAIN,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> MostSimilar:
     """Find the k most similar entities of the other graph.
 
@@ -80,6 +88,8 @@ def find_most_similar(
     scoring : ScoringOptions
         If its `csls` is a number of neighbours, the means are over the candidates. Means from
         ``csls_means(left, right)`` serve both directions.
+    progress : callable or bool, optional
+        As in `infer`.
 
     Returns
     -------
@@ -105,7 +115,9 @@ def find_most_similar(
     direction, queries, candidates = scope
     choice("direction", direction, DIRECTIONS)
     top_k = positive_integer("k", k)
-    source = open_source(left, right, scoring, *check_two("candidates", candidates))
+    report = PassReport(progress, 1, is_integer(scoring.csls))
+    ids_of_sides = check_two("candidates", candidates)
+    source = open_source(left, right, scoring, *ids_of_sides, report.of_source)
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
@@ -122,6 +134,7 @@ def find_most_similar(
             got=unscaled[0],
         )
     ids, similarities = source.top_k(min(top_k, len(source.right_ids)), query_ids)
+    report.finish()
     measure: str = "scores" if right is None else scoring.similarity
     if source.csls is not None:
         measure += f", csls {source.csls.k}"

@@ -18,9 +18,12 @@ from ..inference.similarity_sources import ScoringOptions
 from .most_similar import SearchScope, find_most_similar
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.progress_listeners import Progress
     from ...inputs.words import NanRule, Similarity
 
 LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
@@ -240,6 +243,7 @@ def similarity_profile(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> SimilarityProfile:
     """Compute how similar entities are to the k most similar ones of the other graph.
 
@@ -269,6 +273,8 @@ def similarity_profile(
         "raise": a similarity that is NaN is an error. "omit": it is left out.
     dtype, threads
         As in `rank_embeddings`.
+    progress : callable or bool, optional
+        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -293,7 +299,7 @@ def similarity_profile(
     """
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
     most_similar = find_most_similar(
-        left, right, k, SearchScope(direction, queries, candidates), scoring
+        left, right, k, SearchScope(direction, queries, candidates), scoring, progress
     )
     return SimilarityProfile(
         most_similar.queries,

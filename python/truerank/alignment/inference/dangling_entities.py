@@ -11,18 +11,19 @@ import numpy as np
 from ...comparison.table_writer import Records
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
-from ...inputs.checks import choice
+from ...inputs.checks import choice, is_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
-from .similarity_sources import ScoringOptions, open_source
+from .similarity_sources import PassReport, ScoringOptions, open_source
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...embeddings.scoring import TopK
     from ...inputs.arrays import FloatArray, IntArray
+    from ...inputs.progress_listeners import Progress
     from ...inputs.words import NanRule, Similarity
 
 
@@ -134,6 +135,7 @@ def dangling(
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> DanglingCurve:
     """Predict entities without a counterpart by a threshold, and count how often that is right.
 
@@ -157,6 +159,8 @@ def dangling(
     nan : {"raise", "omit"}
         The rule for scores that are NaN: an error, or the candidate is left out. An entity without
         candidates has the value -inf, one with a single candidate the margin +inf.
+    progress : callable or bool, optional
+        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -188,7 +192,10 @@ def dangling(
     """
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
-    source = open_source(left, right, ScoringOptions(similarity, None, nan, dtype, threads))
+    scaling = check_csls(csls)
+    report = PassReport(progress, 1, is_integer(scaling))
+    scoring = ScoringOptions(similarity, None, nan, dtype, threads)
+    source = open_source(left, right, scoring, watch=report.of_source)
     query_side = DIRECTIONS.index(direction)
     size = source.shape[query_side]
     exclusive_ids = as_ids("exclusive", exclusive, size)
@@ -203,8 +210,9 @@ def dangling(
     ids = np.union1d(exclusive_ids, matched_ids)
     candidate_ids = as_ids("candidates", candidates, source.shape[1 - query_side])
     ids_of_sides = (ids, candidate_ids) if query_side == 0 else (candidate_ids, ids)
-    source = source.restrict(*ids_of_sides, check_csls(csls))
+    source = source.restrict(*ids_of_sides, scaling)
     best = (source if query_side == 0 else source.swapped()).top_k(2)
+    report.finish()
     values = _VALUES[by](best)
     return DanglingCurve(
         **_count_curve(values, np.isin(ids, exclusive_ids)),

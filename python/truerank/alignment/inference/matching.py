@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -13,14 +12,14 @@ from ...inputs.arrays import read_only
 from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.progress_listeners import Progress, as_listener
 from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
 from .inferred_pairs import Alignment
-from .similarity_sources import ScoringOptions, open_source
+from .similarity_sources import PassReport, ScoringOptions, open_source
 from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
+    from ...inputs.progress_listeners import Progress
     from ...inputs.words import NanRule, Similarity
     from .similarity_sources import SimilaritySource
     from .stable_matching import ScoredPairs
@@ -179,7 +178,7 @@ def infer(
                 name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
             )
     scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
-    report = _PassReport(as_listener(progress), _PASSES[method], is_integer(csls))
+    report = PassReport(progress, _PASSES[method], is_integer(csls))
     source = open_source(left, right, scoring, left_ids, right_ids, report.of_source)
     (lefts, rights, scores), solved = _METHODS[method](source, options)
     report.finish()
@@ -239,43 +238,6 @@ _METHODS: dict[MatchingMethod, Callable[[SimilaritySource, _Options], tuple[Scor
 
 # So many passes over all scores are expected.
 _PASSES: dict[MatchingMethod, int] = {"greedy": 1, "mutual": 2, "stable": 2, "optimal": 2}
-
-
-class _PassReport:
-    """Tells a listener how many bytes of scores have been made, of all passes."""
-
-    def __init__(
-        self, listener: Callable[[Progress], object] | None, passes: int, with_means: bool
-    ) -> None:
-        self._listener, self._passes, self._with_means = listener, passes, with_means
-        self._done, self._total, self._start = 0, 0, time.monotonic()
-
-    def of_source(self, source: SimilaritySource) -> Callable[[int], None] | None:
-        """Return what a source tells how many pairs it has scored; None if nobody listens."""
-        if self._listener is None:
-            return None
-        itemsize = source.dtype.itemsize
-        whole = max(source.shape[0] * source.shape[1] * itemsize, 1)
-        self._total = (self._passes + self._with_means * source.passes_of_means) * whole
-        self._tell()
-
-        def watch(pairs: int) -> None:
-            self._done += pairs * itemsize
-            while self._done > self._total:
-                self._total += whole
-            if self._done < self._total:  # else it may be the end, which is told once
-                self._tell()
-
-        return watch
-
-    def finish(self) -> None:
-        """Report that no more scores are needed."""
-        self._total = self._done
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._listener is not None:
-            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))
 
 
 def _check_dense(dense: object) -> bool | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, t
 from ...embeddings.vectors import CSLS, OpenEmbeddings, Roles, checked_means, open_embeddings
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
+from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.scores import as_scores, widen_bfloat16
 from ...stores import Store, array_of, store_of
 from ...stores.recognition import is_chunked, is_group, is_stored
@@ -329,6 +331,47 @@ def _means_of_rows(source: SimilaritySource, k: int) -> npt.NDArray[Any]:
     with np.errstate(all="ignore"):  # values that are infinite in float32
         found[source.left_ids] = mean_of_top(best.scores, (best.ids >= 0).sum(axis=1))
     return found
+
+
+class PassReport:
+    """Tells a listener how many bytes of scores have been made, of all passes."""
+
+    def __init__(
+        self,
+        progress: bool | Callable[[Progress], object] | None,
+        passes: int,
+        with_means: bool,
+    ) -> None:
+        self._listener = as_listener(progress)
+        self._passes, self._with_means = passes, with_means
+        self._done, self._total, self._start = 0, 0, time.monotonic()
+
+    def of_source(self, source: SimilaritySource) -> Callable[[int], None] | None:
+        """Return what a source tells how many pairs it has scored; None if nobody listens."""
+        if self._listener is None:
+            return None
+        itemsize = source.dtype.itemsize
+        whole = max(source.shape[0] * source.shape[1] * itemsize, 1)
+        self._total = (self._passes + self._with_means * source.passes_of_means) * whole
+        self._tell()
+
+        def watch(pairs: int) -> None:
+            self._done += pairs * itemsize
+            while self._done > self._total:
+                self._total += whole
+            if self._done < self._total:  # else it may be the end, which is told once
+                self._tell()
+
+        return watch
+
+    def finish(self) -> None:
+        """Report that no more scores are needed."""
+        self._total = self._done
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._listener is not None:
+            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))
 
 
 class ScoringOptions(NamedTuple):
