@@ -55,6 +55,20 @@ def test_name_in_by_and_weights(call: Any) -> None:
     assert getattr(found, "by", None) == getattr(expected, "by", None)
 
 
+def test_labels_of_the_tasks_of_a_side() -> None:
+    labels = tr.link_prediction.Task([(0, 1, 2)]).tail.labels
+    assert sorted(labels)[-3:] == ["relation", "tail_degree", "targets"]
+    with pytest.warns(
+        DeprecationWarning, match=r'^labels\["group"\] is now labels\["relation"\]; '
+    ):
+        assert labels["group"] is labels["relation"]
+    with pytest.raises(KeyError, match="groups"):
+        labels["groups"]
+    answers = tr.retrieval.Task({0: [1]}, entities=3).answers.labels
+    with pytest.raises(KeyError, match="group"):
+        answers["group"]
+
+
 def test_another_label_of_the_old_name_comes_first() -> None:
     both = RANKS.with_labels(labels={"group": [5, 5, 6]})
     assert list(tr.report(both, by="group").groups) == [5, 6]

@@ -136,6 +136,7 @@ class renamed_attribute:
 
     def __init__(self, old: str, new: str) -> None:
         self.old, self.new = old, new
+        self.__doc__ = f"The old name of `{new}`, which works through version {LAST_VERSION}."
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
