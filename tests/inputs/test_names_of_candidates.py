@@ -329,6 +329,19 @@ def test_frames_of_polars() -> None:
     )
 
 
+def test_a_row_of_a_frame_has_names() -> None:
+    row = pandas_frame(index=["q1", "q2", "q3"]).loc["q2"]
+    ranks = tr.rank(row, ["Lima", "Rome"], filter=[["Paris"], []])
+    same_counts(ranks, tr.rank(SCORES[1], [4, 1], filter=[[0], []]))
+    assert list(ranks.targets) == ["Lima", "Rome"]
+    same_counts(tr.rank(row.reset_index(drop=True), [4, 1]), tr.rank(SCORES[1], [4, 1]))
+
+
+def test_targets_may_be_labels_of_other_ranks() -> None:
+    ranks = tr.rank(SCORES, TARGETS, vocabulary=NAMES)
+    assert tr.rank(SCORES, ranks.targets, vocabulary=NAMES) == ranks
+
+
 def test_a_frame_in_one_block_is_not_copied() -> None:
     frame = pandas_frame()
     scores, _ = named_scores(frame)
@@ -400,6 +413,10 @@ def frame_errors() -> dict[str, tuple[Callable[[], object], str]]:
             lambda: tr.rank(frame, TARGETS, vocabulary=NAMES),
             "vocabulary: the columns of scores have names already; give one of both",
         ),
+        "missing in a column of text": (
+            lambda: tr.rank(frame, pandas.Series(["Oslo", None, "Rome"], dtype="string")),
+            "targets: expected names, got a missing one at position 1",
+        ),
         "a column of text": (
             lambda: tr.rank(frame.reset_index(), TARGETS),
             "scores: expected columns of one dtype, got str in column 'index', float64 in column "
@@ -443,6 +460,8 @@ def test_nullable_dtypes_without_missing_values() -> None:
 
 def test_errors_of_frames_of_polars() -> None:
     polars = pytest.importorskip("polars", reason="frames of polars")
+    lazy = told(lambda: tr.rank(polars.DataFrame({"a": [0.5]}).lazy(), ["a"]))[1]
+    assert lazy == "scores: expected a DataFrame, got a LazyFrame; collect() makes one"
     for data, message in (
         ({"a": ["x"]}, "scores: expected columns of numbers, got dtype String in column 'a'"),
         (

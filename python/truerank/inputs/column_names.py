@@ -150,7 +150,7 @@ class ColumnNames:
         return found
 
     def _unknown(self, argument: str, item: Any, where: str) -> InputTypeError | InputValueError:
-        if item is None or item != item or type(item).__name__ in ("NAType", "NaTType"):
+        if item is None or type(item).__name__ in ("NAType", "NaTType") or item != item:
             return InputTypeError(argument, expected="names", got=f"a missing one {where}")
         if not isinstance(item, str):
             got = f"{type(item).__name__} {where}"

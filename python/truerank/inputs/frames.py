@@ -113,7 +113,7 @@ def named_scores(
     Parameters
     ----------
     scores : object
-        What `rank` takes as scores.
+        What `rank` takes as scores. A row of a frame is one row, whose index names the columns.
     vocabulary : object
         As in `rank`.
     name : str
@@ -139,6 +139,11 @@ def named_scores(
     ('Paris', 'Rome')
     """
     given = vocabulary_names(vocabulary)
+    if _is_of(scores, "polars", "LazyFrame"):
+        raise InputTypeError(name, expected="a DataFrame", got="a LazyFrame; collect() makes one")
+    if _is_of(scores, "pandas", "Series") and not _is_numbering(scores.index):
+        array, names = named_scores(scores.to_frame().T, given, name)
+        return array[0], ScoreNames(names.columns)
     library = next((one for one in _ARRAYS if _is_of(scores, one, "DataFrame")), None)
     if library is None:
         return scores, NO_NAMES if given is None else ScoreNames(given)
