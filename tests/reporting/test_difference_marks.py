@@ -91,6 +91,19 @@ def test_nothing_differs_from_itself() -> None:
     assert [pair.metric for pair in made.comparisons] == ["mrr"]
 
 
+def test_columns_that_cannot_be_tested_are_said() -> None:
+    made = table(models_of(4, 50), ["std", "count"], against="best")
+    assert made.notes == ("No column has values that can be tested.",)
+    assert made.comparisons is None
+    assert DAGGER not in made.to_text()
+    macro = {n: report(found.ranks, by=np.arange(40) % 2) for n, found in models_of(4, 50).items()}
+    with pytest.raises(KeyError, match=r"macro average is over groups; name them with by="):
+        table(macro, ["macro.mrr"], against="best")
+    groups = table(macro, ["macro.mrr"], against="best", by=np.arange(40) % 8)
+    assert groups.comparisons is not None
+    assert groups.comparisons[0].units == 8
+
+
 def test_several_runs_have_their_own_test() -> None:
     runs = {
         name: [report(ranks_of(seed, most)) for seed in range(start, start + 5)]

@@ -32,14 +32,14 @@ class DifferenceMarks(NamedTuple):
     ----------
     cells : frozenset of (str, str)
         The names of models, and keys.
-    comparisons : Comparisons
-        All that were made, with the p-values of Holm's rule over them.
+    comparisons : Comparisons or None
+        All that were made, if any, with the p-values of Holm's rule over them.
     notes : tuple of str
         What the mark says, and what limits the tests.
     """
 
     cells: frozenset[tuple[str, str]]
-    comparisons: Comparisons
+    comparisons: Comparisons | None
     notes: tuple[str, ...]
 
 
@@ -86,6 +86,8 @@ def mark_differences(
     given = reference in rows
     of_key = {key: reference if given else next(iter(best(key)), "") for key in keys}
     asked = [key for key, model in of_key.items() if model and parse(key).metric != COUNT]
+    if not asked:
+        return DifferenceMarks(frozenset(), None, ("No column has values that can be tested.",))
     names = [(reference, name) for name in rows if name != reference] if given else None
     pairs = _compared(rows, names or itertools.combinations(rows, 2), asked, options)
     found = {(pair.metric, pair.name_a, pair.name_b): pair.p_holm for pair in pairs}
@@ -119,7 +121,6 @@ def _compared(
     pairs = [
         pair
         for one, two in names
-        if keys
         for pair in compare({one: models[one], two: models[two]}, metric=keys, **options)
     ]
     corrected = holm([pair.p_value for pair in pairs])
