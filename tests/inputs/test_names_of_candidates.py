@@ -420,12 +420,14 @@ def frame_errors() -> dict[str, tuple[Callable[[], object], str]]:
         "a column of text": (
             lambda: tr.rank(frame.reset_index(), TARGETS),
             "scores: expected columns of one dtype, got str in column 'index', float64 in column "
-            "'Paris'; if one names the queries, scores.set_index('index') takes it out",
+            "'Paris'; if one names the queries, .set_index('index') takes it out, and "
+            ".astype('float64') makes numbers of one dtype",
         ),
         "two dtypes": (
             lambda: tr.rank(frame.astype({"Rome": "float32"}), TARGETS),
             "scores: expected columns of one dtype, got float64 in column 'Paris', float32 in "
-            "column 'Rome'; if one names the queries, scores.set_index('Paris') takes it out",
+            "column 'Rome'; if one names the queries, .set_index('Paris') takes it out, and "
+            ".astype('float64') makes numbers of one dtype",
         ),
         "objects": (
             lambda: tr.rank(frame.astype(object), TARGETS),
@@ -467,7 +469,8 @@ def test_errors_of_frames_of_polars() -> None:
         (
             {"q": ["x"], "a": [0.5]},
             "scores: expected columns of one dtype, got String in column 'q', Float64 in column "
-            "'a'; if one names the queries, scores.drop('q') takes it out",
+            "'a'; if one names the queries, .drop('q') takes it out, and "
+            ".cast(polars.Float64) makes numbers of one dtype",
         ),
         (
             {"a": [0.5, 0.25], "b": [0.5, None]},

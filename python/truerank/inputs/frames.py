@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .column_names import ColumnNames, ids_of, vocabulary_names
-from .errors import InputTypeError, InputValueError, spelled
+from .errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -230,9 +230,11 @@ def _only_dtype(frame: Any, dtypes: list[Any], name: str) -> Any:
     if other is None:
         return dtypes[0]
     first, second = (f"{dtypes[i]} in column {frame.columns[i]!r}" for i in (0, other))
-    way = "set_index" if _is_of(frame, "pandas", "DataFrame") else "drop"
-    hint = f"if one names the queries, {spelled(name)}.{way}({frame.columns[0]!r}) takes it out"
-    got = f"{first}, {second}; {hint}"
+    way, cast = "drop", "cast(polars.Float64)"
+    if _is_of(frame, "pandas", "DataFrame"):
+        way, cast = "set_index", "astype('float64')"
+    hint = f"if one names the queries, .{way}({frame.columns[0]!r}) takes it out"
+    got = f"{first}, {second}; {hint}, and .{cast} makes numbers of one dtype"
     raise InputTypeError(name, expected="columns of one dtype", got=got)
 
 
