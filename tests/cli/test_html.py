@@ -118,7 +118,7 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     found = page_of(page)
     assert found.count("svg") == 4
     assert "mr, amri of a<b>, plain, third" in found.words
-    assert {"mr", "index.mr", "p (Holm)"} <= set(found.cells)
+    assert {"MR \u2193", "AMRI \u2191", "p (Holm)"} <= set(found.cells)
 
 
 def test_page_of_models_with_different_protocols(run: Run, tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from truerank.comparison.table_writer import number
 from truerank.html import group_section, pictures, report_page
 from truerank.html.documents import document
 from truerank.html.pictures import inline
+from truerank.metrics.keys import table_name
 
 pytestmark = pytest.mark.python_only
 
@@ -127,8 +128,8 @@ def test_keys_and_intervals_at_the_head(grouped: Report, tmp_path: Path) -> None
     for intervals in (["mrr"], {"tail.mrr": found}):
         text, page = saved(grouped, tmp_path, metrics=["macro.mrr"], intervals=intervals)
         for key in ("macro.mrr", *intervals):
-            assert f"<div><dt>{key}</dt><dd>{grouped[key]:.4g}</dd>" in text
-        assert "<dt>amri</dt>" not in text
+            assert f"<div><dt>{table_name(key)}</dt><dd>{grouped[key]:.4g}</dd>" in text
+        assert "<dt>AMRI" not in text
     assert f"<dd>{found.low:.4g} to {found.high:.4g}</dd>" in text
     assert "Intervals of tail.mrr: 95 %, normal of " in page.words
     _, alone = saved(report(Ranks([0], [1], 9)), tmp_path, intervals=["mrr"])

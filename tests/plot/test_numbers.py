@@ -199,7 +199,7 @@ def test_bars_are_the_values_of_the_groups() -> None:
     found = [report.groups[name].interval("mr", level=0.9, seed=4) for name in "xy"]
     assert whiskers(ax) == list(map(ends_of, found))  # a single task has none
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [report["mr"], report["macro.mr"]]
-    assert ax.get_xlabel().split("\n")[0] == "mr by label"
+    assert ax.get_xlabel().split("\n")[0] == "MR by label"
 
 
 def test_best_groups_first() -> None:
@@ -212,7 +212,7 @@ def test_best_groups_first() -> None:
     ax = plot.groups(report, "mrr", order="value", most=1, interval=False)
     assert names(ax) == ["x"]
     assert not ax.collections
-    assert ax.get_xlabel() == "mrr by label; 2 more groups not shown"
+    assert ax.get_xlabel() == "MRR by label; 2 more groups not shown"
 
 
 def test_groups_without_a_value_come_last() -> None:
@@ -254,7 +254,7 @@ def test_dots_and_intervals_of_models() -> None:
     assert [line.get_xdata().tolist() for line in ax.get_lines()] == [[x.value] for x in found]
     assert whiskers(ax) == list(map(ends_of, found))
     assert names(ax) == ["A", "B"]
-    assert ax.get_xlabel().split("\n")[0] == "mr, less is better, with 95 % intervals"
+    assert ax.get_xlabel().split("\n")[0] == "MR, less is better, with 95 % intervals"
     by = plot.comparison(models, by=GROUPS)
     assert whiskers(by)[0] == ends_of(models["A"].interval("mrr", by=GROUPS))
 
@@ -273,7 +273,7 @@ def test_differences_of_models() -> None:
     assert cells[0] == f"{found[0].difference:+.4g}, p {p:.2g}"
     assert cells[-1] == "difference, p (Holm)"
     title, *notes = ax.get_xlabel().splitlines()
-    assert title == "mr minus that of A, less is better, with 90 % intervals"
+    assert title == "MR minus that of A, less is better, with 90 % intervals"
     assert notes == ["few units: 6 tasks; p cannot be below 0.0312"]
 
 

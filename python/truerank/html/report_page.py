@@ -158,7 +158,7 @@ def _head_keys(report: Report, options: PageOptions) -> list[str]:
 def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]) -> str:
     rows = []
     for key in keys:
-        rows.append([key, number(report[key], FEW_DIGITS)])
+        rows.append([table_name(key), number(report[key], FEW_DIGITS)])
         if key in intervals and not math.isnan(intervals[key].low):
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")

@@ -11,6 +11,7 @@ from ..comparison.table_writer import format_count, number, percent
 from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
+from ..metrics import parse
 from .drawing import COLOURS, axes_for, escape_formulas, shorten
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _draw_name(ax: Axes, name: str, rank: float, row: float, end: float, right: 
 
 def _lines(found: Friedman) -> list[str]:
     """What is drawn, Friedman's p-value, and the notes."""
-    of = f"mean rank of {found.metric}" if found.metric else "mean rank"
+    of = f"mean rank of {parse(found.metric).title}" if found.metric else "mean rank"
     sets = format_count(len(found.data_sets), "data set")
     how = "F" if math.isnan(found.p_exact) else "exact"
     lines = [f"{of} over {sets}, 1 is best", f"Friedman: p {number(found.p_value, 3)} ({how})"]

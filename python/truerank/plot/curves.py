@@ -160,8 +160,8 @@ def hits_curve(
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel(f"k (hits@k is the share of tasks with {kind} rank up to k)")
-    ax.set_ylabel("hits@k")
+    ax.set_xlabel(f"k (Hits@k is the share of tasks with {kind} rank up to k)")
+    ax.set_ylabel("Hits@k")
     return ax
 
 

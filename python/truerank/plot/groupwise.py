@@ -129,7 +129,7 @@ def groups(
     write_rows(ax, names_of_rows, [f"{tasks[label]:,}" for label in chosen], "tasks")
     rest = labels[shown:]
     left_out = f"; {format_count(len(rest), 'more group')} not shown" if rest else ""
-    ax.set_xlabel("\n".join([f"{metric} by {report.by}{left_out}", *notes]))
+    ax.set_xlabel("\n".join([f"{parse(metric).title} by {report.by}{left_out}", *notes]))
     legend_above(ax, handles, names)
     return ax
 

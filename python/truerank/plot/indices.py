@@ -98,8 +98,8 @@ def metric_against_index(
     else:  # ranks, from 1 to the number of candidates
         ax.set_yscale("log")
     ax.axvline(0, color="#999999", linewidth=0.8, zorder=0)
-    ax.set_xlabel(f"index of {metric}: 0 is chance, 1 is perfect")
-    ax.set_ylabel(metric)
+    ax.set_xlabel(f"index of {parse(metric).title}: 0 is chance, 1 is perfect")
+    ax.set_ylabel(parse(metric).title)
     ax.spines[["top", "right"]].set_visible(False)
     title = None if by is None else f"groups by {by}, by their mean number of candidates"
     legend_above(ax, handles, names, title=title)

@@ -14,7 +14,7 @@ from ..comparison.table_writer import number
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
-from ..metrics.keys import increasing
+from ..metrics.keys import increasing, parse
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
@@ -99,7 +99,7 @@ def comparison(
     >>> [line.get_xdata().tolist() for line in ax.get_lines()]
     [[2.5], [3.0]]
     >>> comparison(models, "mr", against="A").get_xlabel().splitlines()[0]
-    'mr minus that of A, less is better, with 95 % intervals'
+    'MR minus that of A, less is better, with 95 % intervals'
     """
     named = check_named("reports", reports, Report)
     confidence(level)
@@ -108,12 +108,12 @@ def comparison(
     options = IntervalOptions(level, method, resamples, seed, by)
     if against is None:
         rows = [_value_row(name, one, metric, options) for name, one in named.items()]
-        label, heading = metric, metric
+        label = heading = parse(metric).title
         notes = gather({row.name: row.bounds.notes for row in rows})
     else:
         found = _differences(named, metric, against, options, allow_unlike)
         rows, notes = [_difference_row(one) for one in found], format_notes(found)
-        label = f"{metric} minus that of {shorten(against)}"
+        label = f"{parse(metric).title} minus that of {shorten(against)}"
         heading = "difference, p" + " (Holm)" * (len(rows) > 1)
     names = [row.name for row in rows]
     height, width = 1.4 + _ROW_HEIGHT * max(len(rows), 2), width_for(names)
