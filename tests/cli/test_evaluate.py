@@ -130,6 +130,14 @@ def test_saved_ranks_give_the_same_table(run: Run, files: Files) -> None:
     assert run("evaluate", *files("ranks.npz"), *keys) == chosen
 
 
+def test_metric_is_metrics(run: Run, files: Files) -> None:
+    line = files("scores.npy targets.npy")
+    keys = "mrr,hits@2"
+    found = [run("evaluate", *line, option, keys).out for option in ("--metric", "--metrics")]
+    assert "hits@2" in found[0]
+    assert found[0] == found[1]
+
+
 def test_chosen_metrics_in_each_format(run: Run, files: Files) -> None:
     report = tr.evaluate(SCORES, TARGETS)
     keys = ["mrr", "pessimistic.hits@2"]

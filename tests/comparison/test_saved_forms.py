@@ -92,6 +92,9 @@ def test_wrong_paths(name: str, tmp_path: Path) -> None:
     for wrong in ("report", "report.npz", "report.md.gz"):
         with pytest.raises(ValueError, match=f"{expected}, got '.*{wrong}'"):
             found.save(tmp_path / wrong)
+    hint = "; to keep the ranks, call ranks.save of the report$" if name == "report" else "$"
+    with pytest.raises(ValueError, match=f"got '.*report.npz'{hint}"):
+        found.save(tmp_path / "report.npz")
     with pytest.raises(TypeError, match="path: expected the path of a file, got int"):
         found.save(3)
     (tmp_path / "folder.md").mkdir()

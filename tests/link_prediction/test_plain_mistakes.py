@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from truerank.link_prediction import Task, read_triples
+from truerank.retrieval import Task as Retrieval
 
 pytestmark = pytest.mark.python_only
 
@@ -118,3 +119,61 @@ def test_no_filter_is_said() -> None:
         assert "unfiltered" not in str(task.audit)
         names = [found.name for found in task.evaluate_scores(SCORES, SCORES).audit()]
         assert "unfiltered" not in names
+
+
+def test_frames_of_triples_in_another_order_are_refused() -> None:
+    """Only positions count, so that names at other places would swap heads and tails."""
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    polars = pytest.importorskip("polars", reason="frames of polars")
+    names = ["head", "relation", "tail"]
+    frame = pandas.DataFrame(TEST, columns=names)
+    plain = Task(TEST, {"train": TRAIN})
+    for good in (
+        frame,
+        polars.DataFrame({name: frame[name].tolist() for name in names}),
+        frame.set_axis(["Subject", "predicate", " object"], axis=1),
+        frame.set_axis(["a", "b", "c"], axis=1),
+        frame.set_axis([0, 1, 2], axis=1),
+    ):
+        task = Task(good, {"train": TRAIN})
+        assert (task.tail.queries == plain.tail.queries).all()
+        assert (task.tail.targets == plain.tail.targets).all()
+    in_years = frame.set_axis(["h", "r", "t"], axis=1).assign(**{"from": "1952", "to": "1953"})
+    assert Task(in_years).tail.queries.shape[1] == 4
+    expected = r"expected the columns \(head, relation, tail\) in this order, got "
+    for wrong, found in (
+        (frame[["tail", "relation", "head"]], "'head' at position 2"),
+        (frame.set_axis(["object", "Predicate", "Subject"], axis=1), "'Subject' at position 2"),
+        (frame.reset_index(), "'head' at position 1"),
+    ):
+        with pytest.raises(ValueError, match=f"^test: {expected}{found}$"):
+            Task(wrong)
+        with pytest.raises(ValueError, match=rf'^known\["train"\]: {expected}{found}$'):
+            Task(frame, {"train": wrong})
+
+
+def test_frames_of_scores_in_another_order_are_refused() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    polars = pytest.importorskip("polars", reason="frames of polars")
+    task = Task(TEST, {"train": TRAIN}, entities=["a", "b", "c"])
+    frame = pandas.DataFrame(SCORES, columns=["a", "b", "c"])
+    plain = task.evaluate_scores(SCORES, SCORES).ranks
+    unnamed = polars.DataFrame(SCORES)  # column_0, column_1, ... say nothing
+    assert task.evaluate_scores(frame, unnamed).ranks == plain
+    assert task.evaluate_scores(frame.set_axis([5, 6, 7], axis=1), SCORES).ranks == plain
+    moved, order = (
+        frame[["b", "c", "a"]],
+        "expected columns in the order of the task's labels, got ",
+    )
+    where = "'b' at position 0, where 'a' belongs"
+    for wrong in (moved, polars.from_dict(moved.to_dict("list"))):
+        with pytest.raises(ValueError, match=f"^head: {order}{where}; select the columns by"):
+            task.evaluate_scores(frame, wrong)
+    with pytest.raises(ValueError, match=f"^tail: {order}'x' at position 2, where 'c' belongs$"):
+        task.evaluate_scores(frame.rename(columns={"c": "x"}), frame)
+    with pytest.raises(ValueError, match=r"^tail: expected scores of shape \(2, 3\)"):
+        task.evaluate_scores(frame[["a", "b"]], frame)
+    search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"])
+    assert search.evaluate_scores(frame)["mrr"] == search.evaluate_scores(SCORES)["mrr"]
+    with pytest.raises(ValueError, match=f"^scores: {order}{where}"):
+        search.evaluate_scores(moved)

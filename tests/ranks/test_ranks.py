@@ -396,7 +396,14 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     assert labelled.above[0] != 9
 
 
-@pytest.mark.parametrize("take", [np.asarray, np.mean, np.array, np.median])
+@pytest.mark.parametrize(
+    "take",
+    [
+        *(np.asarray, np.mean, np.array, np.median),
+        *(lambda ranks: 1 / ranks, lambda ranks: np.float64(1) / ranks),
+        *(lambda ranks: ranks <= 10, lambda ranks: ranks > np.int64(10)),
+    ],
+)
 def test_ranks_are_no_array(take: Callable[[Ranks], object]) -> None:
     with pytest.raises(TypeError, match=r"^ranks: .* take ranks\.realistic"):
         take(everything())

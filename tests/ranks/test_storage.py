@@ -19,7 +19,7 @@ from hypothesis import given
 
 from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files
-from truerank import Protocol, Ranks, load
+from truerank import Protocol, Ranks, load, report
 from truerank.ranks import archives
 from truerank.ranks.counts import checked_counts
 from truerank.ranks.storage import KIND
@@ -378,6 +378,12 @@ def test_not_an_archive(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ranks.npz"
     path.write_bytes(content)
     refused(path, "not a file of truerank")
+
+
+def test_a_report_is_no_archive(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    report(Ranks([0, 3], [1, 1], 10)).save(path)
+    refused(path, "not a file of ranks, but perhaps JSON, which Report.from_json reads")
 
 
 def test_foreign_archives(tmp_path: Path) -> None:

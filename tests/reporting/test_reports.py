@@ -118,6 +118,12 @@ def test_wrong_arguments() -> None:
         TypeError, match="ranks: expected Ranks, a Report, or a list of Reports, got str"
     ):
         report("ranks.npz")
+    with pytest.raises(TypeError, match=r"got list of Ranks; concatenate joins those of parts"):
+        report([Ranks([0], [1], 10)])
+    places = np.array([1, 4])
+    with pytest.raises(TypeError, match=r"got ndarray; .* Ranks\(places - 1, numpy.ones_like"):
+        report(places)
+    assert report(Ranks(places - 1, np.ones_like(places), 10))["mrr"] == 0.625
     with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
         Report([1, 2])
     with pytest.raises(TypeError, match="seed: expected an integer >= 0, got NoneType"):

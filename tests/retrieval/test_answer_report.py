@@ -169,8 +169,26 @@ def test_keys_are_read_in_any_case() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        *(("recip_rank", "mrr"), ("P_10", "precision@10"), ("P@10", "precision@10")),
+        *(("ndcg_cut_5", "ndcg@5"), ("map_cut_100", "map@100"), ("Rprec", "r_precision")),
+        *(("recall_10", "recall@10"), ("R@10", "recall@10"), ("success_1", "success@1")),
+        *(("hit_rate@10", "success@10"), ("optimistic.ndcg_cut_5", "optimistic.ndcg@5")),
+        ("mean_average_precision", "map"),
+    ],
+)
+def test_names_of_trec_eval_and_ranx_are_keys(name: str, key: str) -> None:
+    assert str(read_key(name)) == key
+
+
+@pytest.mark.parametrize(
     ("key", "message"),
     [
+        ("hits@10", r"no metric 'hits@10'; did you mean success@k\?"),
+        ("AP", r"no metric 'AP'; did you mean map\?"),
+        ("P_x", "no metric 'P_x'"),
+        ("P_0", "expected precision@k with an integer k >= 1, got 'P_0'"),
         ("mr", "no metric 'mr'; did you mean mrr"),
         ("recall", "expected recall@k"),
         ("recall@0", "expected recall@k with an integer k >= 1"),

@@ -69,6 +69,7 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], report: RetrievalRe
     for key, name in names.items():
         values = [each[name] for _, each in sorted(found.items())]
         assert report.per_query(key) == pytest.approx(values, rel=1e-9), key
+        assert (report.per_query(name) == report.per_query(key)).all()  # their name, too
 
 
 def test_ranx(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
@@ -87,7 +88,10 @@ def test_ranx(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -
         "success@5": "hit_rate@5",
     }
     found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), list(names.values()))
-    assert [report[key] for key in names] == pytest.approx([found[n] for n in names.values()])
+    values = [found[name] for name in names.values()]
+    assert [report[key] for key in names] == pytest.approx(values)
+    again = Task(ranx.Qrels(qrels), entities=NAMES).evaluate_lists(ranx.Run(run))  # theirs, too
+    assert [again[name] for name in names.values()] == pytest.approx(values)
     burges = Task(qrels, entities=NAMES, gain="exponential").evaluate_lists(run)
     assert burges["ndcg@5"] == pytest.approx(
         ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "ndcg_burges@5")

@@ -79,7 +79,10 @@ FAULTS = {
     "cut in the length": Fault("x.npy", npy()[:9], "the .npy header is broken"),
     "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, this one begins with"),
     "empty": Fault("x.npy", b"", "expected a .npy file, this one is empty"),
-    "text": Fault("x.npy", b"0.5,0.25\n", "this one begins with b'0.5,0.25'"),
+    "text": Fault(
+        "x.npy", b"0.5,0.25\n", "this one begins with b'0.5,0.25'; numbers in text are read by"
+    ),
+    "text by its name": Fault("x.csv", b"0.5,0.25\n", "numbers in text are read by numpy.loadtxt"),
     "an archive": Fault("x.npy", zipped(("a.npy",)), "expected a .npy file"),
     "a pickle": Fault("x.npy", pickle.dumps([1.0]), "this one is a pickle"),
     "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "version 9.0 is not known"),

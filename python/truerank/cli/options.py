@@ -222,6 +222,8 @@ _macro_option = click.option(
 )
 _metrics_option = click.option(
     "--metrics",
+    "--metric",
+    "metrics",
     metavar="KEY,...",
     callback=parse_keys,
     shell_complete=completer(keys, several=True),

@@ -54,8 +54,11 @@ class SavedForms:
         name = os.fsdecode(path)
         ending = os.path.splitext(name)[1].lower()
         if ending not in FORMS:
+            got = repr(name)
+            if ending == ".npz" and hasattr(self, "ranks"):
+                got += "; to keep the ranks, call ranks.save of the report"
             raise InputValueError(
-                "path", expected=f"a name that ends in one of {', '.join(FORMS)}", got=repr(name)
+                "path", expected=f"a name that ends in one of {', '.join(FORMS)}", got=got
             )
         text: str = getattr(self, FORMS[ending])()
         with replace_file(path) as file:

@@ -156,6 +156,36 @@ def named_scores(
     return _ARRAYS[library](scores, name), ScoreNames(columns, index)
 
 
+def check_columns(name: str, scores: Any, labels: tuple[str, ...] | None) -> None:
+    """Refuse a frame whose columns are named in another order than that of the candidates.
+
+    Parameters
+    ----------
+    name : str
+        What messages call the scores.
+    scores : object
+        Anything but a frame has no names of columns, and passes; so does a frame of another width,
+        whose shape is an error of its own, and one that has none of the labels.
+    labels : tuple of str, or None
+        Those of the candidates, in their order.
+
+    Raises
+    ------
+    ValueError
+        For labels in another order, or where some are unknown.
+    """
+    if labels is None or not is_frame(scores):
+        return
+    names = tuple(scores.columns)
+    if names == labels or len(names) != len(labels) or set(labels).isdisjoint(names):
+        return
+    i = next(i for i, label in enumerate(labels) if names[i] != label)
+    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs"
+    if set(names) == set(labels):
+        got += "; select the columns by the labels of the task to order them"
+    raise InputValueError(name, expected="columns in the order of the task's labels", got=got)
+
+
 def row_labels(index: Any) -> npt.NDArray[Any] | list[str] | None:
     """Return what an index calls the rows: str or integers; None if it only numbers them."""
     if index is None or _is_numbering(index):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 NPY = b"\x93NUMPY"
 # The bytes that a header is looked for in. It may declare that it is 4 GB long.
 MAX_HEADER_BYTES = 1 << 14
+NUMBERS_IN_TEXT = "; numbers in text are read by numpy.loadtxt, and written by numpy.save"
 _MAX_TEXT = 10_000  # longer ones could make Python's parser crash; numpy has the same limit
 _MAX_LENGTH = int(np.iinfo(np.int64).max)
 _MAX_DIMENSIONS = 32  # of numpy 1
@@ -297,4 +298,5 @@ def _describe_start(head: bytes) -> str:
         return "this one is empty"
     if head[:1] == b"\x80" and head[1:2] <= b"\x05":
         return "this one is a pickle; save plain arrays with numpy.save"
-    return f"this one begins with {head[:8]!r}"
+    is_text = not head[:8].strip(b"0123456789.,;eE+- \t\r\n")
+    return f"this one begins with {head[:8]!r}{NUMBERS_IN_TEXT if is_text else ''}"

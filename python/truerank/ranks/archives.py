@@ -171,6 +171,8 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     import zipfile
 
     size = os.fstat(file.fileno()).st_size
+    if file.read(1) == b"{":
+        raise ValueError("not a file of ranks, but perhaps JSON, which Report.from_json reads")
     with report_damage("not a file of truerank, or a damaged one"):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)

@@ -319,6 +319,12 @@ class Ranks:
             ".pessimistic, or the counts ranks.above and ranks.tied",
         )
 
+    def _refuse_number(self, _other: object) -> NoReturn:
+        self.__array__()
+
+    # the lines (1 / ranks).mean() and (ranks <= 10).mean() of many scripts
+    __rtruediv__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_number
+
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
     ) -> Ranks:

@@ -15,6 +15,22 @@ ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
 LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 ADJUSTED_BY_CHANCE = ("index", "ratio")
 
+# The names of trec_eval, pytrec_eval and ranx, in lower case. ranx' "hits" is a number of hits.
+_ALIASES = {
+    "recip_rank": "mrr",
+    "reciprocal_rank": "mrr",
+    "mean_reciprocal_rank": "mrr",
+    "average_precision": "map",
+    "mean_average_precision": "map",
+    "map_cut": "map",
+    "ndcg_cut": "ndcg",
+    "rprec": "r_precision",
+    "p": "precision",
+    "r": "recall",
+    "hit_rate": "success",
+}
+_MISTAKES = {"hits": "success", "hit": "success", "ap": "map", "rr": "mrr"}
+
 _FORM = "[macro.][kind.][adjustment.]metric[@k]"
 
 
@@ -108,9 +124,9 @@ def answer_table_name(key: str) -> str:
 
 
 def _read_metric(key: str, word: str) -> tuple[str, int]:
-    name, at, cutoff = read_name(word)
+    name, at, cutoff = _read_name(word)
     if name not in ANSWER_METRICS:
-        _fail(key, f"no metric {quote(word)}; {suggest(name, _NAMES)}")
+        _fail(key, f"no metric {quote(word)}; {_suggest(name)}")
     rule = ANSWER_METRICS[name].cutoff
     if at and rule == "none":
         _fail(key, f"{name} takes no '@k'")
@@ -121,9 +137,26 @@ def _read_metric(key: str, word: str) -> tuple[str, int]:
     return name, int(cutoff)
 
 
-_NAMES = tuple(
-    f"{name}@k" if metric.cutoff == "needed" else name for name, metric in ANSWER_METRICS.items()
-)
+def _read_name(word: str) -> tuple[str, str, str]:
+    """Split a word as `read_name` does, also where trec_eval writes "_" for "@": P_10."""
+    name, at, cutoff = read_name(word)
+    if not at:
+        stem, _, last = name.rpartition("_")
+        if last.isdecimal() and (stem in ANSWER_METRICS or stem in _ALIASES):
+            name, at, cutoff = stem, "@", last
+    return _ALIASES.get(name, name), at, cutoff
+
+
+def _suggest(name: str) -> str:
+    if name in _MISTAKES:
+        return f"did you mean {_MARKED[_MISTAKES[name]]}?"
+    return suggest(name, _MARKED.values())
+
+
+_MARKED = {
+    name: f"{name}@k" if metric.cutoff == "needed" else name
+    for name, metric in ANSWER_METRICS.items()
+}
 
 
 def _fail(key: str, why: str) -> NoReturn:

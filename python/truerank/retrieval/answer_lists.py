@@ -12,7 +12,7 @@ import numpy as np
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.selection_forms import indptr_of
 from ..tasks.list_files import read_json_lists, read_run
-from ..tasks.named_lists import NamedLists
+from ..tasks.named_lists import NamedLists, without_ranx
 from ..tasks.text import is_path
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def lists_in_order(
     >>> lists_in_order({"v": {"c": 0.5, "a": 0.25}}, None, queries, entities, True)[0]
     (array([2, 0]), array([0, 0, 2]))
     """
+    ids = without_ranx(ids)
     if is_path(ids):
         is_json = os.fsdecode(ids).endswith(_JSON)
         with renamed(path="ids"):

@@ -13,7 +13,7 @@ from ..inputs.checks import has_dimensions
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.npy_files import read_npy
 from ..tasks.list_files import read_qrels
-from ..tasks.named_lists import Qrels
+from ..tasks.named_lists import Qrels, without_ranx
 from ..tasks.split_columns import column_of_values, read_columns
 from ..tasks.text import RowForm, is_path
 from ..tasks.vocabularies import Column, LabelIndex
@@ -67,6 +67,7 @@ def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judge
     TypeError, ValueError, OSError
         For anything else, and for gains that are NaN, infinite or, except in text, negative.
     """
+    value = without_ranx(value)
     if is_path(value):
         path = os.fsdecode(value)
         if not path.endswith(".npy"):

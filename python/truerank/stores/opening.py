@@ -11,7 +11,7 @@ from ..inputs.arrays import counts_as_on_device
 from ..inputs.checks import IO, choice, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..inputs.npy_files import NPY
+from ..inputs.npy_files import NPY, NUMBERS_IN_TEXT
 from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
 from ..inputs.words import IoMode
 from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
@@ -282,6 +282,8 @@ def _file_format(start: bytes, name: str, options: OpenOptions) -> FileFormat:
     names = ", ".join(known.name for known in FORMATS)
     dtype_and_shape = f"{spelled('dtype=')} and {spelled('shape=')}"
     empty = "" if start else "; this one is empty"
+    if suffix in (".csv", ".tsv", ".txt"):
+        empty = NUMBERS_IN_TEXT
     expected = f"a {names} or zarr, or {dtype_and_shape} of {RAW.name}{empty}"
     raise InputValueError("scores", expected=expected, place=name)
 

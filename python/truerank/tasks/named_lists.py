@@ -23,6 +23,17 @@ if TYPE_CHECKING:
     from ..inputs.words import NanRule, ScoreOrder
 
 
+def without_ranx(value: Any) -> Any:
+    """Return the dicts of a Qrels or Run of ranx; anything else stays as it is.
+
+    Examples
+    --------
+    >>> without_ranx({"q1": {"d3": 0.5}})
+    {'q1': {'d3': 0.5}}
+    """
+    return value.to_dict() if type(value).__module__.startswith("ranx.") else value
+
+
 @public("truerank")
 class Qrels(ReadOnlyArrays):
     """Judgements: the relevance of documents for queries, one document for one query each.

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from .named_lists import Qrels
 from .text import RowForm, is_path, read_text
@@ -122,12 +123,29 @@ def _read_split(
         raise InputTypeError(
             title, expected="a plain array", got="a masked array; compress it first"
         )
+    _check_headings(title, split, form)
     array = np.asarray(split)
     if array.dtype.kind in "OUT" and array.ndim == 2:
         if not array.shape[1]:  # a file of a few bytes can declare any number of empty rows
             raise _wrong_shape(title, array, form)
         return _columns_of_rows(title, list(map(tuple, array.tolist())), label_indexes, form)
     return _columns_of_array(title, array, form)
+
+
+def _check_headings(title: str, split: Any, form: RowForm) -> None:
+    """Refuse a frame whose columns have the names of the form's columns at other places.
+
+    Only positions count: another order would swap, say, heads and tails without a word.
+    """
+    if not is_frame(split):
+        return
+    names = [str(name).strip().lower() for name in split.columns][: form.width]
+    for j, heading in enumerate(form.headings):
+        place = next((i for i, name in enumerate(names) if name in heading), j)
+        if place != j:
+            expected = f"the columns {form.column_list} in this order"
+            got = f"{split.columns[place]!r} at position {place}"
+            raise InputValueError(title, expected=expected, got=got)
 
 
 def _columns_of_array(title: str, array: Any, form: RowForm) -> list[Column]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
+from ..inputs.frames import check_columns
 from ..inputs.old_names import warn_user
 from ..inputs.progress_listeners import Progress, as_listener
 from ..ranks.container import Ranks
@@ -204,6 +205,7 @@ class ProtocolTask(ReadOnlyArrays):
             sides = self._counted_sides()
             for key, argument in arguments.items():
                 side = sides[key]
+                check_columns(*argument, side.names)
                 shape = len(side.queries) if unique else side.height, side.columns
                 context = open_side_scores(
                     argument, dtype, io, progress is not None, shape, _row_noun(unique)

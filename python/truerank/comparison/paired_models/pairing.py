@@ -107,6 +107,8 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
         raise InputValueError(name, str(error)) from None
     except AttributeError:
         got = type(model).__name__
+        if hasattr(model, "per_query"):  # of queries with several right answers
+            got += "; compare what per_query gives, query by query"
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
