@@ -58,7 +58,7 @@ def completed(line: str, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str
 
 CASES = {
     "truerank ev": ["evaluate"],
-    "truerank evaluate --met": ["--metrics"],
+    "truerank evaluate --met": ["--metrics", "--metric"],
     "truerank evaluate --metrics mr": ["mr", "mrr"],
     "truerank evaluate --metrics mrr,amr": ["mrr,amr", "mrr,amri", "mrr,amrr"],
     "truerank evaluate --metrics mrr,hits@1": ["@1", "@10"],
