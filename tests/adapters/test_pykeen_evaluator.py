@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -341,6 +342,10 @@ def test_errors() -> None:
     triples = data.testing.mapped_triples
     with pytest.raises(TypeError, match=r"^model: expected a pykeen Model, got str"):
         evaluate_model("distmult", triples)
+    with pytest.raises(TypeError, match=r"got SimpleNamespace; give its model$"):
+        evaluate_model(SimpleNamespace(model=model), triples)
+    with pytest.raises(TypeError, match=r"^triples: expected a factory or ids, got .*testing"):
+        evaluate_model(model, data)
     with pytest.raises(ValueError, match=r"^sides: expected heads and tails, got 'relation'"):
         evaluate_model(model, triples, sides=("relation",))
     with pytest.raises(ValueError, match=r"^targets: expected heads and tails"):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +226,18 @@ def test_a_fault_in_a_later_part_names_its_task() -> None:
             tr.topk_embeddings(wrong, VECTORS, 2, progress=progress)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
+
+
+def test_a_notebook_without_widgets_is_no_reason_to_warn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tqdm", reason="bars of tqdm")
+
+    def load(name: str) -> Any:
+        """Import as a first import of tqdm.auto does in such a notebook."""
+        warnings.warn("IProgress not found. Please update jupyter", UserWarning, stacklevel=2)
+        return import_module(name)
+
+    monkeypatch.setattr(progress_listeners, "import_module", load)
+    tr.rank(SCORES, TARGETS, progress=True)
+    assert "truerank: 100%" in capsys.readouterr().err

@@ -235,3 +235,11 @@ def test_nan_in_words() -> None:
             tr.rank_embeddings(*(queries, entities, [0, 3, 3]), filter=[[3], [], []], nan=rule)
     ranks = tr.rank_embeddings(queries, entities, [0, 3, 3], nan="worst")
     assert ranks.above.tolist() == [0, 4, 4]
+
+
+def test_modules_are_not_their_weights() -> None:
+    torch = pytest.importorskip("torch", reason="a module of torch")
+    module = torch.nn.Embedding(19, 10)
+    message = "expected an array or a tensor, got Embedding; give its weight$"
+    for name in ("queries", "entities"):
+        refuse(TypeError, f"^{name}: {message}", **{name: module})

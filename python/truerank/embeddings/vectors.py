@@ -333,6 +333,9 @@ def read_vectors(
     """
     if isinstance(value, Vectors):
         return value
+    if is_tensor(getattr(value, "weight", None)):  # a module of torch, such as Embedding
+        got = f"{type(value).__name__}; give its weight"
+        raise InputTypeError(name, expected="an array or a tensor", got=got)
     form = form_of(role, roles)
     device, value = device_of(value), on_host(value, name)
     if is_tensor(value):

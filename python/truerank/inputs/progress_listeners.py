@@ -5,6 +5,7 @@ A bar is that of tqdm, or of rich where tqdm is missing: both draw in terminals 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -227,7 +228,10 @@ class Bar:
 
 def _open_tqdm(progress: Progress) -> tuple[Show, Close]:
     unit = "B" if progress.unit == BYTES else f" {progress.unit}"
-    bar: Any = import_module("tqdm.auto").tqdm(
+    with warnings.catch_warnings():  # tqdm draws in text where a notebook has no widgets
+        warnings.filterwarnings("ignore", "IProgress not found")
+        tqdm: Any = import_module("tqdm.auto").tqdm
+    bar = tqdm(
         initial=progress.done,
         total=progress.total or None,
         unit=unit,

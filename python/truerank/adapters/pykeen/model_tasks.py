@@ -173,7 +173,13 @@ def evaluate_model(
     (('head', 'tail'), 402)
     """
     if not isinstance(model, Model):
-        raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
+        got = type(model).__name__
+        if isinstance(getattr(model, "model", None), Model):  # the result of a pipeline
+            got += "; give its model"
+        raise InputTypeError("model", expected="a pykeen Model", got=got)
+    if hasattr(triples, "testing"):  # a data set
+        got = f"{type(triples).__name__}; give its testing, or another split"
+        raise InputTypeError("triples", expected="a factory or ids", got=got)
     check_same_ids(triples, known)
     entities, relations = vocabularies(
         triples, entities=number_of_entities(model, mode), relations=int(model.num_real_relations)
