@@ -76,6 +76,20 @@ def test_one_line_of_a_pipeline(evaluator: Any) -> None:
     assert isinstance(resolver.make("rank"), RankEvaluator)
 
 
+def test_progress_of_evaluate_model() -> None:
+    model, data = trained("distmult"), data_set("nations")
+    quiet = evaluate_model(model, data.testing)
+    for options, least in (({"fused": True}, 3), ({"fused": False, "batch_size": 32}, 9)):
+        told: list[tr.Progress] = []
+        heard = evaluate_model(model, data.testing, **options, progress=told.append)
+        np.testing.assert_array_equal(heard.ranks.candidates, quiet.ranks.candidates)
+        assert (told[0].done, told[-1].done, told[0].unit) == (0, told[-1].total, "queries")
+        assert [report.done for report in told] == sorted(report.done for report in told)
+        assert len(told) >= least
+    with pytest.raises(TypeError, match="progress: expected a callable or a bool, got int"):
+        evaluate_model(model, data.testing, progress=1)
+
+
 def test_the_pipeline_and_evaluate_model_name_their_filters_alike() -> None:
     """So that they can be compared: the protocols are those of one task."""
     ran, data = run(RankEvaluator), data_set("nations")

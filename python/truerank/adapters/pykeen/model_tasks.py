@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from pykeen.models import Model
 from ...inputs.checks import integer_at_least
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...inputs.progress_listeners import Progress, as_listener
 from ...link_prediction import Task
 from .factories import check_same_ids, split_ids, triple_ids, vocabularies
 from .fused import SideVectors, side_vectors
@@ -96,6 +98,7 @@ def evaluate_model(
     nan: NanRule = "raise",
     threads: int | None = None,
     audit: bool = False,
+    progress: bool | Callable[[Progress], object] | None = None,
 ) -> Report:
     """Evaluate a model of PyKEEN on triples.
 
@@ -134,6 +137,9 @@ def evaluate_model(
         As in `truerank.rank`.
     audit : bool
         As in `truerank.rank`.
+    progress : callable or bool, optional
+        Called with a `truerank.Progress` in queries of all sides: after each batch of the model's
+        own scores, and after each side of the fused path. True: a bar of tqdm or rich.
 
     Returns
     -------
@@ -193,6 +199,7 @@ def evaluate_model(
         candidates=candidates,
         split=split,
     )
+    queries = sum(len(side.queries) for side in task.sides.values())
     return task.evaluate_model(
         model,
         fused=fused,
@@ -202,7 +209,24 @@ def evaluate_model(
         nan=nan,
         threads=threads,
         audit=audit,
+        progress=_tell_of_queries(progress, queries),
     )
+
+
+def _tell_of_queries(
+    progress: bool | Callable[[Progress], object] | None, total: int
+) -> Callable[[int], object]:
+    """Return what is called with the number of queries just scored, and tells `progress`."""
+    listener, start, done = as_listener(progress), time.monotonic(), 0
+
+    def tell(queries: int) -> None:
+        nonlocal done
+        done += queries
+        if listener is not None and total:
+            listener(Progress(done, total, time.monotonic() - start, unit="queries"))
+
+    tell(0)
+    return tell
 
 
 def number_of_entities(model: Any, mode: Any) -> int:
