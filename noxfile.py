@@ -35,8 +35,8 @@ WHEEL = [f"wheel-{OWN}"]
 # Those that run by default: in half an hour on two cores, together with the lines of README.md.
 nox.options.sessions = ["lint", "sdist", f"wheel-{OWN}", f"smoke-{OWN}", "cpp", "isa", "fuzz"]
 nox.options.sessions += ["sanitizers(asan)", "sanitizers(tsan-openmp)"]
-nox.options.sessions += ["toolkits", "device", "docs", "bench"]
-# The tag of those about compilers, processors, systems and Pythons that few contributors have.
+nox.options.sessions += ["toolkits", "docs", "bench"]
+# The tag of those about compilers, processors, devices, systems and Pythons that few have.
 PORTABILITY = ["portability"]
 ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep one core busy
 CORE = ["-m", "not python_only"]  # where only the core differs
@@ -213,7 +213,7 @@ def run_cpp_tests(session: nox.Session, compiler: str, preset: str, openmp: str)
     return ctest
 
 
-@nox.session(requires=["sdist"])
+@nox.session(requires=WHEEL)  # which compiles the same objects
 def cpp(session: nox.Session) -> None:
     """The C++ tests, which need no Python."""
     need(session, "g++")
@@ -477,7 +477,7 @@ def toolkits(session: nox.Session) -> None:
         session.error(f"tests were skipped: {skips}")
 
 
-@nox.session(requires=WHEEL)
+@nox.session(requires=WHEEL, tags=PORTABILITY)
 def device(session: nox.Session) -> None:
     """Kernels of Triton under its interpreter; tensors counted as on a device, by either way."""
     packages = [f"{repaired_wheel(session)}[test,torchmetrics]", "--group=device"]
