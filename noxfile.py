@@ -42,6 +42,8 @@ ALL_CORES = ["-n", str(os.cpu_count()), "--dist=worksteal"]  # most tests keep o
 CORE = ["-m", "not python_only"]  # where only the core differs
 # Of the examples that hypothesis draws: the line of README.md has three times as many.
 FEW = "16"
+# Where several processes share the cores, threads that wait for work must not keep one busy.
+PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 # Tests of counting on a device, in processes of their own; some need Triton.
 DEVICES = ("tests/stores/devices", "tests/stores/test_devices.py")
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
@@ -263,7 +265,7 @@ def isa(session: nox.Session) -> None:
     vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
     vectors += ["--deselect=tests/embeddings/test_scores.py::test_instruction_sets_change_no_bit"]
     alignments = ["tests/alignment", "--ignore=tests/alignment/inference"]
-    session.env["TRUERANK_EXAMPLES"] = FEW
+    session.env.update(PASSIVE, TRUERANK_EXAMPLES=FEW)
     for name in sorted({*names} - {best}):
         session.env["TRUERANK_ISA"] = name
         run_tests(session, *ALL_CORES, *CORE, *counting, *vectors, *alignments)
@@ -364,7 +366,7 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     path = build(session, sanitizer, *settings)
     session.install(f"{path}[test,h5py,zarr]")
     # The fuzz areas of the core draw many more under the same sanitizer.
-    session.env["TRUERANK_EXAMPLES"] = "8" if sanitizer == "asan" else FEW
+    session.env.update(PASSIVE, TRUERANK_EXAMPLES="8" if sanitizer == "asan" else FEW)
     # Reports are not pytest's to capture: one that ends the process would be lost.
     run_tests(session, "--capture=sys", *tests, python=[*under, "python"])
 
