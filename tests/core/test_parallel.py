@@ -272,6 +272,9 @@ warnings.filterwarnings("ignore", message=".*fork", category=DeprecationWarning)
 scores = np.broadcast_to(np.arange(1_000_000, dtype=np.float32), (2000, 1_000_000))
 def new_threads(threads):
     most, done = 0, False
+    first = threading.Thread(target=int)  # beside which a sanitizer may start one of its own
+    first.start()
+    first.join()
     before = {*os.listdir("/proc/self/task")}
     def watch():
         nonlocal most
