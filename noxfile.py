@@ -259,8 +259,8 @@ def isa(session: nox.Session) -> None:
     best, *names = str(session.run("python", "-c", script, silent=True)).split()
     # What differs are the kernels, and what the compiler makes of the loops around them. The C++
     # tests hold each kernel of each set against a plain loop. Files, lists, thresholds, errors,
-    # threads, signals, progress, memory and what is saved reach the same loops by other ways, which are
-    # tested under the best set; and one test runs all sets itself, whatever was chosen.
+    # threads, signals, progress, memory and what is saved reach the same loops by other ways, which
+    # are tested under the best set; and one test runs all sets itself, whatever was chosen.
     counting = [f"tests/counting/test_{x}.py" for x in ("cases", "counter", "large", "property")]
     counting += ["tests/inputs/test_arithmetic.py", "tests/inputs/test_arrays.py"]
     vectors = ["tests/embeddings", "--ignore=tests/embeddings/test_thresholds.py"]
