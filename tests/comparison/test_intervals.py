@@ -422,15 +422,15 @@ def test_no_delta_method(key: str) -> None:
         ({"by": "query"}, ValueError, "by: these ranks have no labels 'queries'"),
         ({"by": [1]}, ValueError, "by: expected 2 labels"),
         ({"weights": [1.0]}, ValueError, "weights: expected 2 numbers"),
-        ({"key": "mmr"}, KeyError, "did you mean"),
-        ({"key": "head.mrr"}, KeyError, "no side 'head' in these ranks, which have both, tail"),
+        ({"metric": "mmr"}, KeyError, "did you mean"),
+        ({"metric": "head.mrr"}, KeyError, "no side 'head' in these ranks, which have both, tail"),
         ({"ranks": [1, 2]}, TypeError, "ranks: expected Ranks or a Report, got list"),
     ],
 )
 def test_errors_say_what_was_expected(
     options: dict[str, object], error: type[Exception], message: str
 ) -> None:
-    given = {"ranks": Ranks([0, 3], [1, 1], 9, side="tail"), "key": "mrr", **options}
+    given = {"ranks": Ranks([0, 3], [1, 1], 9, side="tail"), "metric": "mrr", **options}
     with pytest.raises(error) as caught:
         interval(**given)
     assert message in str(caught.value)

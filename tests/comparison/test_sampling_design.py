@@ -274,9 +274,9 @@ def test_the_two_way_interval_covers() -> None:
             "strata: expected labels, one for each task",
         ),
         ({"by": BOTH, "method": "bca"}, ValueError, "method: expected 'auto' or 'percentile'"),
-        ({"by": BOTH, "key": "macro.mrr"}, KeyError, "name them with by"),
+        ({"by": BOTH, "metric": "macro.mrr"}, KeyError, "name them with by"),
         (
-            {"by": "query", "key": "macro.mrr", "strata": "relation"},
+            {"by": "query", "metric": "macro.mrr", "strata": "relation"},
             ValueError,
             "strata: 'macro.mrr' is a mean over groups",
         ),
@@ -289,7 +289,7 @@ def test_errors_say_what_was_expected(
     with pytest.raises(error) as caught:
         interval(a, **options)
     assert message in str(caught.value)
-    if "key" not in options and "method" not in options:
+    if "metric" not in options and "method" not in options:
         with pytest.raises(error) as caught:
             compare(a, b, **options)
         assert message in str(caught.value)
