@@ -5,6 +5,7 @@ A bar is that of tqdm, or of rich where tqdm is missing: both draw in terminals 
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable
 from importlib import import_module
@@ -198,6 +199,28 @@ def as_listener(progress: object) -> Listener | None:
         got = type(progress).__name__
         raise InputTypeError("progress", expected="a callable or a bool", got=got)
     return progress
+
+
+def reporter(
+    progress: bool | Listener | None, total: int, unit: str = BYTES
+) -> Callable[[int], None]:
+    """Check the argument `progress`; return what is called with how much is done of the total.
+
+    The clock starts now. Nothing is told where nobody listens.
+
+    Examples
+    --------
+    >>> report = reporter(lambda progress: print(progress.done, progress.unit), 9, "rows")
+    >>> report(3)
+    3 rows
+    """
+    listener, start = as_listener(progress), time.monotonic()
+
+    def report(done: int) -> None:
+        if listener is not None:
+            listener(Progress(done, total, time.monotonic() - start, unit=unit))
+
+    return report
 
 
 class Bar:

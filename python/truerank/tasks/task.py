@@ -9,7 +9,6 @@ them on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed
 from ..inputs.frames import check_columns
 from ..inputs.old_names import warn_user
-from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
 from ..reporting import Report, report
@@ -91,18 +90,16 @@ class ProtocolTask(ReadOnlyArrays):
         `rules` are order, nan, dtype, threads and audit of `rank`. `progress` counts the queries of
         all sides.
         """
-        listener = as_listener(progress)
+        total = sum(len(side.queries) for side in self.sides.values())
+        tell, before = reporter(progress, total, "queries"), 0
         arguments = self._check_arguments(scorers, "a callable")
         for name, scorer in arguments.values():
             if not callable(scorer):
                 raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
-        start, before = time.monotonic(), 0
-        total = sum(len(self.sides[key].queries) for key in arguments)
 
         def report_queries(done: int) -> None:
-            if listener is not None and total:
-                seconds = time.monotonic() - start
-                listener(Progress(before + done, total, seconds, unit="queries"))
+            if total:
+                tell(before + done)
 
         report_queries(0)
         ranks_of_sides = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from pykeen.models import Model
 from ...inputs.checks import integer_at_least
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...inputs.progress_listeners import Progress, as_listener
+from ...inputs.progress_listeners import Progress, reporter
 from ...link_prediction import Task
 from .factories import check_same_ids, split_ids, triple_ids, vocabularies
 from .fused import SideVectors, side_vectors
@@ -217,13 +216,13 @@ def _tell_of_queries(
     progress: bool | Callable[[Progress], object] | None, total: int
 ) -> Callable[[int], object]:
     """Return what is called with the number of queries just scored, and tells `progress`."""
-    listener, start, done = as_listener(progress), time.monotonic(), 0
+    report, done = reporter(progress, total, "queries"), 0
 
     def tell(queries: int) -> None:
         nonlocal done
         done += queries
-        if listener is not None and total:
-            listener(Progress(done, total, time.monotonic() - start, unit="queries"))
+        if total:
+            report(done)
 
     tell(0)
     return tell

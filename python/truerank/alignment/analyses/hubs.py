@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +15,7 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
-from ...inputs.progress_listeners import Progress, as_listener
+from ...inputs.progress_listeners import Progress, reporter
 from ..inference.similarity_sources import ScoringOptions
 from ..two_graphs import DIRECTIONS, check_two
 from .most_similar import SearchScope, find_most_similar
@@ -434,14 +433,8 @@ def compare_hubness(
     queries_by_direction = dict(zip(DIRECTIONS, check_two("queries", queries), strict=True))
     options: dict[str, Any] = {"candidates": candidates, "similarity": similarity, "nan": nan}
     options |= {"dtype": dtype, "threads": threads, "k": k}
-    listener, start, rows = as_listener(progress), time.monotonic(), dict[str, Hubness]()
-
-    def report() -> None:
-        if listener is not None:
-            seconds = time.monotonic() - start
-            listener(Progress(len(rows), 2 * len(checked), seconds, unit="rows"))
-
-    report()
+    report, rows = reporter(progress, 2 * len(checked), "rows"), dict[str, Hubness]()
+    report(0)
     for direction in checked:
         for scaled in (None, csls):
             row = hubness(
@@ -452,5 +445,5 @@ def compare_hubness(
                 **options,
             )
             rows[f"{direction}, {row.measure}"] = row
-            report()
+            report(len(rows))
     return HubnessTable(rows)
