@@ -170,11 +170,12 @@ def wheel(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS, requires=["wheel-{python}"], tags=PORTABILITY)
 def smoke(session: nox.Session) -> None:
-    """The wheel brings numpy and nothing else, and passes the smoke tests."""
+    """The wheel brings numpy and scipy and nothing else, and passes the smoke tests."""
     session.install(repaired_wheel(session, session.python))
     packages = str(session.run("uv", "-q", "pip", "freeze", silent=True, external=True))
-    if (names := set(re.findall(r"^[\w-]+", packages, re.MULTILINE))) != {"numpy", "truerank"}:
-        session.error(f"the wheel should bring numpy alone, brought: {names}")
+    names = set(re.findall(r"^[\w-]+", packages, re.MULTILINE))
+    if names != {"numpy", "scipy", "truerank"}:
+        session.error(f"the wheel should bring numpy and scipy alone, brought: {names}")
     session.run("python", "-c", "import numpy, truerank; truerank.rank(numpy.eye(3), range(3))")
     session.install("--group=smoke")
     run_tests(session, "-m", "smoke", *FOLDERS)

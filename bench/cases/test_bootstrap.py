@@ -13,9 +13,9 @@ from harness import Compare, Pair, time_in_turn
 from harness.synthetic import Sizes
 from harness.table import Results, make_rows
 from truerank import Ranks
-from truerank.comparison.intervals import interval
-from truerank.comparison.samples.functionals import Functional
-from truerank.comparison.samples.units import units_of
+from truerank.inference.intervals import interval
+from truerank.inference.samples.functionals import Functional
+from truerank.inference.samples.units import units_of
 
 # Resamples that scipy holds at once: the fastest number for it, and what our chunks hold.
 BATCH = 3

@@ -49,8 +49,8 @@ from calibration_laws import (
 from calibration_page import make_page, summary_lines
 
 import truerank as tr
-from truerank.comparison import interval
-from truerank.comparison.significance import pvalue
+from truerank.inference import interval
+from truerank.inference.significance import pvalue
 
 HERE = Path(__file__).parent
 RESAMPLES = 599  # so that p-values have steps of 1 / 600, and 0.05 is one of them
@@ -150,7 +150,7 @@ def share_draws() -> None:
     The draws are most of the time of a run. The results stay the same.
     """
     for name, module in [*sys.modules.items()]:
-        if name.startswith("truerank.comparison"):
+        if name.startswith("truerank.inference"):
             for drawn in ("draw_resamples", "draw_swaps"):
                 if hasattr(module, drawn):
                     setattr(module, drawn, remember(getattr(module, drawn)))

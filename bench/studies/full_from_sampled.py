@@ -27,9 +27,9 @@ from pages import bullet_list, format_page, markdown_table
 from scipy.optimize import nnls
 
 import truerank as tr
-from truerank.comparison import estimate_full_ranking, interval
-from truerank.comparison.full_ranking.law_fitting import smoothed_fit
-from truerank.comparison.full_ranking.rank_laws import Cells, bin_counts, rank_cells
+from truerank.inference import estimate_full_ranking, interval
+from truerank.inference.full_ranking.law_fitting import smoothed_fit
+from truerank.inference.full_ranking.rank_laws import Cells, bin_counts, rank_cells
 from truerank.metrics import METRICS, parse
 from truerank.ranks.grouping import group_codes
 

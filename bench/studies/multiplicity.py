@@ -22,8 +22,8 @@ import numpy as np
 from pages import bullet_list, format_page, markdown_table
 
 from truerank import Ranks
-from truerank.comparison import JointComparison, friedman, max_t
-from truerank.comparison.multiplicity.corrections import holm
+from truerank.inference import JointComparison, friedman, max_t
+from truerank.inference.multiplicity.corrections import holm
 
 ALPHA = 0.05
 RESAMPLES = 499

@@ -20,7 +20,7 @@ MODULES = {
     "truerank.retrieval": "several right answers per query",
     "truerank.metrics": "the tables of metrics, kinds and adjustments",
     "truerank.reporting": "what reports are made of",
-    "truerank.comparison": "intervals, tests, many questions",
+    "truerank.inference": "intervals, tests, many questions",
     "truerank.compat": "what other toolkits do",
     "truerank.plot": "pictures",
 }

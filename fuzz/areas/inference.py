@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from fuzz.check import Fault, check
-from truerank.comparison import (
+from truerank.inference import (
     CorrectedPValues,
     correct_pvalues,
     effect_sizes,
@@ -26,7 +26,7 @@ from truerank.comparison import (
     max_t,
     pvalue,
 )
-from truerank.comparison.intervals import METHODS
+from truerank.inference.intervals import METHODS
 from truerank.inputs.errors import InputError
 
 LINEAR = ("mr", "mrr", "hits@1", "hits@3", "index.mrr", "index.mr", "index.hits@3")

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from fuzz.check import Fault, check
 from oracles import metrics as oracle
-from truerank.comparison import pvalue
+from truerank.inference import pvalue
 from truerank.metrics.chance_model import tails
 
 PLACES = ("optimistic", "realistic", "pessimistic")

@@ -29,7 +29,6 @@ with _EndsAtOnce():
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot, retrieval
     from ._core import __version__
-    from .comparison import compare, detectable, pvalue
     from .counting.counter import RankCounter
     from .counting.lists import rank_lists
     from .counting.ranking import rank
@@ -38,6 +37,7 @@ if _typing.TYPE_CHECKING:
     from .counting.score_thresholds import ThresholdCounts, count_scores_above
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .embeddings.vector_thresholds import count_above
+    from .inference import compare, detectable, pvalue
     from .inputs.errors import InputError, InputTypeError, InputValueError
     from .inputs.progress_listeners import BoundedPairs, Progress
     from .inputs.selection import csr_from_padded
@@ -122,20 +122,20 @@ _MODULES = {
     "adjust": "metrics.published",
     "alignment": "alignment",
     "chance": "metrics",
-    "compare": "comparison",
+    "compare": "inference",
     "compat": "compat",
     "concatenate": "ranks.joining",
     "count_above": "embeddings.vector_thresholds",
     "count_scores_above": "counting.score_thresholds",
     "csr_from_padded": "inputs.selection",
     "demo": "cli.demo",
-    "detectable": "comparison",
+    "detectable": "inference",
     "evaluate": "tasks.evaluate_scores",
     "link_prediction": "link_prediction",
     "load": "ranks.container",
     "open_scores": "stores",
     "plot": "plot",
-    "pvalue": "comparison",
+    "pvalue": "inference",
     "rank": "counting.ranking",
     "rank_against": "counting.sampled",
     "rank_blocks": "counting.row_blocks",

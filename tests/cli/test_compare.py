@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Files, Run
-from truerank.comparison.multiplicity.corrections import holm
+from truerank.inference.multiplicity.corrections import holm
 
 pytestmark = pytest.mark.python_only
 

@@ -10,7 +10,7 @@ import pytest
 import truerank as tr
 from truerank.cli import output
 from truerank.cli.output import SHEET_FORMATS, comparison_sheet, format_sheet, metrics_sheet
-from truerank.comparison.samples.cautions import count_kinds, gather
+from truerank.inference.samples.cautions import count_kinds, gather
 
 pytestmark = pytest.mark.python_only
 

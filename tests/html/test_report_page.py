@@ -22,11 +22,11 @@ from truerank import Protocol, Ranks, Report, report
 
 pytest.importorskip("matplotlib", reason="pages have plots")
 
-from truerank.comparison.table_writer import number
 from truerank.html import group_section, pictures, report_page
 from truerank.html.documents import document
 from truerank.html.pictures import inline
 from truerank.metrics.keys import table_name
+from truerank.tables.table_writer import number
 
 pytestmark = pytest.mark.python_only
 

@@ -13,11 +13,11 @@ import pytest
 
 import truerank as tr
 from truerank.alignment import AlignmentData, Graph
-from truerank.comparison.table_writer import Records, TextGrid, TextTables
 from truerank.inputs.errors import InputTypeError, InputValueError
 from truerank.inputs.naming import import_extra, printable, terminal_text
 from truerank.metrics import UnknownKeyError
 from truerank.reporting import Report
+from truerank.tables.table_writer import Records, TextGrid, TextTables
 
 pytestmark = pytest.mark.python_only
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.comparison import interval
+from truerank.inference import interval
 from truerank.inputs import words
 from truerank.inputs.checks import choice
 

@@ -15,12 +15,12 @@ import pytest
 
 import truerank as tr
 from support.environment import ROOT
-from truerank import comparison
+from truerank import inference
 from truerank.inputs.old_names import renamed_attribute
 
 pytestmark = pytest.mark.python_only
 
-PACKAGES = ("", ".alignment", ".comparison", ".compat", ".link_prediction", ".metrics", ".plot")
+PACKAGES = ("", ".alignment", ".inference", ".compat", ".link_prediction", ".metrics", ".plot")
 PACKAGES += (".ranks", ".reporting", ".retrieval", ".stores", ".tasks", ".adapters.torchmetrics")
 NEEDS = {".adapters.torchmetrics": "torchmetrics"}
 PAGE = ROOT / "docs" / "versioning.md"
@@ -123,7 +123,7 @@ SAMPLED = RANKS.with_protocol(sampled=True)
 @pytest.mark.parametrize(
     ("name", "function", "value"),
     [
-        ("comparison.interval", partial(comparison.interval, RANKS), "hits@3"),
+        ("inference.interval", partial(inference.interval, RANKS), "hits@3"),
         ("Report.interval", tr.report(RANKS).interval, ["mrr", "mr"]),
         ("Report.chance", tr.report(RANKS).chance, "mr"),
         (
@@ -132,8 +132,8 @@ SAMPLED = RANKS.with_protocol(sampled=True)
             "mr",
         ),
         (
-            "comparison.estimate_full_ranking",
-            partial(comparison.estimate_full_ranking, SAMPLED, 10),
+            "inference.estimate_full_ranking",
+            partial(inference.estimate_full_ranking, SAMPLED, 10),
             ["mr"],
         ),
     ],

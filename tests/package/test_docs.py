@@ -23,7 +23,7 @@ PACKAGE = Path(truerank.__file__).parent
 PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
 WARNINGS = ("default", "error:.* the old name works:DeprecationWarning")  # of pages with libraries
-MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".comparison"]
+MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
 MODULES += [".retrieval", ".compat", ".plot"]
 MODULES += [".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
 
@@ -190,7 +190,7 @@ def test_architecture_names_what_is_there() -> None:
         ROOT / "cpp",
         ROOT / "bench",
         ROOT / "fuzz",
-        *(PACKAGE / x for x in ("metrics", "comparison", "stores")),
+        *(PACKAGE / x for x in ("metrics", "inference", "stores")),
     )
     drawn = re.findall(r"(?:^|, )\s*([\w/]+)/", text.split("```")[1], re.M)
     assert len(drawn) > 25

@@ -51,7 +51,7 @@ CASES += [
     for name, what in {
         **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "comparison"), MAKE_REPORT),
         "metric_against_index": f"{{'a': {MAKE_REPORT}}}",
-        "critical_difference": "tr.comparison.friedman({k: {'A': 1, 'B': 2} for k in 'xy'})",
+        "critical_difference": "tr.inference.friedman({k: {'A': 1, 'B': 2} for k in 'xy'})",
     }.items()
 ]
 CASES += [

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import comparison
-from truerank.comparison import Interval, MarginTest, PValue
+from truerank import inference
+from truerank.inference import Interval, MarginTest, PValue
 from truerank.inputs.short_forms import short_repr
 from truerank.link_prediction import Statements
 from truerank.metrics import Adjusted
@@ -26,7 +26,7 @@ from truerank.tasks.side_tasks import SideTasks
 pytestmark = pytest.mark.python_only
 
 PACKAGES = ("", ".link_prediction", ".alignment", ".retrieval", ".metrics", ".reporting", ".ranks")
-PACKAGES += (".comparison", ".compat", ".plot")
+PACKAGES += (".inference", ".compat", ".plot")
 ADAPTERS = ("torchmetrics", "pykeen", "dask")
 PACKAGES += tuple(f".adapters.{name}" for name in ADAPTERS if find_spec(name))
 LONGEST = 2600
@@ -182,11 +182,11 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "TopK": OBJECTS["TopK"],
     "TaskAudit": OBJECTS["TaskAudit"],
     "PairAudit": lambda: tr.alignment.Task([[0, 0], [1, 1]], left=3, right=3).audit,
-    "MarginTest": lambda: comparison.equivalence(
+    "MarginTest": lambda: inference.equivalence(
         *[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2, margin=0.01
     ),
     "Detectable": lambda: tr.detectable(tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)),
-    "EffectSizes": lambda: comparison.effect_sizes(*[tr.Ranks([0, 3, 5], [1, 1, 1], 10)] * 2),
+    "EffectSizes": lambda: inference.effect_sizes(*[tr.Ranks([0, 3, 5], [1, 1, 1], 10)] * 2),
     "Protocol": tr.Protocol,
     "Report": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)),
     "Repeats": lambda: tr.report([tr.report(tr.Ranks([i], [1], 10)) for i in (0, 3)]),

@@ -19,13 +19,13 @@ from truerank.inputs.words import Similarity
 
 pytestmark = pytest.mark.python_only
 
-MODULES = ("", ".alignment", ".comparison", ".link_prediction", ".retrieval")
+MODULES = ("", ".alignment", ".inference", ".link_prediction", ".retrieval")
 WORDS = {"order", "nan", "similarity", "method", "io", "alternative"}  # the names of such options
 
 SCRIPT = """
 import numpy as np
 import truerank as tr
-from truerank.comparison import interval
+from truerank.inference import interval
 
 scores, ranks = np.zeros((1, 3)), tr.Ranks([0], [1], 3)
 tr.rank(scores, [0], order="ascending", nan="omit", io="read")

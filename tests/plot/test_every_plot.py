@@ -14,7 +14,7 @@ import pytest
 
 import truerank as tr
 from truerank import alignment, plot
-from truerank.comparison import friedman
+from truerank.inference import friedman
 
 pytestmark = pytest.mark.python_only
 

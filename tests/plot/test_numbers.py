@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks
-from truerank.comparison import Friedman, friedman
+from truerank.inference import Friedman, friedman
 from truerank.reporting.axes import compose_key
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -378,7 +378,7 @@ def test_no_difference_is_critical() -> None:
 
 
 def test_what_has_no_critical_difference() -> None:
-    with pytest.raises(TypeError, match=r"^found: expected the result of truerank.comparison.fr"):
+    with pytest.raises(TypeError, match=r"^found: expected the result of truerank.inference.fr"):
         plot.critical_difference({"x": {"A": 1}})
     with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
         plot.critical_difference(ranked([[1, 2]] * 3), level=5)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.python_only
 matplotlib = pytest.importorskip("matplotlib", reason="plots need matplotlib")
 
 from truerank import plot  # noqa: E402
-from truerank.comparison import Friedman, friedman  # noqa: E402
+from truerank.inference import Friedman, friedman  # noqa: E402
 
 N = 300
 LONG = "/people/person/nationality./location/country/first_level_divisions of $everything$"
@@ -153,7 +153,7 @@ def test_no_state_is_touched(run_python: Callable[..., str]) -> None:
 import sys
 import truerank as tr
 from truerank import plot
-from truerank.comparison import friedman
+from truerank.inference import friedman
 assert "matplotlib" not in sys.modules
 import matplotlib
 def settings():  # to look at the backend is to choose one

@@ -13,7 +13,7 @@ import pytest
 
 import truerank as tr
 from support.example_ranks import everything
-from truerank.comparison import interval
+from truerank.inference import interval
 
 WARNS = pytest.warns(DeprecationWarning, match=r'^[".=]*group[".=]* is now [".=]*relation[".=]*; ')
 RANKS = tr.Ranks([0, 3, 1], [1, 1, 2], 10, relation=["x", "y", "x"])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, compare, report, table
-from truerank.comparison.multiplicity.corrections import holm
+from truerank.inference.multiplicity.corrections import holm
 
 pytestmark = pytest.mark.python_only
 

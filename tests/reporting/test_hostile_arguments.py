@@ -11,7 +11,7 @@ import pytest
 
 import truerank as tr
 from truerank import InputError, InputTypeError, InputValueError, Ranks
-from truerank.comparison import interval
+from truerank.inference import interval
 from truerank.metrics import UnknownKeyError
 
 pytestmark = pytest.mark.python_only

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, same
 from truerank import Protocol, Ranks, Report, compare, report, table
-from truerank.comparison.table_writer import (
+from truerank.reporting.rendering import report_tables
+from truerank.tables.table_writer import (
     TextGrid,
     html_table,
     latex_cell,
@@ -26,7 +27,6 @@ from truerank.comparison.table_writer import (
     markdown_table,
     number,
 )
-from truerank.reporting.rendering import report_tables
 
 pytestmark = pytest.mark.python_only
 

@@ -295,7 +295,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
 
 
 def test_interval_is_that_of_the_ranks_in_force(sided: Ranks) -> None:
-    intervals = pytest.importorskip("truerank.comparison.intervals")
+    intervals = pytest.importorskip("truerank.inference.intervals")
     weights = [1, 2, 3, 4, 5]
     measured = report(sided, weights=weights, seed=4)
     for key in ("mrr", "tail.random.hits@3"):

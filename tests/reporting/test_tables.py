@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, compare, report, retrieval
-from truerank.comparison.paired_models.pairing import is_test_split
+from truerank.inference.paired_models.pairing import is_test_split
 from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
 from truerank.reporting.tables import Table, table

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from ..comparison.table_writer import format_count
 from ..counting.ranking import rank
 from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
@@ -24,6 +23,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, OLD_LABELS, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
+from ..tables.table_writer import format_count
 
 Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
 torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetrics")

@@ -11,8 +11,8 @@ import click
 import numpy as np
 
 from .. import __version__
-from ..comparison.table_writer import TextGrid, format_count
 from ..inputs.progress_listeners import size_text
+from ..tables.table_writer import TextGrid, format_count
 from .app import Subcommand, emit, user_errors
 from .bandwidth import LEAST_BYTES, MOST_BYTES, SECONDS, Bandwidth, Rate, measure
 from .options import style_option

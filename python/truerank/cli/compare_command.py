@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from .. import load, report
-from ..comparison.paired import COUNT, COUNT_MESSAGE, METHODS, PairedMethod, compare
-from ..comparison.samples.units import AUTO, TASK
-from ..comparison.table_writer import number
 from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
+from ..inference.paired import COUNT, COUNT_MESSAGE, METHODS, PairedMethod, compare
+from ..inference.samples.units import AUTO, TASK
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
+from ..tables.table_writer import number
 from .app import Subcommand, command_line, emit, error_text, user_errors
 from .completion import completer, keys
 from .files import is_file

@@ -10,10 +10,10 @@ from typing import Any
 import click
 import numpy as np
 
-from ..comparison.table_writer import format_count
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
 from ..link_prediction.known_answers import FILTER_FORMS
+from ..tables.table_writer import format_count
 from .app import Subcommand, user_errors, write_warning
 from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array

@@ -13,13 +13,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from ..comparison.aligned_text import aligned_columns
-from ..comparison.paired_models.comparisons import format_notes
-from ..comparison.paired_models.pairing import BY_POSITION_ONLY
-from ..comparison.samples.cautions import gather
-from ..comparison.samples.units import TASK, describe_units
-from ..comparison.saved_forms import write_json
-from ..comparison.table_writer import (
+from ..html.descriptions import interval_lines
+from ..inference.paired_models.comparisons import format_notes
+from ..inference.paired_models.pairing import BY_POSITION_ONLY
+from ..inference.samples.cautions import gather
+from ..inference.samples.units import TASK, describe_units
+from ..inputs.naming import printable
+from ..metrics.chance_model.tails import spelled_p
+from ..metrics.keys import table_name
+from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
+from ..tables.aligned_text import aligned_columns
+from ..tables.saved_forms import write_json
+from ..tables.table_writer import (
     Records,
     TextGrid,
     TextTables,
@@ -31,16 +36,11 @@ from ..comparison.table_writer import (
     number,
     text_rows,
 )
-from ..html.descriptions import interval_lines
-from ..inputs.naming import printable
-from ..metrics.chance_model.tails import spelled_p
-from ..metrics.keys import table_name
-from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
 from .endings import write_line
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
-    from ..comparison.paired_models.comparisons import Comparison
+    from ..inference.intervals import Interval
+    from ..inference.paired_models.comparisons import Comparison
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
 

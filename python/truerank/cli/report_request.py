@@ -26,7 +26,7 @@ from .options import check_label, read_labels
 from .output import CSV_FORMATS, LINE_FORMATS, format_report, format_sheet, metrics_sheet
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
+    from ..inference.intervals import Interval
 
 
 class ReportRequest(NamedTuple):

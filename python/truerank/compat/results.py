@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import Records, TextGrid, TextTables, number
-from ..comparison.tabular import NamedRows, Tabular
 from ..inputs.naming import public
 from ..metrics.keys import table_name
 from ..retrieval.answer_keys import answer_table_name
+from ..tables.table_writer import Records, TextGrid, TextTables, number
+from ..tables.tabular import NamedRows, Tabular
 from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
 from .figures import Figure, exact_value, figure, places, split_key

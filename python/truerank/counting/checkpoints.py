@@ -20,7 +20,7 @@ from ..ranks.archives import (
     read_archive,
     write_archive,
 )
-from ..ranks.writing import writable_place
+from ..tables.writing import writable_place
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..comparison.table_writer import TextGrid
 from ..reporting.axes import FEW_METRICS, unique_keys
 from ..reporting.tables import table as table_of
+from ..tables.table_writer import TextGrid
 from . import descriptions, pictures
 from .documents import (
     Section,

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..comparison.table_writer import format_count
 from ..metrics.keys import ALL_SIDES
+from ..tables.table_writer import format_count
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
+    from ..inference.intervals import Interval
     from ..ranks.protocol import Protocol
     from ..reporting.reports import Report
 
@@ -84,7 +84,7 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     -------
     list of str
         A sentence for all intervals that were computed in the same way. Their notes, which say how
-        far to trust them, are in `gather` of `truerank.comparison.samples.cautions`.
+        far to trust them, are in `gather` of `truerank.inference.samples.cautions`.
 
     Examples
     --------

@@ -12,9 +12,9 @@ from importlib.resources import files
 from typing import NamedTuple
 
 from .. import __version__
-from ..comparison.table_writer import TextGrid, html_table, html_text
 from ..inputs.naming import printable
-from ..ranks.writing import replace_file
+from ..tables.table_writer import TextGrid, html_table, html_text
+from ..tables.writing import replace_file
 
 # No script runs and nothing is fetched, whatever the page contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..comparison.table_writer import TextGrid, cell
 from ..metrics.keys import table_name
 from ..reporting.axes import Axes, compose_key
 from ..reporting.rendering import GROUPS_SHOWN, group_grid, group_rows, printed_axes
+from ..tables.table_writer import TextGrid, cell
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any
 from xml.etree import ElementTree
 
-from ..comparison.table_writer import html_text
 from ..inputs.naming import import_extra
+from ..tables.table_writer import html_text
 from .documents import replace_illegal
 
 USER, EXTRA = "an HTML page", "plot"

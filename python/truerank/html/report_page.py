@@ -8,14 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..comparison.samples.cautions import gather
-from ..comparison.table_writer import TextGrid, number
+from ..inference.samples.cautions import gather
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import compose_key, unique_keys
 from ..reporting.rendering import filter_grid, metric_grids, printed_axes, summary_lines
 from ..reporting.report_content import content_of, json_object
+from ..tables.table_writer import TextGrid, number
 from . import descriptions, pictures
 from .documents import (
     Section,
@@ -35,7 +35,7 @@ from .group_section import MOST_GROUPS, groups_section
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.intervals import Interval
+    from ..inference.intervals import Interval
     from ..reporting.any_report import AnyReport
     from ..reporting.reports import Report
 

@@ -16,7 +16,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..inputs.selection_forms import indptr_of
-from ..ranks.writing import replace_text
+from ..tables.writing import replace_text
 from ..tasks.list_files import line_error, parse_json, watched_blocks
 
 if TYPE_CHECKING:

@@ -150,7 +150,7 @@ class ErrorCases(Sequence[ErrorCase]):
         >>> list(ErrorCases([case]).to_pandas().columns)[-4:]
         ['candidates', 'score', 'best_1', 'score_1']
         """
-        from ..comparison.table_writer import Records
+        from ..tables.table_writer import Records
 
         positions = self._member_names()
         most = max((len(case.best) for case in self), default=0)

@@ -6,12 +6,12 @@ import math
 import textwrap
 from typing import TYPE_CHECKING
 
-from ..comparison import Friedman
-from ..comparison.table_writer import format_count, number, percent
+from ..inference import Friedman
 from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics import parse
+from ..tables.table_writer import format_count, number, percent
 from .drawing import COLOURS, axes_for, escape_formulas, shorten
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def critical_difference(found: Friedman, *, level: float = 0.95, ax: Axes | None
     Parameters
     ----------
     found : Friedman
-        As made by `truerank.comparison.friedman`.
+        As made by `truerank.inference.friedman`.
     level : float
         1 minus the risk of telling any models apart where none differ.
     ax : matplotlib.axes.Axes, optional
@@ -56,7 +56,7 @@ def critical_difference(found: Friedman, *, level: float = 0.95, ax: Axes | None
 
     Examples
     --------
-    >>> from truerank.comparison import friedman
+    >>> from truerank.inference import friedman
     >>> found = friedman({f"set {i}": {"A": 3, "B": 2, "C": 1} for i in range(6)})
     >>> ax = critical_difference(found)
     >>> print(ax.get_xlabel().splitlines()[0])
@@ -64,7 +64,7 @@ def critical_difference(found: Friedman, *, level: float = 0.95, ax: Axes | None
     """
     if not isinstance(found, Friedman):
         raise InputTypeError(
-            "found", expected="the result of truerank.comparison.friedman", got=type(found).__name__
+            "found", expected="the result of truerank.inference.friedman", got=type(found).__name__
         )
     level = confidence(level)
     names, bars = found.ordered(), found.not_told_apart(level)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..comparison.table_writer import one_line
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
+from ..tables.table_writer import one_line
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.samples.cautions import count_kinds
-from ..comparison.table_writer import format_count, number
+from ..inference.samples.cautions import count_kinds
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -17,6 +16,7 @@ from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO, increasing
 from ..reporting.rendering import label_text
 from ..reporting.reports import Report
+from ..tables.table_writer import format_count, number
 from .drawing import COLOURS, axes_for, legend_above
 from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 

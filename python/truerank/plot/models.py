@@ -6,11 +6,10 @@ import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..comparison import Comparison, compare
-from ..comparison.multiplicity.corrections import holm
-from ..comparison.paired_models.comparisons import format_notes
-from ..comparison.samples.cautions import gather
-from ..comparison.table_writer import number
+from ..inference import Comparison, compare
+from ..inference.multiplicity.corrections import holm
+from ..inference.paired_models.comparisons import format_notes
+from ..inference.samples.cautions import gather
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
@@ -18,6 +17,7 @@ from ..metrics.keys import increasing, parse
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
+from ..tables.table_writer import number
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
 from .rows import Bounds, IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks

@@ -19,7 +19,7 @@ from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import report_damage
 from ..inputs.npy_files import decode_npy, npz_entries
-from .writing import replace_file
+from ..tables.writing import replace_file
 
 if TYPE_CHECKING:
     import zipfile

@@ -465,8 +465,8 @@ class Ranks:
 
         The file appears whole or not at all: it is written under a temporary name in the same
         folder, synced and moved to its place. A link is followed, and a file that is replaced
-        leaves its permissions to the new one (see `truerank.ranks.writing`). Equal ranks give equal
-        bytes.
+        leaves its permissions to the new one (see `truerank.tables.writing`). Equal ranks give
+        equal bytes.
 
         Raises
         ------

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..comparison.saved_forms import SavedForms
 from ..inputs.checks import flag
 from ..inputs.naming import terminal_text
+from ..tables.saved_forms import SavedForms
 from .axes import nest, unique_keys
 from .rendering import report_records, report_tables
 from .report_base import ReportBase
@@ -16,8 +16,8 @@ from .report_content import json_text
 if TYPE_CHECKING:
     import os
 
-    from ..comparison.intervals import Interval
-    from ..comparison.table_writer import Layout
+    from ..inference.intervals import Interval
+    from ..tables.table_writer import Layout
 
 
 class AnyReport(ReportBase, SavedForms):

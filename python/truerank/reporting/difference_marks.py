@@ -6,18 +6,18 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..comparison.multiplicity.corrections import holm
-from ..comparison.paired import COUNT, compare
-from ..comparison.paired_models.comparisons import Comparisons, format_notes
-from ..comparison.paired_models.paired_tests import error_rate
-from ..comparison.samples.cautions import count_kinds
-from ..comparison.table_writer import format_count
+from ..inference.multiplicity.corrections import holm
+from ..inference.paired import COUNT, compare
+from ..inference.paired_models.comparisons import Comparisons, format_notes
+from ..inference.paired_models.paired_tests import error_rate
+from ..inference.samples.cautions import count_kinds
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..metrics import parse
+from ..tables.table_writer import format_count
 
 if TYPE_CHECKING:
-    from ..comparison.paired_models.comparisons import Comparison
+    from ..inference.paired_models.comparisons import Comparison
     from .repeats import Repeats
 
 BEST = "best"

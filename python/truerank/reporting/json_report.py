@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..comparison.paired_models.pairing import RanksMissingError
-from ..comparison.table_writer import format_count
+from ..inference.paired_models.pairing import RanksMissingError
 from ..inputs.naming import printable
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.sides import Sides
+from ..tables.table_writer import format_count
 from .any_report import AnyReport
 from .axes import Axes, metric_of
 from .report_content import GroupContent, ReportContent, content_of, json_object, read_content

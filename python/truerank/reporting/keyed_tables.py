@@ -6,13 +6,13 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..comparison.saved_forms import SavedForms
-from ..comparison.table_writer import check_digits
 from ..inputs.naming import terminal_text
+from ..tables.saved_forms import SavedForms
+from ..tables.table_writer import check_digits
 from .keyed_values import KeyedValues
 
 if TYPE_CHECKING:
-    from ..comparison.table_writer import Records, TextTables
+    from ..tables.table_writer import Records, TextTables
 
     Names = str | Iterable[str] | None
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..comparison.paired_models.pairing import is_test_split
-from ..comparison.table_writer import format_count, number
+from ..inference.paired_models.pairing import is_test_split
 from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
+from ..tables.table_writer import format_count, number
 from .below_chance import BELOW_CHANCE
 from .repeats import Repeats, describe_weights
 from .reports import Report

@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from ..comparison.table_writer import (
+from ..metrics import UnknownKeyError, parse
+from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE, table_name
+from ..metrics.kinds import DEFAULT_KIND
+from ..tables.table_writer import (
     Records,
     TextGrid,
     TextTables,
@@ -15,9 +18,6 @@ from ..comparison.table_writer import (
     format_count,
     percent,
 )
-from ..metrics import UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE, table_name
-from ..metrics.kinds import DEFAULT_KIND
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
 from .below_chance import BELOW_CHANCE
 from .validity import MISSES, TEST_CANDIDATES, TEST_ONLY

@@ -6,28 +6,28 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from ..comparison.paired_models.pairing import weighted_ranks
-from ..comparison.repeated_runs import interval_over_runs
-from ..comparison.saved_forms import write_json
-from ..comparison.table_writer import (
-    Records,
-    TextGrid,
-    TextTables,
-    format_count,
-    number,
-)
+from ..inference.paired_models.pairing import weighted_ranks
+from ..inference.repeated_runs import interval_over_runs
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.old_names import renamed_arguments
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
+from ..tables.saved_forms import write_json
+from ..tables.table_writer import (
+    Records,
+    TextGrid,
+    TextTables,
+    format_count,
+    number,
+)
 from .axes import FEW_METRICS, nest, unique_keys
 from .keyed_tables import KeyedTables
 from .reports import Report
 
 if TYPE_CHECKING:
-    from ..comparison.intervals import Interval
+    from ..inference.intervals import Interval
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
     from .macro import MacroWeights

@@ -9,13 +9,13 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from ..comparison.saved_forms import json_value, write_json
 from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.sides import Sides, is_side_name
 from ..ranks.protocol import Protocol
+from ..tables.saved_forms import json_value, write_json
 from .axes import unique_keys
 from .summary import RARE_COUNTS, Summary
 from .validity import Finding

@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from ..comparison.intervals import Interval, IntervalOptions, interval
-from ..comparison.samples.resampling import watched_resamples
+from ..inference.intervals import Interval, IntervalOptions, interval
+from ..inference.samples.resampling import watched_resamples
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
@@ -30,7 +30,7 @@ from .validity import Finding, findings
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from ..comparison.interval_methods import IntervalMethod
+    from ..inference.interval_methods import IntervalMethod
     from ..inputs.arrays import FloatArray
     from ..inputs.progress_listeners import Progress
     from ..ranks.labels import LabelsLike
@@ -429,7 +429,7 @@ class Report(AnyReport):
             How often such intervals cover the true value.
         method : str
             "auto": the method that covers best for this metric and these units; see
-            `truerank.comparison.interval` for the others.
+            `truerank.inference.interval` for the others.
         by : str, labels or None
             The units that are drawn as a whole. "auto": pairs or queries where they repeat, since
             their ranks are not independent, else single tasks; for "macro.X" the report's own

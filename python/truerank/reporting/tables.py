@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..comparison.samples.units import AUTO
-from ..comparison.saved_forms import write_json
-from ..comparison.table_writer import Records, TextGrid, TextTables, format_count, number
-from ..comparison.tabular import NamedRows
+from ..inference.samples.units import AUTO
 from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import increasing, table_name
+from ..tables.saved_forms import write_json
+from ..tables.table_writer import Records, TextGrid, TextTables, format_count, number
+from ..tables.tabular import NamedRows
 from .axes import FEW_METRICS, unique_keys
 from .difference_marks import DAGGER, DifferenceMarks, mark_differences
 from .notes import NOTES, fingerprints, unlike_protocols

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..comparison.table_writer import percent
 from ..inputs.errors import spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
+from ..tables.table_writer import percent
 from .audited_report import AuditedReport, ValuesByKey
 from .axes import compose_key
 from .below_chance import BELOW_CHANCE, STANDARD_ERRORS, worse_than_chance

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..comparison.saved_forms import write_json
-from ..comparison.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
 from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
@@ -21,6 +19,8 @@ from ..ranks.grouping import group_codes, label_name
 from ..reporting.axes import rows_by_label, unique_keys
 from ..reporting.keyed_tables import KeyedTables
 from ..reporting.rendering import group_rows, label_text
+from ..tables.saved_forms import write_json
+from ..tables.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
 from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, answer_table_name, read_key
 from .answer_metrics import ANSWER_METRICS, EVERYWHERE
 from .answer_ties import RankedAnswers, Ties

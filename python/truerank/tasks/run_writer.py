@@ -10,7 +10,7 @@ from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
-from ..ranks.writing import replace_text
+from ..tables.writing import replace_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,7 +12,6 @@ from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evalua
 from pykeen.triples.triples_factory import restrict_triples
 from pykeen.typing import RANK_TYPES
 
-from ...comparison.table_writer import format_count
 from ...counting.ranking import rank
 from ...inputs.checks import several
 from ...inputs.errors import InputValueError, renamed
@@ -20,6 +19,7 @@ from ...inputs.naming import import_extra, public
 from ...ranks.container import Ranks
 from ...ranks.joining import concatenate
 from ...reporting import Report, report
+from ...tables.table_writer import format_count
 from .factories import triple_ids
 from .metric_names import by_side, values_of
 from .model_tasks import ModelTask, number_of_entities

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...comparison.table_writer import Records
-from ...comparison.tabular import NamedRows, PlainTable
 from ...embeddings.vectors import CSLS
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...inputs.progress_listeners import Progress, reporter
+from ...tables.table_writer import Records
+from ...tables.tabular import NamedRows, PlainTable
 from ..inference.similarity_sources import ScoringOptions
 from ..two_graphs import DIRECTIONS, check_two
 from .most_similar import SearchScope, find_most_similar

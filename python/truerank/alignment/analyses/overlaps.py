@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.paired_models.pairing import check_same_tasks
-from ...comparison.table_writer import Records
-from ...comparison.tabular import PlainTable
+from ...inference.paired_models.pairing import check_same_tasks
 from ...inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ...inputs.checks import choice, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...ranks.container import Ranks
 from ...reporting.reports import Report
+from ...tables.table_writer import Records
+from ...tables.tabular import PlainTable
 from ...tasks.arguments import ranks_of
 from ..two_graphs import DIRECTIONS
 from .buckets import pair_entities

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.table_writer import Records, percent
-from ...comparison.tabular import PlainTable
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
+from ...tables.table_writer import Records, percent
+from ...tables.tabular import PlainTable
 from ..inference.similarity_sources import ScoringOptions
 from .most_similar import SearchScope, find_most_similar
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.table_writer import Records
-from ...comparison.tabular import PlainTable
 from ...inputs.errors import InputTypeError
 from ...inputs.naming import printable, public
+from ...tables.table_writer import Records
+from ...tables.tabular import PlainTable
 from ...tasks.row_keys import distinct_rows
 from ..analyses.buckets import EDGES, bucket_labels
 from .graphs import AlignmentData, Graph, degrees

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...ranks.writing import Replacement
+from ...tables.writing import Replacement
 from ...tasks.text import line_of, read_text
 from ...tasks.vocabularies import LabelIndex
 

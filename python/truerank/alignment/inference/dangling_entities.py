@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...comparison.table_writer import Records
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, is_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
+from ...tables.table_writer import Records
 from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
 from .similarity_sources import PassReport, ScoringOptions, open_source

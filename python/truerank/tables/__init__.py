@@ -1,0 +1,1 @@
+"""Tables of results, and the forms in which they are printed and saved."""

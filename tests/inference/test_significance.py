@@ -1,0 +1,746 @@
+"""Test p-values: exact values, every outcome, plain convolutions, and the far tail."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks
+from support.metric_keys import keys_where
+from truerank import Ranks, Report, report
+from truerank.inference.significance import ALTERNATIVES, PValue, pvalue
+from truerank.metrics import METRICS, UnknownKeyError
+from truerank.metrics.chance_model import bracketed_sums, compress
+from truerank.metrics.chance_model import rank_sums as sums
+from truerank.metrics.chance_model.bracketed_sums import bracketed_tail
+from truerank.metrics.chance_model.median_tails import (
+    hits_at_least,
+    hits_at_most,
+    median_at_most,
+)
+from truerank.metrics.chance_model.rank_sums import sum_at_most
+
+pytestmark = pytest.mark.python_only
+
+EXACT = ("hits@1", "hits@3", "mr", "imr", "median", "imedian")
+RISING = ("mrr", "hmr", "gmr", "igmr", "power_mean:2", "power_mean:-0.5")
+EXTREMES = ("power_mean:inf", "power_mean:-inf")
+
+
+def ranks_of(ranks: Any, candidates: Any, **fields: Any) -> Ranks:
+    ranks = np.asarray(ranks)
+    return Ranks(ranks - 1, np.ones(len(ranks), int), candidates, **fields)
+
+
+def tasks_of(candidates: Any) -> Any:
+    if isinstance(candidates, dict):
+        return compress(([int(n) for n in candidates], list(candidates.values())))
+    return compress(candidates)
+
+
+def log(x: Fraction) -> float:
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+def test_reference_values(data: Path) -> None:
+    records = json.loads((data / "reference_values.json").read_text())
+    mine = [record for record in records if record["metric"] == "pvalue"]
+    assert len(mine) >= 13
+    for record in mine:
+        tasks = tasks_of(record["candidates"])
+        if record["of"] == "hits":
+            found = {"p_ge": hits_at_least(tasks, record["k"], record["observed_count"])}
+        else:
+            total = record["observed_sum"]
+            # r and N + 1 - r have the same law
+            mirrored = int((tasks.sizes + 1) @ tasks.multiplicities) - total
+            found = {"p_ge": sum_at_most(tasks, mirrored), "p_le": sum_at_most(tasks, total)}
+        for name, tail in found.items():
+            assert tail.method == "exact"
+            assert math.exp(tail.log) == pytest.approx(float(record[name]), rel=1e-12, abs=0)
+
+
+# -- every outcome ---------------------------------------------------------------------------------
+
+
+def share_as_good(
+    ranks: list[int], sizes: list[int], key: str, alternative: str = "better"
+) -> float:
+    """The share of all outcomes whose value is at least as good, or as bad; both count equals."""
+    observed = report(ranks_of(ranks, sizes))[key]
+    outcomes = [*itertools.product(*(range(1, size + 1) for size in sizes))]
+    values = np.array([report(ranks_of(outcome, sizes))[key] for outcome in outcomes])
+    sign = 1 if METRICS[key.partition("@")[0].partition(":")[0]].increasing else -1
+    above, slack = sign * (values - observed), 1e-12 * abs(observed)
+    better, worse = float((above >= -slack).mean()), float((above <= slack).mean())
+    return {"better": better, "worse": worse, "two-sided": min(1.0, 2 * min(better, worse))}[
+        alternative
+    ]
+
+
+@st.composite
+def outcomes(draw: st.DrawFn) -> tuple[list[int], list[int]]:
+    sizes = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    return [draw(st.integers(1, size)) for size in sizes], sizes
+
+
+@settings(max_examples=25)
+@given(outcomes(), st.sampled_from([*EXACT, *RISING, *EXTREMES]), st.sampled_from([*ALTERNATIVES]))
+def test_all_outcomes(drawn: tuple[list[int], list[int]], key: str, alternative: str) -> None:
+    ranks, sizes = drawn
+    found = pvalue(ranks_of(ranks, sizes), key, alternative=alternative)
+    assert (found.method, found.alternative) == ("exact", alternative)
+    assert found.p == pytest.approx(share_as_good(ranks, sizes, key, alternative), rel=1e-11)
+    assert found.log10_p == pytest.approx(math.log10(found.p), abs=1e-12)
+
+
+@given(
+    outcomes(), st.sampled_from(["mr", "mrr", "gmr", "hits@2"]), st.sampled_from([*ALTERNATIVES])
+)
+def test_weighted_outcomes(drawn: tuple[list[int], list[int]], key: str, alternative: str) -> None:
+    ranks, sizes = drawn
+    weights = np.arange(1.0, len(ranks) + 1)
+    measured = ranks_of(ranks, sizes, weights=weights)
+    observed, good, bad, count = report(measured)[key], 0, 0, 0
+    for outcome in itertools.product(*(range(1, size + 1) for size in sizes)):
+        r = np.array(outcome, float)
+        f = {"mr": -r, "mrr": 1 / r, "gmr": -np.log(r), "hits@2": 1.0 * (r <= 2)}[key]
+        least = -observed if key == "mr" else -math.log(observed) if key == "gmr" else observed
+        good += bool(np.average(f, weights=weights) >= least - 1e-11)
+        bad += bool(np.average(f, weights=weights) <= least + 1e-11)
+        count += 1
+    both = min(1.0, 2 * min(good, bad) / count)
+    exact = {"better": good / count, "worse": bad / count, "two-sided": both}[alternative]
+    assert pvalue(measured, key, alternative=alternative).p == pytest.approx(exact, rel=1e-11)
+
+
+# -- sums of ranks ---------------------------------------------------------------------------------
+
+
+def ways(sizes: list[int]) -> list[int]:
+    """How many outcomes have each sum of ranks - 1."""
+    found = [1]
+    for size in sizes:
+        longer = [0] * (len(found) + size - 1)
+        run = 0
+        for i in range(len(longer)):
+            run += found[i] if i < len(found) else 0
+            run -= found[i - size] if i >= size else 0
+            longer[i] = run
+        found = longer
+    return found
+
+
+MANY = [
+    [10] * 20,
+    [2] * 150,
+    [*range(2, 40)],
+    [2] * 60 + [300],
+    [1] * 9 + [3] * 50,
+    [40, 50, 60] * 10,
+]
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["in integers", "inverted"])
+@pytest.mark.parametrize("sizes", MANY, ids=lambda sizes: f"{len(sizes)} up to {max(sizes)}")
+def test_sums_of_ranks(sizes: list[int], whole: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both tails have all digits, however far out."""
+    monkeypatch.setattr(sums, "_TERMS", math.inf if whole else 0)
+    monkeypatch.setattr(sums, "_POWER", math.inf)
+    tasks, law = compress(sizes), ways(sizes)
+    below, total = [*itertools.accumulate(law)], sum(law)
+    for slack in range(0, len(law) - 1, max(1, len(law) // 40)):
+        exact = Fraction(below[slack], total)
+        tail = sum_at_most(tasks, slack + len(sizes))
+        assert tail.method == "exact"
+        if 2 * exact < 1:
+            assert tail.log == pytest.approx(log(exact), rel=1e-14, abs=2e-13)
+        else:
+            assert -math.expm1(tail.log) == pytest.approx(float(1 - exact), rel=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [[10] * 20, [*range(2, 40)], [40, 50, 60] * 10, [7] * 200])
+def test_saddle_points_err_as_stated(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sums, "_TERMS", 0)
+    monkeypatch.setattr(sums, "_WORK", 0)
+    tasks, law = compress(sizes), ways(sizes)
+    below, total = [*itertools.accumulate(law)], sum(law)
+    for slack in range(0, len(law) // 2, max(1, len(law) // 60)):
+        tail = sum_at_most(tasks, slack + len(sizes))
+        assert tail.method == "saddlepoint"
+        assert tail.error < 0.5
+        assert abs(tail.log - log(Fraction(below[slack], total))) <= tail.error + 1e-9
+
+
+def test_sums_of_few_huge_sizes() -> None:
+    n = 10**9
+    half = sum_at_most(compress([n] * 3), 3 * (n + 1) // 2)
+    assert math.exp(half.log) == pytest.approx(0.5, rel=1e-8)
+    assert sum_at_most(compress([2**62] * 1000), 1000).log == pytest.approx(
+        -1000 * math.log(2**62), rel=1e-13
+    )
+    assert sum_at_most(compress([5, 5]), 1).log == -math.inf
+    assert sum_at_most(compress([5, 5]), 10).log == 0
+
+
+# -- hits, medians ---------------------------------------------------------------------------------
+
+
+def test_hits_far_out() -> None:
+    """All 3,000 tasks have a hit of probability 1/20, so that p = 20**-3000."""
+    for hits in (3000, 2999, 2500, 1000, 400):
+        exact = sum((math.comb(3000, j) * 19 ** (3000 - j) for j in range(hits, 3001)), 0)
+        found = hits_at_least(compress(([20], [3000])), 1, hits)
+        assert found.log == pytest.approx(log(Fraction(exact, 20**3000)), rel=1e-13)
+    measured = pvalue(Ranks([0] * 3000, [1] * 3000, 20), "hits@1")
+    assert measured.p == 0
+    assert measured.log10_p == pytest.approx(-3000 * math.log10(20), rel=1e-14)
+
+
+def test_hits_beyond_all_candidates() -> None:
+    assert pvalue(ranks_of([3, 5], [5, 5]), "hits@5")[:3] == (1.0, 0.0, "exact")
+    assert pvalue(ranks_of([3, 5], [5, 5]), f"hits@{10**30}").p == 1
+    mixed = pvalue(ranks_of([1, 2, 1, 9], [2, 2, 20, 20]), "hits@2")
+    assert mixed.p == pytest.approx(1 - 0.9**2)
+
+
+@pytest.mark.parametrize(
+    "sizes", [[*range(1, 80, 2)], [60] * 50, [1] * 10 + [90] * 12, [3, 90] * 20, [*range(5, 60)]]
+)
+def test_medians(sizes: list[int]) -> None:
+    """Check against P(a <= x, b > y) of the two middle ranks, from a positive recursion."""
+    half, top = len(sizes) // 2, max(sizes)
+    x, y = np.arange(top + 1)[:, None], np.arange(top + 1)[None, :]
+    joint = np.zeros((half + 1, top + 1, top + 1))
+    joint[0] = 1
+    law = np.zeros((len(sizes) + 1, top + 1))
+    law[0] = 1
+    for size in sizes:
+        hit, miss = np.minimum(x / size, 1.0), np.maximum(size - y, 0.0) / size
+        joint[1:] = joint[1:] * miss + joint[:-1] * hit
+        joint[0] *= miss
+        law[1:] = law[1:] * (1 - hit[:, 0]) + law[:-1] * hit[:, 0]
+        law[0] *= 1 - hit[:, 0]
+    for twice in range(2, 2 * top + 1):
+        c = twice // 2
+        exact = law[half + len(sizes) % 2 :, c].sum()
+        if len(sizes) % 2 == 0:
+            u = np.arange(max(1, twice - top), c + 1)
+            exact -= (joint[half][u, twice - u] - joint[half][u - 1, twice - u]).sum()
+        found = median_at_most(compress(sizes), twice)
+        assert math.exp(found.log) == pytest.approx(exact, rel=1e-9, abs=1e-15)
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9, 2**62])
+def test_medians_far_out(size: int) -> None:
+    """t (t - 1) / 2 pairs of ranks have a sum of at most t, if t <= N."""
+    for t in (2, 3, 1000, 10**6):
+        exact = log(Fraction(t * (t - 1) // 2, size**2))
+        assert median_at_most(compress([size] * 2), t).log == pytest.approx(exact, rel=1e-13)
+        # the other rank has a size of its own, and any of its first t - 1 positions is as likely
+        unlike = log(Fraction(t * (t - 1) // 2, size * 10**6))
+        found = median_at_most(compress([size, 10**6]), t)
+        assert found.log == pytest.approx(unlike, rel=1e-13)
+
+
+# -- far tails -----------------------------------------------------------------------------------
+
+
+def test_steps_are_inverted() -> None:
+    found = pvalue(Ranks([0, *range(1000, 1199)], [1] * 200, 5000), "mrr")
+    assert found.method == "inversion"
+    # there is a first place with probability 1 - (1 - 1/5000)^200 = 0.039, and one suffices
+    assert found.p == pytest.approx(0.0372, abs=5e-4)
+
+
+@pytest.mark.parametrize("key", ["mrr", "gmr", "mr", "hits@2", "median", "power_mean:3"])
+def test_better_values_are_less_likely(key: str) -> None:
+    rng = np.random.default_rng(3)
+    sizes = rng.integers(20, 2000, 60)
+    ranks = rng.integers(1, sizes // 2 + 1)
+    found = [pvalue(ranks_of(np.maximum(ranks // k, 1), sizes), key) for k in (1, 2, 4, 16, 10**6)]
+    logs = [each.log10_p for each in found]
+    assert logs == sorted(logs, reverse=True)
+    assert all(math.isfinite(each) for each in logs)
+    assert logs[-1] < -20
+
+
+def test_a_z_of_forty_has_a_finite_logarithm() -> None:
+    ranks = np.random.default_rng(4).integers(1, 30, 4000)
+    for key in ("mrr", "gmr", "mr", "hits@10", "median", "imr", "power_mean:0.5"):
+        found = pvalue(ranks_of(ranks, 50_000), key)
+        assert abs(found.z) > 40
+        assert found.p == 0
+        assert -2e4 < found.log10_p < -1000
+
+
+def test_equal_and_unequal_weights_agree() -> None:
+    """The saddle point for nearly equal weights is near the exact law for equal weights."""
+    rng = np.random.default_rng(5)
+    sizes = rng.integers(50, 500, 200)
+    ranks = rng.integers(1, sizes + 1)
+    weights = 1 + 1e-3 * rng.random(200)
+    for key in ("mr", "hits@40"):
+        equal = pvalue(ranks_of(ranks, sizes), key)
+        unlike = pvalue(ranks_of(ranks, sizes, weights=weights), key)
+        assert (equal.method, unlike.method) in (("exact", "saddlepoint"), ("exact", "inversion"))
+        assert unlike.p == pytest.approx(equal.p, abs=0.08)
+
+
+# -- the function ----------------------------------------------------------------------------------
+
+
+def test_adjusted_keys_and_inverses_share() -> None:
+    rng = np.random.default_rng(6)
+    measured = ranks_of(rng.integers(1, 40, 50), 100, side=["head", "tail"] * 25)
+    for keys in (
+        ("mr", "imr", "amr", "amri", "zmr", "index.imr", "power_mean:1"),
+        ("mrr", "hmr", "amrr", "z.hmr", "power_mean:-1"),
+        ("gmr", "igmr", "power_mean:0"),
+        ("median", "imedian"),
+        ("hits@10", "ah@10", "zh@10"),
+        ("tail.optimistic.mr", "tail.pessimistic.imr"),
+    ):
+        found = [pvalue(measured, key) for key in keys]
+        assert len({each.log10_p for each in found}) == 1
+    tail = pvalue(measured, "tail.mrr")
+    assert tail == pvalue(measured[1::2], "mrr")
+    assert tail.z == pytest.approx(report(measured)["tail.z.mrr"])
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("macro.mrr", "a mean over groups has no p-value"),
+        ("std", "neither better nor worse"),
+        ("variance", "neither better nor worse"),
+        ("mad", "neither better nor worse"),
+        ("count", "neither better nor worse"),
+        ("mmr", "did you mean"),
+        ("nowhere.mrr", "no side 'nowhere'"),
+    ],
+)
+def test_keys_without_a_pvalue(key: str, message: str) -> None:
+    with pytest.raises(UnknownKeyError, match=message):
+        pvalue(ranks_of([1, 2], 5), key)
+
+
+def test_weighted_medians_have_none() -> None:
+    with pytest.raises(UnknownKeyError, match="weighted median"):
+        pvalue(ranks_of([1, 2], 5, weights=[1, 2]), "median")
+
+
+def test_only_ranks_are_taken() -> None:
+    with pytest.raises(TypeError, match="ranks: expected Ranks or a Report, got list"):
+        pvalue([1, 2])  # type: ignore[arg-type]
+
+
+def test_a_report_stands_for_its_ranks_and_weights() -> None:
+    ranks = ranks_of([1, 2, 5], 9)
+    assert pvalue(report(ranks), "hits@2") == pvalue(ranks, "hits@2")
+    weights = [1.0, 2.0, 3.0]
+    weighted = ranks.with_weights(weights)
+    assert pvalue(report(ranks, weights=weights), "mr") == pvalue(weighted, "mr")
+    with pytest.raises(ValueError, match="ranks: this report was read from JSON"):
+        pvalue(Report.from_json(report(ranks).to_json()))
+
+
+def test_degenerate() -> None:
+    for key in (*EXACT, *RISING, *EXTREMES):
+        nothing = pvalue(Ranks([], [], []), key)
+        assert math.isnan(nothing.p)
+        assert math.isnan(nothing.log10_p)
+        assert nothing.method == "none"
+        alone = pvalue(Ranks([0, 0], [1, 1], 1), key)
+        assert (alone.p, alone.log10_p, alone.method) == (1, 0, "exact")
+        assert math.isnan(alone.z)
+
+
+def test_one_task_counts_its_ranks() -> None:
+    for size in (7, 10**12):
+        for key in (*RISING, *EXTREMES, "mr", "median"):
+            assert pvalue(ranks_of([3], size), key).p == pytest.approx(3 / size, rel=1e-12)
+        assert pvalue(ranks_of([3], size), "hits@3").p == pytest.approx(3 / size, rel=1e-12)
+        assert pvalue(ranks_of([3], size), "hits@2").p == 1
+
+
+def test_ties() -> None:
+    tied = Ranks([0, 2], [2, 2], 10)  # realistic 1.5 and 3.5, a sum of 5
+    assert pvalue(tied, "mr").p == pytest.approx(10 / 100)
+    assert pvalue(tied, "expected.mr").p == pvalue(tied, "mr").p
+    # one half of a hit counts as one
+    assert pvalue(tied, "expected.hits@1").p == pytest.approx(0.19)
+    half = Ranks([0, 2], [2, 1], 10)  # a sum of 4.5: no rank is a half
+    assert pvalue(half, "mr").p == pytest.approx(6 / 100)
+    assert pvalue(half, "random.mr", seed=1).p == pvalue(half, "random.mr", seed=1).p
+
+
+def test_constant_scores_are_chance() -> None:
+    constant = Ranks([0] * 400, [50] * 400, 50)
+    for key in ("mr", "expected.hits@10", "gmr", "expected.mrr", "expected.gmr"):
+        assert 0.4 < pvalue(constant, key).p <= 1
+
+
+def test_a_pvalue_is_a_number() -> None:
+    found = pvalue(ranks_of([1, 2], 5), "mr")
+    assert float(found) == found.p == found[0]
+    assert isinstance(found, PValue)
+    assert all(type(x) is float for x in (found.p, found.log10_p, found.z, found.error))
+
+
+@settings(max_examples=60)
+@given(
+    any_ranks(),
+    st.sampled_from(["optimistic", "realistic", "pessimistic", "expected", "random"]),
+    st.sampled_from(["mr", "mrr", "hits@2", "gmr", "median", "power_mean:2", *EXTREMES]),
+)
+def test_all_ranks_have_one(ranks: Ranks, kind: str, name: str) -> None:
+    ranks = ranks.with_labels(side=None)
+    if name == "median":
+        ranks = ranks.with_weights(None)
+    found = pvalue(ranks, f"{kind}.{name}")
+    if not len(ranks):
+        assert math.isnan(found.p)
+        return
+    assert 0 <= found.p <= 1
+    assert found.log10_p <= 0
+    assert math.isfinite(found.log10_p)
+
+
+# -- bounds ----------------------------------------------------------------------------------------
+
+DECREASING: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "reciprocal": lambda r: 1 / r,
+    "log": lambda r: -np.log(r),
+    "rank": lambda r: -r,
+    "hit": lambda r: (r <= 7).astype(float),
+}
+
+
+@given(
+    st.lists(st.integers(2, 90), min_size=2, max_size=3),
+    st.lists(st.sampled_from([0.5, 1.0, 2.0]), min_size=3, max_size=3),
+    st.sampled_from([*DECREASING]),
+    st.data(),
+)
+@settings(max_examples=60)
+def test_bounds_hold_the_share_of_outcomes(
+    sizes: list[int], weights: list[float], name: str, data: st.DataObject
+) -> None:
+    f, weights = DECREASING[name], weights[: len(sizes)]
+    tasks, shares = compress(sizes, weights), np.array(weights) / sum(weights)
+    sums = np.zeros(1)
+    for size, share in zip(sizes, shares, strict=True):
+        sums = np.add.outer(sums, share * f(np.arange(1.0, size + 1))).ravel()
+    # between two values, so that rounding changes nothing
+    distinct = np.unique(np.round(sums, 9))
+    i = data.draw(st.integers(0, max(len(distinct) - 2, 0)))
+    observed = (distinct[i] + distinct[min(i + 1, len(distinct) - 1)]) / 2
+    with mock.patch.object(bracketed_sums, "_CELLS", {8: 4095}):
+        found = bracketed_tail(tasks, f, float(observed))
+    exact = np.count_nonzero(sums >= observed) / len(sums)
+    if found is None:
+        assert observed <= sums.min() + 1e-9
+    else:
+        p = math.exp(found.log)
+        assert p * (1 - found.error) - 1e-12 <= exact <= p * (1 + found.error) + 1e-12
+
+
+def test_few_tasks_of_many_candidates() -> None:
+    """The law of 1/r has jumps there, and a saddle point is off by half or more."""
+    found = pvalue(Ranks([1000, 10**6 - 1], [1, 1], 10**6), "mrr")
+    size = np.arange(1.0, 10**6 + 1)
+    least = (1 / 1001 + 1e-6) * (1 - 1e-12)
+    other = np.full(len(size), np.inf)  # the last rank of the other task that suffices
+    np.divide(1, least - 1 / size, out=other, where=1 / size < least)
+    exact = np.minimum(np.floor(other), 10**6).sum() / 1e12
+    assert found.method == "bounds"
+    assert found.p == pytest.approx(exact, rel=2 * found.error)
+    assert found.error < 1e-4
+
+
+def shares_of_halves(
+    ranks: list[int], size: int, f: Callable[[np.ndarray], np.ndarray]
+) -> tuple[float, float]:
+    """The shares of all outcomes of four tasks with a sum of f that is at least, and at most."""
+    values = f(np.arange(1.0, size + 1))
+    pairs = np.sort(np.add.outer(values, values).ravel())
+    observed = math.fsum(f(np.array(ranks, float)).tolist())
+    slack = 1e-12 * abs(observed)
+    at_least = len(pairs) - np.searchsorted(pairs, observed - slack - pairs)
+    at_most = np.searchsorted(pairs, observed + slack - pairs, side="right")
+    return float(at_least.sum()) / size**4, float(at_most.sum()) / size**4
+
+
+@pytest.mark.parametrize("ranks", [[17, 20, 20, 15], [5, 2, 700, 700], [28, 21, 6, 16]])
+@pytest.mark.parametrize("key", ["gmr", "mrr", "power_mean:2.5", "power_mean:-0.5"])
+def test_four_tasks_err_by_no_more_than_stated(key: str, ranks: list[int]) -> None:
+    """Saddle points were wrong by up to a fifth more than stated."""
+    size = 1000
+    f: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "gmr": lambda r: -np.log(r),
+        "mrr": lambda r: 1 / r,
+        "power_mean:2.5": lambda r: -((r / size) ** 2.5),
+        "power_mean:-0.5": lambda r: r**-0.5,
+    }
+    exact = shares_of_halves(ranks, size, f[key])
+    for alternative, p in zip(("better", "worse"), exact, strict=True):
+        found = pvalue(ranks_of(ranks, size), key, alternative=alternative)
+        assert abs(found.p - p) <= (found.error + 1e-12) * found.p
+        assert found.error < 0.01
+
+
+@pytest.mark.parametrize("tasks", [12, 60, 200])
+def test_two_irrational_weights_err_by_no_more_than_stated(tasks: int) -> None:
+    """Many outcomes are equal; an inversion, which counts half of them, claimed 9 digits."""
+    half, size = tasks // 2, 10
+    weights = [1.0] * half + [math.pi] * half
+    ranks = np.array([1 + 7 * i % (size - 2) for i in range(tasks)])
+    law = np.array(ways([size] * half), float) / float(size) ** half  # of sums of ranks - 1
+    sums = np.arange(len(law))[:, None] + math.pi * np.arange(len(law))
+    observed = (ranks[:half] - 1).sum() + math.pi * (ranks[half:] - 1).sum()
+    exact = float((np.outer(law, law) * (sums <= observed + 1e-9)).sum())
+    found = pvalue(ranks_of(ranks, size, weights=weights), "mr")
+    assert abs(found.p - exact) <= found.error * found.p
+
+
+@pytest.mark.parametrize("key", ["mr", "hits@3", "median", "gmr", "mrr", *EXTREMES])
+def test_the_worst_values_have_finite_logarithms(key: str) -> None:
+    """The last rank of 60 tasks, which has the probability 1000**-60."""
+    found = pvalue(ranks_of([1000] * 60, 1000), key, alternative="worse")
+    if key in ("mr", "gmr", "mrr", EXTREMES[1]):
+        assert found.log10_p == pytest.approx(-180, rel=1e-9)
+    elif key == "hits@3":
+        assert found.log10_p == pytest.approx(60 * math.log10(0.997), rel=1e-9)
+    elif key == "median":  # at least 31 of the ranks are the last
+        exact = sum(math.comb(60, k) * 999 ** (60 - k) for k in range(31, 61))
+        assert found.log10_p == pytest.approx(math.log10(exact) - 180, rel=1e-3)
+    else:
+        assert found.p == pytest.approx(1 - 0.999**60)
+    assert pvalue(ranks_of([1000] * 60, 1000), key).p == pytest.approx(1)
+
+
+def test_bad_medians_of_unlike_tasks_have_bounds() -> None:
+    sizes = [1000] * 30 + [900] * 30
+    found = pvalue(ranks_of([890] * 60, sizes), "median", alternative="worse")
+    assert found.method == "bounds"
+    high = hits_at_most(compress(sizes), 889, 30).log
+    low = hits_at_most(compress(sizes), 889, 29).log
+    assert low <= found.log10_p * math.log(10) <= high
+
+
+@given(outcomes(), st.sampled_from(["mr", "hits@2", "mrr", "gmr", "median"]))
+@settings(max_examples=30)
+def test_both_sides_cover_everything(drawn: tuple[list[int], list[int]], key: str) -> None:
+    ranks, sizes = drawn
+    better, worse, both = (
+        pvalue(ranks_of(ranks, sizes), key, alternative=name).p for name in ALTERNATIVES
+    )
+    assert better + worse >= 1 - 1e-12  # the observed value is on both sides
+    assert both == pytest.approx(min(1.0, 2 * min(better, worse)))
+
+
+# -- notes and words -------------------------------------------------------------------------------
+
+
+def test_shared_queries_are_noted() -> None:
+    queries = [1, 1, 1, 2, 3, 3]
+    ranks = ranks_of([1, 2, 3, 4, 5, 6], 1000, queries=queries)
+    assert pvalue(ranks, "mr").notes == (
+        "clusters: 6 tasks in 3 queries, the largest with 3; the chance model takes tasks for "
+        "independent",
+    )
+    assert pvalue(ranks[[0, 3, 4]], "mr").notes == ()
+    sides = ranks.with_labels(side=["head", "tail"] * 3)  # queries of two sides are two queries
+    assert "6 tasks in 5 queries, the largest with 2" in pvalue(sides, "mr").notes[0]
+    assert "3 tasks in 2 queries" in pvalue(sides, "head.mr").notes[0]
+    pairs = ranks_of([1, 2, 3, 4], 1000).with_labels(labels={"pair": [1, 1, 2, 2]})
+    assert "4 tasks in 2 pairs, the largest with 2" in pvalue(pairs, "mr").notes[0]
+
+
+def test_few_outcomes_are_noted() -> None:
+    few = ranks_of([1, 1], [4, 5])
+    assert pvalue(few, "mrr").notes == ("few outcomes: 2 tasks; no value has a p-value below 0.05",)
+    assert "below 0.1" in pvalue(few, "mrr", alternative="two-sided").notes[0]
+    assert pvalue(few, "mrr", alternative="worse").notes == ()
+    assert pvalue(ranks_of([1, 1], [400, 500]), "mrr").notes == ()
+
+
+def test_a_p_value_is_written_in_words() -> None:
+    found = pvalue(Ranks([0] * 2000, [1] * 2000, 10_000), "mr")
+    assert str(found) == "log10 p = -8000 (exact)"
+    assert str(pvalue(Ranks([0, 0], [1, 1], [40, 50]), "mr")) == "p = 0.0005 (exact)"
+    assert str(pvalue(Ranks([], [], []), "mr")) == "p = nan (no tasks)"
+    few = str(pvalue(ranks_of([1, 1], [4, 5]), "mrr", alternative="two-sided")).split("\n")
+    assert few[0] == "two-sided p = 0.1 (exact)"
+    assert few[1].startswith("few outcomes: 2 tasks")
+    assert str(PValue(1e-9, -9.0, "bounds", 5.0, 1.0)) == "p <= 2e-09 (bounds)"
+    assert str(PValue(0.02, -1.69897, "normal", 2.0, math.nan)) == "p = 0.02 (normal)"
+    assert json.loads(json.dumps(found.to_dict()))["notes"] == []
+
+
+def test_unknown_alternatives_are_refused() -> None:
+    with pytest.raises(ValueError, match="alternative: expected one of better, worse, two-sided"):
+        pvalue(ranks_of([1, 2], 5), "mr", alternative="less")
+    with pytest.raises(TypeError, match="alternative: expected a str, got int"):
+        pvalue(ranks_of([1, 2], 5), "mr", alternative=1)  # type: ignore[arg-type]
+
+
+# -- laws with steps -------------------------------------------------------------------------------
+
+
+def exact_share(ranks: Ranks, f: Callable[[int], Fraction]) -> Fraction:
+    """P(sum of w f(r) >= observed) in fractions, for ranks without ties."""
+    weights = [Fraction(1)] * len(ranks) if ranks.weights is None else ranks.weights.tolist()
+    weights = [Fraction(w) for w in weights]
+    law = {Fraction(0): Fraction(1)}
+    for size, weight in zip(ranks.candidates.tolist(), weights, strict=True):
+        following: dict[Fraction, Fraction] = {}
+        for total, share in law.items():
+            for r in range(1, size + 1):
+                at = total + weight * f(r)
+                following[at] = following.get(at, Fraction(0)) + share / size
+        law = following
+    seen = zip(weights, ranks.optimistic.tolist(), strict=True)
+    observed = sum((w * f(r) for w, r in seen), Fraction(0))
+    return sum((share for total, share in law.items() if total >= observed), Fraction(0))
+
+
+STEPS: dict[str, Callable[[int], Fraction]] = {
+    "mr": lambda r: Fraction(-r),
+    "mrr": lambda r: Fraction(1, r),
+    "hits@2": lambda r: Fraction(int(r <= 2)),
+    "power_mean:2": lambda r: Fraction(-r * r),
+}
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 6), st.integers(0, 5)), min_size=1, max_size=9),
+    st.data(),
+    st.sampled_from([*STEPS]),
+)
+@settings(max_examples=60)
+def test_the_observed_value_counts_as_a_whole(
+    pairs: list[tuple[int, int]], data: st.DataObject, key: str
+) -> None:
+    """Many outcomes are equal if weights are small multiples of one another and candidates few."""
+    sizes = [size for size, _ in pairs]
+    above = [min(a, size - 1) for size, a in pairs]
+    some = st.sampled_from([1.0, 2.0, 3.0, 0.5])
+    weights = data.draw(st.none() | st.lists(some, min_size=len(pairs), max_size=len(pairs)))
+    ranks = Ranks(above, [1] * len(pairs), sizes, weights=weights)
+    found = pvalue(ranks, key)
+    assert found.p == pytest.approx(float(exact_share(ranks, STEPS[key])), rel=1e-9)
+    assert found.method == "exact"
+
+
+def test_many_tasks_with_steps() -> None:
+    """There are more outcomes than can be counted; values come from a convolution in integers."""
+    above = np.array([1] * 30 + [2, 3, 4, 5, 6, 7, 8] * 10) - 1
+    ranks = Ranks(above, [1] * 100, 8)
+    for weights, key, p in (
+        ([1] * 50 + [2] * 50, "mr", 0.12627422),
+        ([1, 2, 3, 7] * 25, "mr", 0.01121302),
+        ([1, 2, 3, 7] * 25, "hits@2", 0.00831086),
+    ):
+        assert pvalue(ranks.with_weights(weights), key).p == pytest.approx(p, rel=1e-6)
+    i = np.arange(100)
+    assert pvalue(Ranks(7 * i % 5, [1] * 100, 5), "mrr").p == pytest.approx(0.49390201, rel=1e-7)
+    found = pvalue(Ranks(7 * i % 8, [1] * 100, 8), "power_mean:2")
+    assert (found.p, found.method) == (pytest.approx(0.59398721, rel=1e-7), "exact")
+
+
+def test_the_best_hits_under_weights() -> None:
+    found = pvalue(Ranks([1] * 20, [1] * 20, 10, weights=range(1, 21)), "hits@5")
+    assert found.p == pytest.approx(0.5**20, rel=1e-9)
+    weights = np.linspace(1, 2, 60) ** math.pi  # no multiples of anything
+    best = pvalue(Ranks([1] * 60, [1] * 60, 10, weights=weights), "hits@5")
+    assert best.log10_p == pytest.approx(60 * math.log10(0.5), rel=1e-12)
+    assert pvalue(Ranks([0] * 60, [1] * 60, 999, weights=weights), "mrr").error < 1e-12
+
+
+@pytest.mark.parametrize("size", [3 * 10**8, 10**12, 2**63 - 1])
+def test_weighted_hits_among_many_candidates(size: int) -> None:
+    """A task has two outcomes, however many candidates it has."""
+    for tasks in (6, 60):
+        weights = 1.0 + np.arange(tasks)
+        best = Ranks([0] * tasks, [1] * tasks, size, weights=weights)
+        found = pvalue(best, "hits@10")
+        assert found.log10_p == pytest.approx(tasks * math.log10(10 / size), rel=1e-11)
+        last = Ranks([10] * (tasks - 1) + [0], [1] * tasks, size, weights=weights)
+        alone = pvalue(last, "hits@10")  # a hit of that task, or two others that weigh as much
+        assert alone.p == pytest.approx(10 / size, rel=1e-5)
+        assert {found.method, alone.method} == {"exact"}
+
+
+@pytest.mark.parametrize("size", [2**62 + 1, 2**63 - 1])
+@pytest.mark.parametrize("key", [*EXACT, *RISING, *EXTREMES])
+def test_the_most_candidates(key: str, size: int) -> None:
+    for tasks in (1, 2, 50):
+        found = pvalue(Ranks([0] * tasks, [1] * tasks, size), key)
+        assert -20 * tasks <= found.log10_p < -16
+
+
+@pytest.mark.parametrize("size", [2**62 + 1, 2**63 - 1])
+def test_the_most_candidates_with_weights(size: int) -> None:
+    weighted = pvalue(Ranks([0, size - 1], [1, 1], size, weights=[4, 1]), "mr")
+    assert 0 < weighted.p < 1
+
+
+@pytest.mark.parametrize("key", ["mr", "mrr", "gmr", "hits@10", "power_mean:2", "power_mean:-4"])
+@pytest.mark.parametrize("tasks", [2, 50])
+def test_tasks_of_negligible_weight_are_not_observed(key: str, tasks: int) -> None:
+    """One task has all of the weight, and the others make no difference, hit or miss."""
+    weights = [1.7e308] + [5e-324] * (tasks - 1)
+    for above, p in ((999, 1.0), (0, 0.01 if key == "hits@10" else 0.001)):
+        for others in (0, 999):
+            ranks = Ranks([above] + [others] * (tasks - 1), [1] * tasks, 1000, weights=weights)
+            assert pvalue(ranks, key).p == pytest.approx(p, rel=1e-12)
+
+
+@pytest.mark.parametrize("spread", [1e-14, 1e-200])
+def test_tasks_of_little_weight_do_not_matter(spread: float) -> None:
+    """A value that is the best but for rounding is reached without them."""
+    weights = [1.0] * 20 + (spread * (1 + np.sqrt(np.arange(30)))).tolist()
+    ranks = Ranks([0] * 20 + [9] * 30, [1] * 50, 10, weights=weights)
+    assert pvalue(ranks, "hits@1").log10_p == pytest.approx(-20, rel=1e-9)
+
+
+WITHOUT_LAW: tuple[str, ...] = ()  # metrics of the table without a p-value
+
+# -- all metrics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", keys_where(lambda metric: metric.increasing is not None))
+@pytest.mark.parametrize("sizes", [[30], [2, 27], [12, 12, 3]], ids=str)
+def test_every_metric_has_the_right_p_value_or_none(name: str, sizes: list[int]) -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        ranks = [int(rng.integers(1, max(size // 4, 1) + 1)) for size in sizes]
+        measured = ranks_of(ranks, sizes)
+        if name.partition("@")[0] in WITHOUT_LAW:
+            with pytest.raises(UnknownKeyError, match="has no p-value"):
+                pvalue(measured, name)
+        else:
+            expected = share_as_good(ranks, sizes, name)
+            assert pvalue(measured, name).p == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(("power", "share"), [("-inf", 1 / 3), ("inf", 1.0), ("1", 2 / 3)])
+def test_extreme_ranks_of_one_tied_task(power: str, share: float) -> None:
+    """Over the orders of its tie the least rank is 1 and the greatest 3; the mean has no say."""
+    for ranks in (Ranks([0], [3], [3]), Ranks([0, 0], [3, 1], [3, 1], weights=[0.25, 0])):
+        found = pvalue(ranks, f"expected.power_mean:{power}")
+        assert found.p == pytest.approx(share, rel=1e-12)
+        assert found.method == "exact"

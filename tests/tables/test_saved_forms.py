@@ -1,0 +1,122 @@
+"""Test that every result saves itself, whole or not at all, in the form that the path asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import compat, retrieval
+from truerank.inference import correct_pvalues, estimate_full_ranking, friedman, max_t
+from truerank.tables.saved_forms import FORMS
+
+pytestmark = pytest.mark.python_only
+
+RNG = np.random.default_rng(0)
+SCORES = RNG.normal(size=(6, 9))
+
+
+def ranks(seed: int = 0, **protocol: Any) -> tr.Ranks:
+    above = np.random.default_rng(seed).integers(0, 9, 12)
+    ids = {"queries": np.arange(12) // 2, "side": ["head", "tail"] * 6}
+    return tr.Ranks(above, np.ones(12, int), 11, protocol=tr.Protocol(**protocol), **ids)
+
+
+def models() -> dict[str, tr.Report]:
+    return {"a": tr.report(ranks(0)), "b": tr.report(ranks(1))}
+
+
+RESULTS: dict[str, Callable[[], Any]] = {
+    "report": lambda: tr.report(ranks(), by="side"),
+    "from JSON": lambda: tr.Report.from_json(tr.report(ranks()).to_json(["mrr"])),
+    "repeats": lambda: tr.report(list(models().values())),
+    "table": lambda: tr.table(models(), against="best"),
+    "comparisons": lambda: tr.compare(models(), metric=["mr", "mrr"], resamples=99),
+    "p-values": lambda: correct_pvalues({"mr": {"x": 0.01}, "mrr": {"x": float("nan")}}),
+    "friedman": lambda: friedman({"x": {"a": 1.0, "b": 2.0}, "y": {"a": 2.0, "b": 1.0}}),
+    "joint": lambda: max_t({"a": ranks(0), "b": ranks(1)}, metrics=["mr"], resamples=99),
+    "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
+    "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
+    "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
+    "estimate": lambda: estimate_full_ranking(ranks(sampled=True), 99, ["mr", "hits@1"]),
+    "hubs": lambda: tr.alignment.hubness(np.eye(3), np.eye(3)),
+    "overlap": lambda: tr.alignment.overlap({"a": [True, False], "b": [True, True]}),
+    "profile": lambda: tr.alignment.similarity_profile(np.eye(3), np.eye(3), k=2),
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_has_every_form(name: str, tmp_path: Path) -> None:
+    found = RESULTS[name]()
+    if name in ("report", "from JSON"):
+        pytest.importorskip("matplotlib", reason="the page of a report has plots")
+    for ending, method in FORMS.items():
+        path = tmp_path / f"found{ending.upper() if ending == '.md' else ending}"
+        found.save(path)
+        text = path.read_text(encoding="utf-8")
+        assert text.rstrip("\n") == getattr(found, method)().rstrip("\n")
+        assert text.endswith("\n")
+        assert not text.endswith("\n\n")
+    assert [path.name for path in tmp_path.glob(".*")] == []
+    json.loads((tmp_path / "found.json").read_text(), parse_constant=pytest.fail)
+    page = (tmp_path / "found.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>")
+    assert '<meta charset="utf-8">' in page
+    assert "<table>" in page
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_every_result_has_digits_and_goes_without_notes(name: str) -> None:
+    found = RESULTS[name]()
+    assert str(found) == found.to_text()
+    for write in (found.to_text, found.to_markdown, found.to_latex):
+        assert len(write(notes=False)) <= len(write())
+        assert write(digits=2, notes=False) != "\n"
+        with pytest.raises(ValueError, match="digits: expected an integer from 1 to 17, got 0"):
+            write(digits=0)
+        with pytest.raises(TypeError, match="notes: expected"):
+            write(notes="none")
+
+
+@pytest.mark.parametrize("name", ["report", "table"])
+def test_wrong_paths(name: str, tmp_path: Path) -> None:
+    found = RESULTS[name]()
+    expected = (
+        r"path: expected a name that ends in one of \.txt, \.md, \.tex, \.csv, \.json, \.html"
+    )
+    for wrong in ("report", "report.npz", "report.md.gz"):
+        with pytest.raises(ValueError, match=f"{expected}, got '.*{wrong}'"):
+            found.save(tmp_path / wrong)
+    hint = "; to keep the ranks, call ranks.save of the report$" if name == "report" else "$"
+    with pytest.raises(ValueError, match=f"got '.*report.npz'{hint}"):
+        found.save(tmp_path / "report.npz")
+    with pytest.raises(TypeError, match="path: expected the path of a file, got int"):
+        found.save(3)
+    (tmp_path / "folder.md").mkdir()
+    with pytest.raises(ValueError, match="path: expected a regular file or a new name"):
+        found.save(tmp_path / "folder.md")
+    with pytest.raises(FileNotFoundError, match=r"absent.*found\.md"):
+        found.save(tmp_path / "absent" / "found.md")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.md"]
+
+
+def test_what_was_there_stays_where_a_form_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, path = RESULTS["table"](), tmp_path / "table.md"
+    found.save(path)
+    before = path.read_bytes()
+
+    def full_disk(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("truerank.tables.writing.os.fsync", full_disk)
+    with pytest.raises(OSError, match="No space left"):
+        tr.table(models(), ["mr"]).save(path)
+    assert path.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["table.md"]
