@@ -14,6 +14,7 @@ import pytest
 import truerank as tr
 from support.problems import csr, refuse
 from truerank import _core
+from truerank.inputs.errors import warn_user
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
@@ -364,3 +365,9 @@ def test_the_first_index_that_is_outside(size: int, wrong: int) -> None:
         values[place:] = wrong
         assert _core.first_outside(values, 9) == place
         values[place:] = np.arange(place, size) % 9
+
+
+def test_warnings_stand_at_the_line_of_the_caller_and_escape_control_characters() -> None:
+    with pytest.warns(UserWarning, match="red") as caught:
+        warn_user("red \x1b[31m")
+    assert [(str(w.message), w.filename) for w in caught] == [("red \\x1b[31m", __file__)]

@@ -22,7 +22,6 @@ DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent
 PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
-WARNINGS = ("default", "error:.* the old name works:DeprecationWarning")  # of pages with libraries
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
 MODULES += [".retrieval", ".compat", ".plot"]
 MODULES += [".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
@@ -39,7 +38,7 @@ def page_cases() -> list[object]:
         text = page.read_text(encoding="utf-8")
         if any(markdown_pages.blocks(text)):
             libraries = markdown_pages.needs(text)
-            marks = [pytest.mark.filterwarnings(*WARNINGS) if libraries else pytest.mark.bare]
+            marks = [pytest.mark.filterwarnings("default") if libraries else pytest.mark.bare]
             cases.append(pytest.param(page, id=name_of(page), marks=marks))
     return cases
 

@@ -7,7 +7,6 @@ import pickle
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -661,14 +660,27 @@ def test_join_of_wrong_things() -> None:
         concatenate([everything(), 3])
 
 
-@pytest.mark.skipif(np.__version__ < "2", reason="NumPy 1 names its modules otherwise")
-def test_ranks_pickled_by_version_0_1_0() -> None:
-    kept = (Path(__file__).parent / "golden" / "ranks_0_1_0.pickle").read_bytes()
-    assert b"truerank.protocol" in kept
-    audit, protocol = [[0], [0], [1]], Protocol(split="x")
-    assert pickle.loads(kept) == Ranks(
-        [0], [1], 9, side="tail", labels={"a": [3]}, audit=audit, protocol=protocol
-    )
+NAMED = Ranks([0, 3, 1], [1, 1, 2], 10, relation=["x", "y", "x"])
+
+
+def test_labels_of_any_name_by_keyword() -> None:
+    named = NAMED.with_labels(degree=[1, 1, 2], side="tail")
+    assert named == NAMED.with_labels(side="tail", labels={"degree": [1, 1, 2]})
+    assert list(tr.report(named, by="degree").groups) == [1, 2]
+    assert named.with_labels(degree=None, side=None) == NAMED
+    assert named.with_labels(labels=None, side=None) == NAMED
+    assert list(named.with_labels(labels=None, time=[1, 2, 3]).labels) == ["time"]
+    with pytest.raises(ValueError, match="labels: 'degree' is given twice: here and as degree="):
+        NAMED.with_labels(labels={"degree": [1, 1, 2]}, degree=[1, 1, 2])
+    with pytest.raises(ValueError, match="'query' has a meaning already: give queries="):
+        NAMED.with_labels(query=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"labels\['degree'\]: expected 3 labels"):
+        NAMED.with_labels(degree=[1])
+
+
+def test_pandas_has_the_new_column() -> None:
+    pytest.importorskip("pandas", reason="the table needs pandas")
+    assert NAMED.to_pandas()["relation"].tolist() == ["x", "y", "x"]
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,11 @@ from ..inputs.arrays import integers, on_host
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
-from ..inputs.old_names import renamed_arguments, warn_of_old_name
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
 from ..metrics.keys import increasing
 from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_ALIASES, OLD_LABELS, Labels
+from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 from ..tables.table_writer import format_count
@@ -124,16 +123,12 @@ class TrueRankMetric(Metric):
         choice("order", order, ORDERS)
         choice("nan", nan, NAN_RULES)
         thread_count(threads)
-        if by in OLD_LABELS:
-            warn_of_old_name(f'"{by}"', f'"{OLD_LABELS[by]}"')
-            self.by = by = OLD_LABELS[by]
         if by is not None:  # otherwise the error would come only at the end
             choice("by", by, GROUPINGS)
         self.rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
         self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
         self.add_state("counts", default=[], dist_reduce_fx="cat")
 
-    @renamed_arguments(**OLD_LABELS)
     def update(
         self,
         scores: Any,

@@ -7,10 +7,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from ..embeddings.device_embeddings import open_in_place
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputValueError, renamed, warn_user
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.old_names import warn_user
 from ..stores import scores_or_store
 from .pair_task import Task
 from .two_graphs import FORWARD

@@ -12,10 +12,9 @@ from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import watch_of_pass, watching
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, warn_user
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.old_names import warn_user
 from ..inputs.progress_listeners import as_listener
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol

@@ -14,7 +14,7 @@ from ..inputs.scores import DTYPES
 from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
-from ..ranks.labels import LABEL_ALIASES, OLD_LABELS
+from ..ranks.labels import LABEL_ALIASES
 from ..reporting.macro import COUNT
 from .completion import SPLIT_NAMES, completer, fixed_words, keys, labels
 from .files import is_file, read_array
@@ -108,7 +108,7 @@ def label_or_file(names: Collection[str]) -> Callable[..., str | None]:
 def check_label(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
     """Raise an error if a word is neither one of some names nor another label of the ranks."""
     known = [*names, *ranks.labels]
-    if isinstance(given, str) and given not in {*known, *OLD_LABELS}:
+    if isinstance(given, str) and given not in known:
         raise click.BadParameter(_expected_names(known, given), param_hint=f"'{option}'")
 
 

@@ -18,7 +18,7 @@ from ..html.report_page import PageOptions, page, title_of
 from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
-from ..ranks.labels import LABEL_ALIASES, OLD_LABELS
+from ..ranks.labels import LABEL_ALIASES
 from .app import command_line, emit, error_text, user_errors
 from .endings import write_line
 from .files import errors_naming, is_file
@@ -92,9 +92,8 @@ class ReportRequest(NamedTuple):
 
     def label_names(self) -> set[str]:
         """Return the labels of tasks that groups and weights refer to."""
-        words = (word for word in (self.by, self.weights) if isinstance(word, str))
-        named = {OLD_LABELS.get(word, word) for word in words}
-        return {LABEL_ALIASES[name] for name in named if name in LABEL_ALIASES}
+        words = {word for word in (self.by, self.weights) if isinstance(word, str)}
+        return {LABEL_ALIASES[word] for word in words & LABEL_ALIASES.keys()}
 
     def make_report(self, ranks: Ranks) -> Report:
         """Make the report; a key that it does not have is a wrong command line."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, warn_user
 from ..inputs.input_files import open_input
-from ..inputs.old_names import warn_user
 from ..inputs.selection import selection_arrays
 from ..ranks.archives import (
     ArchiveKind,

@@ -11,9 +11,8 @@ import numpy as np
 from .. import _core
 from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan, thread_count
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.old_names import warn_user
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from ..inputs.checks import choice, confidence, integer_at_least, resample_count
 from ..inputs.naming import printable, public
-from ..inputs.old_names import renamed_arguments
 from .interval_methods import METHODS, IntervalCase, IntervalMethod, MethodBounds
 from .paired_models.pairing import weighted_ranks
 from .samples import cautions
@@ -115,7 +114,6 @@ class IntervalOptions(TypedDict, total=False):
 
 
 @public("truerank.inference")
-@renamed_arguments(key="metric")
 def interval(
     ranks: Ranks | HasRanks,
     metric: str | Key = "mrr",

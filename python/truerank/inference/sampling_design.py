@@ -15,7 +15,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, renamed, spelled
 from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_ALIASES, OLD_LABELS
+from ..ranks.labels import LABEL_ALIASES
 from ..tables.table_writer import format_count
 from .distributions import t_cdf, t_quantile
 from .paired_models.paired_tests import PERCENTILES, DifferenceTest, error_rate
@@ -347,7 +347,7 @@ def crossed_names(by: object, ranks: object) -> tuple[str, str] | None:
     first, second = by
     if not (isinstance(first, str) and isinstance(second, str)):
         return None
-    known = {*LABEL_ALIASES, *OLD_LABELS, *ranks.labels}
+    known = {*LABEL_ALIASES, *ranks.labels}
     if len(ranks) == 2 and not {first, second} <= known:  # labels of two tasks
         return None
     return first, second

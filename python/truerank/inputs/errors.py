@@ -1,4 +1,4 @@
-"""Errors of bad input: which argument is wrong, what was expected and what came.
+"""Errors of bad input: which argument is wrong, what was expected and what came; and warnings.
 
 A check raises the whole error, under the name that its caller gave to the argument. If the caller's
 own caller knows the argument by another name, the call stands within `renamed`, which changes that
@@ -9,6 +9,8 @@ writes it with `spelled`, because a command line has options where Python has ar
 from __future__ import annotations
 
 import math
+import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -205,3 +207,26 @@ def spelled(argument: str, value: object = None) -> str:
     if value is None:
         return word
     return f'{argument}="{value}"' if word == argument else f"{word} {value}"
+
+
+def warn_user(text: str) -> None:
+    """Warn of something at the line that called the package, however deep within it this is.
+
+    Parameters
+    ----------
+    text : str
+        The message; its control characters are escaped.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("the file begins with a header")
+    >>> print(caught[0].message)
+    the file begins with a header
+    """
+    package = __name__.partition(".")[0]
+    level, frame = 2, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(printable(text), UserWarning, stacklevel=level)

@@ -9,10 +9,9 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.old_names import renamed_arguments, warn_user
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -271,7 +270,6 @@ class Task(ProtocolTask):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @renamed_arguments(tails="tail", heads="head", relations="relation", qualifiers="qualifier")
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -334,12 +332,6 @@ class Task(ProtocolTask):
             progress=progress,
         )
 
-    @renamed_arguments(
-        queries_tail="tail",
-        queries_head="head",
-        queries_relation="relation",
-        queries_qualifier="qualifier",
-    )
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -420,12 +412,6 @@ class Task(ProtocolTask):
             progress=progress,
         )
 
-    @renamed_arguments(
-        tail_scores="tail",
-        head_scores="head",
-        relation_scores="relation",
-        qualifier_scores="qualifier",
-    )
     def evaluate_scores(
         self,
         tail: Any = None,

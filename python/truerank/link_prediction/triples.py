@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import warn_user
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.old_names import warn_user
 from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (

@@ -17,7 +17,6 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import integer_at_least
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
-from ..inputs.old_names import renamed_arguments, renamed_attribute
 from .counts import (
     COUNTS,
     Audit,
@@ -28,7 +27,7 @@ from .counts import (
     complete_audit,
     nonzero_weights,
 )
-from .labels import LABELS, OLD_LABELS, Labels, as_labels, other_labels
+from .labels import LABELS, Labels, as_labels, other_labels
 from .protocol import Protocol
 
 if TYPE_CHECKING:
@@ -130,9 +129,6 @@ class Ranks:
 
     __hash__ = None  # type: ignore[assignment]
 
-    group = renamed_attribute("group", "relation")
-
-    @renamed_arguments(**OLD_LABELS)
     def __init__(
         self,
         above: Sequence[int] | npt.NDArray[Any],
@@ -194,10 +190,8 @@ class Ranks:
         """Take over checked fields; all arrays become read-only, which pickles forget."""
         for name in COUNTS:
             read_only(fields[name])
-        for old in OLD_LABELS.keys() & fields.keys():  # pickles of 0.1.0 have these names
-            fields[OLD_LABELS[old]] = fields.pop(old)
         for name in ("weights", "listed"):
-            if fields.get(name) is not None:  # pickles of 0.1.0 have no "listed"
+            if fields[name] is not None:
                 read_only(fields[name])
         if fields["audit"] is not None:
             fields["audit"] = complete_audit(fields["audit"])
@@ -381,7 +375,6 @@ class Ranks:
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
-    @renamed_arguments(**OLD_LABELS)
     def with_labels(
         self,
         *,

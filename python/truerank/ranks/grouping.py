@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from ..inputs.old_names import warn_of_old_name
-from .labels import LABEL_ALIASES, LABEL_WORDS, LABELS, OLD_LABELS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, LABELS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -69,19 +68,6 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     return _used_labels(labels)
 
 
-def label_name(ranks: Ranks, by: str) -> str:
-    """Return the name of a label, which is another one if an earlier version's was given.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> ranks = Ranks([0, 3, 1], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
-    >>> label_name(ranks, "group"), label_name(ranks, "query")
-    ('relation', 'query')
-    """
-    return by if by in ranks.labels else OLD_LABELS.get(by, by)
-
-
 def _differs_by_side(label: str | None, side: Labels) -> bool:
     """Whether equal ids on different sides differ, as for queries and most targets."""
     if label == "targets":
@@ -135,9 +121,6 @@ def _find_labels(
     """
     if name in ranks.labels:
         return ranks.labels[name]
-    if name in OLD_LABELS:
-        warn_of_old_name(f'"{name}"', f'"{OLD_LABELS[name]}"')
-        name = OLD_LABELS[name]
     present = [label for label in LABELS if getattr(ranks, label) is not None]
     available = ", ".join([*present, *ranks.labels]) or "none"
     attribute = LABEL_ALIASES.get(name)

@@ -37,8 +37,6 @@ LABEL_ALIASES = {
 }
 # The word for one of a label, as units and weights are named: the last alias of each.
 LABEL_WORDS = {label: word for word, label in LABEL_ALIASES.items()}
-# Names of earlier versions. Ranks may have another label of such a name, which then comes first.
-OLD_LABELS = {"group": "relation"}
 
 
 @public("truerank.ranks")

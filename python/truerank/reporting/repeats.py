@@ -11,7 +11,6 @@ from ..inference.repeated_runs import interval_over_runs
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.old_names import renamed_arguments
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from ..tables.saved_forms import write_json
@@ -111,7 +110,6 @@ class Repeats(KeyedTables):
             return math.nan
         return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
 
-    @renamed_arguments(key="metric")
     def interval(
         self,
         metric: str = "mrr",

@@ -11,14 +11,13 @@ from ..inference.samples.resampling import watched_resamples
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
-from ..inputs.old_names import renamed_arguments
 from ..metrics import Key, Sample, UnknownKeyError, compute, kept_moments, parse, sample_of
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
 from ..metrics.within_groups import Grouping
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, label_name, task_weights_by
+from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from .any_report import AnyReport
 from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
@@ -126,7 +125,7 @@ class Report(AnyReport):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
         seed = integer("seed", seed, least=0, expected="an integer >= 0")
         tasks = _apply_weights(ranks, weights)
-        word = None if by is None else label_name(ranks, by) if isinstance(by, str) else "label"
+        word = by if by is None or isinstance(by, str) else "label"
         weighting = _describe_weighting(tasks, weights)
         super().__init__(sides_of(ranks), ranks.protocol, seed, weighting, word)
         self._ranks, self._tasks = ranks, tasks
@@ -368,7 +367,6 @@ class Report(AnyReport):
 
     # -- chance, intervals and the audit -----------------------------------------------------------
 
-    @renamed_arguments(key="metric")
     def chance(self, metric: str) -> tuple[float, float]:
         """Return mean and variance of a metric under chance, which its adjustments use.
 
@@ -407,7 +405,6 @@ class Report(AnyReport):
         self, metric: list[str] | tuple[str, ...], **options: Unpack[IntervalOptions]
     ) -> dict[str, Interval]: ...
 
-    @renamed_arguments(key="metric")
     def interval(
         self,
         metric: str | list[str] | tuple[str, ...],
@@ -578,8 +575,7 @@ class _GroupReports(Mapping[Hashable, "Report"]):
 def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
     """Say how the tasks are weighted."""
     if isinstance(weights, str):
-        name = label_name(tasks, weights)
-        return f"each {LABEL_WORDS.get(name, name)} counts once"
+        return f"each {LABEL_WORDS.get(weights, weights)} counts once"
     return "" if tasks.weights is None else "weighted"
 
 

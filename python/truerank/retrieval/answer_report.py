@@ -15,7 +15,7 @@ from ..inputs.naming import printable, public
 from ..metrics.keys import NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, label_name
+from ..ranks.grouping import group_codes
 from ..reporting.axes import rows_by_label, unique_keys
 from ..reporting.keyed_tables import KeyedTables
 from ..reporting.rendering import group_rows, label_text
@@ -127,7 +127,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         self.queries = self._ranked.queries
         self.answers = read_only(self._ranked.answers)
         self.candidates = read_only(self._ranked.candidates)
-        self.by = None if by is None else label_name(ranks, by) if isinstance(by, str) else "group"
+        self.by = by if by is None or isinstance(by, str) else "group"
         self._group_of_query, self._groups = self._read_groups(by)
         self._ties: dict[str, Ties] = {}
         self._values: dict[tuple[str, str, int], FloatArray] = {}

@@ -10,10 +10,9 @@ import numpy as np
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
 from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
-from ..inputs.old_names import warn_user
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules

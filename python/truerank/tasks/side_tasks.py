@@ -10,10 +10,9 @@ import numpy as np
 
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
-from ..inputs.old_names import warn_of_old_name
 from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
-from ..ranks.labels import LABELS, OLD_LABELS
+from ..ranks.labels import LABELS
 from .row_keys import first_rows, look_up, row_keys
 
 if TYPE_CHECKING:
@@ -140,7 +139,7 @@ class SideTasks(ReadOnlyArrays):
         if self.height < 0:
             object.__setattr__(self, "height", len(self.targets))
             object.__setattr__(self, "given", np.arange(len(self.targets)))
-        object.__setattr__(self, "labels", _LabelsByName(self.labels))
+        object.__setattr__(self, "labels", dict(self.labels))
         for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
         filters = {name: _read_only(lists) for name, lists in self.other_filters.items()}
@@ -226,17 +225,6 @@ class SideTasks(ReadOnlyArrays):
         standard: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
         custom = {k: v for k, v in self.labels.items() if k not in LABELS}
         return ranks.with_labels(**{"side": self.side, **standard}, labels=custom)
-
-
-class _LabelsByName(dict[str, "Labels"]):
-    """Labels by name, which are found by the name of an earlier version as well."""
-
-    def __missing__(self, name: str) -> Labels:
-        new = OLD_LABELS.get(name, "")
-        if new not in self:
-            raise KeyError(name)
-        warn_of_old_name(f'labels["{name}"]', f'labels["{new}"]')
-        return self[new]
 
 
 def _read_only(value: Any) -> Any:

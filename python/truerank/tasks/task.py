@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
-from ..inputs.errors import InputTypeError, renamed
+from ..inputs.errors import InputTypeError, renamed, warn_user
 from ..inputs.frames import check_columns
-from ..inputs.old_names import warn_user
 from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate

@@ -21,7 +21,6 @@ from ...inputs.checks import (
 )
 from ...inputs.errors import InputTypeError, InputValueError, spelled
 from ...inputs.naming import public
-from ...inputs.old_names import renamed_arguments
 from ...metrics.averages import arithmetic, median
 from ...metrics.keys import Key, parse
 from ...metrics.kinds import EXPECTED_KIND, UnknownKeyError
@@ -42,7 +41,6 @@ DEFAULT_KEYS = ("mrr", "hits@1", "hits@3", "hits@10", "mr", "index.mr", "gmr")
 
 
 @public("truerank.inference")
-@renamed_arguments(keys="metrics")
 def estimate_full_ranking(
     ranks: Ranks,
     candidates: int | npt.ArrayLike,

@@ -29,7 +29,7 @@ from ...metrics.sides import sides_of
 from ...metrics.ties import mean_log, mean_power
 from ...metrics.within_groups import key_values_within, moments_per_task
 from ...ranks.container import Ranks
-from ...ranks.grouping import group_codes, label_name, task_weights_by
+from ...ranks.grouping import group_codes, task_weights_by
 from ...ranks.labels import LABEL_WORDS
 from ...tables.table_writer import format_count
 from .functionals import Functional, ResampledFunctional, SumFunctional
@@ -204,7 +204,7 @@ def unit_codes(
     if by is None or (isinstance(by, str) and by == TASK):
         return np.arange(len(ranks)), TASK
     codes, _ = group_codes(ranks, by)
-    return codes, unit_name(label_name(ranks, by) if isinstance(by, str) else by)
+    return codes, unit_name(by)
 
 
 def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
