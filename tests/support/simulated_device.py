@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import library as torch_operators
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 from support.problems import Array
@@ -360,7 +361,7 @@ def _new(function: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 # What makes a tensor of no other goes by these: `zeros`, `full`, `tensor` and `to` as well.
-_library = torch.library.Library("aten", "IMPL")
+_library = torch_operators.Library("aten", "IMPL")
 for _factory in (
     _aten.empty.memory_format,
     _aten.empty_strided.default,
