@@ -397,6 +397,14 @@ def fuzzers(session: nox.Session, module: str) -> None:
 
 
 @nox.session(requires=["sdist"])
+def mutants(session: nox.Session) -> None:
+    """Lines that are changed at random, and which changes no test notices; for minutes or hours."""
+    session.install(f"{build(session, 'mutants')}[test,h5py,zarr]", "cmake", "ninja", "pybind11")
+    session.env.update(PASSIVE, TRUERANK_EXAMPLES=FEW)
+    session.run("python", ".ci/mutants.py", *session.posargs)
+
+
+@nox.session(requires=["sdist"])
 def coverage(session: nox.Session) -> None:
     """Which branches the tests run, in the package and in cpp/: tables of what they do not."""
     need(session, "clang-14 libclang-rt-14-dev libomp-14-dev llvm-14")
