@@ -48,6 +48,7 @@ if _typing.TYPE_CHECKING:
     from .ranks.protocol import Protocol
     from .reporting import Report, report, table
     from .stores import Store, open_scores
+    from .tables import Table
     from .tasks.evaluate_scores import evaluate
     from .tasks.list_files import read_json_lists, read_qrels, read_run
     from .tasks.named_lists import NamedLists, Qrels
@@ -66,6 +67,7 @@ __all__ = [
     "Ranks",
     "Report",
     "Store",
+    "Table",
     "ThresholdCounts",
     "TopK",
     "__version__",
@@ -116,6 +118,7 @@ _MODULES = {
     "Ranks": "ranks.container",
     "Report": "reporting",
     "Store": "stores",
+    "Table": "tables",
     "ThresholdCounts": "counting.score_thresholds",
     "TopK": "embeddings.scoring",
     "__version__": "_core",

@@ -1,0 +1,109 @@
+"""Numbers as people read them: the cells of tables, and numbers within sentences."""
+
+from __future__ import annotations
+
+import math
+
+from ..inputs.checks import integer
+from ..inputs.naming import printable
+
+EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
+
+
+def cell(value: object, digits: int) -> str:
+    """Write a cell: a float with so many significant digits, an integer in full.
+
+    Two numbers are the ends of a range.
+
+    Examples
+    --------
+    >>> cell(0.43847712, 4), cell(2000, 4), cell("mr", 4), cell(None, 4), cell((0.25, 1.0), 4)
+    ('0.4385', '2,000', 'mr', '', '0.25 to 1')
+    """
+    if isinstance(value, float):
+        return number(value, digits)
+    if isinstance(value, tuple):
+        return " to ".join(dict.fromkeys(cell(end, digits) for end in value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return "" if value is None else str(value)
+
+
+def fixed(value: object, decimals: int) -> str:
+    """Write a cell with so many digits behind the point, but an integer in full.
+
+    Examples
+    --------
+    >>> fixed(0.46, 3), fixed(-0.0001, 3), fixed(2000, 3), fixed((0.25, 1.0), 1)
+    ('0.460', '0.000', '2,000', '0.2 to 1.0')
+    """
+    if isinstance(value, float):
+        return f"{value:z.{decimals}f}"
+    if isinstance(value, tuple):
+        return " to ".join(dict.fromkeys(fixed(end, decimals) for end in value))
+    return cell(value, 1)
+
+
+def number(value: float, digits: int) -> str:
+    """Write a number with so many significant digits; a larger one with all before the point.
+
+    Examples
+    --------
+    >>> number(0.43847712, 4), number(12345.6, 4), number(float("nan"), 4)
+    ('0.4385', '12346', 'nan')
+    """
+    whole = math.isfinite(value) and 10**digits <= abs(value) < EXPONENT_FROM
+    return f"{value:.0f}" if whole else f"{value:.{digits}g}"
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage.
+
+    Examples
+    --------
+    >>> percent(1.0), percent(0.0125), percent(12.5)
+    ('100 %', '1.25 %', '1250 %')
+    """
+    return f"{number(100 * share, 3)} %"
+
+
+def format_p(p: float, floor: float = 0.0) -> str:
+    """Write a p-value; "<=" before one that has reached the smallest that resamples can give.
+
+    Examples
+    --------
+    >>> format_p(0.03125), format_p(1 / 10_001, 1 / 10_001), format_p(0.01, 0.01)
+    ('0.0312', '<= 1e-04', '<= 0.01')
+    """
+    if math.isnan(p) or p > floor:
+        return f"{p:.3g}"
+    digits, exponent = f"{p:.2e}".split("e")
+    small = f"{digits.rstrip('0').rstrip('.')}e{exponent}"
+    return f"<= {small if p < 0.001 else format(p, '.3g')}"
+
+
+def format_count(n: int, thing: str, things: str = "") -> str:
+    """Write a number of things.
+
+    Examples
+    --------
+    >>> format_count(1, "task"), format_count(2000, "task"), format_count(2, "loss", "losses")
+    ('1 task', '2,000 tasks', '2 losses')
+    """
+    return f"{n:,} {thing if n == 1 else things or thing + 's'}"
+
+
+def check_digits(digits: int) -> int:
+    """Check a number of significant digits, 1 to 17: these tell every float64 from all others."""
+    return integer("digits", digits, least=1, most=17, expected="an integer from 1 to 17")
+
+
+def one_line(text: str) -> str:
+    """Escape line breaks and control characters, and write one blank for several.
+
+    Examples
+    --------
+    >>> print(one_line("two\\nlines,  two blanks"))
+    two\\nlines, two blanks
+    """
+    return " ".join(printable(text).split())

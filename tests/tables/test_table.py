@@ -1,0 +1,318 @@
+"""A table holds the same cells in every form, whatever they are, and marks what it is told to."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import truerank as tr
+from truerank.tables import AsTable, Column, Table
+from truerank.tables.cells import cell, one_line
+
+pytestmark = pytest.mark.python_only
+
+TRICKY = st.text("ab|_&%<>#$~^{}\\*`[]\"'= +-@,\n\r\t\x1b\u2028\u2191", max_size=6)
+CELLS = TRICKY | st.floats() | st.integers(-(10**12), 10**12) | st.none()
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    width = draw(st.integers(1, 4))
+    names = draw(st.lists(TRICKY, min_size=width, max_size=width, unique=True))
+    rows = draw(st.lists(st.lists(CELLS, min_size=width, max_size=width), max_size=4))
+    return Table(names, rows, notes=draw(st.lists(TRICKY, max_size=2)))
+
+
+def texts(table: Table) -> list[list[str]]:
+    """The heading and the cells as people read them, before they are escaped."""
+    heading = [column.name for column in table.columns]
+    return [heading, *([cell(value, 4) for value in row] for row in table.rows)]
+
+
+def same(a: Any, b: Any) -> bool:
+    return a == b or (isinstance(a, float) and isinstance(b, float) and a != a and b != b)
+
+
+# -- forms for programs ----------------------------------------------------------------------------
+
+
+@given(tables())
+def test_csv_holds_the_cells(table: Table) -> None:
+    lines = list(csv.reader(io.StringIO(table.to_csv(), newline="")))
+    heading, *rows = [line or [""] for line in lines]
+    assert heading == [column.name for column in table.columns]
+    assert len(rows) == len(table)
+    for read, row in zip(rows, table.rows, strict=True):
+        for text, value in zip(read, row, strict=True):
+            if isinstance(value, float):
+                assert same(float(text), value)
+            else:
+                assert text == ("" if value is None else str(value))
+
+
+@given(tables())
+def test_no_text_of_a_spreadsheet_is_a_formula(table: Table) -> None:
+    read = csv.reader(io.StringIO(table.to_csv(spreadsheet=True), newline=""))
+    for text in (text for line in read for text in line):
+        is_number = re.fullmatch(r"[-+]([\d.]+(e[-+]?\d+)?|inf)", text)
+        assert is_number or not text.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
+
+
+@given(tables())
+def test_json_holds_the_cells(table: Table) -> None:
+    content = json.loads(table.to_json(), parse_constant=pytest.fail)
+    assert content["columns"] == [column.name for column in table.columns]
+    assert content["notes"] == list(table.notes)
+    for read, row in zip(content["rows"], table.rows, strict=True):
+        for value, given_value in zip(read.values(), row, strict=True):
+            infinite = isinstance(given_value, float) and not math.isfinite(given_value)
+            if infinite:
+                assert value == (None if math.isnan(given_value) else str(given_value))
+            else:
+                assert value == given_value
+
+
+@given(tables())
+def test_a_dict_makes_the_table_again(table: Table) -> None:
+    again = Table(table.to_dict())
+    assert [c.name for c in again.columns] == [c.name for c in table.columns]
+    assert all(
+        same(a, b)
+        for one, two in zip(again, table, strict=True)
+        for a, b in zip(one, two, strict=True)
+    )
+
+
+def test_a_frame_has_numbers() -> None:
+    pandas = pytest.importorskip("pandas", reason="for DataFrames")
+    table = Table(["model", "mrr", "n"], [["a", 0.5, 3], ["b", None, 4]])
+    frame = table.to_pandas()
+    expected = pandas.DataFrame({"model": ["a", "b"], "mrr": [0.5, math.nan], "n": [3, 4]})
+    pandas.testing.assert_frame_equal(frame, expected)
+
+
+# -- forms for people ------------------------------------------------------------------------------
+
+
+@given(tables())
+def test_markdown_holds_the_cells(table: Table) -> None:
+    grid = table.to_markdown(notes=False).split("\n")
+    assert len(grid) == len(table) + 2
+    lines = [line for i, line in enumerate(grid) if i != 1]
+    for line, row in zip(lines, texts(table), strict=True):
+        whole = [unescape_markdown(text.strip(" ")) for text in _cells_between_pipes(line)]
+        assert whole == [one_line(text) for text in row]
+
+
+def _cells_between_pipes(line: str) -> list[str]:
+    """Split at the pipes that no backslash escapes."""
+    return ["".join(found) for found in _split(line)][1:-1]
+
+
+def _split(line: str) -> list[list[str]]:
+    cells: list[list[str]] = [[]]
+    for letter in re.findall(r"\\.|.", line):
+        if letter == "|":
+            cells.append([])
+        else:
+            cells[-1].append(letter)
+    return cells
+
+
+def unescape_markdown(text: str) -> str:
+    plain = re.sub(r"\\(.)", r"\1", text)
+    return plain.replace("&lt;", "<").replace("&amp;", "&")
+
+
+LATEX = {
+    r"\textbackslash{}": "\\",
+    r"\textasciitilde{}": "~",
+    r"\textasciicircum{}": "^",
+    r"\textless{}": "<",
+    r"\textgreater{}": ">",
+    r"\textbar{}": "|",
+    r"$\uparrow$": "\u2191",
+    "$-$": "-",
+    **{f"\\{c}": c for c in "{}$&#%_"},
+}
+
+
+@given(tables())
+def test_latex_holds_the_cells(table: Table) -> None:
+    lines = table.to_latex().split("\n")
+    body = [line for line in lines[2:-2] if line != "\\midrule"]
+    pattern = "|".join(map(re.escape, sorted(LATEX, key=len, reverse=True)))
+    for line, row in zip(body, texts(table), strict=True):
+        assert line.endswith(r" \\")
+        cells = re.split(r"(?<!\\)&", line.removesuffix(r"\\").removeprefix("{}"))
+        read = [re.sub(pattern, lambda found: LATEX[found[0]], text).strip(" ") for text in cells]
+        assert read == [one_line(text) for text in row]
+
+
+class Cells(HTMLParser):
+    """Collects the texts of the cells of each row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("th", "td"):
+            self.rows[-1].append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.rows and self.rows[-1] and data != "\n":
+            self.rows[-1][-1] += data
+
+
+@given(tables())
+def test_html_holds_the_cells(table: Table) -> None:
+    parser = Cells()
+    parser.feed(table.to_html(notes=False))
+    parser.close()
+    expected = [[tr.inputs.naming.printable(text) for text in row] for row in texts(table)]
+    assert parser.rows == expected
+
+
+@given(tables())
+def test_text_has_a_line_for_each_row(table: Table) -> None:
+    lines = table.to_text(notes=False).split("\n")
+    assert len(lines) == len(table) + 1
+    for line, row in zip(lines, texts(table), strict=True):
+        assert line.replace(" ", "") == "".join(map(tr.inputs.naming.printable, row)).replace(
+            " ", ""
+        )
+
+
+# -- what a paper shows ----------------------------------------------------------------------------
+
+COLUMNS = [
+    Column("model"),
+    Column("mrr", "MRR \u2191", decimals=3, better="higher", spread="std"),
+    Column("std"),
+    Column("mr", "MR \u2193", decimals=1, better="lower"),
+    Column("hits@10", "Hits@10", decimals=1, unit="%"),
+    Column("seed", only="data"),
+    Column("range", only="print"),
+]
+ROWS = [
+    ["A", 0.46, 0.01, 2500.0, 0.5, 1, (0.25, 0.5)],
+    ["B", 0.4600001, math.nan, 357.25, 0.314, 2, (1.0, 1.0)],
+    ["C", None, None, math.nan, 1.0, 3, None],
+]
+TABLE = Table(COLUMNS, ROWS, significant=[(0, "mr")], before=["x"], notes=["few units"])
+
+
+def test_a_table_as_a_paper_prints_it() -> None:
+    assert str(TABLE) == (
+        "x\n\n"
+        "model           MRR \u2191     MR \u2193  Hits@10 (%)        range\n"
+        "A      0.460 \u00b1 0.010*  2500.0\u2020         50.0  0.25 to 0.5\n"
+        "B      0.460*           357.2*         31.4  1\n"
+        "C                       nan           100.0\n\n"
+        "* the best of its column\nfew units"
+    )
+
+
+def test_programs_read_what_was_given() -> None:
+    assert TABLE.to_csv().split("\n")[:2] == [
+        "model,mrr,std,mr,hits@10,seed",
+        "A,0.46,0.01,2500.0,0.5,1",
+    ]
+    assert TABLE["mr"][:2] == [2500.0, 357.25]
+    with pytest.raises(KeyError, match=r"name: expected one of model, mrr, .*, got 'MRR'"):
+        TABLE["MRR"]
+
+
+def test_digits_replace_decimals() -> None:
+    lines = TABLE.to_text(digits=2, notes=False).split("\n")
+    assert lines[1].split() == [
+        "A",
+        "0.46",
+        "\u00b1",
+        "0.01*",
+        "2500\u2020",
+        "50",
+        "0.25",
+        "to",
+        "0.5",
+    ]
+    assert Table(["x"], [[1 / 3]], names=0, digits=3).to_markdown().endswith("| 0.333 |")
+
+
+def test_papers_have_no_notes_unless_asked() -> None:
+    for write in (TABLE.to_latex, TABLE.to_csv):
+        assert "few units" not in write()
+        assert "few units" in write(notes=True)
+    for write in (TABLE.to_text, TABLE.to_markdown, TABLE.to_html):
+        assert "few units" in write()
+        assert "few units" not in write(notes=False)
+    assert TABLE.to_latex(notes=True).startswith("% x\n\\begin{tabular}{lrrrr}")
+
+
+def test_chosen_cells_are_bold_and_averages_italic() -> None:
+    table = Table(["", "a", "b"], [["x", 1, 2], ["mean", 3, 4]], best=[(0, "b")], averages=[1])
+    assert table.to_markdown().split("\n")[2:] == ["| x | 1 | **2** |", "| *mean* | 3 | 4 |"]
+
+
+def test_tables_below_are_for_people() -> None:
+    table = Table(["x"], [[1]], below=[Table(["y"], [[2]])], names=0)
+    assert table.to_text() == "x\n1\n\ny\n2"
+    assert table.to_csv() == "x\n1\n"
+    assert Table([], before=["only a line"]).to_markdown() == "only a line"
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    table = Table({"a": np.array([0.5, 2.0], np.float32), "n": np.arange(2)}, names=0)
+    assert json.loads(table.to_json())["rows"] == [{"a": 0.5, "n": 0}, {"a": 2.0, "n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        (["a", "a"], {}, r"columns: expected names that differ, got \['a', 'a'\]"),
+        (["a", "b"], {"rows": [[1]]}, "rows: expected 2 cells in every row, got 1 in row 0"),
+        ({"a": [1], "b": []}, {}, "columns: expected equally many cells in each"),
+        ([Column("a", better="more")], {}, "better: expected"),  # type: ignore[arg-type]
+        ([Column("a", spread="b")], {}, "spread: expected"),
+        (["a"], {"names": 2}, "names: expected"),
+        (["a"], {"digits": 0}, "digits: expected an integer from 1 to 17, got 0"),
+        (["a"], {"best": [(0, "a")]}, "best, significant: expected a row, from 0, and the name"),
+    ],
+)
+def test_errors(columns: Any, options: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Table(columns, **options)
+
+
+def test_a_mapping_has_its_cells() -> None:
+    with pytest.raises(TypeError, match="rows: a mapping of columns has their cells already"):
+        Table({"a": [1]}, [[1]])
+
+
+class Doubled(AsTable):
+    def table(self) -> Table:
+        return Table(["x", "twice"], [["a", 2.0]], notes=["a note"])
+
+
+def test_a_result_is_written_as_its_table(tmp_path: Path) -> None:
+    found = Doubled()
+    for form in ("text", "markdown", "latex", "html", "csv", "json"):
+        method = f"to_{form}"
+        assert getattr(found, method)() == getattr(found.table(), method)()
+    assert str(found) == "x  twice\na      2\n\na note"
+    found.save(tmp_path / "found.md")
+    assert (tmp_path / "found.md").read_text() == found.to_markdown() + "\n"
