@@ -21,11 +21,11 @@ from fuzz.areas.renderers import assert_printable
 from fuzz.check import Fault, check
 from oracles.counting import count
 from support import cli_files
+from truerank.cli.app import BAD_DATA, DEBUG, WRONG_COMMAND
 from truerank.cli.commands import commands
-from truerank.cli.endings import BAD_DATA, DEBUG, WRONG_COMMAND
 
 CODES = {0, BAD_DATA, WRONG_COMMAND}
-SLOW = {"demo", "bench"}
+SLOW = {"demo"}
 
 NUMBERS = [
     *("0", "1", "-1", "3", "0.5", "1e400", "nan", "inf", "-0", "+1", "0x10", "1_0", "٣", "1e-400"),

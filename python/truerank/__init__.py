@@ -16,15 +16,9 @@ toolkits.
 
 from __future__ import annotations
 
-from .cli.interrupts import EndsAtOnce as _EndsAtOnce
-from .cli.interrupts import is_command_line as _is_command_line
+import typing as _typing
 
-with _EndsAtOnce():
-    import sys as _sys
-    import typing as _typing
-
-    from .inputs.naming import ModuleAlias as _ModuleAlias
-    from .inputs.naming import lazy_names as _lazy_names
+from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
     from . import alignment, compat, link_prediction, plot, retrieval
@@ -131,7 +125,6 @@ _MODULES = {
     "count_above": "embeddings.vector_thresholds",
     "count_scores_above": "counting.score_thresholds",
     "csr_from_padded": "inputs.selection",
-    "demo": "cli.demo",
     "detectable": "inference",
     "evaluate": "tasks.evaluate_scores",
     "link_prediction": "link_prediction",
@@ -156,9 +149,6 @@ _MODULES = {
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)
-    # These are imported at once: if a process forks during an import, its child may hang. The
-    # command line alone imports them later, where it can say in one line why that failed.
-    if not _is_command_line():
-        for _name in ("__version__", "rank"):
-            __getattr__(_name)
-_sys.meta_path.append(_ModuleAlias("truerank.demo", "truerank.cli.demo"))
+    # These are imported at once: if a process forks during an import, its child may hang.
+    for _name in ("__version__", "rank"):
+        __getattr__(_name)

@@ -16,7 +16,6 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import Run
 from support.interruptions import refusing_to_wait
-from truerank.cli.completion import labels_in
 from truerank.cli.files import read_selection
 
 pytestmark = pytest.mark.python_only
@@ -98,16 +97,6 @@ def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
     assert err.count("\n") == 1
     if "--save" not in line:
         assert f"{name}: expected a regular file, got a {kind}" in err
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-def test_labels_to_complete() -> None:
-    os.mkfifo("pipe.npz")
-    Path("broken.npz").write_bytes(b"PK\x05\x06" + b"\xff" * 18)
-    Path("folder.npz").mkdir()
-    assert labels_in(Path("ranks.npz")) == []
-    for name in ("pipe.npz", "broken.npz", "folder.npz", "absent.npz"):
-        assert labels_in(Path(name)) == []
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_terminals_get_lines_and_styles(
 @pytest.mark.skipif(os.name == "nt", reason="signals and closed pipes are POSIX here")
 def test_a_closed_pipe_ends_quietly(files: Files) -> None:
     line = ["evaluate", *files("scores.npy targets.npy")]
-    assert cli_files.run_with_closed_pipe(*line) == (141, b"")
+    assert cli_files.run_with_closed_pipe(*line) == (1, b"")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is always full")
@@ -108,6 +108,15 @@ def test_demo_ends_with_one_where_a_figure_differs(
     code, out, err = run("demo")
     assert (code, err) == (1, "")
     assert "published 4.93482303" in out
+
+
+def test_click_completes_commands_and_options() -> None:
+    for words, found in (("truerank ev", "evaluate"), ("truerank compare --met", "--metric")):
+        place = str(len(words.split()) - 1)
+        environment = {"COMP_WORDS": words, "COMP_CWORD": place}
+        code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **environment)
+        assert (code, err) == (0, "")
+        assert f"plain,{found}" in out.split()
 
 
 def test_help_and_version(run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import pickle
 import subprocess
 import sys
 from importlib import metadata, resources
@@ -69,30 +68,6 @@ def test_public_names_exist() -> None:
 def test_dir_lists_only_public_names() -> None:
     assert set(dir(truerank)) == set(truerank.__all__)
     assert not {"Any", "TYPE_CHECKING", "archives"} & set(dir(truerank))
-
-
-def test_the_demonstration_is_a_module_of_its_own() -> None:
-    script = """
-import sys, truerank.demo
-assert truerank.demo is sys.modules["truerank.demo"] is sys.modules["truerank.cli.demo"]
-assert truerank.demo.__spec__.name == truerank.demo.__name__ == "truerank.cli.demo"
-import pickle
-from truerank import demo
-from truerank.demo import Speed, run
-assert demo is truerank.demo and demo.run is run
-speed = Speed(1, 1, 1.0, 1.0, 1, "baseline")
-assert b"truerank.demo" in pickle.dumps(speed) and pickle.loads(pickle.dumps(speed)) == speed
-"""
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, timeout=60)
-    speed = pickle.dumps(truerank.demo.Speed(2, 1, 1.0, 1.0, 1, "baseline"))  # type: ignore[attr-defined]
-    done = subprocess.run(
-        [sys.executable, "-c", f"import pickle; print(pickle.loads({speed!r}).rows)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout == "2\n"
 
 
 def test_no_module_is_named_like_a_public_function() -> None:

@@ -10,19 +10,17 @@ import numpy as np
 from ..metrics import chance
 from ..metrics.published import SIDES, SPLITS, adjust, data_set, known_candidates
 from .app import Subcommand, emit, error_text, user_errors
-from .completion import completer, data_sets, fixed_words, metric_names
 from .files import read_targets
 from .options import style_option
 from .output import adjusted_sheet, format_sheet
 
 
 @click.command("adjust", cls=Subcommand)
-@click.argument("metric", shell_complete=completer(lambda *_: metric_names(adjustable_only=True)))
+@click.argument("metric")
 @click.argument("value", type=float)
 @click.option(
     "--candidates",
     metavar="N|FILE",
-    shell_complete=completer(fixed_words(), files=True),
     help="Number of candidates of every task, or a .npy file with a number for each task.",
 )
 @click.option(
@@ -33,7 +31,6 @@ from .output import adjusted_sheet, format_sheet
 @click.option(
     "--dataset",
     metavar="NAME",
-    shell_complete=completer(data_sets),
     help="Data set, in place of --candidates and --tasks: wn18rr, fb15k237, ...",
 )
 @click.option("--split", type=click.Choice(SPLITS), help="Split of --dataset. Default: test.")

@@ -19,7 +19,6 @@ from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
 from ..ranks.labels import Labels
 from .app import Subcommand, user_errors
-from .completion import completer, fixed_words
 from .files import read_array
 from .options import (
     QUOTES_HINT,
@@ -120,7 +119,6 @@ def parse_candidates(
     "--candidates",
     metavar="NAME|FILES",
     callback=parse_candidates,
-    shell_complete=completer(fixed_words(*CANDIDATES), files=True),
     help="Candidates: all entities of the other graph (all, the default), those of the test pairs "
     "(test), all but those that known pairs align (unaligned), or left.npy,right.npy with ids.",
 )

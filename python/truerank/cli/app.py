@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
+import traceback
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import click
 
 from ..inputs.errors import InputError, spelling
-from ..inputs.naming import terminal_text
-from .endings import (
-    CLOSED_PIPE,
-    DEBUG,
-    end_with,
-    ending,
-    os_error_text,
-    silence,
-    write_line,
-)
-from .interrupts import INTERRUPTED
+from ..inputs.naming import printable, terminal_text
+
+# The exit codes: 70 is EX_SOFTWARE of sysexits.h, and shells report SIGINT by 130.
+BAD_DATA, WRONG_COMMAND, FAULT, INTERRUPTED = 1, 2, 70, 130
+EXIT_CODES = {
+    0: "success",
+    BAD_DATA: "data that cannot be evaluated, or a result that cannot be written",
+    WRONG_COMMAND: "a wrong command line, or a library that is missing",
+    FAULT: "a fault of truerank",
+    INTERRUPTED: "Ctrl-C",
+}
+DEBUG = "--debug"
 
 # The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {
@@ -107,32 +110,40 @@ class Commands(Subcommand, click.Group):
         return super().make_context(info_name, args, parent, **{"obj": list(args), **extra})
 
     def main(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Run a command and exit."""
+        """Run a command and exit; whatever is wrong is one line on standard error."""
         kwargs["standalone_mode"] = False
-        debug = DEBUG in (args[0] if args else sys.argv[1:])
         try:
             with spelling(SPELLINGS), warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_, **__: write_warning(str(message))
                 code = super().main(*args, **kwargs)
-        except click.UsageError as error:
-            program = error.ctx.command_path if error.ctx else "truerank"
-            message = f"{error.format_message().rstrip('.')} (see {program} --help)"
-            code = end_with(error, error.exit_code, message, debug)
-        except click.ClickException as error:
-            code = end_with(error, error.exit_code, error.format_message(), debug)
-        except click.Abort:
-            code = INTERRUPTED
-        except (Exception, KeyboardInterrupt) as error:
-            code = ending(error, debug)
+        except Exception as error:
+            code, message = code_and_message(error)
+            if DEBUG in (args[0] if args else sys.argv[1:]):
+                write_text(printable("".join(traceback.format_exception(error)), keep="\n"))
+            if message:
+                write_line(f"Error: {message}")
         sys.exit(code if isinstance(code, int) else 0)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; click itself would end with another code where a pipe is closed."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            silence(sys.stdout)
-            raise click.exceptions.Exit(CLOSED_PIPE) from error
+
+def code_and_message(error: Exception) -> tuple[int, str]:
+    """Return the exit code for an exception that ended a run, and what to say about it."""
+    match error:
+        case click.Abort():
+            return INTERRUPTED, ""
+        case click.UsageError():
+            program = error.ctx.command_path if error.ctx else "truerank"
+            text = error.format_message().rstrip(".")
+            return error.exit_code, f"{text} (see {program} --help)"
+        case click.ClickException():
+            return error.exit_code, error.format_message()
+        case ImportError():
+            return WRONG_COMMAND, str(error)
+        case MemoryError():
+            return BAD_DATA, f"not enough memory: {error}".removesuffix(": ")
+        case OSError():
+            return BAD_DATA, os_error_text(error)
+    what = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return FAULT, f"a fault of truerank, of which {DEBUG} shows the place: {what}"
 
 
 def command_line() -> str:
@@ -144,6 +155,18 @@ def command_line() -> str:
 def write_warning(message: str) -> None:
     """Write a warning in one line to standard error."""
     write_line(f"Warning: {message}")
+
+
+def write_line(message: str) -> None:
+    """Write a message in one line to standard error, without control characters."""
+    lines = filter(None, map(str.strip, message.split("\n")))  # blanks within paths stay
+    write_text(f"{printable(' '.join(lines))}\n")
+
+
+def write_text(text: str) -> None:
+    """Write a text to standard error, as far as that can be written."""
+    with suppress(OSError):
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 @contextmanager
@@ -169,8 +192,14 @@ def error_text(error: Exception) -> str:
     return str(text) or type(error).__name__
 
 
+def os_error_text(error: OSError) -> str:
+    """Write an error of the system, after the name of the file that it is about."""
+    name = f"{printable(str(error.filename))}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
 def emit(text: str) -> None:
-    """Write a text to standard output, and exit quietly if its reader went away."""
+    """Write a text to standard output."""
     if sys.stdout is None:  # the process was started without one
         raise click.ClickException("standard output: closed")
     # the name of a side may have characters that the encoding lacks
@@ -180,8 +209,9 @@ def emit(text: str) -> None:
         sys.stdout.write(shown.encode(encoding, "backslashreplace").decode(encoding))
         sys.stdout.write("\n")
         sys.stdout.flush()
+    except BrokenPipeError:  # which click ends quietly
+        raise
     except OSError as error:
-        silence(sys.stdout)
-        if isinstance(error, BrokenPipeError):
-            raise click.exceptions.Exit(CLOSED_PIPE) from None
+        with suppress(OSError, ValueError):  # Python flushes it once more when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise click.ClickException(f"standard output: {error.strerror}") from error

@@ -13,12 +13,9 @@ import numpy as np
 from .. import __version__, _core
 from .adjust_command import adjust_value
 from .alignment_command import align
-from .app import Commands, emit
-from .bench_command import bench
+from .app import BAD_DATA, EXIT_CODES, WRONG_COMMAND, Commands, emit, write_text
 from .compare_command import compare_files
 from .compat_command import compare_conventions
-from .completion import completion
-from .endings import BAD_DATA, EXIT_CODES, WRONG_COMMAND, write_text
 from .evaluate_command import evaluate
 from .link_prediction_command import predict_links
 from .output import draw_to_text
@@ -56,8 +53,8 @@ def commands(context: click.Context) -> None:
 
 
 for command in (
-    *(evaluate, compare_files, compare_conventions, adjust_value, bench),
-    *(predict_links, align, completion),
+    *(evaluate, compare_files, compare_conventions, adjust_value),
+    *(predict_links, align),
 ):
     commands.add_command(command)
 

@@ -15,7 +15,6 @@ from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
 from ..tables.table_writer import number
 from .app import Subcommand, command_line, emit, error_text, user_errors
-from .completion import completer, keys
 from .files import is_file
 from .options import (
     File,
@@ -40,7 +39,6 @@ from .report_request import check_page_path, writing_page
     multiple=True,
     default=("mrr",),
     show_default="mrr",
-    shell_complete=completer(keys),
     help="Compared metric, such as tail.hits@10; may be given several times.",
 )
 @click.option(

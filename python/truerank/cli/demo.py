@@ -38,7 +38,7 @@ METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr"
 EXACT_TOLERANCE, FLOAT32_TOLERANCE = 1e-12, 1e-6
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 @dataclass(frozen=True)
 class Model:
     """TransE with inverse relations: tails are near h + r, heads are near t + r_inverse.
@@ -57,7 +57,7 @@ class Model:
     relation_labels: NDArray[np.str_]
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 @dataclass(frozen=True)
 class Published:
     """The published figures by key (`head.optimistic.mr`, ...), and their source."""
@@ -68,7 +68,7 @@ class Published:
     figures: dict[str, float]
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 @dataclass(frozen=True)
 class Speed:
     """The time to count random float32 scores in memory, and that of numpy's two expressions."""
@@ -86,7 +86,7 @@ class Speed:
         return self.rows * self.columns / self.seconds
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 @dataclass(frozen=True)
 class Demo:
     """The results of the demonstration."""
@@ -99,7 +99,7 @@ class Demo:
     disagreements: list[str] = field(default_factory=list)
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def load_model() -> Model:
     """Load the shipped model.
 
@@ -116,7 +116,7 @@ def load_model() -> Model:
         return Model(**{part.name: file[part.name] for part in fields(Model)})
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def load_published() -> Published:
     """Load the figures published for the shipped model.
 
@@ -133,7 +133,7 @@ def load_published() -> Published:
     return Published(**record)
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def make_task(model: Model) -> Task:
     """Make the task that predicts the head and the tail of each test triple.
 
@@ -157,7 +157,7 @@ def make_task(model: Model) -> Task:
     return Task(model.test, known=known, entities=entities, relations=relations)
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
     """Compute the vectors of the distinct queries of both sides, to compare with the entities.
 
@@ -187,7 +187,7 @@ def query_vectors(model: Model, task: Task) -> dict[str, Floats]:
     }
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def to_bfloat16(values: Floats) -> NDArray[np.void]:
     """Round float32 to bfloat16: to the nearest value, and ties to even.
 
@@ -214,7 +214,7 @@ def to_bfloat16(values: Floats) -> NDArray[np.void]:
     return ((bits + halfway) >> np.uint32(16)).astype(np.uint16).view("V2")
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Ranks]:
     """Count the filtered ranks of both sides, in float32 and after rounding scores to bfloat16.
 
@@ -254,7 +254,7 @@ def rank_sides(model: Model, *, threads: int | None = None) -> tuple[Ranks, Rank
     return exact.ranks, rounded.ranks
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def disagreements(measured: Report, published: Published) -> list[str]:
     """List the published figures that `measured` does not confirm, in one sentence each.
 
@@ -289,7 +289,7 @@ def _tolerance(key: str) -> float:
     )
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def measure_speed(
     rows: int = 2048, columns: int = 16384, *, repeats: int = 3, threads: int | None = None
 ) -> Speed:
@@ -339,7 +339,7 @@ def measure_speed(
     )
 
 
-@public("truerank.demo")
+@public("truerank.cli.demo")
 def run(*, threads: int | None = None) -> Demo:
     """Evaluate the shipped model, compare it with the published figures, and time the counting.
 

@@ -12,9 +12,7 @@ import numpy as np
 
 from .. import Ranks, load, rank
 from ..inputs.errors import InputValueError
-from .app import Subcommand, user_errors
-from .completion import SIDE_NAMES, SPLIT_NAMES, completer
-from .endings import write_line
+from .app import Subcommand, user_errors, write_line
 from .files import (
     AXES,
     COUNT_READERS,
@@ -143,7 +141,6 @@ def parse_shape(
     "--side",
     metavar="WORD|FILE",
     callback=check_not_blank,
-    shell_complete=completer(SIDE_NAMES, files=True),
     help="What each task predicts: head or tail for all tasks, or .npy with a word for each. It is "
     "stored by --save, and can be added to saved ranks.",
 )
@@ -154,7 +151,6 @@ def parse_shape(
     "--filtered-by",
     metavar="NAME,...",
     callback=split_list,
-    shell_complete=completer(SPLIT_NAMES, several=True),
     help="Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
 )
 @max_unpacked_option

@@ -15,7 +15,6 @@ from ..link_prediction import Sampled, Task
 from ..link_prediction.known_answers import FILTER_FORMS
 from ..tables.table_writer import format_count
 from .app import Subcommand, user_errors, write_warning
-from .completion import SIDE_NAMES, completer, fixed_words
 from .files import read_array
 from .options import (
     File,
@@ -52,8 +51,6 @@ from .triple_files import (
 )
 
 CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
-# The names of candidates that a shell completes.
-CANDIDATES = ("all", "train", "typed", "sampled:100", "sampled-typed:100")
 
 
 def parse_sides(_context: click.Context, _option: click.Parameter, text: str) -> tuple[str, ...]:
@@ -102,7 +99,6 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     default="head,tail",
     show_default=True,
     callback=parse_sides,
-    shell_complete=completer(SIDE_NAMES, several=True),
     metavar="SIDE,...",
     help="What to predict: head, tail, relation.",
 )
@@ -136,7 +132,6 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     "--filters",
     metavar="NAME,...",
     callback=parse_filters,
-    shell_complete=completer(fixed_words(*FILTER_FORMS), several=True),
     help=f"Which known answers are left out: {', '.join(FILTER_FORMS)}. Default: query. Under "
     "several, the report is that of the first, with the others beside it.",
 )
@@ -144,7 +139,6 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     "--candidates",
     metavar="NAME|FILE",
     callback=parse_candidates,
-    shell_complete=completer(fixed_words(*CANDIDATES), files=True),
     help="Candidates: all (the default), train (entities of --train) or another known split, typed "
     "(seen there with the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many "
     "negatives, of that split), or .npy of ids.",

@@ -16,7 +16,6 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
 from ..reporting.macro import COUNT
-from .completion import SPLIT_NAMES, completer, fixed_words, keys, labels
 from .files import is_file, read_array
 from .output import SHEET_FORMATS
 
@@ -151,7 +150,6 @@ by_option = click.option(
     "--by",
     metavar="LABEL|FILE",
     callback=label_or_file(LABEL_ALIASES),
-    shell_complete=completer(labels, files=True),
     help="How to group tasks: a label of the ranks (side, relation, query, target, category, ...), "
     "or a .npy file with a label for each task.",
 )
@@ -204,14 +202,12 @@ targets_argument = click.argument(
     "targets",
     required=False,
     callback=check_not_blank,
-    shell_complete=completer(fixed_words(), files=True),
 )
 SAVE_HELP = "Save the ranks in an .npz file, from which any metric can be computed later"
 _weights_option = click.option(
     "--weights",
     metavar="LABEL|FILE",
     callback=label_or_file(WEIGHTS),
-    shell_complete=completer(labels, files=True),
     help="Weights of the tasks: query, relation, target or another label of the ranks (each of its "
     "values counts once), or a .npy file with a weight for each task.",
 )
@@ -226,7 +222,6 @@ _metrics_option = click.option(
     "metrics",
     metavar="KEY,...",
     callback=parse_keys,
-    shell_complete=completer(keys, several=True),
     help="Report only these metrics, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
 )
 _interval_option = click.option(
@@ -263,7 +258,6 @@ def dtype_option(
     return click.option(
         "--dtype",
         callback=parse_dtype,
-        shell_complete=completer(fixed_words(*DTYPES)),
         metavar="NAME",
         help=help_text,
     )
@@ -275,7 +269,6 @@ def split_option(help_text: str, **more: Any) -> Option:
         "--split",
         metavar="NAME",
         callback=check_not_blank,
-        shell_complete=completer(SPLIT_NAMES),
         help=help_text,
         **more,
     )

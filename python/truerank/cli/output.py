@@ -36,7 +36,7 @@ from ..tables.table_writer import (
     number,
     text_rows,
 )
-from .endings import write_line
+from .app import write_line
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from ..inputs.progress_listeners import progress_text, size_text
-from .endings import write_line
+from .app import write_line
 
 if TYPE_CHECKING:
     import rich.progress

@@ -19,8 +19,7 @@ from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
-from .app import command_line, emit, error_text, user_errors
-from .endings import write_line
+from .app import command_line, emit, error_text, user_errors, write_line
 from .files import errors_naming, is_file
 from .options import check_label, read_labels
 from .output import CSV_FORMATS, LINE_FORMATS, format_report, format_sheet, metrics_sheet

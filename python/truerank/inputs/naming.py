@@ -10,9 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from importlib.machinery import ModuleSpec
-from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from .short_forms import shorten_reprs, show_in_notebooks
 
@@ -125,42 +123,6 @@ def lazy_names(
         return value
 
     return load_name, lambda: sorted(names)
-
-
-class ModuleAlias(NamedTuple):
-    """A finder for `sys.meta_path` that imports a module by a second name.
-
-    Parameters
-    ----------
-    name, module : str
-        The second name, and the module's own.
-
-    Examples
-    --------
-    >>> import sys
-    >>> sys.meta_path.append(ModuleAlias("truerank.shown", "truerank.inputs.naming"))
-    >>> import_module("truerank.shown").ModuleAlias is ModuleAlias
-    True
-    >>> _ = sys.meta_path.pop()
-    """
-
-    name: str
-    module: str
-
-    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """Return the spec of the module if the name is its second one."""
-        return ModuleSpec(name, self) if name == self.name else None  # type: ignore[arg-type]
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Import the module by its own name, unless that has been done."""
-        module = import_module(self.module)
-        spec.loader_state = module.__spec__
-        return module
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Restore the spec that the module had under its own name."""
-        if module.__spec__ is not None:
-            module.__spec__ = module.__spec__.loader_state
 
 
 def import_extra(module: str, user: str, extra: str | None = None) -> Any:
