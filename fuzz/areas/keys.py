@@ -32,7 +32,7 @@ RESERVED = {"macro", "hits", "power_mean", *KINDS, *ADJUSTMENTS, *PLAIN, *NAMED}
 REAL = r"[+-]?(?:inf|infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)"
 PARSED = re.compile(
     r"(?P<macro>macro\.)?"
-    rf"(?:(?!(?:{'|'.join(RESERVED)})\.)(?P<side>[^.:]+)\.)?"
+    rf"(?:(?!(?:{'|'.join(RESERVED)})\.)(?P<side>[^.:@]+)\.)?"
     rf"(?:(?P<kind>{'|'.join(KINDS)})\.)?"
     rf"(?:(?P<adjustment>{'|'.join(ADJUSTMENTS)})\.)?"
     rf"(?:(?P<plain>{'|'.join([*PLAIN, 'amr', 'amri', 'amrr', 'zmr', 'zmrr'])})"
@@ -90,7 +90,7 @@ def meaning(key: str) -> Meaning | None:
     return Meaning(metric, parameter + 0, adjustment, kind, side, bool(found["macro"]))
 
 
-WORDS = st.text(st.characters(exclude_characters=".:", codec="utf-8"), min_size=1, max_size=6)
+WORDS = st.text(st.characters(exclude_characters=".:@", codec="utf-8"), min_size=1, max_size=6)
 SIDES = st.sampled_from(["", "both", "head", "tail"]) | WORDS.filter(lambda w: w not in RESERVED)
 POWERS = st.floats(allow_nan=False).map(repr) | st.sampled_from(
     ["2", "2.0", "+2", "-0", "-0.0", "2e0", "2E+0", ".5", "5.", "INF", "-Infinity", "1e999", "10"]
@@ -197,13 +197,13 @@ FAULTS = [
     Fault(
         "a check left out",
         "python/truerank/metrics/keys.py",
-        'if macro and adjustment == "z":',
-        'if macro and adjustment == "z" and side == ALL_SIDES:',
+        'if found.macro and found.adjustment == "z":',
+        'if found.macro and found.adjustment == "z" and found.side == ALL_SIDES:',
     ),
     Fault(
         "an off-by-one in a cutoff",
         "python/truerank/metrics/keys.py",
-        "and len(cutoff) < 1000 and int(cutoff)",
-        "and len(cutoff) < 999 and int(cutoff)",
+        "long = len(text) >= 1000",
+        "long = len(text) >= 999",
     ),
 ]

@@ -460,7 +460,7 @@ def test_every_metric_of_the_table_has_an_interval() -> None:
     rng = np.random.default_rng(9)
     ranks = Ranks(rng.geometric(0.1, 40), rng.integers(1, 4, 40), 500)
     for name, metric in METRICS.items():
-        key = name + {"@": "@10", ":": ":2", "": ""}[metric.parameter]
+        key = name + metric.examples[0]
         for prefix in ("", "expected.", "z.") if metric.chance else ("", "expected."):
             found = interval(ranks, prefix + key, resamples=200)
             assert found.low <= found.value <= found.high

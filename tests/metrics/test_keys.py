@@ -1,19 +1,39 @@
-"""Test the keys of reports against their grammar."""
+"""Test the keys of both kinds of report against their grammars."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
-from truerank.metrics.aliases import ALIASES, NEGATED, PYKEEN_NAMES, SYNONYMS
-from truerank.metrics.keys import ADJUSTED, METRIC_FORMS, RESERVED, increasing, table_name
+from truerank.metrics.keys import (
+    ADJUSTED,
+    ANSWER_NAMES,
+    NEGATED,
+    PYKEEN_NAMES,
+    RANK_KEYS,
+    Grammar,
+    increasing,
+    table_name,
+)
+from truerank.retrieval.answer_keys import ANSWER_KEYS, read_key
+from truerank.retrieval.answer_metrics import ANSWER_METRICS
 
 pytestmark = pytest.mark.python_only
+
+GRAMMARS: dict[str, tuple[Grammar, Callable[[Any], Key]]] = {
+    "ranks": (RANK_KEYS, parse),
+    "answers": (ANSWER_KEYS, read_key),
+}
+WORDS = ["macro.", "tail.", "optimistic.", "expected.", "index.", "chance.", "mrr", "hits", "map"]
+WORDS += ["recall", "power_mean", "amri", "@", ":", "_at_", "10", "1.5", "-inf", "_", "P"]
 
 
 @pytest.mark.parametrize(
@@ -53,25 +73,19 @@ pytestmark = pytest.mark.python_only
         ("tail.optimistic.MRR", "tail.optimistic.mrr"),
         ("Hits@10", "hits@10"),
         ("HITS@1", "hits@1"),
-        ("H@10", "hits@10"),
-        ("h_at_3", "hits@3"),
         ("hits_at_10", "hits@10"),
         ("index.Hits_at_3", "index.hits@3"),
-        ("mean_reciprocal_rank", "mrr"),
-        ("Mean-Reciprocal-Rank", "mrr"),
-        ("mean_rank", "mr"),
         ("AMR", "ratio.mr"),
         ("AMRI", "index.mr"),
         ("AH@10", "index.hits@10"),
         ("Power_Mean:2", "power_mean:2"),
         ("both.realistic.inverse_harmonic_mean_rank", "mrr"),
         ("tail.pessimistic.adjusted_arithmetic_mean_rank_index", "tail.pessimistic.index.mr"),
-        ("adjusted_mean_reciprocal_rank", "index.mrr"),
         ("adjusted_hits_at_10", "index.hits@10"),
         ("z_hits_at_10", "z.hits@10"),
         ("z_inverse_harmonic_mean_rank", "z.mrr"),
         ("median_absolute_deviation", "mad"),
-        ("rank_std", "std"),
+        ("Inverse-Harmonic-Mean-Rank", "mrr"),
     ],
 )
 def test_canonical_form(key: str, canonical: str) -> None:
@@ -79,49 +93,48 @@ def test_canonical_form(key: str, canonical: str) -> None:
     assert parse(canonical) == parse(key)
 
 
-@given(
-    st.sampled_from(
-        [name.replace("@k", "@7") for name in METRIC_FORMS.values() if name[-2:] != ":p"]
-    )
-    | st.floats(allow_nan=False).map("power_mean:{!r}".format),
-    st.sampled_from(["", "both.", "tail.", "some side.", "macro.tail."]),
-    st.sampled_from(["", *(f"{kind}." for kind in KINDS)]),
-)
-def test_every_form_parses_to_itself(name: str, side: str, kind: str) -> None:
-    assume(not (side.startswith("macro") and name.startswith("z")))
-    key = parse(f"{side}{kind}{name}")
-    assert isinstance(key, Key)
-    assert parse(str(key)) == key
-
-
 @st.composite
-def any_key(draw: st.DrawFn) -> Key:
-    """A key of any row of the table of metrics, with everything that a key can have."""
-    metric = draw(st.sampled_from(list(METRICS)))
-    numbers = {"@": st.integers(1, 9), ":": st.sampled_from([-2.0, -0.5, 0.0, 2.5, 3.0])}
-    parameter = draw(numbers.get(METRICS[metric].parameter, st.just(0)))
-    adjusted = METRICS[metric].chance is not None
-    adjustment = draw(st.sampled_from(list(ADJUSTMENTS) if adjusted else ["none"]))
-    side, kind = draw(st.sampled_from(["both", "tail", "Side"])), draw(st.sampled_from(list(KINDS)))
-    return Key(metric, parameter, adjustment, kind, side, adjustment != "z" and draw(st.booleans()))
+def keys(draw: st.DrawFn, grammar: Grammar, make: type[Key] = Key) -> Key:
+    """A key of any row of a grammar's table, with everything that a key can have."""
+    row = grammar.metrics[draw(st.sampled_from(list(grammar.metrics)))]
+    optional = st.just(0) if row.parameter in ("", "[@k]") else st.nothing()
+    numbers = {"@": st.integers(1, 10**30), ":": st.floats(allow_nan=False).map(lambda p: p + 0.0)}
+    parameter = draw(optional | numbers.get(row.parameter.strip("[")[:1], st.nothing()))
+    found = {
+        each.name: draw(st.sampled_from(each.words or ("both", "tail", "Side \u2603")))
+        for each in grammar.fields
+    }
+    found["macro"] = draw(st.booleans())
+    if grammar is RANK_KEYS and METRICS[row.name].chance is None:
+        found["adjustment"] = "none"
+    assume(not (found["macro"] and found["adjustment"] == "z"))
+    assume(found["adjustment"] not in ("chance", "optimum") or found["kind"] == "expected")
+    return make(row.name, parameter, **found)
 
 
-@given(any_key())
-def test_a_printed_name_is_a_key_and_its_arrow_points_to_better_values(key: Key) -> None:
-    assert parse(key.title) == key
-    _, _, name = table_name(key).rpartition(".")
-    better, worse = (
-        report(Ranks([above] * 3, [1] * 3, 40), by=[0, 0, 0])[
-            str(key._replace(side="both", macro=False))
-        ]
-        for above in (0, 30)
-    )
-    arrow = {1: " \u2191", -1: " \u2193", 0: ""}[(better > worse) - (better < worse)]
-    if METRICS[key.metric].increasing is None:
-        assert table_name(key) == str(key)
-    else:
-        assert table_name(key) == key.title + arrow
-        assert name.endswith(arrow)
+@pytest.mark.parametrize("name", GRAMMARS)
+@given(data=st.data())
+def test_what_is_written_is_read(name: str, data: st.DataObject) -> None:
+    grammar, read = GRAMMARS[name]
+    key = data.draw(keys(grammar, type(read("mrr"))))
+    assert read(str(key)) == read(key.title) == key
+    assert type(read(str(key))) is type(key)
+    assert (str(read(str(key))), repr(key.alone.macro)) == (str(key), "False")
+    full = [getattr(key, each.name) for each in grammar.fields if each.name != "macro"]
+    written = str(key.alone)
+    assert read(".".join([*["macro"] * key.macro, *full, written])) == key
+
+
+@pytest.mark.parametrize("key", keys_where(lambda metric: True))
+@pytest.mark.parametrize("adjustment", ADJUSTMENTS)
+def test_an_arrow_points_to_better_values(key: str, adjustment: str) -> None:
+    parsed = parse(key)._replace(adjustment=adjustment)
+    if adjustment != "none" and METRICS[parsed.metric].chance is None:
+        return
+    better, worse = (report(Ranks([a] * 3, [1] * 3, 40))[str(parsed)] for a in (0, 30))
+    arrow = {1: " \u2191", -1: " \u2193"}[(better > worse) - (better < worse) or 1]
+    arrow = "" if METRICS[parsed.metric].increasing is None else arrow
+    assert table_name(parsed) == parsed.title + arrow
 
 
 @pytest.mark.parametrize(
@@ -139,52 +152,62 @@ def test_names_in_tables(key: str, name: str) -> None:
     assert table_name(key) == name
 
 
-@pytest.mark.parametrize(
-    ("key", "message"),
-    [
-        ("mmr", "'mmr': no metric 'mmr'; did you mean mrr?"),
-        ("RR", "did you mean mrr?"),
-        ("rank", "did you mean mr?"),
-        ("hit@10", "did you mean hits@10?"),
+# -- refusals --------------------------------------------------------------------------------------
+
+WHOLE, REAL = "k must be a whole number >= 1, got ", "p must be a real number, inf or -inf, got "
+REFUSED = {
+    "ranks": [
+        ("mmr", "'mmr': no metric 'mmr'; did you mean mr or zmr or mrr?"),
+        ("hit@10", "did you mean hits@10 or zh@10?"),
         ("hits10", "did you mean hits@10?"),
         ("tail.hits_3", "did you mean hits@3?"),
-        ("Hit_Rate@5", "did you mean hits@5?"),
-        ("HR", "did you mean hits@k?"),
-        ("recall@10", "did you mean hits@10?"),
-        ("top10", "did you mean hits@10?"),
-        ("accuracy", "did you mean hits@1?"),
-        ("amir", "did you mean amri or"),
+        ("hits_at_k", "did you mean hits@k?"),
+        ("amir", "did you mean amri"),
         ("mean_recipocal_rank", "did you mean mrr"),
-        ("adjusted_mean_rank_indx", "did you mean amri"),
+        ("mean_reciprocal_rank", "did you mean mrr?"),
+        ("mean_rank", "did you mean mr?"),
+        ("adjusted_mean_rank_index", "amri"),
         ("adjusted_geometric_mean_rank", "did you mean index.gmr"),
         ("z_arithmetic_mean_rank", "negates it: take 'z.mr'"),
         ("zGMR", "negates it: take 'z.gmr'"),
         ("medain", "did you mean median"),
+        ("stdev", "did you mean std"),
         ("zzzzzz", "known are mr, mrr, hits@k"),
         ("", "no metric ''"),
         ("tail.", "no metric ''"),
-        ("hits", "expected hits@k with an integer k >= 1, got 'hits'"),
-        ("hits@", "integer k >= 1"),
-        ("hits@0", "integer k >= 1"),
-        ("hits@-1", "integer k >= 1"),
-        ("hits@1.5", "no metric '5'"),
-        ("hits@ten", "integer k >= 1"),
-        ("hits@1_0", "integer k >= 1"),
-        ("hits@٣", "integer k >= 1"),
-        ("hits@k", "integer k >= 1"),
-        ("hits@1@2", "integer k >= 1"),
+        ("hits", f"'hits': hits@k: {WHOLE}none"),
+        ("hits@", f"{WHOLE}none"),
+        ("hits@0", f"{WHOLE}0"),
+        ("hits@-1", f"{WHOLE}-1"),
+        ("hits@1.5", f"'hits@1.5': hits@k: {WHOLE}1.5"),
+        ("tail.AH@2.0", f"ah@k: {WHOLE}2.0"),
+        ("hits@ten", f"{WHOLE}ten"),
+        ("hits@1_0", f"{WHOLE}1_0"),
+        ("hits@\u0663", f"{WHOLE}\u0663"),
+        ("hits_at_\u0663", f"{WHOLE}\u0663"),
+        ("hits@k", f"{WHOLE}k"),
+        ("hits@1@2", f"{WHOLE}1@2"),
+        ("hits@3:2", f"{WHOLE}3:2"),
+        ("hits@10.mr", f"{WHOLE}10.mr"),
+        ("hits@" + "9" * 1000, f"{WHOLE}one of 1,000 characters"),
+        ("hits:3", "hits takes no ':' parameter"),
         ("MRR@3", "mrr takes no '@k'; reports of truerank.retrieval have mrr@k"),
-        ("NDCG@10", "no metric 'NDCG@10'; reports of truerank.retrieval have ndcg"),
-        ("map", "no metric 'map'; reports of truerank.retrieval have map"),
         ("amri@3", "amri takes no '@k'"),
         ("mrr:2", "mrr takes no ':' parameter"),
         ("ratio.amri", "amri is an adjusted metric already"),
-        ("index.tail.mr", "expected the form"),
+        ("none.amri", "amri is an adjusted metric already"),
+        (
+            "index.tail.mr",
+            "expected the form [macro.][side.][kind.][adjustment.]metric[@k][:p]; 't",
+        ),
         ("mr.tail", "no metric 'tail'"),
-        ("a.b.mr", "expected the form"),
-        (".mr", "expected the form"),
+        ("a.b.mr", "'b' does not fit there"),
+        ("a@b.mr", "no metric 'a@b.mr'"),
+        (".mr", "'' does not fit there"),
         ("index.optimistic.mr", "expected the form"),
         ("optimistic.optimistic.mr", "expected the form"),
+        ("mr.mr", "'mr' does not fit there"),
+        ("amri.mr", "'amri' does not fit there"),
         ("index.std", "std has no chance model, so no adjustment 'index'"),
         ("z.variance", "variance has no chance model"),
         ("ratio.mad", "mad has no chance model"),
@@ -195,43 +218,90 @@ def test_names_in_tables(key: str, name: str) -> None:
         ("macro.macro.mrr", "expected the form"),
         ("macro.", "no metric ''"),
         ("macro", "no metric 'macro'"),
-        ("macro.mrr", "by="),
-        ("power_mean", "expected power_mean:p with a real number, inf or -inf, got ''"),
-        ("power_mean:", "got ''"),
-        ("power_mean:two", "got 'two'"),
-        ("power_mean:nan", "got 'nan'"),
-        ("power_mean:1:2", "got '1:2'"),
-        ("power_mean:1_0", "got '1_0'"),
-        ("power_mean: 2", "got ' 2'"),
-        ("power_mean:٣", "got '٣'"),
+        ("power_mean", f"power_mean:p: {REAL}none"),
+        ("power_mean:", f"{REAL}none"),
+        ("power_mean:two", f"{REAL}two"),
+        ("power_mean:nan", f"{REAL}nan"),
+        ("power_mean:1:2", f"{REAL}1:2"),
+        ("power_mean:1_0", f"{REAL}1_0"),
+        ("power_mean: 2", f"{REAL} 2"),
+        ("power_mean:2\n", f"{REAL}2\\n"),
+        ("power_mean:\u0663", f"{REAL}\u0663"),
         ("power_mean@2", "power_mean takes no '@k'"),
-        ("hits@3:2", "hits takes no ':' parameter"),
-        ("stdev", "did you mean std"),
+        (3, "key: expected a str, got int"),
+        (b"mrr", "key: expected a str, got bytes"),
+        *((f"{name.title()}@3", f"truerank.retrieval have {name}") for name in ANSWER_NAMES),
+    ],
+    "answers": [
+        ("hits@10", "no metric 'hits@10'; did you mean success@k? In ranx hits are a number"),
+        ("AP", "no metric 'AP'; did you mean map"),
+        ("P_x", "no metric 'P_x'"),
+        ("P_0", f"precision@k: {WHOLE}0"),
+        ("mr", "no metric 'mr'; did you mean mrr"),
+        ("mean_average_precision", "did you mean map"),
+        ("recall", f"recall@k: {WHOLE}none"),
+        ("recall@0", f"{WHOLE}0"),
+        ("recall@1.5", f"'recall@1.5': recall@k: {WHOLE}1.5"),
+        ("ndcg@1.5", f"'ndcg@1.5': ndcg@k: {WHOLE}1.5"),
+        ("ndcg@", f"{WHOLE}none"),
+        ("ndcg:2", "ndcg takes no ':' parameter"),
+        ("r_precision@3", "r_precision takes no '@k'"),
+        ("realistic.mrr", "expected the form [macro.][kind.][adjustment.]metric[@k]; 'realistic'"),
+        ("tail.mrr", "'tail' does not fit there"),
+        ("optimistic.chance.mrr", "chance has no kind"),
+        ("optimistic.pessimistic.mrr", "expected the form"),
+        ("z.mrr", "'z' does not fit there"),
         (3, "key: expected a str, got int"),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "message"), [(n, *row) for n, rows in REFUSED.items() for row in rows]
 )
-def test_unknown_keys_say_why(key: str, message: str) -> None:
+def test_unknown_keys_say_why(name: str, key: Any, message: str) -> None:
     with pytest.raises(KeyError) as caught:
-        report(Ranks([0], [1], 5, side="tail"))[key]
+        GRAMMARS[name][1](key)
     assert message in str(caught.value)
     assert not str(caught.value).startswith('"')
+    if name == "ranks":  # a report raises the same
+        with pytest.raises(KeyError) as again:
+            report(Ranks([0], [1], 5, side="tail"))[key]
+        assert str(again.value) == str(caught.value)
 
 
-@given(
-    st.sampled_from([*METRIC_FORMS.values(), *SYNONYMS, *(f"{name}_at_k" for name in SYNONYMS)]),
-    st.sampled_from([str.upper, str.title, str.swapcase]),
-    st.sampled_from(["", "tail.", "Tail.optimistic."]),
-)
-def test_names_are_read_in_any_case(form: str, change: Callable[[str], str], before: str) -> None:
-    name = form.replace("@k", "@7").replace("_at_k", "_at_7").replace(":p", ":2")
+def test_answer_names_are_those_that_ranks_have_not() -> None:
+    assert {*ANSWER_NAMES} == ANSWER_METRICS.keys() - {"mrr"}
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@given(text=st.text(max_size=20) | st.lists(st.sampled_from(WORDS), max_size=5).map("".join))
+def test_any_text_is_read_or_a_key_error(name: str, text: str) -> None:
+    read = GRAMMARS[name][1]
     try:
-        expected = parse(before + name)
+        key = read(text)
     except KeyError:
-        with pytest.raises(KeyError):
-            parse(before + change(name))
         return
-    assert parse(before + change(name)) == expected
-    assert parse(before + change(name).replace("_", "-")) == expected
+    assert read(str(key)) == key
+
+
+# -- other names -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+@given(data=st.data())
+def test_names_are_read_in_any_case(name: str, data: st.DataObject) -> None:
+    grammar, read = GRAMMARS[name]
+    word = data.draw(st.sampled_from([*grammar.names()]))
+    _, metric = grammar.names()[word]
+    mark = grammar.metrics[metric].parameter.strip("[]").replace("k", "7").replace("p", "2")
+    before = data.draw(st.sampled_from(["", "optimistic.", "macro.expected."]))
+    assume(not (before and word.startswith("z")))
+    expected = read(before + word + mark)
+    change = data.draw(st.sampled_from([str.upper, str.title, str.swapcase]))
+    assert read(before + change(word) + mark) == expected
+    assert read(before + change(word).replace("_", "-") + mark) == expected
+    assert read(before + change(word) + mark.replace("@", "_At_")) == expected
 
 
 @pytest.mark.parametrize(("name", "meaning"), PYKEEN_NAMES.items())
@@ -246,20 +316,52 @@ def test_names_of_pykeen(name: str, meaning: tuple[str, str]) -> None:
         assert (key.adjustment, key.metric, key.side, key.kind) == (*meaning, "tail", "pessimistic")
 
 
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        *(("recip_rank", "mrr"), ("P_10", "precision@10"), ("P@10", "precision@10")),
+        *(("ndcg_cut_5", "ndcg@5"), ("map_cut_100", "map@100"), ("Rprec", "r_precision")),
+        *(("recall_10", "recall@10"), ("R@10", "recall@10"), ("success_1", "success@1")),
+        *(("hit_rate@10", "success@10"), ("optimistic.ndcg_cut_5", "optimistic.ndcg@5")),
+        *(("macro.index.R-Precision", "macro.index.r_precision"), ("chance.mrr", "chance.mrr")),
+    ],
+)
+def test_names_of_trec_eval_and_ranx(name: str, key: str) -> None:
+    assert str(read_key(name)) == key
+
+
 def test_what_is_written_is_kept() -> None:
     measured = report(Ranks([0, 3], [1, 1], 10))
-    assert measured.to_dict(["MRR", "H@10"]) == {"MRR": 0.625, "H@10": 1.0}
-    assert measured["MRR"] == measured["mean_reciprocal_rank"] == measured["mrr"]
+    assert measured.to_dict(["MRR", "Hits@10"]) == {"MRR": 0.625, "Hits@10": 1.0}
+    assert measured["MRR"] == measured["inverse_harmonic_mean_rank"] == measured["mrr"]
 
 
-def test_tables_agree() -> None:
-    assert all(a in ADJUSTMENTS and m in METRICS for a, m in SYNONYMS.values())
-    assert not NEGATED.keys() & SYNONYMS.keys()
-    assert all(SYNONYMS.get(name, ("none", name)) == ("none", name) for name in METRICS)
-    assert all(name == row.name for name, row in METRICS.items())
-    assert all(a in ADJUSTMENTS and m in METRICS for a, m in ALIASES.values())
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_tables_agree(name: str) -> None:
+    grammar, read = GRAMMARS[name]
+    adjustments = next(each.words for each in grammar.fields if each.name == "adjustment")
+    assert all(a in adjustments and m in grammar.metrics for a, m in grammar.names().values())
+    assert not grammar.refused.keys() & grammar.names().keys()
+    assert all(grammar.names()[metric] == ("none", metric) for metric in grammar.metrics)
+    for metric, row in grammar.metrics.items():
+        assert metric == row.name
+        assert row.description
+        assert all(read(metric + example).metric == metric for example in row.examples)
     assert set(ADJUSTMENTS) == {"none", *ADJUSTED}
-    assert {*METRICS, *KINDS, *ADJUSTMENTS, *ALIASES} < RESERVED
+    assert all(map(RANK_KEYS.is_taken, (*METRICS, *KINDS, *ADJUSTMENTS, "macro", "amri")))
+    assert not any(map(RANK_KEYS.is_taken, ("both", "tail", "side")))
+
+
+def test_a_new_row_is_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = dataclasses.replace(METRICS["mrr"], name="own_rank", title="OwnRank", description="mine")
+    monkeypatch.setitem(METRICS, "own_rank", row)
+    key = parse("tail.index.Own-Rank")
+    assert (str(key), key.row) == ("tail.index.own_rank", row)
+    assert (table_name("own_rank"), parse("OwnRank").title) == ("OwnRank \u2191", "OwnRank")
+    with pytest.raises(KeyError, match="did you mean own_rank"):
+        parse("own_rnk")
+    with pytest.raises(KeyError, match="'own_rank' does not fit there"):
+        parse("own_rank.mr")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from truerank.metrics.averages import median_of
 pytestmark = pytest.mark.python_only
 
 POINTS = tuple(kind for kind in KINDS if kind != "expected")
-MODELLED = keys_where(lambda metric: metric.chance and metric.parameter != ":")
+MODELLED = keys_where(lambda metric: metric.chance and metric.parameter != ":p")
 POWERS = (-math.inf, -20.0, -1.5, -1.0, -0.5, 0.0, 1e-6, 0.5, 1.0, 2.0, 3.7, 30.0, math.inf)
 ALL = (*MODELLED, "std", "variance", "mad", *(f"power_mean:{p}" for p in POWERS))
 
@@ -284,7 +284,7 @@ def test_realistic_hits_count_half_ranks() -> None:
 
 @pytest.mark.parametrize("name", [name for name in METRICS if METRICS[name].chance])
 def test_direction_and_optimum(name: str) -> None:
-    key = name + {"@": "@2", ":": ":2", "": ""}[METRICS[name].parameter]
+    key = name + METRICS[name].examples[0]
     best, worse = (report(Ranks([a], [1], 5))[key] for a in (0, 3))
     assert best == METRICS[name].optimum
     assert (best > worse) == METRICS[name].increasing

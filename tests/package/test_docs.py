@@ -14,7 +14,7 @@ import truerank
 from support import markdown_pages
 from support.environment import ROOT
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS
-from truerank.metrics.aliases import ALIASES
+from truerank.metrics.keys import RANK_KEYS
 
 pytestmark = pytest.mark.python_only
 
@@ -87,7 +87,8 @@ def test_every_metric_has_its_section() -> None:
     headings = " ".join(re.findall(r"^#+ (.*)$", text, re.MULTILINE))
     shown = set(re.findall(r"`([a-z_]+)[^`]*`", headings))
     assert shown >= {*METRICS, *KINDS, *ADJUSTMENTS, "macro"} - {"none"}
-    for alias in ALIASES:
+    for title in RANK_KEYS.titles.values():
+        alias = title.lower()
         assert re.search(rf"^\| `{alias}(@k)?` \|", text, re.MULTILINE), alias
 
 

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from truerank.metrics import METRICS
 from truerank.metrics.metric_table import Metric
 
-PARAMETERS = {"": ("",), "@": ("@1", "@3"), ":": (":2", ":-0.5")}
-
 
 def keys_where(condition: Callable[[Metric], object]) -> tuple[str, ...]:
-    """The keys of the metrics that meet a condition: hits@k and power means with two parameters."""
+    """The keys of the metrics that meet a condition: with every parameter of their examples."""
     return tuple(
         name + parameter
         for name, metric in METRICS.items()
         if condition(metric)
-        for parameter in PARAMETERS[metric.parameter]
+        for parameter in metric.examples
     )

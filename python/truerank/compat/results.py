@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.naming import public
 from ..metrics.keys import table_name
-from ..retrieval.answer_keys import answer_table_name
+from ..retrieval.answer_keys import read_key
 from ..tables.table_writer import Records, TextGrid, TextTables, number
 from ..tables.tabular import NamedRows, Tabular
 from .convention_counts import ConventionCounts, counts_of_ranks
@@ -329,7 +329,7 @@ class CompatTable(NamedRows[CompatReport]):
 def _heading(key: str) -> str:
     """The heading of a metric, of which some have a cutoff that reports on ranks do not have."""
     name, cutoff = split_key(key)
-    return answer_table_name(key) if cutoff and name != "hits" else table_name(key)
+    return table_name(read_key(key) if cutoff and name != "hits" else key)
 
 
 def _format_bounds(figure: Figure, digits: int) -> str:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from .adjustment_table import ADJUSTMENTS
 from .adjustments import adjusted, chance, compute, kept_moments, moments
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
-from .metric_table import METRICS, Metric
+from .metric_table import ADJUSTMENTS, METRICS, Metric
 from .published import Adjusted, Bounds
 
 __all__ = [

@@ -10,11 +10,10 @@ import numpy as np
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from .adjustment_table import ADJUSTMENTS
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, parse
 from .kinds import UnknownKeyError
-from .metric_table import METRICS, metric_value
+from .metric_table import ADJUSTMENTS, METRICS, metric_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

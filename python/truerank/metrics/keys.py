@@ -1,32 +1,35 @@
-"""The keys of a report: `[macro.][side.][kind.][adjustment.]metric[@k][:p]`.
+"""The keys of reports and their one parser: `[macro.][side.][kind.][adjustment.]metric[@k][:p]`.
 
-Semantic versioning covers the keys: a key that one version reads means the same in later ones.
+A grammar lists the words of a key before its metric, and knows the metrics. That of ranks is here,
+that of queries with several right answers in `truerank.retrieval`. Semantic versioning covers keys:
+one that a version reads means the same in later ones.
 """
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple, NoReturn
+import re
+import reprlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from ..inputs.naming import public
-from .adjustment_table import ADJUSTMENTS
-from .aliases import ADJUSTED_TITLES, ALIASES, SYNONYMS, read_name, suggest_metric
+from ..inputs.words import near_words
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
-from .metric_table import METRICS
+from .metric_table import ADJUSTMENTS, METRICS, Row
 from .ties import Parameter
 
+MACRO = "macro"
 ALL_SIDES = "both"
 RELATION_SIDE = "relation"  # never pooled with entities: relations have few candidates
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
+ARROWS = {True: " \u2191", False: " \u2193", None: ""}  # which values of a metric are better
 
-MACRO = "macro"
-
-# What follows the title of a metric of which more, or less, is better.
-ARROWS = {True: " \u2191", False: " \u2193", None: ""}
-TITLES = {(NO_ADJUSTMENT, row.name): row.title for row in METRICS.values()} | ADJUSTED_TITLES
-
-_SHAPE = "[macro.][side.][kind.][adjustment.]metric[@k][:p]"
+_PARTS = re.compile(r"([^@:]*)([@:]?)(.*)", re.DOTALL)  # words, the mark and the parameter
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = 200
+_REAL = re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
 
 
 @public("truerank.metrics")
@@ -56,9 +59,19 @@ class Key(NamedTuple):
     macro: bool = False
 
     @property
-    def alone(self) -> Key:
+    def grammar(self) -> Grammar:
+        """The grammar that the key is of."""
+        return RANK_KEYS
+
+    @property
+    def row(self) -> Any:
+        """The row of the metric in the grammar's table."""
+        return self.grammar.metrics[self.metric]
+
+    @property
+    def alone(self) -> Self:
         """The key of the metric and its parameter alone."""
-        return Key(self.metric, self.parameter)
+        return self._replace(**{each.name: each.default for each in self.grammar.fields})
 
     @property
     def title(self) -> str:
@@ -69,27 +82,227 @@ class Key(NamedTuple):
         >>> parse("hits@10").title, parse("tail.index.mr").title, parse("index.gmr").title
         ('Hits@10', 'tail.AMRI', 'index.gmr')
         """
-        title = TITLES.get((self.adjustment, self.metric), "")
-        return self._replace(adjustment=NO_ADJUSTMENT)._written(title) if title else str(self)
+        return self.grammar.write(self, self.grammar.title_of(self.adjustment, self.metric))
 
     def __str__(self) -> str:
-        return self._written(self.metric)
+        return self.grammar.write(self)
 
-    def _written(self, metric: str) -> str:
-        """Join the words that are no defaults, with a name of the metric."""
-        words = [
-            word
-            for word, default in (
-                (MACRO if self.macro else "", ""),
-                (self.side, ALL_SIDES),
-                (self.kind, DEFAULT_KIND),
-                (self.adjustment, NO_ADJUSTMENT),
+
+class Field(NamedTuple):
+    """A word of keys before the metric: the attribute of `Key` that has it, and what it may be.
+
+    Without words it is any that means nothing else. An attribute that is False by default is True
+    where the word is there.
+    """
+
+    name: str
+    default: Any
+    words: tuple[str, ...] = ()
+
+
+K = TypeVar("K", bound=Key)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """What the keys of a kind of report are made of.
+
+    Attributes
+    ----------
+    metrics : mapping of str to Row
+    fields : tuple of Field
+        The words before the metric, in order.
+    titles : dict
+        The titles of adjusted metrics, by adjustment and metric; read in lower case, too.
+    synonyms : dict of str to (adjustment, metric)
+        Other names, in lower case and with "_".
+    refused : dict of str to str
+        Why names of other libraries are no names here.
+    separators : tuple of str
+        What is written for "@" before digits.
+    """
+
+    metrics: Mapping[str, Row]
+    fields: tuple[Field, ...]
+    titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    refused: Mapping[str, str] = field(default_factory=dict)
+    separators: tuple[str, ...] = ("_at_",)
+
+    @property
+    def form(self) -> str:
+        """The form of keys, such as "[macro.]metric[@k]"."""
+        marks = {row.parameter.strip("[]") for row in self.metrics.values()}
+        words = [f"[{each.name}.]" for each in self.fields]
+        return "".join([*words, "metric", *(f"[{mark}]" for mark in sorted(marks - {""})[::-1])])
+
+    def names(self) -> dict[str, tuple[str, str]]:
+        """Return the adjustment and the metric of each name, the short ones first."""
+        names = {name: (NO_ADJUSTMENT, name) for name in self.metrics}
+        titles = {(NO_ADJUSTMENT, name): row.title for name, row in self.metrics.items()}
+        titles = {k: title for k, title in titles.items() if title} | dict(self.titles)
+        names |= {title.lower().replace("-", "_"): of for of, title in titles.items()}
+        return names | dict(self.synonyms)
+
+    def is_taken(self, word: str) -> bool:
+        """Whether a word of keys means something."""
+        return word in self.names() or any(word in each.words for each in self.fields)
+
+    def title_of(self, adjustment: str, metric: str) -> str:
+        """Return the literature's name of a metric; "" if it has none."""
+        own = self.metrics[metric].title if adjustment == NO_ADJUSTMENT else ""
+        return self.titles.get((adjustment, metric), own)
+
+    def write(self, key: Key, title: str = "") -> str:
+        """Join the words that are no defaults; a title stands for the adjustment and the metric."""
+        words = []
+        for name, default, _ in self.fields:
+            word = getattr(key, name)
+            if word != default and not (title and name == "adjustment"):
+                words.append(name if word is True else word)
+        metric, mark = title or key.metric, self.metrics[key.metric].parameter.strip("[]")[:1]
+        if mark == ":" or key.parameter:
+            metric += mark + str(key.parameter).removesuffix(".0")
+        return ".".join([*words, metric])
+
+    def parse(self, key: object, make: type[K]) -> K:
+        """Read a key; see `parse`."""
+        if not isinstance(key, str):
+            raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
+        before, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
+        *words, last = before.split(".")
+        names, name = self.names(), last.lower().replace("-", "_")
+        for separator in () if mark or name in names else self.separators:
+            stem, found, digits = name.rpartition(separator)
+            if found and stem in names and digits.isdecimal():
+                name, mark, text = stem, "@", digits
+        if name not in names:
+            fail(key, f"no metric {quote(last + mark + text)}; {self._suggest(name, mark, text)}")
+        adjustment, metric = names[name]
+        name = metric if adjustment == NO_ADJUSTMENT else name
+        parameter = self._parameter(key, name, self.metrics[metric].parameter, mark, text)
+        given: dict[str, Any] = {}
+        for each in self.fields:
+            fits = bool(words) and (
+                words[0] in each.words if each.words else not self.is_taken(words[0] or MACRO)
             )
-            if word != default
-        ]
-        mark = METRICS[self.metric].parameter
-        written = str(self.parameter).removesuffix(".0")
-        return ".".join([*words, f"{metric}{mark}{written}" if mark else metric])
+            if each.name == "adjustment" and adjustment != NO_ADJUSTMENT:
+                if fits:
+                    fail(key, f"{last} is an adjusted metric already")
+                given[each.name] = adjustment
+            else:
+                word = words.pop(0) if fits else each.default
+                given[each.name] = word if each.default else bool(word)
+        if words:
+            fail(key, f"expected the form {self.form}; {quote(words[0])} does not fit there")
+        return make(metric, parameter, **given)
+
+    def _parameter(self, key: str, name: str, takes: str, mark: str, text: str) -> Parameter:
+        if mark and mark not in takes:
+            what = "'@k'" if mark == "@" else "':' parameter"
+            where = f"; {self.refused[name + mark]}" if name + mark in self.refused else ""
+            fail(key, f"{name} takes no {what}{where}")
+        long = len(text) >= 1000
+        shown = f"one of {len(text):,} characters" if long else quote(text)[1:-1] or "none"
+        if "@" in takes and (mark or takes[0] == "@"):
+            if not (text.isascii() and text.isdecimal() and not long and int(text)):
+                fail(key, f"{name}@k: k must be a whole number >= 1, got {shown}")
+            return int(text)
+        if takes.startswith(":"):
+            if not _REAL.fullmatch(text):
+                fail(key, f"{name}:p: p must be a real number, inf or -inf, got {shown}")
+            return float(text) + 0.0  # no minus zero
+        return 0
+
+    def forms(self) -> Iterator[tuple[str, str]]:
+        """Yield each name with the form that messages show, such as ("amri", "amri")."""
+        for name, (adjustment, metric) in self.names().items():
+            row, short = self.metrics[metric], self.titles.get((adjustment, metric), "").lower()
+            mark = "" if row.parameter.startswith("[") else row.parameter
+            word = metric if adjustment == NO_ADJUSTMENT else short or f"{adjustment}.{metric}"
+            yield name, word + mark
+            yield row.description.lower().replace(" ", "_"), metric + mark
+
+    def _suggest(self, name: str, mark: str, text: str) -> str:
+        """Name the metrics that were meant by an unknown name, or say why it is none."""
+        if name in self.refused:
+            return self.refused[name]
+        stem = name[:100].rstrip("0123456789")
+        digits = text if mark == "@" else name[len(stem) :]
+        forms = dict(self.forms())
+        near = [forms[word] for word in near_words(stem.strip("_"), forms)]
+        if not near:
+            return f"known are {', '.join(dict.fromkeys(forms.values()))}"
+        if digits.isdecimal():
+            near = [form.replace("@k", f"@{digits}") for form in near]
+        return f"did you mean {' or '.join(dict.fromkeys(near))}?"
+
+
+# The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
+PYKEEN_NAMES = {
+    "arithmetic_mean_rank": ("none", "mr"),
+    "geometric_mean_rank": ("none", "gmr"),
+    "harmonic_mean_rank": ("none", "hmr"),
+    "median_rank": ("none", "median"),
+    "inverse_arithmetic_mean_rank": ("none", "imr"),
+    "inverse_geometric_mean_rank": ("none", "igmr"),
+    "inverse_harmonic_mean_rank": ("none", "mrr"),
+    "inverse_median_rank": ("none", "imedian"),
+    "hits_at_k": ("none", "hits"),
+    "standard_deviation": ("none", "std"),
+    "variance": ("none", "variance"),
+    "median_absolute_deviation": ("none", "mad"),
+    "count": ("none", "count"),
+    "adjusted_arithmetic_mean_rank": ("ratio", "mr"),
+    "adjusted_arithmetic_mean_rank_index": ("index", "mr"),
+    "adjusted_geometric_mean_rank_index": ("index", "gmr"),
+    "adjusted_inverse_harmonic_mean_rank": ("index", "mrr"),
+    "adjusted_hits_at_k": ("index", "hits"),
+    "z_arithmetic_mean_rank": ("z", "mr"),
+    "z_geometric_mean_rank": ("z", "gmr"),
+    "z_inverse_harmonic_mean_rank": ("z", "mrr"),
+    "z_hits_at_k": ("z", "hits"),
+}
+# PyKEEN negates these, so that more is better: one name would have two signs, and is refused.
+NEGATED = {
+    "z_arithmetic_mean_rank": "z.mr",
+    "z_geometric_mean_rank": "z.gmr",
+    "zamr": "z.mr",
+    "zgmr": "z.gmr",
+}
+# Metrics of several right answers, which reports of that kind have alone.
+ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "success")
+
+RANK_KEYS = Grammar(
+    METRICS,
+    fields=(
+        Field("macro", default=False, words=(MACRO,)),
+        Field("side", default=ALL_SIDES),
+        Field("kind", default=DEFAULT_KIND, words=(*KINDS,)),
+        Field("adjustment", default=NO_ADJUSTMENT, words=(*ADJUSTMENTS,)),
+    ),
+    titles={
+        ("ratio", "mr"): "AMR",
+        ("index", "mr"): "AMRI",
+        ("index", "mrr"): "AMRR",
+        ("index", "hits"): "AH",
+        ("z", "mr"): "zMR",
+        ("z", "mrr"): "zMRR",
+        ("z", "hits"): "zH",
+    },
+    synonyms={
+        name.removesuffix("_at_k"): meaning
+        for name, meaning in PYKEEN_NAMES.items()
+        if name not in NEGATED
+    },
+    refused={
+        name: f"PyKEEN, which calls it so, negates it: take {key!r}, which is below 0 where ranks "
+        "are better than chance"
+        for name, key in NEGATED.items()
+    }
+    | {name: f"reports of truerank.retrieval have {name}" for name in ANSWER_NAMES}
+    | {"mrr@": "reports of truerank.retrieval have mrr@k"},
+)
 
 
 @public("truerank.metrics")
@@ -101,8 +314,7 @@ def parse(key: str) -> Key:
     key : str
         Such as "mrr", "hits@10", "tail.optimistic.index.mr", "amri", "power_mean:2" or "macro.mrr".
         Any word may be a side: the report knows which sides there are. The metric is read in any
-        case and under its other names, too: "MRR", "H@10", "hits_at_10", "mean_reciprocal_rank",
-        and those of PyKEEN.
+        case and under PyKEEN's names, too: "MRR", "hits_at_10", "inverse_harmonic_mean_rank".
 
     Returns
     -------
@@ -118,33 +330,19 @@ def parse(key: str) -> Key:
     --------
     >>> parse("tail.hits@10")
     Key(metric='hits', parameter=10, adjustment='none', kind='realistic', side='tail', macro=False)
-    >>> str(parse("tail.H@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
-    ('tail.hits@10', 'index.mr')
+    >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
+    ('tail.index.hits@10', 'index.mr')
     """
-    if not isinstance(key, str):
-        raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
-    before_p, colon, power = key.partition(":")
-    *words, last = before_p.split(".")
-    adjustment, metric, parameter = _parse_metric(key, last, colon + power)
-    if words and words[-1] in (*ADJUSTED, NO_ADJUSTMENT):
-        if adjustment != NO_ADJUSTMENT:
-            _fail(key, f"{last} is an adjusted metric already")
-        adjustment = words.pop()
-    kind = words.pop() if words and words[-1] in KINDS else DEFAULT_KIND
-    macro = bool(words) and words[0] == MACRO
-    words = words[macro:]
-    side = words.pop() if words else ALL_SIDES
-    if words or not side or side in RESERVED:
-        _fail(key, f"expected the form {_SHAPE}")
-    if adjustment != NO_ADJUSTMENT and METRICS[metric].chance is None:
-        _fail(key, f"{metric} has no chance model, so no adjustment {adjustment!r}")
-    if macro and adjustment == "z":
-        _fail(
+    found = RANK_KEYS.parse(key, Key)
+    if found.adjustment != NO_ADJUSTMENT and found.row.chance is None:
+        fail(key, f"{found.metric} has no chance model, so no adjustment {found.adjustment!r}")
+    if found.macro and found.adjustment == "z":
+        fail(
             key,
             "z grows with the number of tasks, so a mean of it over groups of unlike sizes says "
             "nothing; ask for 'macro.index' or for z over all tasks",
         )
-    return Key(metric, parameter, adjustment, kind, side, macro)
+    return found
 
 
 def increasing(key: str | Key) -> bool | None:
@@ -156,7 +354,7 @@ def increasing(key: str | Key) -> bool | None:
     (False, True, True, None)
     """
     parsed = key if isinstance(key, Key) else parse(key)
-    better = METRICS[parsed.metric].increasing
+    better: bool | None = parsed.row.increasing
     return True if parsed.adjustment == "index" and better is not None else better
 
 
@@ -174,52 +372,9 @@ def table_name(key: str | Key) -> str:
 
 def quote(word: str) -> str:
     """Write a word of a key as in Python, and leave out the middle of a very long one."""
-    import reprlib
-
-    short = reprlib.Repr()
-    short.maxstring = 200
-    return short.repr(word)
+    return _SHORT.repr(word)
 
 
-def _parse_metric(key: str, word: str, power: str) -> tuple[str, str, Parameter]:
-    """Read adjustment, metric and parameter from a key's last word and its ":p"."""
-    name, at, cutoff = read_name(word)
-    adjustment, metric = SYNONYMS.get(name, (NO_ADJUSTMENT, name))
-    if metric not in METRICS:
-        _fail(key, f"no metric {quote(word)}; {suggest_metric(word, METRIC_FORMS)}")
-    mark = METRICS[metric].parameter
-    for given, expected, what in ((at, "@", "'@k'"), (power, ":", "':' parameter")):
-        if given and mark != expected:
-            where = "; reports of truerank.retrieval have mrr@k" if name + given == "mrr@" else ""
-            _fail(key, f"{name} takes no {what}{where}")
-    if mark == "@":
-        if not (cutoff.isascii() and cutoff.isdecimal() and len(cutoff) < 1000 and int(cutoff)):
-            _fail(key, f"expected {name}@k with an integer k >= 1, got {quote(word)}")
-        return adjustment, metric, int(cutoff)
-    return adjustment, metric, _parse_power(key, power[1:]) if mark == ":" else 0
-
-
-def _parse_power(key: str, text: str) -> float:
-    # float() also reads spaces, underscores and the digits of other scripts
-    plain = text.isascii() and "_" not in text and text == text.strip()
-    try:
-        p = float(text) if plain else math.nan
-    except ValueError:
-        p = math.nan
-    if math.isnan(p):
-        _fail(key, f"expected power_mean:p with a real number, inf or -inf, got {quote(text)}")
-    return p + 0.0  # no minus zero
-
-
-def _fail(key: str, why: str) -> NoReturn:
+def fail(key: str, why: str) -> NoReturn:
+    """Raise the error of a key."""
     raise UnknownKeyError(f"{quote(key)}: {why}")
-
-
-def _key_form(name: str, metric: str) -> str:
-    return name + {"@": "@k", ":": ":p", "": ""}[METRICS[metric].parameter]
-
-
-METRIC_FORMS = {name: _key_form(name, name) for name in METRICS} | {
-    alias: _key_form(alias, metric) for alias, (_, metric) in ALIASES.items()
-}
-RESERVED = frozenset({MACRO, *KINDS, *ADJUSTED, NO_ADJUSTMENT, *METRICS, *ALIASES})

@@ -1,10 +1,11 @@
-"""The table of metrics: each is g(mean(f(r))) over the ranks r of the tasks."""
+"""The tables of metrics and of adjustments: a new row of `METRICS` is all that a metric needs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 from ..inputs.naming import public
 from . import averages, chance_model, ties
@@ -16,11 +17,17 @@ if TYPE_CHECKING:
     from .ties import Parameter, RankFunction
 
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
+    Mean: TypeAlias = Callable[[RankFunction, Sample, Parameter], float]
+    # of value, expectation and variance under chance, and optimum
+    Adjustment: TypeAlias = Callable[[float, float, float, float], float]
+
+HOYT = 'Hoyt et al., "A Unified Framework for Rank-based Evaluation Metrics" (2022)'
+BORDES = 'Bordes et al., "Translating Embeddings for Modeling Multi-relational Data" (2013)'
 
 
-@public("truerank.metrics")
-class Metric(NamedTuple):
-    """A row of the table of metrics, g(mean(f(r))).
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What keys and tables know of a metric.
 
     Attributes
     ----------
@@ -28,14 +35,43 @@ class Metric(NamedTuple):
         The word of keys.
     title : str
         What tables print, the literature's name; empty where it has none, and the key is printed.
+    description : str
+        The name in words.
+    parameter : str
+        "@k" for a cutoff, "[@k]" for one that may be left out, ":p" for a power, else "".
+    examples : tuple of str
+        What documents and tests put for the parameter, with its mark.
+    increasing : bool or None
+        Whether higher is better; None where neither higher nor lower is better.
+    """
+
+    name: str
+    title: str = ""
+    description: str
+    parameter: str = ""
+    examples: tuple[str, ...] = ("",)
+    increasing: bool | None
+
+
+def _identity(x: float) -> float:
+    return x
+
+
+@public("truerank.metrics")
+@dataclass(frozen=True, kw_only=True)
+class Metric(Row):
+    """A row of the table of metrics, g(mean(f(r))).
+
+    Attributes
+    ----------
+    name, title, description, parameter, examples, increasing
+        Its names, its parameter ("@k" or ":p", with examples), and whether higher is better.
     transform : RankFunction
-        f, of ranks and of ties.
+        f of the rank, the number of candidates and the parameter, and its mean over a tie.
     mean : callable
         The mean of f over a sample with its weights.
     inverse : callable
         g, of the mean.
-    increasing : bool or None
-        Whether higher is better; None where neither higher nor lower is better.
     chance : callable or None
         Returns mean and variance of the metric under the chance model; None where there is none.
     single : callable or None
@@ -43,35 +79,21 @@ class Metric(NamedTuple):
         chance for numbers of candidates, as arrays of their shape. They add up over tasks.
     optimum : float
         The value where every rank is 1.
-    parameter : str
-        The mark before the parameter: "@" for a cutoff, ":" for a power, "" without a parameter.
+    source : str
+        Where the metric comes from.
     """
 
-    name: str
-    title: str
-    transform: RankFunction
-    mean: Callable[[RankFunction, Sample, Parameter], float]
-    inverse: Callable[[float], float]
-    increasing: bool | None
+    transform: RankFunction = ties.IDENTITY
+    mean: Mean = averages.arithmetic
+    inverse: Callable[[float], float] = _identity
     chance: Callable[[Tasks, Parameter], tuple[float, float]] | None = None
     single: SingleModel | None = None
     optimum: float = 1.0
-    parameter: str = ""
+    source: str = HOYT
 
 
 def metric_value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
     """Compute a metric; nan where there are no tasks, or none with a weight above 0.
-
-    Parameters
-    ----------
-    metric : Metric
-    sample : Sample
-    parameter : float
-        The cutoff k or the power p, for a metric that has one.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -83,39 +105,187 @@ def metric_value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> fl
     return metric.inverse(metric.mean(metric.transform, sample, parameter))
 
 
-def _identity(x: float) -> float:
-    return x
-
-
-def _inverse(x: float) -> float:
+def _reciprocal(x: float) -> float:
     return 1.0 / x
 
 
-def _exp_minus(x: float) -> float:
-    return math.exp(-x)
+_ROWS = (
+    Metric(
+        name="mr",
+        title="MR",
+        description="mean rank",
+        increasing=False,
+        chance=chance_model.mean_rank,
+        single=chance_model.rank_moments,
+        source=BORDES,
+    ),
+    Metric(
+        name="mrr",
+        title="MRR",
+        description="mean reciprocal rank",
+        transform=ties.RECIPROCAL,
+        increasing=True,
+        chance=chance_model.reciprocal_rank,
+        single=chance_model.reciprocal_moments,
+        source="Voorhees, The TREC-8 Question Answering Track Report (1999)",
+    ),
+    Metric(
+        name="hits",
+        title="Hits",
+        description="hits at k",
+        parameter="@k",
+        examples=("@1", "@3"),
+        transform=ties.HIT,
+        increasing=True,
+        chance=chance_model.hits,
+        single=chance_model.hit_moments,
+        source=BORDES,
+    ),
+    Metric(
+        name="hmr",
+        title="HMR",
+        description="harmonic mean rank",
+        transform=ties.RECIPROCAL,
+        inverse=_reciprocal,
+        increasing=False,
+        chance=chance_model.harmonic,
+    ),
+    Metric(
+        name="imr",
+        title="IMR",
+        description="inverse mean rank",
+        inverse=_reciprocal,
+        increasing=True,
+        chance=chance_model.inverse_mean,
+    ),
+    Metric(
+        name="gmr",
+        title="GMR",
+        description="geometric mean rank",
+        transform=ties.LOG,
+        inverse=math.exp,
+        increasing=False,
+        chance=chance_model.geometric,
+    ),
+    Metric(
+        name="igmr",
+        title="IGMR",
+        description="inverse geometric mean rank",
+        transform=ties.LOG,
+        inverse=lambda mean: math.exp(-mean),
+        increasing=True,
+        chance=chance_model.inverse_geometric,
+    ),
+    Metric(
+        name="median",
+        description="median rank",
+        mean=averages.median,
+        increasing=False,
+        chance=chance_model.median,
+    ),
+    Metric(
+        name="imedian",
+        description="inverse median rank",
+        mean=averages.median,
+        inverse=_reciprocal,
+        increasing=True,
+        chance=chance_model.inverse_median,
+    ),
+    Metric(
+        name="power_mean",
+        description="power mean rank",
+        parameter=":p",
+        examples=(":2", ":-0.5"),
+        transform=ties.POWER,
+        mean=averages.power,
+        increasing=False,
+        chance=chance_model.power_mean,
+    ),
+    Metric(
+        name="std",
+        description="standard deviation",
+        mean=averages.variance,
+        inverse=math.sqrt,
+        increasing=None,
+        optimum=0.0,
+    ),
+    Metric(
+        name="variance",
+        description="variance of ranks",
+        mean=averages.variance,
+        increasing=None,
+        optimum=0.0,
+    ),
+    Metric(
+        name="mad",
+        description="median absolute deviation",
+        mean=averages.deviation,
+        increasing=None,
+        optimum=0.0,
+    ),
+    Metric(
+        name="count",
+        description="number of tasks",
+        mean=averages.count,
+        increasing=None,
+    ),
+)
+METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
 
 
-_I, _R, _L, _H, _P = ties.IDENTITY, ties.RECIPROCAL, ties.LOG, ties.HIT, ties.POWER
-_mean, _median, _power = averages.arithmetic, averages.median, averages.power
-_c = chance_model
+# -- adjustments -----------------------------------------------------------------------------------
 
-METRICS: dict[str, Metric] = {
-    row.name: row
-    for row in (
-        #      name  title  f   mean   g   higher is better, chance: of all, of one task
-        Metric("mr", "MR", _I, _mean, _identity, False, _c.mean_rank, _c.rank_moments),
-        Metric("mrr", "MRR", _R, _mean, _identity, True, _c.reciprocal_rank, _c.reciprocal_moments),
-        Metric("hits", "Hits", _H, _mean, _identity, True, _c.hits, _c.hit_moments, parameter="@"),
-        Metric("hmr", "HMR", _R, _mean, _inverse, False, _c.harmonic),
-        Metric("imr", "IMR", _I, _mean, _inverse, True, _c.inverse_mean),
-        Metric("gmr", "GMR", _L, _mean, math.exp, False, _c.geometric),
-        Metric("igmr", "IGMR", _L, _mean, _exp_minus, True, _c.inverse_geometric),
-        Metric("median", "", _I, _median, _identity, False, _c.median),
-        Metric("imedian", "", _I, _median, _inverse, True, _c.inverse_median),
-        Metric("power_mean", "", _P, _power, _identity, False, _c.power_mean, parameter=":"),
-        Metric("std", "", _I, averages.variance, math.sqrt, None, optimum=0.0),
-        Metric("variance", "", _I, averages.variance, _identity, None, optimum=0.0),
-        Metric("mad", "", _I, averages.deviation, _identity, None, optimum=0.0),
-        Metric("count", "", _I, averages.count, _identity, None),
-    )
-}
+
+def none(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Return the value itself."""
+    return value
+
+
+def ratio(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Compute value / expectation: 1 is chance; nan without tasks.
+
+    For the mean rank it is 2 sum w r / sum w (N + 1), the AMR of Berrendorf et al., "On the
+    Ambiguity of Rank-Based Evaluation of Entity Alignment or Link Prediction Methods" (2020).
+
+    Examples
+    --------
+    >>> ratio(1.5, 2.0, 0.1, 1.0)
+    0.75
+    """
+    return _quotient(value, expectation)
+
+
+def index(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Compute (value - expectation) / (optimum - expectation): 1 is perfect, 0 is chance.
+
+    For the mean rank it is 1 - 2 sum w (r - 1) / sum w (N - 1), the AMRI of Berrendorf et al.
+    (2020), whose equation 8 loses the "1 -" in one printing. It is nan where chance is perfect: no
+    task has a second candidate, or k of hits@k reaches all of them.
+
+    Examples
+    --------
+    >>> index(1.5, 2.0, 0.1, 1.0)
+    0.5
+    """
+    return _quotient(value - expectation, optimum - expectation)
+
+
+def z(value: float, expectation: float, variance: float, optimum: float) -> float:
+    """Compute (value - expectation) / sqrt(variance): standard deviations from chance.
+
+    The sign is that of the formula (Hoyt et al., 2022): below 0 is better where less is better. It
+    is nan where the variance is 0.
+
+    Examples
+    --------
+    >>> z(1.5, 2.0, 0.0625, 1.0)
+    -2.0
+    """
+    return _quotient(value - expectation, math.sqrt(variance) if variance >= 0 else math.nan)
+
+
+def _quotient(numerator: float, denominator: float) -> float:
+    return numerator / denominator + 0.0 if denominator else math.nan  # + 0.0: no minus zero
+
+
+ADJUSTMENTS: dict[str, Adjustment] = {"none": none, "ratio": ratio, "index": index, "z": z}

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.words import suggest
-from .keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, RESERVED, quote
+from .keys import ADJUSTED, ALL_SIDES, RANK_KEYS, RELATION_SIDE, quote
 from .kinds import KINDS, UnknownKeyError
 
 if TYPE_CHECKING:
@@ -78,7 +78,8 @@ def is_side_name(name: str) -> bool:
     >>> is_side_name("head"), is_side_name("mrr")
     (True, False)
     """
-    return bool(name) and "." not in name and ":" not in name and name not in {ALL_SIDES, *RESERVED}
+    plain = bool(name) and not {*".:@"} & {*name}
+    return plain and name != ALL_SIDES and not RANK_KEYS.is_taken(name)
 
 
 def sides_of(ranks: Ranks) -> Sides:

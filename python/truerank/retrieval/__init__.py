@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING
 from ..inputs.naming import lazy_names
 
 if TYPE_CHECKING:
-    from .answer_keys import AnswerKey
     from .answer_report import RetrievalReport, report
     from .retrieval_task import Task
 
-__all__ = ["AnswerKey", "RetrievalReport", "Task", "report"]
+__all__ = ["RetrievalReport", "Task", "report"]
 
 _MODULES = {
-    "AnswerKey": "answer_keys",
     "RetrievalReport": "answer_report",
     "Task": "retrieval_task",
     "report": "answer_report",

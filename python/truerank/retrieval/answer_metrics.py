@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..metrics.metric_table import Row
 from .tie_sums import (
     discount_sums,
     first_reciprocals,
@@ -24,25 +26,23 @@ if TYPE_CHECKING:
 EVERYWHERE = 1 << 62  # a cutoff beyond every place
 
 
-class AnswerMetric(NamedTuple):
-    """A row of the table of metrics.
+@dataclass(frozen=True, kw_only=True)
+class AnswerMetric(Row):
+    """A row of the table of metrics; more is better for all of them.
 
     Attributes
     ----------
-    title : str
-        What tables print, the literature's name.
     of_queries : callable
         The value of each query, shape (q,), from its ties and the cutoff k.
-    cutoff : {"needed", "possible", "none"}
-        Whether the metric has a cutoff, as ``@k``.
     per_optimum : bool
         Whether the value is divided by that of the best order, query by query.
     """
 
-    title: str
     of_queries: Callable[[Ties, int], FloatArray]
-    cutoff: str = "possible"
     per_optimum: bool = False
+    parameter: str = "[@k]"
+    examples: tuple[str, ...] = ("", "@7")
+    increasing: bool | None = True
 
 
 def _places_within(ties: Ties, k: Cutoff) -> IntArray:
@@ -102,13 +102,57 @@ def _gain_of_places(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
-ANSWER_METRICS = {
-    "mrr": AnswerMetric("MRR", _reciprocal_rank),
-    "map": AnswerMetric("MAP", _average_precision),
-    "r_precision": AnswerMetric("R-Precision", _r_precision, "none"),
-    "ndcg": AnswerMetric("nDCG", _gain_of_places, per_optimum=True),
-    "dcg": AnswerMetric("DCG", _gain_of_places),
-    "recall": AnswerMetric("Recall", _recall, "needed"),
-    "precision": AnswerMetric("Precision", _precision, "needed"),
-    "success": AnswerMetric("Success", _success, "needed"),
-}
+_ROWS = (
+    AnswerMetric(
+        name="mrr", title="MRR", description="mean reciprocal rank", of_queries=_reciprocal_rank
+    ),
+    AnswerMetric(
+        name="map", title="MAP", description="mean average precision", of_queries=_average_precision
+    ),
+    AnswerMetric(
+        name="r_precision",
+        title="R-Precision",
+        description="precision at R",
+        of_queries=_r_precision,
+        parameter="",
+        examples=("",),
+    ),
+    AnswerMetric(
+        name="ndcg",
+        title="nDCG",
+        description="normalised discounted cumulative gain",
+        of_queries=_gain_of_places,
+        per_optimum=True,
+    ),
+    AnswerMetric(
+        name="dcg",
+        title="DCG",
+        description="discounted cumulative gain",
+        of_queries=_gain_of_places,
+    ),
+    AnswerMetric(
+        name="recall",
+        title="Recall",
+        description="recall at k",
+        of_queries=_recall,
+        parameter="@k",
+        examples=("@1", "@7"),
+    ),
+    AnswerMetric(
+        name="precision",
+        title="Precision",
+        description="precision at k",
+        of_queries=_precision,
+        parameter="@k",
+        examples=("@1", "@7"),
+    ),
+    AnswerMetric(
+        name="success",
+        title="Success",
+        description="success at k",
+        of_queries=_success,
+        parameter="@k",
+        examples=("@1", "@7"),
+    ),
+)
+ANSWER_METRICS = {row.name: row for row in _ROWS}

@@ -12,7 +12,7 @@ from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
-from ..metrics.keys import NO_ADJUSTMENT, quote
+from ..metrics.keys import NO_ADJUSTMENT, quote, table_name
 from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
@@ -21,7 +21,7 @@ from ..reporting.keyed_tables import KeyedTables
 from ..reporting.rendering import group_rows, label_text
 from ..tables.saved_forms import write_json
 from ..tables.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
-from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, answer_table_name, read_key
+from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
 from .answer_metrics import ANSWER_METRICS, EVERYWHERE
 from .answer_ties import RankedAnswers, Ties
 
@@ -130,7 +130,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         self.by = by if by is None or isinstance(by, str) else "group"
         self._group_of_query, self._groups = self._read_groups(by)
         self._ties: dict[str, Ties] = {}
-        self._values: dict[tuple[str, str, int], FloatArray] = {}
+        self._values: dict[tuple[AnswerKey, str], FloatArray] = {}
 
     @property
     def protocol(self) -> Protocol:
@@ -220,10 +220,10 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
 
     def _of_queries(self, key: AnswerKey, order: str) -> FloatArray:
         """The values of a metric for each query, under an order."""
-        place = key.metric, order, key.k
+        place = key.alone, order
         if place not in self._values:
             metric = ANSWER_METRICS[key.metric]
-            k = min(key.k, EVERYWHERE) or EVERYWHERE
+            k = min(int(key.parameter), EVERYWHERE) or EVERYWHERE
             ties = self._ties_of(order)
             values = np.empty(len(self.queries))
             for start in range(0, len(values), _CHUNK):
@@ -387,7 +387,10 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         """Return the lines on queries, ties and protocol, and the tables."""
         chosen = _rows_of(metrics)
         rows = [
-            [answer_table_name(metric), *(cell(value, digits) for value in self._columns(metric))]
+            [
+                table_name(read_key(metric)),
+                *(cell(value, digits) for value in self._columns(metric)),
+            ]
             for metric in chosen
         ]
         grids = [TextGrid(["metric", *_COLUMNS], rows)]
@@ -398,7 +401,8 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
             found = [self.group_values(metric) for metric in few]
             body = group_rows(labels, sizes, found, lambda value: cell(value, digits))
             heading = f"by {self.by} ({format_count(len(labels), 'group')})"
-            grids.append(TextGrid([heading, "queries", *map(answer_table_name, few)], body))
+            names = [table_name(read_key(metric)) for metric in few]
+            grids.append(TextGrid([heading, "queries", *names], body))
         return TextTables(grids, self._lines())
 
     def _columns(self, metric: str) -> list[float]:
@@ -437,7 +441,7 @@ def _rows_of(metrics: str | Iterable[str] | None) -> list[str]:
     rows = unique_keys(metrics)
     for row in rows:
         parsed = read_key(row)
-        if parsed != AnswerKey(parsed.metric, parsed.k):
+        if parsed != parsed.alone:
             expected = "metric[@k] as a row of a table"
             raise InputValueError("metrics", expected=expected, got=repr(row))
     return rows

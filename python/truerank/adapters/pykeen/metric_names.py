@@ -11,8 +11,7 @@ from pykeen.metrics import ranking
 from pykeen.typing import RANK_TYPES
 from pykeen.utils import camel_to_snake
 
-from ...metrics.aliases import NEGATED, PYKEEN_NAMES
-from ...metrics.keys import NO_ADJUSTMENT, Key
+from ...metrics.keys import NEGATED, NO_ADJUSTMENT, PYKEEN_NAMES, Key
 from ...ranks.container import Ranks
 from ...reporting import Report, report
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -470,7 +471,7 @@ def _median_functional(
     if not len(unit) or positions > MAX_MEAN_TIE * len(unit):
         return _resampled_functional(key, sample, unit, units, outer)
     exact_median = partial(
-        _metric_of_counts, metric._replace(inverse=float), key.parameter, sample, unit
+        _metric_of_counts, replace(metric, inverse=float), key.parameter, sample, unit
     )
     values, weights, atom_unit = sample.ranks, safe_weights(sample), unit
     if sample.tied is not None:
