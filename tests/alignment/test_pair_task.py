@@ -444,15 +444,15 @@ def test_masked_pairs_are_refused() -> None:
         Task(pairs, left=2, right=2)
 
 
-def test_both_directions_of_a_pair_are_one_cluster() -> None:
+def test_both_directions_of_a_pair_are_one_unit() -> None:
     rng = np.random.default_rng(2)
     scores = rng.random((60, 60)) + np.eye(60)
     task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
     report = task.evaluate_scores(scores)
-    assert report.ranks.labels["pair"].values.tolist() == [*range(60), *range(60)]
+    assert report.ranks.unit.values.tolist() == [*range(60), *range(60)]
     other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
-    assert tr.compare(report, other, metric="mrr", by="pair").units == 60
-    assert tr.compare(report, other, metric="mrr").by == "pair"
+    assert tr.compare(report, other, metric="mrr", by="unit").units == 60
+    assert tr.compare(report, other, metric="mrr").by == "unit"
     assert tr.compare(report, other, metric="mrr", by="task").units == 120
 
 

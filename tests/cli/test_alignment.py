@@ -241,7 +241,7 @@ def test_data_sets(
     ranks = tr.load("ranks.npz")
     assert len(ranks) == tasks
     assert ranks.protocol.filter == filtered
-    assert set(ranks.labels) == {"pair", "degree"}
+    assert set(ranks.labels) == {"degree"}
 
 
 def test_degrees_are_sums_of_both_entities(align: Align, sets: Path) -> None:

@@ -54,18 +54,18 @@ def test_queries_that_repeat_are_the_units(key: str) -> None:
     assert found.high - found.low > 2 * (tasks.high - tasks.low)
 
 
-def test_units_are_pairs_then_queries_then_tasks() -> None:
-    queries, pair, side = [0, 1, 1, 0, 2, 3], [5, 6, 7, 5, 6, 7], ["left"] * 3 + ["right"] * 3
+def test_units_are_those_drawn_then_queries_then_tasks() -> None:
+    queries, unit, side = [0, 1, 1, 0, 2, 3], [5, 6, 7, 5, 6, 7], ["left"] * 3 + ["right"] * 3
     ranks = Ranks([0, 1, 2, 3, 4, 5], np.ones(6, int), 9, queries=queries, side=side)
     assert default_unit(ranks) == "query"  # 0 on the left is not 0 on the right
     assert default_unit(ranks[3:]) == "task"
-    assert default_unit(ranks.with_labels(labels={"pair": pair})) == "pair"
-    both = ranks.with_labels(labels={"pair": pair})
+    both = ranks.with_labels(unit=unit)
+    assert default_unit(both) == "unit"
     assert interval(both, "mrr", resamples=9).units == 3
-    # on one side the pairs differ, and a query repeats
+    # on one side the units differ, and a query repeats
     assert interval(both, "left.mrr", resamples=9)[9:11] == ("query", 2)
     assert interval(both, "right.mrr", resamples=9)[9:11] == ("task", 1)
-    assert interval(both, "mrr", by="pair", resamples=9).by == "pair"
+    assert interval(both, "mrr", by="unit", resamples=9).by == "unit"
     assert interval(both, "mrr", by="queries", resamples=9).by == "query"
     assert interval(both, "mrr", by=[1, 1, 2, 2, 3, 3], resamples=9).by == "group"
     assert plural("relation") == "relations"

@@ -520,14 +520,13 @@ def test_test_splits_are_those_of_tables() -> None:
 # -- units, and notes about them -------------------------------------------------------------------
 
 
-def test_pairs_are_the_units_where_they_repeat() -> None:
+def test_labelled_units_are_the_default_where_they_repeat() -> None:
     """Both directions of an aligned pair come from one score."""
     a, b = models(40)
-    pair = np.arange(40) // 2
-    a, b = (x.with_labels(labels={"pair": pair}) for x in (a, b))
+    a, b = (x.with_labels(unit=np.arange(40) // 2) for x in (a, b))
     found = compare(a, b, resamples=9)
-    assert (found.by, found.units, found.largest) == ("pair", 20, 2)
-    assert found[:9] == compare(a, b, by="pair", resamples=9)[:9]
+    assert (found.by, found.units, found.largest) == ("unit", 20, 2)
+    assert found[:9] == compare(a, b, by="unit", resamples=9)[:9]
 
 
 def test_tasks_of_one_query_are_one_unit() -> None:

@@ -565,8 +565,8 @@ def test_shared_queries_are_noted() -> None:
     sides = ranks.with_labels(side=["head", "tail"] * 3)  # queries of two sides are two queries
     assert "6 tasks in 5 queries, the largest with 2" in pvalue(sides, "mr").notes[0]
     assert "3 tasks in 2 queries" in pvalue(sides, "head.mr").notes[0]
-    pairs = ranks_of([1, 2, 3, 4], 1000).with_labels(labels={"pair": [1, 1, 2, 2]})
-    assert "4 tasks in 2 pairs, the largest with 2" in pvalue(pairs, "mr").notes[0]
+    pairs = ranks_of([1, 2, 3, 4], 1000).with_labels(unit=[1, 1, 2, 2])
+    assert "4 tasks in 2 units, the largest with 2" in pvalue(pairs, "mr").notes[0]
 
 
 def test_few_outcomes_are_noted() -> None:

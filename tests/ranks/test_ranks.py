@@ -22,7 +22,7 @@ from truerank.ranks.labels import Labels
 
 pytestmark = pytest.mark.python_only
 
-OPTIONAL = ("weights", "side", "relation", "queries", "targets", "audit")
+OPTIONAL = ("weights", "side", "relation", "queries", "targets", "unit", "audit")
 TOP = np.iinfo(np.int64).max
 
 
@@ -183,7 +183,7 @@ def test_trusted_takes_over() -> None:
     ],
 )
 def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple | None) -> None:
-    for name in ("side", "relation", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets", "unit"):
         labels = getattr(Ranks([0, 1], [1, 1], 5, **{name: given_labels}), name)
         assert labels.values.tolist() == values
         assert labels.vocabulary == vocabulary
@@ -255,7 +255,7 @@ def test_labels_of_other_names(labelled: Ranks) -> None:
         assert not other.labels["head_degree"].codes.flags.writeable
     assert labelled != everything()
     assert everything() != labelled
-    assert "targets, category, head_degree, audit;" in repr(labelled)
+    assert "targets, unit, category, head_degree, audit;" in repr(labelled)
     with pytest.raises(TypeError):
         labelled.labels["category"] = None
     with pytest.raises(AttributeError, match="immutable"):
@@ -382,7 +382,7 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = labelled.to_pandas()
     counts = ["above", "tied", "candidates", "optimistic", "realistic", "pessimistic"]
-    labels = ["side", "relation", "queries", "targets", "category", "head_degree"]
+    labels = ["side", "relation", "queries", "targets", "unit", "category", "head_degree"]
     assert list(frame) == [*counts, "weights", *labels]
     for name in (*counts, "weights", *labels[:4]):
         assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
@@ -490,7 +490,7 @@ def test_slices_keep_everything(index: object, positions: list[int]) -> None:
     for name in ("above", "tied", "candidates", "weights"):
         assert getattr(part, name).tolist() == getattr(ranks, name)[positions].tolist()
         assert not getattr(part, name).flags.writeable
-    for name in ("side", "relation", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets", "unit"):
         assert getattr(part, name).values.tolist() == [
             getattr(ranks, name).values.tolist()[i] for i in positions
         ]
@@ -542,7 +542,7 @@ def test_equality_is_of_everything() -> None:
     assert ranks != ranks.with_weights(None)
     assert ranks != ranks.with_weights([1, 1, 1, 1])
     assert ranks != ranks.with_protocol(dtype="float16")
-    for name in ("side", "relation", "queries", "targets"):
+    for name in ("side", "relation", "queries", "targets", "unit"):
         assert ranks != ranks.with_labels(**{name: None})
         assert ranks != ranks.with_labels(**{name: "other"})
     assert Ranks([0], [1], 5) != Ranks([0], [1], 6)
@@ -552,8 +552,8 @@ def test_equality_is_of_everything() -> None:
 def test_repr_tells_what_it_is() -> None:
     assert repr(everything()) == (
         "Ranks(4 tasks, 3 tied, 5 to 2,199,023,255,552 candidates, sides head 2 + tail 2, weights, "
-        "relation, queries, targets, audit; split test, filtered by train + valid, all candidates, "
-        "nan raise, float32)"
+        "relation, queries, targets, unit, audit; split test, filtered by train + valid, "
+        "all candidates, nan raise, float32)"
     )
     assert "\n" not in repr(everything())
 
@@ -694,7 +694,7 @@ def test_public_names_show_their_package(public: Any) -> None:
 @pytest.mark.python_only
 def test_what_ranks_do_not_have() -> None:
     ranks = Ranks([0], [1], 2)
-    for name in ("weights", "side", "relation", "queries", "targets", "audit"):
+    for name in ("weights", "side", "relation", "queries", "targets", "unit", "audit"):
         assert getattr(ranks, name) is None
     with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
         ranks.sides  # type: ignore[attr-defined]  # noqa: B018

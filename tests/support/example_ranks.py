@@ -52,6 +52,7 @@ def everything() -> Ranks:
         relation=["likes", "knows", "likes", "likes\0"],
         queries=[7, 8, -1, 2**62],
         targets=np.arange(4),
+        unit=[3, 3, 0, 9],
         audit=([0, 1, 0, 2], [0, 0, 3, 0], [1, 1, 1, 4]),
         protocol=Protocol(
             filter=("train", "valid"), split="test", dtype="float32", files=["s.npy"]
@@ -73,6 +74,7 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
         "side": st.tuples(codes, st.permutations(["head", "tail", "relation"])),
         "relation": named,
         "queries": npst.arrays(np.int64, n),
+        "unit": codes,
         "audit": st.tuples(counts, counts, counts),
     }
     given = {

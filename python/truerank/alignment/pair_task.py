@@ -109,10 +109,8 @@ class Task(ProtocolTask):
     Notes
     -----
     Every task has the labels "queries" (the query entity) and "targets" (its counterpart), by name
-    if both graphs have names, else by id; and "pair" (the row of `pairs`), which both directions
-    share. The two ranks of a pair come from one score and are not independent:
-    ``truerank.compare(a, b, by="pair")`` and ``report.interval("mrr", by="pair")`` draw them
-    together.
+    if both graphs have names, else by id; and "unit" (the row of `pairs`), which both directions
+    share: the two ranks of a pair come from one score, and intervals and tests draw them together.
 
     In practice, all entities of the other graph are candidates. Most published numbers use those of
     the test pairs alone, and rise as the test shrinks (Berrendorf, Faerman, Vermue, Tresp: On the
@@ -478,7 +476,6 @@ def _make_side(
         labels={
             "queries": labels(query_column),
             "targets": labels(answer_column),
-            "pair": Labels(np.arange(len(kept))),
         },
         given=kept,
         height=next(iter(splits.sizes.values())),

@@ -45,7 +45,7 @@ class Interval(NamedTuple):
     key : str
         The key of the metric.
     by : str
-        What a unit is: "task", "query", "pair", "relation", another label, or "group" for labels
+        What a unit is: "task", "query", "unit", "relation", another label, or "group" for labels
         without a name.
     largest : int
         The number of tasks in the largest unit.
@@ -159,8 +159,8 @@ def interval(
         the standard error, with the factor u / (u - 1) for u units; for the median Woodruff's
         interval.
     by : str, labels or None
-        The units, which are resampled as a whole. "auto": pairs where the label "pair" repeats
-        (both directions of an alignment rank one pair), else queries where they repeat, else single
+        The units, which are resampled as a whole. "auto": the label "unit" where it repeats
+        (all sides of a task rank one triple or pair), else queries where they repeat, else single
         tasks: the ranks of one query are not independent, so that an interval over tasks is too
         narrow. "task" or None: single tasks. "query", "relation", "target", "side", any
         name that `ranks.labels` has, or labels of the tasks. A tuple of two names, ("query",

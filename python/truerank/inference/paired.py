@@ -153,8 +153,8 @@ def compare(
           Where the units are groups of tasks, the hits of whole groups are swapped instead, since
           the binomial test takes the tasks as independent; a note says so.
     by : str, labels or None
-        The units, which are swapped or resampled as a whole, as in `interval`. "auto": pairs where
-        two tasks have one label "pair", else queries where two tasks have one query, else tasks.
+        The units, which are swapped or resampled as a whole, as in `interval`. "auto": units where
+        two tasks have one label "unit", else queries where two tasks have one query, else tasks.
         None and "task": single tasks. Else "query", "relation", another name of labels that a has,
         or labels. A tuple of two names, ("query", "target"), asks for units of two kinds at once,
         such as queries and the answers that many of them share: a t test with the two-way

@@ -99,10 +99,11 @@ class ComplexQueries(ProtocolTask):
 
     Notes
     -----
-    Every task has the labels "structure", "queries" (the query, if all are str, else its position)
-    and "targets". The protocol is that of Query2box, BetaE and those who followed (Ren and
-    Leskovec, "Beta embeddings for multi-hop logical reasoning", 2020, appendix); their rank of tied
-    scores is one of those between the optimistic and the pessimistic one.
+    Every task has the labels "structure", "queries" (the query, if all are str, else its position),
+    "targets", and "unit" (the position of the query). The protocol is that of Query2box, BetaE and
+    those who followed (Ren and Leskovec, "Beta embeddings for multi-hop logical reasoning", 2020,
+    appendix); their rank of tied scores is one of those between the optimistic and the pessimistic
+    one.
 
     Examples
     --------

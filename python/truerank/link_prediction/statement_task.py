@@ -71,8 +71,9 @@ class StatementTask(Task):
     Notes
     -----
     Tasks have the labels of `Task` and "qualifiers", how many their statement has. "relation" is
-    that of the qualifier for the side "qualifier". A pair that a statement has twice counts once,
-    and the order of its qualifiers means nothing.
+    that of the qualifier for the side "qualifier", and "unit" the row of the statement for all
+    sides. A pair that a statement has twice counts once, and the order of its qualifiers means
+    nothing.
 
     Examples
     --------
@@ -218,6 +219,7 @@ def _make_qualifier_side(
             "relation": Labels(relations, splits.relations.names),
             "queries": Labels(made.rows),
             "targets": Labels(made.targets),
+            "unit": Labels(rows),
             "category": Labels(traits.category[rows], CATEGORIES),
             "head_degree": Labels(traits.degrees["head"][rows]),
             "tail_degree": Labels(traits.degrees["tail"][rows]),

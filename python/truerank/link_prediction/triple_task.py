@@ -124,8 +124,9 @@ class Task(ProtocolTask):
     Every task has the labels "relation", "queries", "targets", "category" (of the
     relation: 1-1, 1-n, n-1 or n-n), "head_degree" and "tail_degree" (the number of distinct known
     triples of the entity), "degree" (that of the predicted entity, or the number of triples of the
-    predicted relation, as "0", "1", "2-3", "4-7", ...), and "time" if some columns are times (the
-    point or the start). Reports can be grouped by any of them.
+    predicted relation, as "0", "1", "2-3", "4-7", ...), "unit" (the row of `test` as it was given,
+    which all sides share), and "time" if some columns are times (the point or the start). Reports
+    can be grouped by any of them.
 
     Examples
     --------

@@ -66,9 +66,11 @@ class Ranks:
         The number of candidates, the true one included; >= above + tied. An int is for all tasks.
     weights : array_like of float, shape (n,), optional
         The weights of the tasks in every mean: finite, >= 0, not all 0. Only their ratios matter.
-    side, relation, queries, targets : optional
+    side, relation, queries, targets, unit : optional
         Labels per task: a sequence or array of str or of int ids, one str for all tasks, Labels, or
-        a (codes, vocabulary) pair.
+        a (codes, vocabulary) pair. The unit is what was drawn when the test set was made: tasks of
+        one triple, aligned pair or query of retrieval share it. Every `Task` writes the row of the
+        test set as an integer, so that its sides share units.
     labels : mapping of str to labels, optional
         Labels of any other names, such as {"category": [...], "head_degree": [...]}. A name must be
         an identifier without another meaning in reports, intervals and weights.
@@ -84,7 +86,7 @@ class Ranks:
     ----------
     above, tied, candidates : ndarray of int64, shape (n,), read-only
     weights : ndarray of float64, shape (n,), read-only, or None
-    side, relation, queries, targets : Labels or None
+    side, relation, queries, targets, unit : Labels or None
     audit : Audit or None
     listed : ndarray of bool, shape (n,), read-only, or None
     protocol : Protocol
@@ -121,6 +123,7 @@ class Ranks:
     relation: Labels | None
     queries: Labels | None
     targets: Labels | None
+    unit: Labels | None
     _other_labels: Mapping[str, Labels]
     audit: Audit | None
     listed: npt.NDArray[np.bool_] | None
@@ -140,6 +143,7 @@ class Ranks:
         relation: LabelsLike | None = None,
         queries: LabelsLike | None = None,
         targets: LabelsLike | None = None,
+        unit: LabelsLike | None = None,
         labels: Mapping[str, LabelsLike] | None = None,
         audit: Audit | Sequence[Any] | None = None,
         listed: Sequence[bool] | npt.NDArray[Any] | None = None,
@@ -149,7 +153,7 @@ class Ranks:
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
         counts = checked_counts(above, tied, candidates)
         n = len(counts[0])
-        given = dict(zip(LABELS, (side, relation, queries, targets), strict=True))
+        given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
         more = {} if labels is None else other_labels(labels, n)
         _fill_slots(
@@ -382,6 +386,7 @@ class Ranks:
         relation: LabelsLike | EllipsisType | None = ...,
         queries: LabelsLike | EllipsisType | None = ...,
         targets: LabelsLike | EllipsisType | None = ...,
+        unit: LabelsLike | EllipsisType | None = ...,
         labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
         **others: LabelsLike | None,
     ) -> Ranks:
@@ -389,7 +394,7 @@ class Ranks:
 
         Parameters
         ----------
-        side, relation, queries, targets : optional
+        side, relation, queries, targets, unit : optional
             Labels per task, as `Ranks` takes them.
         labels : mapping of str to labels, or None
             Labels of other names, each of which is set, or removed by None. None removes all.
@@ -414,7 +419,7 @@ class Ranks:
         >>> dict(ranks.with_labels(labels={"degree": None}).labels)
         {}
         """
-        given = dict(zip(LABELS, (side, relation, queries, targets), strict=True))
+        given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         new = {
             k: None if v is None else as_labels(k, v, len(self))
             for k, v in given.items()
@@ -485,8 +490,8 @@ class Ranks:
         -------
         pandas.DataFrame
             The columns above, tied, candidates, optimistic, realistic and pessimistic; weights,
-            side, relation, queries, targets and labels of other names, and listed, where the ranks
-            have them. Labels are decoded.
+            side, relation, queries, targets, unit and labels of other names, and listed, where the
+            ranks have them. Labels are decoded.
 
         Raises
         ------

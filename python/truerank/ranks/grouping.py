@@ -1,4 +1,4 @@
-"""Groups of tasks by relation, side, query, target or any labels, and weights by these groups."""
+"""Groups of tasks by side, relation or any other labels, and weights by these groups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
         n tasks.
     by : str or labels
         The name of a label of the tasks: "side", "relation", "queries" or "query", "targets" or
-        "target", or any name that `ranks.labels` has. Queries of different sides are
+        "target", "unit", or any name that `ranks.labels` has. Queries of different sides are
         different groups, even with equal ids. So are targets, except those of heads and tails,
         which are entities of one graph. Or labels of the tasks: a sequence or array of str or of
         int ids, Labels, or a (codes, vocabulary) pair.

@@ -27,6 +27,10 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
     parts differ becomes "mixed".
 
+    Equal units are one unit, in whichever part they stand: those of a `Task` are rows of the test
+    set, so that head and tail ranks of one test set share them. Before ranks of two test sets are
+    joined, add the number of rows of the first to the units of the second.
+
     Parameters
     ----------
     parts : iterable of Ranks

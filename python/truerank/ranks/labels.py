@@ -1,4 +1,4 @@
-"""Labels of tasks (side, relation, query, target): integer codes and the names they stand for."""
+"""Labels of tasks (side, relation, query, ...): integer codes and the names they stand for."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     LabelsLike: TypeAlias = "str | Names | Codes | tuple[Codes, Names | None] | Labels"
 
 # The labels that are attributes of Ranks; other labels must have other names.
-LABELS = ("side", "relation", "queries", "targets")
+LABELS = ("side", "relation", "queries", "targets", "unit")
 
 # The names of these labels in `by` and `weights`, and the attribute that each name means.
 LABEL_ALIASES = {
@@ -34,6 +34,7 @@ LABEL_ALIASES = {
     "query": "queries",
     "targets": "targets",
     "target": "targets",
+    "unit": "unit",
 }
 # The word for one of a label, as units and weights are named: the last alias of each.
 LABEL_WORDS = {label: word for word, label in LABEL_ALIASES.items()}

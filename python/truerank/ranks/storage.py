@@ -10,8 +10,8 @@ format                                    int64, ()                1
 above, tied, candidates                   int64, (n,)              the counts
 weights                                   float64, (n,)            optional
 <label>.codes                             int64, (n,)              optional; side, group (that is
-<label>.vocabulary                        uint8 JSON list of str   `relation`), queries, targets; no
-                                                                   vocabulary: ids
+<label>.vocabulary                        uint8 JSON list of str   `relation`), queries, targets,
+                                                                   unit; no vocabulary: ids
 labels.<name>.codes                       int64, (n,)              optional; labels of other names,
 labels.<name>.vocabulary                  uint8 JSON list of str   likewise
 audit.nan, audit.inf, audit.at_best       int64, (n,)              optional, all or none

@@ -98,8 +98,9 @@ class Task(ProtocolTask):
 
     Notes
     -----
-    Every task has the labels "queries" and "targets", and "group" if there are groups. The metrics,
-    their formulas and what they make of ties are those of `RetrievalReport`.
+    Every task has the labels "queries", "targets" and "unit" (the id of the query, which all its
+    answers share), and "group" if there are groups. The metrics, their formulas and what they make
+    of ties are those of `RetrievalReport`.
 
     Examples
     --------

@@ -221,7 +221,7 @@ class NamedLists(ReadOnlyArrays):
         Returns
         -------
         Ranks
-            With the labels `queries` and `targets`, by name.
+            With the labels `queries` and `targets`, by name, and `unit`, the number of the query.
 
         Raises
         ------
@@ -270,8 +270,11 @@ class NamedLists(ReadOnlyArrays):
             threads=threads,
         )
         names = [split or "test"] * filtered + ["known"] * (known is not None)
+        numbers = {query: i for i, query in enumerate(left_out)}
         return ranks.with_labels(
-            queries=queries, targets=[judged.documents[i] for i in tasks]
+            queries=queries,
+            targets=[judged.documents[i] for i in tasks],
+            unit=[numbers[query] for query in queries],
         ).with_protocol(filter=names, split=split)
 
 

@@ -12,12 +12,11 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
 from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
-from ..ranks.labels import LABELS
+from ..ranks.labels import LABELS, Labels
 from .row_keys import first_rows, look_up, row_keys
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..ranks.labels import Labels
     from .query_rows import Flags
 
 
@@ -111,9 +110,10 @@ class SideTasks(ReadOnlyArrays):
         The only columns to let in: all (None), one list for all tasks, or a list per task, as in
         `rank`.
     labels : dict of str to Labels
-        "relation", "queries", "targets" and perhaps others, n labels each.
+        "relation", "queries", "targets" and perhaps others, n labels each. "unit" is `given` where
+        it is not among them.
     given : ndarray of int64, shape (n,)
-        The row of each task's triple in the test split as it was given.
+        The row of each task's triple (or pair, or query) in the test split as it was given.
     height : int
         The number of test triples that were given. Default: all of them are tasks, in order.
     names : tuple of str, or None
@@ -139,9 +139,10 @@ class SideTasks(ReadOnlyArrays):
         if self.height < 0:
             object.__setattr__(self, "height", len(self.targets))
             object.__setattr__(self, "given", np.arange(len(self.targets)))
-        object.__setattr__(self, "labels", dict(self.labels))
         for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
+        unit = Labels._trusted(self.given, None)
+        object.__setattr__(self, "labels", {"unit": unit, **self.labels})
         filters = {name: _read_only(lists) for name, lists in self.other_filters.items()}
         object.__setattr__(self, "other_filters", filters)
 

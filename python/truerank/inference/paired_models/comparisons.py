@@ -43,7 +43,7 @@ class Comparison(NamedTuple):
     units : int
         The number of tasks or groups that were swapped or resampled.
     by : str
-        The name of a unit: "task", "query", "pair", "relation", another label, or "group".
+        The name of a unit: "task", "query", "unit", "relation", another label, or "group".
     largest : int
         The number of tasks in the largest unit.
     resamples, seed : int

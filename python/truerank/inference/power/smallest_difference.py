@@ -49,7 +49,7 @@ class Detectable(NamedTuple):
         Whether the correlation was assumed, as for one model alone.
     units : int
     by : str
-        The name of a unit: "task", "query", "pair", ...
+        The name of a unit: "task", "query", "unit", ...
     largest : int
         The number of tasks in the largest unit.
     tasks : int

@@ -54,7 +54,7 @@ MAX_LOG_RATIO = 600.0  # powers of ranks whose ratio exceeds e**600 are not adde
 MAX_MEAN_TIE = 10  # the positions of ties that are longer on average are not listed
 MAX_WEIGHT_SUM = 2.0**40  # up to this sum, weights are made integers
 # Names of units that are no labels.
-AUTO, TASK, PAIR, QUERY, GROUP = "auto", "task", "pair", "query", "group"
+AUTO, TASK, UNIT, QUERY, GROUP = "auto", "task", "unit", "query", "group"
 
 
 class Units(NamedTuple):
@@ -72,7 +72,7 @@ class Units(NamedTuple):
     tasks : ndarray of int64, shape (n,)
         The positions of the tasks in the Ranks.
     by : str
-        The name of a unit, in the singular: "task", "query", "pair", "relation", another label, or
+        The name of a unit, in the singular: "task", "query", "unit", "relation", another label, or
         "group" for labels without a name.
     """
 
@@ -209,10 +209,10 @@ def unit_codes(
 
 
 def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
-    """Name the units that are independent: the pair where pairs repeat, else the query, or task.
+    """Name the units: what was drawn, where it repeats; else queries that repeat, or tasks.
 
-    Both ranks of an aligned pair come from one score, and the ranks of one query from one row of
-    scores, so that intervals over single tasks would be too narrow.
+    Both ranks of a test triple or of an aligned pair are drawn together, and the ranks of one query
+    come from one row of scores, so that intervals over single tasks would be too narrow.
 
     Parameters
     ----------
@@ -222,8 +222,8 @@ def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
 
     Returns
     -------
-    {"pair", "query", "task"}
-        "pair" where two tasks have one label "pair", else "query" where two tasks of one side have
+    {"unit", "query", "task"}
+        "unit" where two tasks have one label "unit", else "query" where two tasks of one side have
         one query, else "task".
 
     Examples
@@ -232,7 +232,7 @@ def default_unit(ranks: Ranks, tasks: IntArray | None = None) -> str:
     >>> default_unit(ranks), default_unit(ranks[1:])
     ('query', 'task')
     """
-    for name, present in ((PAIR, PAIR in ranks.labels), (QUERY, ranks.queries is not None)):
+    for name, present in ((UNIT, ranks.unit is not None), (QUERY, ranks.queries is not None)):
         if present:
             codes = group_codes(ranks, name)[0]
             codes = codes if tasks is None else codes[tasks]
