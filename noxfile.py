@@ -80,13 +80,22 @@ def need(session: nox.Session, packages: str) -> None:
     session.run("flock", lock, "sh", "-c", install, external=True, silent=True)
 
 
-def build(session: nox.Session, name: str, *settings: str, python: str = "") -> Path:
+def build(
+    session: nox.Session, name: str, *settings: str, python: str = "", source: Path | None = None
+) -> Path:
     """Build a wheel from the source distribution, with warnings as errors; return its path."""
     target = session.cache_dir / "wheels" / name
     shutil.rmtree(target, ignore_errors=True)
     options = [f"-C{setting}" for setting in ("cmake.define.TRUERANK_WERROR=ON", *settings)]
     options += [f"--python={python or session.bin + '/python'}", f"--out-dir={target}"]
-    command = ["uv", "build", "-q", "--wheel", *options, f"{session.cache_dir}/source"]
+    command = [
+        "uv",
+        "build",
+        "-q",
+        "--wheel",
+        *options,
+        str(source or session.cache_dir / "source"),
+    ]
     # Builds of one kind come one after another: the next finds what the first has compiled.
     kind = hashlib.sha256(" ".join(sorted(settings)).encode()).hexdigest()
     with FileLock(session.cache_dir / f"build-{kind[:16]}.lock"):
@@ -402,6 +411,28 @@ def mutants(session: nox.Session) -> None:
     session.install(f"{build(session, 'mutants')}[test,h5py,zarr]", "cmake", "ninja", "pybind11")
     session.env.update(PASSIVE, TRUERANK_EXAMPLES=FEW)
     session.run("python", ".ci/mutants.py", *session.posargs)
+
+
+@nox.session(requires=["sdist"])
+def against(session: nox.Session) -> None:
+    """Results of a revision beside those of the working tree: `nox -s against -- REVISION`."""
+    (revision,) = session.posargs or ["HEAD"]
+    folder = Path(session.create_tmp()).resolve()
+    shutil.rmtree(folder / "source", ignore_errors=True)
+    archive = ["git", "archive", f"--prefix={folder}/source/", f"-o{folder}/source.tar", revision]
+    session.run(*archive, external=True)
+    session.run("tar", "-xPf", f"{folder}/source.tar", external=True)
+    before, script = f"{folder}/env/bin/python", f"{ROOT}/.ci/against.py"
+    session.run("uv", "venv", "-q", "--clear", f"--python={OWN}", f"{folder}/env", external=True)
+    wheel = str(build(session, "against", source=folder / "source"))
+    install = ["uv", "pip", "install", "-q", f"--python={before}", wheel]
+    session.run(*install, external=True)
+    session.install(str(build(session, "after")))
+    results = [f"{folder}/before", f"{folder}/after"]
+    session.run(before, script, results[0], external=True)
+    session.run("python", script, results[1], f"--read={results[0]}")
+    session.run(before, script, results[0], f"--read={results[1]}", external=True)
+    session.run("python", script, *results)
 
 
 @nox.session(requires=["sdist"])
