@@ -101,13 +101,13 @@ FAULTS = [
     Fault(
         "the size that a .npy header declares left unchecked",
         "python/truerank/inputs/npy_files.py",
-        "        header.check_size(os.fstat(file.fileno()).st_size)\n",
+        "    header.check_size(len(content))\n",
         "",
     ),
     Fault(
         "the size that members of an .npz declare left unchecked",
         "python/truerank/inputs/npy_files.py",
-        "if (declared := sum(info.compress_size for info in entries)) > size:",
+        "if (declared := sum(info.compress_size for info in entries.values())) > size:",
         "if (declared := 0) > size:",
     ),
     Fault(

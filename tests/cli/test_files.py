@@ -99,30 +99,6 @@ def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
         assert f"{name}: expected a regular file, got a {kind}" in err
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [
-        (f"{EVALUATE} --filter filter.npz", "--filter: filter.npz"),
-        (f"{EVALUATE} --candidates filter.npz", "--candidates: filter.npz"),
-        ("compat scores.npy targets.npy --filter filter.npz", "--filter: filter.npz"),
-        (f"{LINKS} --train test.tsv.gz", "--train: test.tsv.gz"),
-        (f"{LINKS} --entity-labels names.gz", "--entity-labels: names.gz"),
-        (f"{ALIGN} --train test.tsv.gz --left-labels names.gz", "names.gz"),
-    ],
-)
-def test_what_may_be_unpacked(run: Run, line: str, name: str) -> None:
-    code, out, err = run(*line.split(), "--max-unpacked", 5)
-    assert (code, out) == (1, "")
-    more = "unpack it, or allow more with --max-unpacked"
-    assert f"{name}: it unpacks to more than 5 bytes; {more}\n" in err
-    if name != "names.gz":
-        code, _, err = run(*line.split(), "--max-unpacked", 10_000)
-        assert "unpacks" not in err
-    code, _, err = run(*line.split(), "--max-unpacked", -1)
-    assert code == 2
-    assert "--max-unpacked" in err
-
-
 def selection(**arrays: Any) -> Any:
     np.savez("x.npz", **arrays)
     return read_selection("--filter", Path("x.npz"))

@@ -14,7 +14,7 @@ import pytest
 import truerank as tr
 from support.interruptions import refusing_to_wait
 from truerank import alignment, compat, link_prediction
-from truerank.inputs.input_files import limit_unpacked, open_input, report_damage, unpacked_limit
+from truerank.inputs.input_files import open_input, report_damage
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
 
@@ -158,22 +158,3 @@ def test_damage_is_one_kind_of_error() -> None:
         with pytest.raises(type(passed)) as caught, report_damage("path"):
             raise passed
         assert caught.value is passed
-
-
-@pytest.mark.python_only
-def test_the_limit_on_what_is_unpacked() -> None:
-    assert unpacked_limit() == 1 << 32
-    with limit_unpacked(5):
-        with limit_unpacked(None):
-            assert unpacked_limit() == 5
-        with limit_unpacked(np.int64(7)):
-            assert unpacked_limit() == 7
-        assert unpacked_limit() == 5
-    assert unpacked_limit() == 1 << 32
-    for wrong, kind, words in (
-        (-1, ValueError, "bytes >= 0, got -1"),
-        ("4G", TypeError, "got str"),
-    ):
-        with pytest.raises(kind, match=f"^max_unpacked: expected .*{words}"):  # noqa: SIM117
-            with limit_unpacked(wrong):
-                pass

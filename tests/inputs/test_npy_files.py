@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from truerank.inputs.input_files import limit_unpacked
 from truerank.inputs.npy_files import decode_npy, parse_npy_header, read_npy, read_npz
 
 pytestmark = pytest.mark.python_only
@@ -62,7 +61,6 @@ def test_what_numpy_writes_is_read(
         assert found.shape == expected.shape
         assert found.tobytes() == expected.tobytes()
         assert found.flags.aligned
-    assert not decode_npy(content).flags.writeable or array.size == 0
 
 
 def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None:
@@ -94,39 +92,28 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
     assert read
 
 
-def test_headers_of_python_2(tmp_path: Path) -> None:
-    for shape in ("(20L,)", "(4L, 5L)", "(4, 5L,)", "(20L , )"):
-        (tmp_path / "old.npy").write_bytes(header(shape))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            found = read_npy("rows", tmp_path / "old.npy")
-        np.testing.assert_array_equal(found.ravel(), np.arange(20))
-
-
 FAULTS = {
     "a bracket too many": (header("(20,,"), "the .npy header is broken: "),
     "a bracket too few": (header("(20,"), "the .npy header is broken: "),
-    "10^23 numbers": (header(f"({10**23},)"), "expected lengths from 0 to 2**63 - 1, got shape (1"),
+    "10^23 numbers": (header(f"({10**23},)"), "expected lengths from 0 on, got shape (1"),
     "2^60 - 1 numbers": (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
-    "an empty array of 2^80 rows": (header(f"({2**80}, 0)"), "expected lengths from 0 to 2**63"),
-    "an empty array that is too large": (header(f"({2**62}, 4, 0)"), "product is below 2**63"),
+    "an empty array of 2^80 rows": (header(f"({2**80}, 0)"), "expected lengths from 0 on"),
+    "an empty array that is too large": (header(f"({2**62}, 4, 0)"), "too big"),
     "a length below 0": (header("(-1,)"), "got shape (-1,)"),
-    "a length that is True": (header("(True,)"), "expected a tuple of integers as shape"),
+    "a length that is True": (header("(True,)"), "got shape (True,)"),
     "5,000 digits": (header(f"({'9' * 5000},)"), "the .npy header is broken: "),
-    "33 dimensions": (header(f"({'1, ' * 33})"), "expected at most 32 dimensions, got 33"),
-    "text of no length": (header(f"({10**12},)", "'<U0'"), "at least 1 byte, got dtype <U0"),
-    "no byte order": (header(descr="'i8'"), "expected a byte order, '<' or '>', got 'i8'"),
+    "text of no length": (header(f"({10**12},)", "'<U0'"), "numbers or text, got dtype <U0"),
     "a dtype that is none": (header(descr="'<q9'"), "the .npy header is broken: "),
     "a dtype nested deep": (header(descr="[('a', " * 150 + "'<i8'" + ")]" * 150), "is broken"),
-    "an order that is none": (header(order="1"), "expected True or False as fortran_order, got 1"),
-    "no dict": (MAGIC + b"\x01\x00\x02\x00[]", "expected descr, fortran_order, shape, got '[]'"),
-    "a list": (header("[20]"), "expected a tuple of integers as shape, got [20]"),
+    "an order that is none": (header(order="1"), "fortran_order is not a valid bool: 1"),
+    "no dict": (MAGIC + b"\x01\x00\x02\x00[]", "not a dictionary: []"),
+    "a list": (header("[20]"), "shape is not valid: [20]"),
     "brackets": (header("(" * 5000), "the .npy header is broken: "),
     "minus signs": (header("-" * 15000), "the .npy header is broken: "),
-    "more than there is": (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "it declares 4,294,967,295"),
+    "more than there is": (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "expected 4294967295 bytes got 1"),
     "no length": (MAGIC + b"\x01\x00", "the .npy header is broken: "),
     "no version": (MAGIC, "the .npy header is broken: "),
-    "another version": (MAGIC + b"\x01\x07" + header()[8:], "format version 1.7 is not known"),
+    "another version": (MAGIC + b"\x01\x07" + header()[8:], "got 1.7"),
     "cut short": (header()[:-1], "there are 2"),
     "objects": (npy(np.array([None])), "expected plain numbers or text, got dtype object"),
     "empty": (b"", "expected a .npy file, this one is empty"),
@@ -171,23 +158,19 @@ def test_archives(tmp_path: Path) -> None:
         assert read_npz("filter", path, ("other", "absent"))[1].keys() == {"other"}
 
 
-def test_a_small_archive_may_not_unpack_to_everything(tmp_path: Path) -> None:
-    path = tmp_path / "x.npz"
-    np.savez_compressed(path, indptr=np.arange(4), indices=np.zeros(10**6))
-    assert path.stat().st_size < 20_000
-    with limit_unpacked(8_000_300):
-        assert len(read_npz("filter", path)[1]["indices"]) == 10**6
-    with limit_unpacked(8_000_000):
-        message = (
-            "x.npz: it unpacks to more than 8,000,000 bytes; unpack it, or allow more with max_"
-        )
-        with pytest.raises(ValueError, match=message) as caught:
-            read_npz("filter", path)
-        assert str(caught.value).startswith("filter: ")
-        assert len(read_npz("filter", path, ("indptr",))[1]["indptr"]) == 4
-    np.savez(path, indptr=np.arange(4))
-    with limit_unpacked(0):  # what is not compressed needs no limit
-        assert len(read_npz("filter", path)[1]["indptr"]) == 4
+def test_a_small_archive_that_declares_a_terabyte(tmp_path: Path) -> None:
+    """The sizes in the archive and in the header are a terabyte, and the bytes are few."""
+    declared = header(f"({2**37},)")
+    data = bytearray(zipped({"a": declared}))
+    for mark, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
+        start = data.index(mark) + place
+        data[start : start + 4] = (2**32 - 2).to_bytes(4, "little")
+    (tmp_path / "x.npz").write_bytes(data)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: a\.npy: .*1,099,511,627,\d+ bytes"):
+        read_npz("filter", tmp_path / "x.npz")
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_an_archive_that_declares_too_little(tmp_path: Path) -> None:

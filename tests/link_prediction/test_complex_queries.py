@@ -200,8 +200,6 @@ def test_lines_without_queries_or_easy_answers(tmp_path: Path) -> None:
         file.write(lines.encode())
     found = read_queries(tmp_path / "q.gz")
     assert found == ((0, 1), ((), ()), ((1,), ()), ("1p", "2p"))
-    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
-        ComplexQueries(tmp_path / "q.gz", entities=2, max_unpacked=10)
 
 
 # -- the pickles of BetaE --------------------------------------------------------------------------

@@ -425,9 +425,3 @@ def test_wrong_options(tmp_path: Path) -> None:
         error_cases(task, report)
     with pytest.raises(OSError, match="No such file"):
         StatementTask(tmp_path / "none.txt")
-    with gzip.open(tmp_path / "test.gz", "wb") as file:
-        file.write(b"a,r,b\n" * 100)
-    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
-        StatementTask(tmp_path / "test.gz", max_unpacked=10)
-    with pytest.raises(ValueError, match="unpacks to more than 10 bytes"):
-        read_statements(tmp_path / "test.gz", max_unpacked=10)

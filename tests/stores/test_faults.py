@@ -85,7 +85,7 @@ FAULTS = {
     "text by its name": Fault("x.csv", b"0.5,0.25\n", "numbers in text are read by numpy.loadtxt"),
     "an archive": Fault("x.npy", zipped(("a.npy",)), "expected a .npy file"),
     "a pickle": Fault("x.npy", pickle.dumps([1.0]), "this one is a pickle"),
-    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "version 9.0 is not known"),
+    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "got 9.0"),
     "header of 4 GB": Fault(
         "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "the .npy header is broken"
     ),
@@ -111,24 +111,19 @@ FAULTS = {
     ),
     "no such dtype": Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
     "impossible byte order": Fault("x.npy", header_text(descr="'!f4'"), "header is broken"),
-    "byte order not said": Fault(
-        "x.npy", header_text(descr="'|f4'"), "expected a byte order, '<' or '>'"
-    ),
-    "byte order of the reader": Fault("x.npy", header_text(descr="'=f4'"), "got '=f4'"),
-    "byte order left out": Fault("x.npy", header_text(descr="'f4'"), "got 'f4'"),
     # shapes
     "three dimensions": Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
     "no dimension": Fault("x.npy", npy(np.float32(1)), "got shape ()"),
     "negative length": Fault("x.npy", header_text("(-6, -5)"), "got shape (-6, -5)"),
     "overflow of 64 bits": Fault(
-        "x.npy", header_text(f"({2**63}, 2)"), "expected lengths from 0 to 2**63"
+        "x.npy", header_text(f"({2**63}, 2)"), "expected lengths from 0 on"
     ),
     "product that overflows": Fault(
         "x.npy", header_text(f"({2**62}, 4)"), "73,786,976,294,838,206,5"
     ),
     "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "the file has"),
     "huge and of size 0": Fault(
-        "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 to 2**63"
+        "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 on"
     ),
     "lengths of no integers": Fault("x.npy", header_text("(6.0, 5)"), "header is broken"),
     "another shape than given": Fault(
@@ -142,7 +137,7 @@ FAULTS = {
     "compressed": Fault(
         "x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), "s.npy: is compressed, and cannot"
     ),
-    "encrypted": Fault("x.npz", encrypted(), "scores.npy: is encrypted"),
+    "encrypted": Fault("x.npz", encrypted(), "is encrypted"),
     "which member": Fault(
         "x.npz", zipped(("a.npy", "b.npy")), "expected member= to say which, there are 'a', 'b'"
     ),
@@ -153,11 +148,13 @@ FAULTS = {
     "many members": Fault("x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "'m19', ..."),
     "archive cut short": Fault("x.npz", zipped(("a.npy",))[:-30], "the archive is damaged"),
     "archive without its beginning": Fault(
-        "x.npz", zipped(("a.npy",))[100:], "the archive is damaged"
+        "x.npz", zipped(("a.npy",))[100:], "a.npy: cannot be read in place"
     ),
     "archive of text": Fault("x.npz", b"text", "the archive is damaged"),
     "empty archive": Fault("x.npz", b"", "the archive is damaged"),
-    "wrong local header": Fault("x.npz", b"PKxx" + zipped(("a.npy",))[4:], "damaged or cut short"),
+    "wrong local header": Fault(
+        "x.npz", b"PKxx" + zipped(("a.npy",))[4:], "a.npy: cannot be read in place"
+    ),
     "member that is no array": Fault(
         "x.npz", zipped(("a.npy",)).replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
     ),

@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import alignment, compat, link_prediction
-from truerank.inputs.input_files import limit_unpacked
 from truerank.tasks import text
 from truerank.tasks.text import line_blocks, line_of, read_text, text_blocks
 
@@ -46,15 +45,12 @@ def test_blocks_have_whole_lines(
                 with pytest.raises(
                     ValueError, match=f"x.*: line {too_long[0]} has more than 10 by"
                 ):
-                    list(line_blocks("triples", str(path), 1000))
+                    list(line_blocks("triples", str(path)))
                 continue
-            blocks = list(line_blocks("triples", str(path), len(content)))
+            blocks = list(line_blocks("triples", str(path)))
             assert b"".join(blocks) == content
             assert all(block.endswith(b"\n") for block in blocks[:-1])
             assert all(blocks)
-            if name == "x.gz" and content:
-                with pytest.raises(ValueError, match=r"^triples: .*x\.gz: it unpacks to more than"):
-                    list(line_blocks("triples", str(path), len(content) - 1))
 
 
 BOMB = gzip.compress(bytes(1 << 20)) * 400  # 400 MiB without an end of line
@@ -90,43 +86,6 @@ def test_a_line_without_an_end(
     assert sanitized or peak < 100 << 20
 
 
-def test_a_small_file_may_not_unpack_to_everything(tmp_path: Path) -> None:
-    path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(b"a\tb\tc\n" * 10**5))
-    assert path.stat().st_size < 3000
-    message = r"x\.gz: it unpacks to more than 599,999 bytes; unpack it, or allow more with max_unp"
-    calls: list[tuple[str, Callable[..., Any]]] = [
-        ("triples", link_prediction.read_triples),
-        ("test", link_prediction.Task),
-    ]
-    for name, read in calls:
-        with pytest.raises(ValueError, match=f"^{name}: .*{message}"):
-            read(path, max_unpacked=599_999)
-    assert len(link_prediction.read_triples(path, max_unpacked=600_000).ids) == 10**5
-    with pytest.raises(ValueError, match=r"^max_unpacked: expected bytes >= 0, got -1"):
-        link_prediction.read_triples(path, max_unpacked=-1)
-    (tmp_path / "plain").write_bytes(b"a\tb\tc\n")  # what is not packed needs no limit
-    assert len(link_prediction.read_triples(tmp_path / "plain", max_unpacked=0).ids) == 1
-
-
-def test_all_functions_that_read_text_have_the_limit(tmp_path: Path) -> None:
-    path = tmp_path / "x.gz"
-    path.write_bytes(gzip.compress(b"0\t1\n"))
-    for name in ("ent_ids_1", "rel_triples_1"):
-        (tmp_path / f"{name}.gz").write_bytes(gzip.compress(b"0\ta\tb\n"))
-    calls: tuple[Callable[..., Any], ...] = (
-        lambda **limit: alignment.Task(path, left=2, right=2, **limit),
-        lambda **limit: alignment.evaluate(np.zeros((2, 2)), None, path, **limit),
-        lambda **limit: alignment.read_pairs(path, **limit),
-        lambda **limit: alignment.read_dbp15k(tmp_path, **limit),
-        lambda **limit: alignment.read_openea(tmp_path, **limit),
-        lambda **limit: compat.read_libkge(path, candidates=9, **limit),
-    )
-    for call in calls:
-        with pytest.raises(ValueError, match=r"\.gz: it unpacks to more than 3 bytes"):
-            call(max_unpacked=3)
-
-
 def test_a_row_has_only_so_many_columns(tmp_path: Path) -> None:
     """A line of tabs would be a million columns, each with labels of its own."""
     (tmp_path / "x").write_bytes(b"\n\na\tb\tc" + b"\t" * (1 << 20))
@@ -150,10 +109,9 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(content)
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
-        with limit_unpacked(1):
-            assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
-            with pytest.raises(ValueError, match="it has changed while it was read"):
-                line_of(path, 3)
+        assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
+        with pytest.raises(ValueError, match="it has changed while it was read"):
+            line_of(path, 3)
         read = read_text("pairs", path, codes, columns=("left", "right"))
         assert [column.tolist() for column in read] == [[1, 1, 1], [1, 1, 1]]
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from ..embeddings.device_embeddings import open_in_place
 from ..inputs.errors import InputValueError, renamed, warn_user
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..stores import scores_or_store
 from .pair_task import Task
@@ -36,7 +35,6 @@ def evaluate(
     split: str = "test",
     duplicates: str = "keep",
     leaks: str = "keep",
-    max_unpacked: int | None = None,
     order: ScoreOrder = "descending",
     nan: NanRule = "raise",
     dtype: Any = None,
@@ -55,7 +53,7 @@ def evaluate(
         is a matrix of similarities (n1, n2), in memory or in files, and `right` is None.
     pairs : array of int, shape (m, 2), list of tuples, or path
         The pairs to rank, as ids: rows of `left` and `right`.
-    candidates, known, split, duplicates, leaks, max_unpacked : optional
+    candidates, known, split, duplicates, leaks : optional
         As in `Task`.
     similarity, block : optional
         As in `Task.evaluate_embeddings`; only for embeddings.
@@ -118,8 +116,7 @@ def evaluate(
                 "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
         task = Task.__new__(Task)
-        with limit_unpacked(max_unpacked):
-            notes = task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options)
+        notes = task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options)
         for text in notes:
             warn_user(text)
         if right is not None:

@@ -13,7 +13,6 @@ from ..embeddings.watching import watch_of_pass, watching
 from ..inputs.arrays import read_only
 from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError, warn_user
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener
 from ..ranks.labels import Labels
@@ -75,8 +74,6 @@ class Task(ProtocolTask):
     duplicates, leaks : {"keep", "drop", "raise"}
         What to do with test pairs that repeat an earlier one, and that a known split also has.
         Those that are kept cause a warning.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -142,12 +139,10 @@ class Task(ProtocolTask):
         split: str = "test",
         duplicates: str = "keep",
         leaks: str = "keep",
-        max_unpacked: int | None = None,
     ) -> None:
         inputs = {"left": left, "right": right, "candidates": candidates, "known": known}
         rules = {"duplicates": duplicates, "leaks": leaks}
-        with limit_unpacked(max_unpacked):
-            notes = self._make_tasks(pairs, **inputs, split=split, **rules)
+        notes = self._make_tasks(pairs, **inputs, split=split, **rules)
         for text in notes:
             warn_user(text)
 

@@ -26,7 +26,6 @@ from .options import (
     dtype_option,
     given_options,
     io_option,
-    max_unpacked_option,
     nan_option,
     option_names,
     order_option,
@@ -141,7 +140,6 @@ def parse_candidates(
 @rule_option("duplicates", "pairs", "that repeat an earlier one")
 @rule_option("leaks", "pairs", "that are known")
 @nan_option
-@max_unpacked_option
 @threads_option
 @report_options()
 def align(files: tuple[Path, ...], candidates: Any, split: str, **options: Any) -> None:

@@ -40,7 +40,6 @@ SPELLINGS = {
     **{name: f"--{name}" for name in ("nan", "order", "dtype", "dataset")},
     **{name: f"--{name}" for name in ("duplicates", "leaks", "unseen")},
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
-    "max_unpacked=": "--max-unpacked",
     **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
     "rank(..., audit=True)": "evaluate SCORES TARGETS --audit",
     'ranks.with_protocol(split="test")': "--split test",

@@ -15,7 +15,6 @@ from .options import (
     File,
     dtype_option,
     given_options,
-    max_unpacked_option,
     order_option,
     targets_argument,
 )
@@ -34,7 +33,6 @@ from .options import (
 )
 @click.option("--rows", type=File, help="Score row of each task: .npy.")
 @click.option("--candidates", type=File, help="Candidates to rank among, as for evaluate.")
-@max_unpacked_option
 @order_option
 @dtype_option()
 @click.option(

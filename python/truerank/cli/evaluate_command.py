@@ -42,7 +42,6 @@ from .options import (
     dtype_option,
     given_options,
     io_option,
-    max_unpacked_option,
     nan_option,
     order_option,
     report_options,
@@ -153,7 +152,6 @@ def parse_shape(
     callback=split_list,
     help="Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
 )
-@max_unpacked_option
 @threads_option
 @report_options(
     f"{SAVE_HELP}. While they are counted, FILE.partial beside it keeps what is done so far.",

@@ -21,7 +21,6 @@ from .options import (
     dtype_option,
     given_options,
     io_option,
-    max_unpacked_option,
     nan_option,
     option_names,
     order_option,
@@ -148,7 +147,6 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
 @rule_option("leaks", "triples", "that are known")
 @rule_option("unseen", "triples", "with an entity or relation that is not in --train")
 @nan_option
-@max_unpacked_option
 @threads_option
 @report_options()
 def predict_links(

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import click
 
-from ..inputs.input_files import limit_unpacked
 from ..inputs.scores import DTYPES
 from ..metrics import parse
 from ..ranks.container import Ranks
@@ -183,21 +182,6 @@ threads_option = click.option(
 )
 
 
-def _set_unpacked_limit(
-    context: click.Context, _option: click.Parameter, max_unpacked: int | None
-) -> None:
-    """Set the limit of `limit_unpacked` until the command ends."""
-    context.with_resource(limit_unpacked(max_unpacked))
-
-
-max_unpacked_option = click.option(
-    "--max-unpacked",
-    type=click.IntRange(min=0),
-    metavar="BYTES",
-    expose_value=False,
-    callback=_set_unpacked_limit,
-    help="The most bytes that a compressed file may unpack to. Default: 4 GiB (4294967296).",
-)
 targets_argument = click.argument(
     "targets",
     required=False,

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..counting.sampled import rank_against
 from ..inputs.errors import InputTypeError, InputValueError, renamed
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import printable, public
 from ..inputs.scores import as_scores
 from ..ranks.container import Ranks
@@ -114,7 +113,7 @@ def _dump_names() -> AbstractContextManager[None]:
 
 
 @public("truerank.compat")
-def read_ogb(source: Any, *, pickle: bool = False, max_unpacked: int | None = None) -> Dump:
+def read_ogb(source: Any, *, pickle: bool = False) -> Dump:
     """Read the input of OGB's link evaluators: ``y_pred_pos`` and ``y_pred_neg``.
 
     Parameters
@@ -131,8 +130,6 @@ def read_ogb(source: Any, *, pickle: bool = False, max_unpacked: int | None = No
     pickle : bool
         Whether a file may run code while it is read: a ``.pkl`` file, object arrays, or a ``.pt``
         file with more than tensors. Use it only for files that you made yourself.
-    max_unpacked : int, optional
-        The most bytes that a compressed ``.npz`` may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -155,8 +152,7 @@ def read_ogb(source: Any, *, pickle: bool = False, max_unpacked: int | None = No
     >>> dump, dump.ranks().optimistic
     (Dump(2 tasks, head + tail), array([2, 2]))
     """
-    with limit_unpacked(max_unpacked):
-        found = load_source(source, pickle=pickle)
+    found = load_source(source, pickle=pickle)
     where = f" in {os.fspath(source)}" if isinstance(source, (str, os.PathLike)) else ""
     batches = found if isinstance(found, (list, tuple)) else [found]
     parts = []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import limit_unpacked, unpacked_limit
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
@@ -34,7 +33,6 @@ def read_libkge(
     ranking: str = "rank_filtered",
     split: str | None = None,
     epoch: int | None = None,
-    max_unpacked: int | None = None,
 ) -> Ranks:
     """Read the ranks of a ``trace.yaml`` that LibKGE wrote, example by example.
 
@@ -55,8 +53,6 @@ def read_libkge(
         The evaluated split. Default: the split of the last entry.
     epoch : int, optional
         The epoch. Default: the epoch of the last entry of the split.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -89,8 +85,7 @@ def read_libkge(
         raise InputValueError(
             "ranking", expected=f"one of {', '.join(RANKINGS)}", got=repr(ranking)
         )
-    with limit_unpacked(max_unpacked):
-        entries = list(_entries(os.fsdecode(path)))
+    entries = list(_entries(os.fsdecode(path)))
     if split is not None:
         entries = [entry for entry in entries if entry["split"] == split]
     if epoch is not None:
@@ -135,7 +130,7 @@ def read_libkge(
 
 def _entries(path: str) -> Iterator[dict[str, str]]:
     """Yield the fields of each entry about one example; such simple values need no YAML parser."""
-    for block in line_blocks("path", path, unpacked_limit()):
+    for block in line_blocks("path", path):
         for line in block.decode("utf-8", errors="replace").split("\n"):
             if "event: example_rank" not in line:
                 continue

@@ -1,15 +1,14 @@
-"""Files that are read: only regular ones, and compressed ones up to a limit.
+"""Files that are read: only regular ones, of which nothing declared is believed.
 
 Wherever a path is taken, by a function or on the command line, it must be that of a regular file: a
 pipe or a socket may never answer and can be read only once, and a device may never end. Write what
 a program prints into a file first. (Scores may also be in a folder of zarr, and data sets of
 alignment are folders.)
 
-A `.npy` file must be as large as its header says, and nothing in it is executed. Text is read in
-blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns. A `.gz` file or the
-compressed arrays of an `.npz` may unpack to 4 GiB (2**32 bytes). Functions that read such files
-have the argument ``max_unpacked``, in bytes, for more or for less, and commands have
-``--max-unpacked``.
+A `.npy` file must be as large as its header says, and nothing in it is executed. No size that a
+file declares is believed: memory is taken only for what is there. A `.gz` file and the arrays of a
+compressed `.npz` are unpacked, to at most about a thousand times their size. Text is read in
+blocks: a line may have 16 MiB (2**24 bytes), and a row 1,000 columns.
 """
 
 from __future__ import annotations
@@ -19,14 +18,10 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import IO
 
-from .checks import integer
-from .errors import InputError, InputValueError, spelled
+from .errors import InputError, InputValueError
 
-# The bytes that a compressed file may unpack to; one of a thousandth of them can hold as many.
-_LIMIT: ContextVar[int] = ContextVar("truerank_max_unpacked", default=1 << 32)
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"))
 
 
@@ -139,46 +134,3 @@ def report_damage(
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise  # the disk's fault; a damaged offset gives EINVAL
         raise InputValueError(argument, describe(error), place=place) from error
-
-
-@contextmanager
-def limit_unpacked(max_unpacked: object) -> Iterator[None]:
-    """Let compressed files that the block reads unpack to at most so many bytes.
-
-    Parameters
-    ----------
-    max_unpacked : int, optional
-        The argument of the function that reads them. Default: what holds outside of the block,
-        which is 4 GiB (2**32) unless a limit was set.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything but a number of bytes.
-    """
-    if max_unpacked is None:
-        yield
-        return
-    token = _LIMIT.set(integer("max_unpacked", max_unpacked, least=0, range="bytes >= 0"))
-    try:
-        yield
-    finally:
-        _LIMIT.reset(token)
-
-
-def unpacked_limit() -> int:
-    """Return the most bytes that a compressed file may unpack to.
-
-    Examples
-    --------
-    >>> with limit_unpacked(1000):
-    ...     unpacked_limit()
-    1000
-    """
-    return _LIMIT.get()
-
-
-def too_much_unpacked(argument: str, name: str, limit: int) -> InputValueError:
-    """Return the error for a compressed file that unpacks to more bytes than are allowed."""
-    more = f"unpack it, or allow more with {spelled('max_unpacked=')}"
-    return InputValueError(argument, f"it unpacks to more than {limit:,} bytes; {more}", place=name)

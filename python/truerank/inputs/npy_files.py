@@ -1,21 +1,22 @@
-"""Reads the `.npy` format: alone, in the archives of `numpy.savez`, and where it lies in a file.
+"""The `.npy` format, alone and in archives of `numpy.savez`: what numpy reads, within the file.
 
-Nothing in a file is executed, and no size that it declares is trusted. The header is parsed here
-and not by numpy, whose parser lets errors of Python's tokenizer through and warns of headers that
-Python 2 wrote.
+Nothing in a file is executed, and no size that it declares is trusted: numpy would take memory for
+as many numbers as a header declares before it looks for them.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import os
+import re
 import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .input_files import open_input, report_damage, too_much_unpacked, unpacked_limit
+from .input_files import open_input, report_damage
 
 if TYPE_CHECKING:
     import zipfile
@@ -26,10 +27,6 @@ NPY = b"\x93NUMPY"
 # The bytes that a header is looked for in. It may declare that it is 4 GB long.
 MAX_HEADER_BYTES = 1 << 14
 NUMBERS_IN_TEXT = "; numbers in text are read by numpy.loadtxt, and written by numpy.save"
-_MAX_TEXT = 10_000  # longer ones could make Python's parser crash; numpy has the same limit
-_MAX_LENGTH = int(np.iinfo(np.int64).max)
-_MAX_DIMENSIONS = 32  # of numpy 1
-_KEYS = {"descr", "fortran_order", "shape"}
 
 
 class NpyHeader(NamedTuple):
@@ -40,21 +37,22 @@ class NpyHeader(NamedTuple):
     dtype: np.dtype[Any]
     start: int  # of the numbers
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of the numbers."""
-        return math.prod(self.shape) * self.dtype.itemsize
-
     def check_size(self, size: int) -> None:
         """Check that a file of this size has all numbers."""
-        if size < self.start + self.nbytes:
+        end = self.start + math.prod(self.shape) * self.dtype.itemsize
+        if size < end:
             described = f"the header says {self.shape} {self.dtype}, from byte {self.start:,}"
-            expected = f"{self.start + self.nbytes:,} bytes ({described})"
-            raise ValueError(f"expected {expected}, there are {size:,}")
+            raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
+
+    def check_plain(self, hint: str) -> None:
+        """Refuse objects, which only a pickle brings back: that may run any code."""
+        if self.dtype.hasobject or not self.dtype.itemsize:
+            got = f"dtype {self.dtype}{hint and f'; {hint}'}"
+            raise ValueError(f"expected plain numbers or text, got {got}")
 
 
 def parse_npy_header(head: bytes) -> NpyHeader:
-    """Parse the header of a `.npy` file.
+    """Parse the header of a `.npy` file, of any format that numpy writes.
 
     Parameters
     ----------
@@ -65,19 +63,25 @@ def parse_npy_header(head: bytes) -> NpyHeader:
     ------
     ValueError
         For anything else; it says what is wrong.
-
-    Examples
-    --------
-    >>> text = b"{'descr': '<i8', 'fortran_order': False, 'shape': (3L, 4L), }"  # by Python 2
-    >>> parse_npy_header(NPY + b"\\x01\\x00" + bytes([len(text), 0]) + text).shape
-    (3, 4)
     """
     if not head.startswith(NPY):
         raise ValueError(f"expected a .npy file, {_describe_start(head)}")
+    stream = io.BytesIO(head[:MAX_HEADER_BYTES])
     try:
-        return _parse(head)
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            fields = np.lib.format.read_array_header_1_0(stream)
+        elif version in ((2, 0), (3, 0)):  # these differ in the encoding of names of fields
+            fields = np.lib.format.read_array_header_2_0(stream)
+        else:
+            raise ValueError(f"expected format 1.0, 2.0 or 3.0, got {version[0]}.{version[1]}")
     except Exception as error:  # Python's parser and numpy's dtypes raise errors of many kinds
-        raise ValueError(f"the .npy header is broken: {_parser_message(error)}") from None
+        words = re.sub(r" object at \w+", "", str(error))[:200]
+        raise ValueError(f"the .npy header is broken: {words}") from None
+    header = NpyHeader(*fields, stream.tell())
+    if not all(type(length) is int and 0 <= length <= sys.maxsize for length in header.shape):
+        raise ValueError(f"expected lengths from 0 on, got shape {str(header.shape)[:200]}")
+    return header
 
 
 def read_npy(
@@ -106,34 +110,32 @@ def read_npy(
     name = os.fsdecode(path)
     with open_input(argument, name) as file, report_damage(argument, place=name):
         header = parse_npy_header(file.read(MAX_HEADER_BYTES))
+        header.check_plain(hint)
         header.check_size(os.fstat(file.fileno()).st_size)
-        _refuse_objects(header, hint)
-        if header.nbytes and mapped:
-            order: Any = "F" if header.by_columns else "C"
-            memory_map = np.memmap(file, header.dtype, "r", header.start, header.shape, order)
-            _check_text(memory_map)
-            return memory_map
-        content = np.empty(header.nbytes, np.uint8)
-        file.seek(header.start)
-        if (size := file.readinto(content.data)) != header.nbytes:  # type: ignore[attr-defined]
-            raise ValueError(f"expected {header.nbytes:,} bytes after its header, got {size:,}")
-        return _array_of(header, content.data)
+        if not mapped or 0 in header.shape:  # where there is nothing to map
+            file.seek(0)
+            return decode_npy(file.read())
+        order: Any = "F" if header.by_columns else "C"
+        array = np.memmap(file, header.dtype, "r", header.start, header.shape, order)
+        _check_text(array)
+        return array
 
 
 def decode_npy(content: bytes, hint: str = "") -> npt.NDArray[Any]:
-    """Return the array of a `.npy` file that is in memory, as a read-only view.
+    """Return the array of a `.npy` file that is in memory.
 
     Raises
     ------
     ValueError
-        For damaged bytes, more than there should be, and objects; it says what is wrong.
+        For damaged bytes and for objects; it says what is wrong.
     """
     header = parse_npy_header(content)
-    _refuse_objects(header, hint)
+    header.check_plain(hint)
     header.check_size(len(content))
-    if len(content) > header.start + header.nbytes:
-        raise ValueError(f"expected {header.start + header.nbytes:,} bytes, got {len(content):,}")
-    return _array_of(header, memoryview(content)[header.start :])
+    order: Any = "F" if header.by_columns else "C"
+    view: Any = np.ndarray(header.shape, header.dtype, content, header.start, order=order)
+    _check_text(view)
+    return np.array(view)  # which is aligned
 
 
 def read_npz(
@@ -143,7 +145,7 @@ def read_npz(
     *,
     hint: str = "",
 ) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
-    """Read arrays of an `.npz` file, which may be compressed, within `unpacked_limit`.
+    """Read arrays of an `.npz` file, which may be compressed.
 
     Parameters
     ----------
@@ -168,15 +170,15 @@ def read_npz(
 
     name = os.fsdecode(path)
     arrays = {}
-    with open_input(argument, name) as file, report_damage(argument, place=name):
-        size = os.fstat(file.fileno()).st_size
-        with zipfile.ZipFile(file) as archive:
-            entries = npz_entries(archive)
-            chosen = {key: entries[key] for key in entries if names is None or key in names}
-            _check_sizes(chosen.values(), argument, name, size)
-            for key, info in chosen.items():
-                place = f"{name}: {info.filename}"
-                with report_damage(argument, place=place):
+    with (
+        open_input(argument, name) as file,
+        report_damage(argument, place=name),
+        zipfile.ZipFile(file) as archive,
+    ):
+        entries = npz_entries(archive)
+        for key, info in entries.items():
+            if names is None or key in names:
+                with report_damage(argument, place=f"{name}: {info.filename}"):
                     arrays[key] = decode_npy(archive.read(info), hint)
     return list(entries), arrays
 
@@ -187,7 +189,8 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     Raises
     ------
     ValueError
-        If two have one name.
+        If two have one name, or if they declare more bytes than the file has: zipfile would take
+        memory for these before it reads.
     """
     entries: dict[str, zipfile.ZipInfo] = {}
     for info in archive.infolist():
@@ -195,30 +198,10 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         if name in entries:
             raise ValueError(f"two members {name!r}")
         entries[name] = info
-    return entries
-
-
-def _check_sizes(entries: Collection[zipfile.ZipInfo], argument: str, name: str, size: int) -> None:
-    """Check the sizes that members declare: zipfile takes memory for as much before it reads."""
-    if (declared := sum(info.compress_size for info in entries)) > size:
+    size = os.fstat(archive.fp.fileno()).st_size  # type: ignore[union-attr]
+    if (declared := sum(info.compress_size for info in entries.values())) > size:
         raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
-    if sum(info.file_size for info in entries if info.compress_type) > unpacked_limit():
-        raise too_much_unpacked(argument, name, unpacked_limit())
-
-
-def _refuse_objects(header: NpyHeader, hint: str = "") -> None:
-    if header.dtype.hasobject:  # only a pickle brings them back, which may run any code
-        got = f"dtype {header.dtype}{hint and f'; {hint}'}"
-        raise ValueError(f"expected plain numbers or text, got {got}")
-
-
-def _array_of(header: NpyHeader, content: memoryview) -> npt.NDArray[Any]:
-    """View bytes as the array that the header describes, aligned in memory."""
-    shape, dtype = header.shape, header.dtype
-    flat = np.frombuffer(content, dtype, math.prod(shape)) if header.nbytes else np.empty(0, dtype)
-    array = flat.reshape(shape[::-1]).T if header.by_columns else flat.reshape(shape)
-    _check_text(array)
-    return np.require(array, requirements="A")
+    return entries
 
 
 def _check_text(array: npt.NDArray[Any]) -> None:
@@ -228,69 +211,6 @@ def _check_text(array: npt.NDArray[Any]) -> None:
     codes = array.reshape(-1).astype(array.dtype.newbyteorder("=")).view(np.uint32)
     if codes.max() > sys.maxunicode:
         raise ValueError(f"expected text, got a character of code {codes.max():,}")
-
-
-def _parse(head: bytes) -> NpyHeader:
-    if (major := head[6]) not in (1, 2, 3) or head[7]:
-        raise ValueError(f"format version {major}.{head[7]} is not known")
-    width = 2 if major == 1 else 4
-    length = int.from_bytes(head[8 : 8 + width], "little")
-    start = 8 + width + length
-    if length > _MAX_TEXT or start > len(head):
-        least = min(_MAX_TEXT, max(0, len(head) - 8 - width))
-        raise ValueError(f"expected at most {least:,} bytes, it declares {length:,}")
-    text = head[8 + width : start].decode("utf-8" if major == 3 else "latin1")
-    fields = _literal(text)
-    if not isinstance(fields, dict) or fields.keys() != _KEYS:
-        raise ValueError(f"expected {', '.join(sorted(_KEYS))}, got {text.strip()[:80]!r}")
-    shape, by_columns, descr = fields["shape"], fields["fortran_order"], fields["descr"]
-    if not isinstance(shape, tuple) or not all(type(length) is int for length in shape):
-        raise ValueError(f"expected a tuple of integers as shape, got {str(shape)[:80]}")
-    if not isinstance(by_columns, bool):
-        raise ValueError(f"expected True or False as fortran_order, got {str(by_columns)[:80]}")
-    dtype = np.lib.format.descr_to_dtype(descr)
-    _check_byte_order(descr, dtype)
-    _check_lengths(shape, dtype)
-    return NpyHeader(shape, by_columns, dtype, start)
-
-
-def _literal(text: str) -> Any:
-    """Evaluate the text of a header; Python 2 wrote an L after long integers."""
-    import ast
-    import re
-
-    try:
-        return ast.literal_eval(text)
-    except SyntaxError:
-        return ast.literal_eval(re.sub(r"(?<=[0-9])L(?=[,)\s])", "", text))
-
-
-def _check_byte_order(descr: object, dtype: np.dtype[Any]) -> None:
-    """Refuse a dtype of several bytes whose byte order the header does not state."""
-    if dtype.itemsize == 1 or dtype.kind in "OSV":  # raw bytes have no byte order
-        return
-    if isinstance(descr, str) and descr[:1] not in ("<", ">"):
-        raise ValueError(f"expected a byte order, '<' or '>', got {descr!r}")
-
-
-def _check_lengths(shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Check lengths that no array of numpy has, also if there are no numbers at all."""
-    got = f"shape {str(shape)[:200]}"
-    if len(shape) > _MAX_DIMENSIONS:
-        raise ValueError(f"expected at most {_MAX_DIMENSIONS} dimensions, got {len(shape)}")
-    if min(shape, default=0) < 0 or max(shape, default=0) > _MAX_LENGTH:
-        raise ValueError(f"expected lengths from 0 to 2**63 - 1, got {got}")
-    if 0 in shape and math.prod(filter(None, shape)) * max(1, dtype.itemsize) > _MAX_LENGTH:
-        raise ValueError(f"expected lengths whose product is below 2**63, got {got}")
-    if dtype.itemsize == 0 and 0 not in shape:
-        raise ValueError(f"expected numbers of at least 1 byte, got dtype {dtype.str}")
-
-
-def _parser_message(error: Exception) -> str:
-    """Return what a parser says, without the names of its objects."""
-    import re
-
-    return re.sub(r"<ast\.(\w+) object at \w+>", r"\1", str((error.args or ("",))[0]))
 
 
 def _describe_start(head: bytes) -> str:

@@ -72,8 +72,6 @@ class ComplexQueries(ProtocolTask):
         protocol has their number and a digest, as "selection of 40 (3f2a91c0)". Default: all.
     split : str
         The name of the evaluated split.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -134,12 +132,11 @@ class ComplexQueries(ProtocolTask):
         entities: Any,
         candidates: Any = None,
         split: str = "test",
-        max_unpacked: int | None = None,
     ) -> None:
         if is_path(queries) or isinstance(queries, QueryAnswers):
             _check_none(easy=easy, hard=hard, structures=structures)
             if is_path(queries):
-                queries = read_queries(queries, max_unpacked=max_unpacked)
+                queries = read_queries(queries)
             queries, easy, hard, structures = queries
         elif hard is None:
             raise InputTypeError("hard", expected="the hard answers of each query", got="None")

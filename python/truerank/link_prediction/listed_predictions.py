@@ -183,7 +183,6 @@ def read_predictions(
     path: str | os.PathLike[str],
     *,
     scored: bool = True,
-    max_unpacked: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Predictions:
     """Read predictions as AnyBURL and PyClause write them, three lines for every triple.
@@ -198,7 +197,7 @@ def read_predictions(
         Text in UTF-8, gzipped if its name ends in .gz. Empty lines are skipped.
     scored : bool
         Whether lists have scores; without them, tabs stand between names.
-    max_unpacked, progress
+    progress : callable or bool, optional
         As in `truerank.read_run`.
 
     Returns
@@ -226,7 +225,7 @@ def read_predictions(
     has_scores = flag("scored", scored)
     reader = _core.ListReader()
     triples, sides, lengths, ids, scores = read_blocks(
-        name, max_unpacked, progress, lambda text: reader.prediction_rows(text, has_scores)
+        name, progress, lambda text: reader.prediction_rows(text, has_scores)
     )
     if reader.pending:
         problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"

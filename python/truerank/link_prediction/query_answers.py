@@ -72,7 +72,7 @@ class AnswerLists(NamedTuple):
 
 
 @public("truerank.link_prediction")
-def read_queries(path: str | os.PathLike[str], *, max_unpacked: int | None = None) -> QueryAnswers:
+def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     """Read complex queries in JSON: a line for each query.
 
     A line is ``{"structure": "2p", "query": ["oslo", ["in", "in"]], "easy": ["norway"], "hard":
@@ -83,8 +83,6 @@ def read_queries(path: str | os.PathLike[str], *, max_unpacked: int | None = Non
     ----------
     path : str or path-like
         In UTF-8, gzipped if its name ends in .gz. Empty lines are skipped.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -111,7 +109,7 @@ def read_queries(path: str | os.PathLike[str], *, max_unpacked: int | None = Non
     name = os.fsdecode(path)
     rows: list[dict[str, Any]] = []
     line = 0
-    for text in watched_blocks(name, max_unpacked, None):
+    for text in watched_blocks(name, None):
         for row in text.removesuffix("\n").split("\n"):
             line += 1
             if row.strip():

@@ -48,7 +48,7 @@ class StatementTask(Task):
         Which known answers are left out, as in `Task`. "fact": those of statements with the same
         qualifiers (for a value, with the same other ones). "triple": those of statements with any
         qualifiers.
-    entities, relations, candidates, split, duplicates, leaks, unseen, max_unpacked
+    entities, relations, candidates, split, duplicates, leaks, unseen
         As in `Task`. Values of qualifiers are entities, and their relations are relations. The
         candidates "train" are all entities of that split, "typed" for a value those of qualifiers
         of that relation. `unseen` is about heads, relations and tails alone.

@@ -11,7 +11,6 @@ import numpy as np
 
 from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..inputs.selection_forms import indptr_of
 from ..tasks.list_files import parse_json
@@ -141,7 +140,6 @@ def read_statements(
     *,
     entities: Any = None,
     relations: Any = None,
-    max_unpacked: int | None = None,
 ) -> Statements:
     """Read statements with qualifiers into ids.
 
@@ -158,8 +156,6 @@ def read_statements(
     entities, relations : None, int, sequence of str, or mapping of str to int
         As in `read_triples`; the values of qualifiers are entities, and their relations are
         relations.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -180,10 +176,7 @@ def read_statements(
     >>> read.relations
     ('with', 'won')
     """
-    with limit_unpacked(max_unpacked):
-        splits = read_statement_splits(
-            {"statements": ("statements", statements)}, entities, relations
-        )
+    splits = read_statement_splits({"statements": ("statements", statements)}, entities, relations)
     flat = splits.beside
     triples = np.ascontiguousarray(splits.triples[:, :3])
     return Statements(

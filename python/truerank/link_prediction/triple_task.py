@@ -10,7 +10,6 @@ import numpy as np
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
@@ -86,8 +85,6 @@ class Task(ProtocolTask):
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
         has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -166,12 +163,10 @@ class Task(ProtocolTask):
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
-        max_unpacked: int | None = None,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         chosen_sides = _check_sides(sides, self._side_names)
-        with limit_unpacked(max_unpacked):
-            splits = self._read_splits(name_splits(split, test, known), entities, relations, time)
+        splits = self._read_splits(name_splits(split, test, known), entities, relations, time)
         triples, given = splits.triples, splits.sizes[split]
         if not given:
             raise InputValueError(split, expected="at least one triple", got="none")

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.errors import warn_user
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..tasks.split_columns import read_columns, stack_splits
 from ..tasks.text import RowForm
@@ -104,9 +103,7 @@ class TripleSplits(NamedTuple):
 
 
 @public("truerank.link_prediction")
-def read_triples(
-    triples: Any, *, entities: Any = None, relations: Any = None, max_unpacked: int | None = None
-) -> Triples:
+def read_triples(triples: Any, *, entities: Any = None, relations: Any = None) -> Triples:
     """Read triples of any form into ids.
 
     Parameters
@@ -120,8 +117,6 @@ def read_triples(
         None: the labels that occur, in ascending order (by code point), or ids from 0 to the
         largest; an error if all labels are numbers written like ids. An int: the number of ids.
         Labels in the order of their ids, or a mapping to ids.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -153,8 +148,7 @@ def read_triples(
     >>> triples.entities, triples.relations
     (('a', 'b'), ('knows', 'likes'))
     """
-    with limit_unpacked(max_unpacked):
-        splits = read_splits({"triples": ("triples", triples)}, entities, relations)
+    splits = read_splits({"triples": ("triples", triples)}, entities, relations)
     for note in splits.notes:
         warn_user(note)
     names = splits.entities.names, splits.relations.names

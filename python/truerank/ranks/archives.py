@@ -22,15 +22,11 @@ from ..inputs.npy_files import decode_npy, npz_entries
 from ..tables.writing import replace_file
 
 if TYPE_CHECKING:
-    import zipfile
-
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
 
     Members = dict[str, npt.NDArray[Any]]
-
-_ZIP64_ABOVE = 2**30
 
 
 class ArchiveKind(NamedTuple):
@@ -115,35 +111,24 @@ def integer_member(
 
 
 def _write_zip(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
+    import io
     import zipfile
 
     checksum = _Checksum()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+
+        def write_member(name: str, array: npt.NDArray[Any]) -> bytes:
+            stream = io.BytesIO()
+            little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
+            np.lib.format.write_array(stream, little_endian, (1, 0), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980: the bytes depend on the ranks alone
+            info.create_system = 3
+            archive.writestr(info, stream.getvalue())
+            return stream.getvalue()
+
         for name in sorted(members):
-            header, body = _encode_npy(members[name])
-            checksum.add(name, header, body)
-            _write_member(archive, name, header, body)
-        _write_member(archive, "checksum", *_encode_npy(np.array(checksum.hexdigest())))
-
-
-def _encode_npy(array: npt.NDArray[Any]) -> tuple[bytes, memoryview]:
-    """Return the two parts of a `.npy` file: the header, and the data as little-endian bytes."""
-    import io
-
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(array.shape)
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    return header.getvalue(), array.reshape(-1).view(np.uint8).data
-
-
-def _write_member(archive: zipfile.ZipFile, name: str, header: bytes, body: memoryview) -> None:
-    import zipfile
-
-    info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980: the bytes depend on the ranks alone
-    info.create_system = 3
-    with archive.open(info, "w", force_zip64=len(body) > _ZIP64_ABOVE) as member:
-        member.write(header)
-        member.write(body)
+            checksum.add(name, write_member(name, members[name]))
+        write_member("checksum", np.array(checksum.hexdigest()))
 
 
 class _Checksum:
@@ -152,12 +137,12 @@ class _Checksum:
 
         self._sha = hashlib.sha256()
 
-    def add(self, name: str, *content: bytes | memoryview) -> None:
+    def add(self, name: str, content: bytes) -> None:
         encoded = name.encode()
-        for length in (len(encoded), sum(map(len, content))):
-            self._sha.update(length.to_bytes(8, "little"))
-        for piece in (encoded, *content):
-            self._sha.update(piece)
+        for part in (len(encoded), len(content)):
+            self._sha.update(part.to_bytes(8, "little"))
+        self._sha.update(encoded)
+        self._sha.update(content)
 
     def hexdigest(self) -> str:
         return self._sha.hexdigest()
@@ -170,7 +155,6 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     """Read all members but the checksum; kind, format, sizes and checksum are checked."""
     import zipfile
 
-    size = os.fstat(file.fileno()).st_size
     if file.read(1) == b"{":
         raise ValueError("not a file of ranks, but perhaps JSON, which Report.from_json reads")
     with report_damage("not a file of truerank, or a damaged one"):
@@ -180,7 +164,9 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
 
     def array(name: str) -> npt.NDArray[Any]:
         with report_damage(f"damaged, or not a file of truerank: {name}"):
-            contents[name] = _read_content(archive, entries[name], size)
+            if entries[name].compress_type != zipfile.ZIP_STORED:
+                raise ValueError("compressed")
+            contents[name] = archive.read(entries[name])
             return _decode_npy(contents[name])
 
     if "kind" not in entries or "format" not in entries:
@@ -196,9 +182,6 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
             f"written by a newer truerank, format {version}; this version reads format "
             f"{expected_kind.format}"
         )
-    declared = sum(entry.file_size for entry in entries.values())
-    if declared > size:
-        raise ValueError(f"damaged: members declare {declared} bytes, the file has {size}")
     members = {name: array(name) for name in sorted(entries)}
     checksum = _Checksum()
     for name in members:
@@ -210,25 +193,9 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     return members
 
 
-def _read_content(archive: zipfile.ZipFile, info: zipfile.ZipInfo, size: int) -> bytes:
-    """Read a member's bytes, after its declared size was compared with the file's."""
-    import zipfile
-
-    if info.compress_type != zipfile.ZIP_STORED or info.flag_bits & 1:
-        raise ValueError("compressed or encrypted")
-    if info.file_size != info.compress_size or info.header_offset + info.file_size > size:
-        raise ValueError(f"declares {info.file_size} bytes, more than there are")
-    content = archive.read(info)
-    if len(content) != info.file_size:
-        raise ValueError(f"declares {info.file_size} bytes, has {len(content)}")
-    return content
-
-
 def _decode_npy(content: bytes) -> npt.NDArray[Any]:
     """Return the array of a `.npy` file that is in memory, as a read-only view."""
     array = decode_npy(content)
-    if content[6:8] != b"\x01\x00":
-        raise ValueError("expected version 1.0 of the npy format")
     if array.dtype.kind not in "biufU" or not array.flags.c_contiguous:
         raise ValueError(f"expected plain numbers or text in C order, got dtype {array.dtype}")
     return read_only(array)

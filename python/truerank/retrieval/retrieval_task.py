@@ -11,7 +11,6 @@ from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
@@ -66,8 +65,6 @@ class Task(ProtocolTask):
     leaks : {"keep", "drop", "raise"}
         What to do with right answers that a known split has, too. "keep" ranks them, does not leave
         them out anywhere, and warns.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Attributes
     ----------
@@ -133,15 +130,13 @@ class Task(ProtocolTask):
         gain: str = "linear",
         split: str = "test",
         leaks: str = "keep",
-        max_unpacked: int | None = None,
     ) -> None:
         rule = check_rules(leaks=leaks)["leaks"]
         choice("gain", gain, GAINS)
         if entities is None:  # those that are judged would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
-        with limit_unpacked(max_unpacked):
-            sets = read_answer_sets(qrels, known, entities, queries, split)
+        sets = read_answer_sets(qrels, known, entities, queries, split)
         if not len(sets.pairs):
             raise InputValueError("qrels", expected="at least one right answer", got="none")
         sets, self.leaked, note = _without_leaks(sets, rule)

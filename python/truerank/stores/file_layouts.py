@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,8 @@ from ..inputs.npy_files import MAX_HEADER_BYTES, parse_npy_header
 from ..inputs.scores import ANY_DTYPE, DTYPES, SCORES, DtypeRequest, Form
 from .descriptors import read_at
 
-if TYPE_CHECKING:
-    from zipfile import ZipInfo
-
 ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _LOCAL_HEADER_BYTES = 30  # bytes of a member's local header before its name
-_ENCRYPTED_OR_PATCHED = 0x01 | 0x20 | 0x40  # flags: encrypted, patched data, strongly encrypted
-_UTF8_NAMES = 0x800  # flag: names are UTF-8, else of code page 437
 _MAX_LENGTH = int(np.iinfo(np.int64).max)
 
 
@@ -146,58 +141,33 @@ def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeReq
         For a damaged archive, and for a member that does not exist, is compressed or encrypted, or
         has a broken header.
     """
-    info = _find_member(descriptor, name, member)
-    place = f"{name}: {info.filename}"
-    if info.flag_bits & _ENCRYPTED_OR_PATCHED:
-        problem = "is encrypted or patched, and cannot be read in place"
-        raise InputValueError("scores", problem, place=place)
-    if info.compress_type != 0:
-        raise InputValueError(
-            "scores",
-            "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
-            "numpy.savez_compressed does not",
-            place=place,
-        )
-    size = os.fstat(descriptor).st_size
-    if not 0 <= info.header_offset <= size - _LOCAL_HEADER_BYTES - info.file_size:
-        raise InputValueError("scores", "the archive is damaged or cut short", place=place)
+    import zipfile
+
+    with open(descriptor, "rb", closefd=False) as file:
+        with report_damage("scores", lambda error: f"the archive is damaged: {error}", place=name):
+            archive = zipfile.ZipFile(file)
+        names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+        wanted = None if member is None else member.removesuffix(".npy")
+        info = archive.infolist()[pick_member(name, names, wanted)]
+        place = f"{name}: {info.filename}"
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise InputValueError(
+                "scores",
+                "is compressed, and cannot be read in place; numpy.savez stores arrays as they "
+                "are, numpy.savez_compressed does not",
+                place=place,
+            )
+        words = "cannot be read in place: {}".format
+        with report_damage("scores", words, place=place), archive.open(info):
+            pass  # its local header is checked
     local_header = read_at(descriptor, _LOCAL_HEADER_BYTES, info.header_offset, name)
-    # Here the name and the extra field may have other lengths than in the directory.
-    length = int.from_bytes(local_header[26:28], "little")
-    start = (
-        info.header_offset
-        + _LOCAL_HEADER_BYTES
-        + length
-        + int.from_bytes(local_header[28:30], "little")
-    )
-    end = start + info.file_size
-    if local_header[:4] != ZIP[0] or end > size:
-        raise InputValueError("scores", "the archive is damaged or cut short", place=place)
-    local_name = read_at(descriptor, length, info.header_offset + _LOCAL_HEADER_BYTES, name)
-    if local_name != info.orig_filename.encode(
-        "utf-8" if info.flag_bits & _UTF8_NAMES else "cp437"
-    ):
-        raise InputValueError("scores", "the archive is damaged: its names differ", place=place)
+    # here the name and the extra field may have other lengths than in the directory
+    lengths = (int.from_bytes(local_header[at : at + 2], "little") for at in (26, 28))
+    start = info.header_offset + _LOCAL_HEADER_BYTES + sum(lengths)
+    end = min(start + info.file_size, os.fstat(descriptor).st_size)
     layout = _parse_npy(descriptor, start, end, place, request)
     layout.check(end)
     return layout
-
-
-def _find_member(descriptor: int, name: str, member: str | None) -> ZipInfo:
-    """Return the directory's entry of a member, or of the one that is meant by default."""
-    import zipfile
-
-    try:
-        with open(descriptor, "rb", closefd=False) as file, zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-    except Exception as error:  # zipfile raises whatever its parser raises
-        if isinstance(error, OSError) and error.errno not in (None, 22):
-            raise  # the disk's fault; a wild offset is EINVAL
-        raise InputValueError("scores", f"the archive is damaged: {error}", place=name) from None
-    names = [entry.filename.removesuffix(".npy") for entry in entries]
-    return entries[
-        pick_member(name, names, None if member is None else member.removesuffix(".npy"))
-    ]
 
 
 def pick_member(name: str, names: list[str], member: str | None) -> int:

@@ -13,7 +13,6 @@ import numpy as np
 from .. import _core
 from ..inputs.checks import is_number
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import limit_unpacked
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection_forms import indptr_of
@@ -33,7 +32,6 @@ _ARGUMENT = "path"
 def read_run(
     path: str | os.PathLike[str],
     *,
-    max_unpacked: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read a TREC run: a line for each document of each query, ``qid Q0 docid rank score tag``.
@@ -47,8 +45,6 @@ def read_run(
     path : str or path-like
         Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
         lines are skipped.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
     progress : callable or bool, optional
         As in `rank`: True shows a bar. A callable is
         called with a `Progress`, in bytes of the file, after every block of lines.
@@ -83,7 +79,7 @@ def read_run(
     """
     name = os.fsdecode(path)
     reader = _core.ListReader()
-    queries, documents, scores = read_blocks(name, max_unpacked, progress, reader.run_rows)
+    queries, documents, scores = read_blocks(name, progress, reader.run_rows)
     order = None
     if (queries[1:] < queries[:-1]).any():
         order = np.argsort(queries, kind="stable")
@@ -102,7 +98,6 @@ def read_run(
 def read_json_lists(
     path: str | os.PathLike[str],
     *,
-    max_unpacked: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> NamedLists:
     """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
@@ -116,7 +111,7 @@ def read_json_lists(
     path : str or path-like
         In UTF-8, gzipped if its name ends in .gz. Lines are read one by one; a single object is
         read as a whole, into Python's dicts.
-    max_unpacked, progress
+    progress : callable or bool, optional
         As in `read_run`.
 
     Returns
@@ -144,7 +139,7 @@ def read_json_lists(
     queries: dict[str, None] = {}
     names = LabelIndex()
     lengths, ids, scores = [], [], []
-    for where, query, listed in _json_lists(name, max_unpacked, progress):
+    for where, query, listed in _json_lists(name, progress):
         key = str(len(queries)) if query is None else query
         if key in queries:
             raise InputValueError(_ARGUMENT, f"{where} has the query {key!r} again", place=name)
@@ -164,7 +159,7 @@ def read_json_lists(
 
 
 @public("truerank")
-def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None) -> Qrels:
+def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """Read the judgements of a TREC test collection: lines ``qid iteration docid relevance``.
 
     Parameters
@@ -172,8 +167,6 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     path : str or path-like
         Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
         lines are skipped.
-    max_unpacked : int, optional
-        As in `read_run`.
 
     Returns
     -------
@@ -202,7 +195,7 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     relevance: list[int] = []
     seen: set[tuple[str, str]] = set()
     line = 0
-    for text in watched_blocks(name, max_unpacked, None):
+    for text in watched_blocks(name, None):
         for row in text.removesuffix("\n").split("\n"):
             line += 1
             fields = row.replace("\t", " ").split(" ")
@@ -226,9 +219,7 @@ def read_qrels(path: str | os.PathLike[str], *, max_unpacked: int | None = None)
     return Qrels(tuple(queries), tuple(documents), np.array(relevance, np.int64))
 
 
-def watched_blocks(
-    name: str, max_unpacked: int | None, progress: bool | Listener | None
-) -> Iterator[str]:
+def watched_blocks(name: str, progress: bool | Listener | None) -> Iterator[str]:
     """Yield a file in blocks of whole lines, and report how much of it has been read."""
     listener = as_listener(progress)
     start = time.monotonic()
@@ -237,20 +228,18 @@ def watched_blocks(
         if listener is not None:
             listener(Progress(done, total, time.monotonic() - start))
 
-    with limit_unpacked(max_unpacked):
-        yield from text_blocks(_ARGUMENT, name, watch)
+    yield from text_blocks(_ARGUMENT, name, watch)
 
 
 def read_blocks(
     name: str,
-    max_unpacked: int | None,
     progress: bool | Listener | None,
     read_rows: Callable[[str], tuple[Any, ...]],
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks."""
     blocks = [read_rows("")[1:]]  # a file without lines has columns, too
     line = 1
-    for text in watched_blocks(name, max_unpacked, progress):
+    for text in watched_blocks(name, progress):
         fault, *columns = read_rows(text)
         if fault is not None:
             raise line_error(name, line + fault[0], fault[1])
@@ -268,12 +257,12 @@ def line_error(name: str, line: int, problem: str) -> InputValueError:
 
 
 def _json_lists(
-    name: str, max_unpacked: int | None, progress: bool | Listener | None
+    name: str, progress: bool | Listener | None
 ) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
     """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
     rest: list[str] = []  # of a file that is one object, or an array
     line, is_lines = 0, None
-    for text in watched_blocks(name, max_unpacked, progress):
+    for text in watched_blocks(name, progress):
         if is_lines is None and text.strip():
             is_lines = _is_whole(text.lstrip().partition("\n")[0])
         if not is_lines:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -11,7 +10,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from ..inputs.input_files import open_input, too_much_unpacked, unpacked_limit
+from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def line_of(path: str, row: int) -> int:
     3
     """
     first = 1
-    for block in line_blocks(path, path, sys.maxsize):
+    for block in line_blocks(path, path):
         lines = block.removeprefix(b"\xef\xbb\xbf" * (first == 1)).split(b"\n")
         for number, line in enumerate(lines, first):
             row -= bool(line.strip(b" \r"))
@@ -212,7 +211,7 @@ def _tab_counts(rows: Sequence[str]) -> set[int]:
 def text_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[str]:
     """Yield a file in blocks of whole lines, which end in LF, without a byte order mark."""
     where, line = f"{name}: {path}", 1
-    for block in line_blocks(name, path, unpacked_limit(), watch):
+    for block in line_blocks(name, path, watch):
         try:
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -232,9 +231,7 @@ def text_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[st
         line += text.count("\n")
 
 
-def line_blocks(
-    name: str, path: str, max_unpacked: int, watch: Watch | None = None
-) -> Iterator[bytes]:
+def line_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[bytes]:
     """Yield a file in blocks of whole lines, as they are in the file.
 
     Parameters
@@ -243,27 +240,24 @@ def line_blocks(
         The argument, for messages.
     path : str
         A regular file, gzipped if its name ends in .gz.
-    max_unpacked : int
-        The most bytes that a gzipped file may unpack to.
     watch : callable, optional
         Called after every block with the bytes of the file that have been read, and all.
 
     Raises
     ------
     ValueError
-        If it is not a regular file, has a line of more than `MAX_LINE_BYTES`, or unpacks to more.
+        If it is not a regular file or has a line of more than `MAX_LINE_BYTES`.
     OSError
         For a file that is missing or damaged.
     """
     import gzip
     import zlib
 
-    line = unpacked = 0
+    line = 0
     with ExitStack() as stack:
         plain_file = stack.enter_context(open_input(name, path))
         file: IO[bytes] | gzip.GzipFile = plain_file
-        is_packed = path.endswith(".gz")
-        if is_packed:
+        if path.endswith(".gz"):
             if not os.fstat(file.fileno()).st_size:  # gzip would take it for a file without text
                 raise OSError(f"{spelled(name)}: {path}: damaged gzip file (it is empty)")
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
@@ -278,9 +272,6 @@ def line_blocks(
             if not block:
                 return
             line += block.count(b"\n")
-            unpacked += len(block)
-            if is_packed and unpacked > max_unpacked:
-                raise too_much_unpacked(name, path, max_unpacked)
             is_ended = block.endswith(b"\n")
             if len(block) - is_ended - block.rfind(b"\n", 0, -1) - 1 > MAX_LINE_BYTES:
                 number = line + (not is_ended)

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
-from ...inputs.input_files import limit_unpacked
 from ...inputs.naming import public
 from ...tasks.row_keys import look_up, row_keys
 from ...tasks.text import TRIPLE, is_path, line_of
@@ -47,9 +46,7 @@ _SPLIT_FILES = (
 
 
 @public("truerank.alignment")
-def read_dbp15k(
-    folder: str | os.PathLike[str], *, max_unpacked: int | None = None
-) -> AlignmentData:
+def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     """Read a data set in the layout of DBP15k (JAPE, GCN-Align).
 
     ======================  ====================================================================
@@ -71,8 +68,6 @@ def read_dbp15k(
     Parameters
     ----------
     folder : str or path-like
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -105,8 +100,7 @@ def read_dbp15k(
     >>> data.pairs, data.right.ids, data.right.triples
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
     """
-    with limit_unpacked(max_unpacked):
-        return _read_dbp15k(os.fsdecode(folder))
+    return _read_dbp15k(os.fsdecode(folder))
 
 
 def _read_dbp15k(root: str) -> AlignmentData:
@@ -165,7 +159,6 @@ def read_openea(
     fold: int | None = None,
     *,
     folds: str = FOLDS,
-    max_unpacked: int | None = None,
 ) -> AlignmentData:
     """Read a data set in the layout of OpenEA.
 
@@ -196,8 +189,6 @@ def read_openea(
         The fold whose splits are read, from 1 on. None: no splits are read.
     folds : str
         The folder of the folds.
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -234,8 +225,7 @@ def read_openea(
     """
     if fold is not None:
         integer("fold", fold, expected="an int")
-    with limit_unpacked(max_unpacked):
-        return _read_openea(os.fsdecode(folder), fold, folds)
+    return _read_openea(os.fsdecode(folder), fold, folds)
 
 
 def _read_openea(root: str, fold: int | None, folds: str) -> AlignmentData:
@@ -355,7 +345,6 @@ def read_pairs(
     right: Any = None,
     left_triples: str | os.PathLike[str] | None = None,
     right_triples: str | os.PathLike[str] | None = None,
-    max_unpacked: int | None = None,
 ) -> AlignmentData:
     """Read tab-separated pairs, and triples, if there are any.
 
@@ -371,8 +360,6 @@ def read_pairs(
     left_triples, right_triples : path, optional
         Lines of head, relation and tail. Relations are numbered in ascending order of their names
         (as numbers, if all are numbers).
-    max_unpacked : int, optional
-        The most bytes that a compressed file may unpack to. Default: 4 GiB.
 
     Returns
     -------
@@ -410,8 +397,7 @@ def read_pairs(
         raise InputValueError("pairs", expected="at least one file", got="none")
     files = {name: _check_path(name, path) for name, path in named.items()}
     sides = {"left": (left, left_triples), "right": (right, right_triples)}
-    with limit_unpacked(max_unpacked):
-        graphs, pairs_of_files = _read_pairs(files, sides)
+    graphs, pairs_of_files = _read_pairs(files, sides)
     if not is_mapping:
         return AlignmentData(graphs[0], graphs[1], pairs_of_files[0])
     splits = dict(zip(pairs, pairs_of_files, strict=True))  # type: ignore[arg-type]
