@@ -88,14 +88,8 @@ def build(
     shutil.rmtree(target, ignore_errors=True)
     options = [f"-C{setting}" for setting in ("cmake.define.TRUERANK_WERROR=ON", *settings)]
     options += [f"--python={python or session.bin + '/python'}", f"--out-dir={target}"]
-    command = [
-        "uv",
-        "build",
-        "-q",
-        "--wheel",
-        *options,
-        str(source or session.cache_dir / "source"),
-    ]
+    folder = source or session.cache_dir / "source"
+    command = ["uv", "build", "-q", "--wheel", *options, str(folder)]
     # Builds of one kind come one after another: the next finds what the first has compiled.
     kind = hashlib.sha256(" ".join(sorted(settings)).encode()).hexdigest()
     with FileLock(session.cache_dir / f"build-{kind[:16]}.lock"):
