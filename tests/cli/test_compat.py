@@ -19,14 +19,13 @@ run = cli_files.run
 
 @pytest.fixture
 def stored(tmp_path: Path) -> dict[str, Path]:
-    """Write scores, targets, a filter, sides and a dump to files."""
+    """Write scores, targets, a filter and sides to files."""
     paths = {name: tmp_path / f"{name}.npy" for name in ("scores", "targets", "side")}
     np.save(paths["scores"], SCORES)
     np.save(paths["targets"], TARGETS)
     np.save(paths["side"], np.array(["head", "tail", "head", "tail"]))
-    paths["filter"], paths["dump"] = tmp_path / "filter.npz", tmp_path / "dump.npz"
+    paths["filter"] = tmp_path / "filter.npz"
     np.savez(paths["filter"], indptr=INDPTR, indices=INDICES)
-    np.savez(paths["dump"], y_pred_pos=SCORES[:, 0], y_pred_neg=SCORES[:, 1:])
     return paths
 
 
@@ -47,20 +46,11 @@ def test_one_toolkit(run: Run, stored: dict[str, Path], name: str) -> None:
     assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
 
 
-def test_a_dump(run: Run, stored: dict[str, Path]) -> None:
-    dump = compat.read_ogb(stored["dump"])
-    assert run("compat", stored["dump"]).out == dump.table().to_markdown()
-    assert run("compat", stored["dump"], "--preset", "ogb").out == dump.report().to_markdown()
-
-
 def test_wrong_lines_and_bad_data(run: Run, stored: dict[str, Path], tmp_path: Path) -> None:
-    code, out, err = run("compat", stored["dump"], "--filter", stored["filter"])
-    assert (code, out) == (2, "")
-    assert "--filter: cannot be given without TARGETS" in err
     assert run("compat", stored["scores"], stored["targets"], "--preset", "none").code == 2
-    code, out, err = run("compat", stored["filter"])
-    assert (code, out) == (1, "")
-    assert "y_pred_pos" in err
+    code, out, err = run("compat", stored["scores"])
+    assert (code, out) == (2, "")
+    assert "Missing argument 'TARGETS'" in err
     code, out, err = run("compat", tmp_path / "absent.npy", "1")
     assert (code, out) == (1, "")
     assert "absent.npy" in err

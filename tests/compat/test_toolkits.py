@@ -72,7 +72,7 @@ def test_ogb(seed: int) -> None:
     better = (negative > positive[:, None]).sum(1)
     no_worse = (negative >= positive[:, None]).sum(1)
     rank = 0.5 * (better + no_worse) + 1
-    found = compat.read_ogb({"y_pred_pos": positive, "y_pred_neg": negative}).report()
+    found = compat.report_against(positive, negative, preset="ogb")
     np.testing.assert_array_equal(found.first, rank.numpy())
     assert found["mrr_list"] == pytest.approx((1.0 / rank).mean().item(), rel=1e-6)
     for k in (1, 3, 10):
@@ -82,17 +82,18 @@ def test_ogb(seed: int) -> None:
     joint = torch.cat([positive[:, None], negative], dim=1)
     order = torch.argsort(joint, dim=1, descending=True)
     place = (order == 0).nonzero()[:, 1].numpy() + 1
-    old = compat.read_joint(joint).report("ogb-1.3.3")
+    old = compat.report_against(positive, negative, preset="ogb-1.3.3")
     assert ((old.first <= place) & (place <= old.last)).all()
 
     order = np.argsort(-joint.numpy(), axis=1)
     place_of_numpy = (order == 0).nonzero()[1] + 1
-    old_numpy = compat.read_joint(joint).report("ogb-1.3.3-numpy")
+    old_numpy = compat.report_against(positive, negative, preset="ogb-1.3.3-numpy")
     assert ((old_numpy.first <= place_of_numpy) & (place_of_numpy <= old_numpy.last)).all()
     assert not ((old.first <= place_of_numpy) & (place_of_numpy <= old.last)).all()  # NaN
 
     shared = torch.from_numpy(np.random.default_rng(seed).normal(0, 3, 500).astype(np.float32))
-    hits = compat.read_ogb({"y_pred_pos": positive, "y_pred_neg": shared}).report("ogb-hits")
+    same = shared.expand(len(positive), -1)
+    hits = compat.report_against(positive, same, preset="ogb-hits")
     for k in (20, 50, 100):
         bar = torch.topk(shared, k)[0][-1]
         assert hits[f"hits@{k}"] == (positive > bar).sum().item() / len(positive)

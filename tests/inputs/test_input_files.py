@@ -13,7 +13,7 @@ import pytest
 
 import truerank as tr
 from support.interruptions import refusing_to_wait
-from truerank import alignment, compat, link_prediction
+from truerank import alignment, link_prediction
 from truerank.inputs.input_files import open_input, report_damage
 
 posix = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
@@ -71,12 +71,6 @@ DOORS: dict[str, tuple[str, Callable[[str], Any]]] = {
     "DBP15k": ("ent_ids_1", lambda path: alignment.read_dbp15k(os.getcwd())),
     "OpenEA": ("ent_ids_1", lambda path: alignment.read_openea(os.getcwd())),
     "a matrix to infer from": ("x.npy", lambda path: alignment.infer(path, SCORES)),
-    "a dump in .npz": ("x.npz", compat.read_ogb),
-    "a dump in .pkl": ("x.pkl", lambda path: compat.read_ogb(path, pickle=True)),
-    "objects in .npz": ("x.npz", lambda path: compat.read_ogb(path, pickle=True)),
-    "a joint matrix": ("x.npy", compat.read_joint),
-    "a joint matrix of objects": ("x.npy", lambda path: compat.read_joint(path, pickle=True)),
-    "a trace": ("x.yaml", lambda path: compat.read_libkge(path, candidates=9)),
 }
 
 
@@ -95,15 +89,6 @@ def test_folders(name: str, opened: Callable[[str], Any]) -> None:
     Path(name).mkdir()
     with pytest.raises((OSError, ValueError), match=name):
         opened(name)
-
-
-@posix
-@pytest.mark.parametrize("suffix", [".pt", ".pth"])
-def test_a_dump_of_torch(suffix: str) -> None:
-    pytest.importorskip("torch", reason="it would read the file")
-    os.mkfifo(f"x{suffix}")
-    with pytest.raises(ValueError, match=rf"^source: x\{suffix}: expected a regular file, got a p"):
-        compat.read_ogb(f"x{suffix}")
 
 
 @posix

@@ -507,7 +507,7 @@ def _openea_files() -> list[bytes]:
     return [*files, ids, b"rel_ids_1\n0\tr\n1\ts\n"]
 
 
-# -- reports and other toolkits --------------------------------------------------------------------
+# -- reports ---------------------------------------------------------------------------------------
 
 
 def _read_report(path: Path) -> Any:
@@ -533,44 +533,6 @@ def _report_files() -> list[bytes]:
     return [text.encode() for text in (grouped, small, empty, audited)]
 
 
-def _read_ogb(path: Path) -> Any:
-    dump = tr.compat.read_ogb(path)
-    _use(lambda: checked(dump.ranks(nan="worst")))
-    _use(lambda: dict(dump.report()))
-    return repr(dump)
-
-
-def _ogb_files() -> list[bytes]:
-    positive, negative = SCORES[:, 0], SCORES[:, 1:]
-    sides = {f"{side}-batch/y_pred_pos": positive for side in ("head", "tail")}
-    sides |= {f"{side}-batch/y_pred_neg": negative for side in ("head", "tail")}
-    flat = {"y_pred_neg": negative.ravel(), "y_pred_neg_indptr": np.array([0, 1, 4, 9])}
-    return [
-        npz(y_pred_pos=positive, y_pred_neg=negative),
-        npz(y_pred_pos=positive, **flat),
-        compressed_npz(**sides),
-    ]
-
-
-def _read_joint(path: Path) -> Any:
-    dump = tr.compat.read_joint(path)
-    _use(lambda: checked(dump.ranks(nan="worst")))
-    return repr(dump)
-
-
-def _read_trace(path: Path) -> Any:
-    ranks = tr.compat.read_libkge(path, candidates=1000)
-    return checked(ranks), repr(ranks)
-
-
-def _trace_files() -> list[bytes]:
-    line = (
-        "{{epoch: 20, event: example_rank, filter_splits: [train, valid, test], job: eval, job_id: "
-        "a, o: 5, p: 1, rank: 9, rank_filtered: {}, s: 2, split: test, task: {}}}\n"
-    )
-    return [(line.format(3, "sp") + line.format(1, "po")).encode()]
-
-
 # --------------------------------------------------------------------------------------------------
 
 _TEXT_ERRORS = (tr.InputError, OSError)  # OSError: a damaged gzip file
@@ -593,9 +555,6 @@ PARSERS: Mapping[str, Parser] = {
     "pairs": Parser(".tsv", _read_pairs, _pair_files),
     "openea": Parser(".txt", _read_openea, _openea_files),
     "report": Parser(".json", _read_report, _report_files),
-    "ogb": Parser(".npz", _read_ogb, _ogb_files),
-    "joint": Parser(".npy", _read_joint, lambda: [npy(SCORES), npy(SCORES.astype("f4"))]),
-    "trace": Parser(".yaml", _read_trace, _trace_files),
     "run": Parser(".txt", list_parsers.read_run_file, list_parsers.run_files),
     "json_lists": Parser(".json", list_parsers.read_json_file, list_parsers.json_files),
     "predictions": Parser(".txt", list_parsers.read_prediction_file, list_parsers.prediction_files),

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank import alignment, compat, link_prediction
+from truerank import alignment, link_prediction
 from truerank.tasks import text
 from truerank.tasks.text import line_blocks, line_of, read_text, text_blocks
 
@@ -61,7 +61,6 @@ READERS: dict[str, Callable[[Path], Any]] = {
     "task": lambda path: link_prediction.Task(path),
     "pairs": lambda path: alignment.Task(path, left=2, right=2),
     "data set": alignment.read_pairs,
-    "trace": lambda path: compat.read_libkge(path, candidates=9),
 }
 
 

@@ -3,8 +3,8 @@
 Toolkits differ in how they treat ties, filtered candidates, NaN and rounding. `PRESETS` has a row
 for each toolkit. `report` evaluates scores as one toolkit does, and shows step by step how its
 number departs from the exact one. `table` shows the numbers of several toolkits for the same
-scores. `report_lists` counts misses of lists as others do. `read_ogb`, `read_joint` and
-`read_libkge` read the files that toolkits write.
+scores. `report_against` and `table_against` do the same for sampled negatives, and `report_lists`
+counts misses of lists as others do.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from ..inputs.naming import lazy_names
 
 if TYPE_CHECKING:
     from .conventions import EXACT, Convention
-    from .dumps import Dump, read_joint, read_ogb
     from .evaluation import report, report_against, table, table_against
     from .figures import Figure
     from .list_presets import LIST_PRESETS, ListPreset, report_lists, table_lists
     from .presets import PRESETS, describe, preset
     from .results import CompatReport, CompatTable, Step
     from .toolkit_rows import Metric, Preset
-    from .traces import read_libkge
 
 __all__ = [
     "EXACT",
@@ -31,7 +29,6 @@ __all__ = [
     "CompatReport",
     "CompatTable",
     "Convention",
-    "Dump",
     "Figure",
     "ListPreset",
     "Metric",
@@ -39,9 +36,6 @@ __all__ = [
     "Step",
     "describe",
     "preset",
-    "read_joint",
-    "read_libkge",
-    "read_ogb",
     "report",
     "report_against",
     "report_lists",
@@ -55,7 +49,6 @@ _MODULES = {
     "CompatReport": "results",
     "CompatTable": "results",
     "Convention": "conventions",
-    "Dump": "dumps",
     "EXACT": "conventions",
     "Figure": "figures",
     "LIST_PRESETS": "list_presets",
@@ -66,9 +59,6 @@ _MODULES = {
     "Step": "results",
     "describe": "presets",
     "preset": "presets",
-    "read_joint": "dumps",
-    "read_libkge": "traces",
-    "read_ogb": "dumps",
     "report": "evaluation",
     "report_against": "evaluation",
     "report_lists": "list_presets",

@@ -11,7 +11,7 @@ from ..reporting import report as exact_report
 from .conventions import steps_to
 from .presets import PRESETS, preset
 from .results import CompatReport, CompatTable
-from .scored_tasks import FullTasks, SampledBatch, SampledTasks, ScoredTasks
+from .scored_tasks import FullTasks, SampledTasks, ScoredTasks
 from .toolkit_rows import Preset
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def report_against(
     1.0
     """
     row = _preset(preset)
-    tasks = SampledTasks([SampledBatch(true_scores, others)], order=order, dtype=dtype)
+    tasks = SampledTasks(true_scores, others, order=order, dtype=dtype)
     return evaluate_presets(tasks, [row], side)[row.name]
 
 
@@ -178,7 +178,7 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
     1.5
     """
-    tasks = SampledTasks([SampledBatch(true_scores, others)], order=order, dtype=dtype)
+    tasks = SampledTasks(true_scores, others, order=order, dtype=dtype)
     return evaluate_presets(tasks, look_up_presets(presets), side)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from ..inputs.arrays import index_array, is_tensor
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection
-from ..ranks.joining import concatenate
 from ..stores.recognition import is_stored
 from .convention_counts import (
     ConventionCounts,
@@ -125,51 +124,40 @@ class FullTasks(ScoredTasks):
             yield TaskBlock(values, true_scores, others, filtered, is_true, self.filtered)
 
 
-class SampledBatch(NamedTuple):
-    """Some tasks with sampled negatives, as `rank_against` takes them."""
-
-    true_scores: Any
-    others: Any
-
-
 class SampledTasks(ScoredTasks):
-    """Tasks with scores of sampled negatives, in one or several batches."""
+    """Tasks with scores of sampled negatives, as `rank_against` takes them."""
 
     def __init__(
-        self,
-        batches: Sequence[SampledBatch],
-        *,
-        order: ScoreOrder = "descending",
-        dtype: Any = None,
+        self, true_scores: Any, others: Any, *, order: ScoreOrder = "descending", dtype: Any = None
     ) -> None:
-        self._batches, self._order, self._dtype = batches, order, dtype
         rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
-        self.exact = concatenate([rank_against(*batch, **rules) for batch in batches])
+        self.exact = rank_against(true_scores, others, **rules)
+        self._order = order
+        self._true_scores = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
+        self._is_ragged = isinstance(others, tuple)
+        values = others[0] if self._is_ragged else others
+        self._others = as_scores(values, dtype, "others")
+        if self._is_ragged:
+            self._indptr = index_array("others: indptr", others[1])
+        else:
+            self._indptr = np.arange(len(self.exact) + 1) * self._others.array.shape[1]
 
     def blocks(self) -> Iterator[TaskBlock]:
         """Yield the scores of one slice of tasks after another; short rows are padded."""
-        for batch in self._batches:
-            true = as_scores(batch.true_scores, self._dtype, "true_scores")
-            true_scores = as_floats(true, self._order)[:, None]
-            ragged = isinstance(batch.others, tuple)
-            found = as_scores(batch.others[0] if ragged else batch.others, self._dtype, "others")
-            if ragged:
-                indptr = index_array("others: indptr", batch.others[1])
-            else:
-                indptr = np.arange(len(true_scores) + 1) * found.array.shape[1]
-            lengths = np.diff(indptr)
-            widest = int(lengths.max(initial=0))
-            for where in task_slices(len(true_scores), widest):
-                is_listed = np.arange(widest) < lengths[where, None]
-                if ragged:
-                    block = found.array[indptr[where.start] : indptr[where.stop]]
-                    values = np.zeros(is_listed.shape, true_scores.dtype)
-                    values[is_listed] = as_floats(found.with_array(block), self._order)
-                else:
-                    block = found.array[where]
-                    values = as_floats(found.with_array(block), self._order)
-                none = np.zeros(is_listed.shape, bool)
-                yield TaskBlock(values, true_scores[where], is_listed, none, none, False)
+        indptr, lengths = self._indptr, np.diff(self._indptr)
+        widest = int(lengths.max(initial=0))
+        for where in task_slices(len(self.exact), widest):
+            true_scores = self._true_scores[where]
+            is_listed = np.arange(widest) < lengths[where, None]
+            part = slice(indptr[where.start], indptr[where.stop]) if self._is_ragged else where
+            block = self._others.with_array(self._others.array[part])
+            values = as_floats(block, self._order)
+            if self._is_ragged:
+                padded = np.zeros(is_listed.shape, true_scores.dtype)
+                padded[is_listed] = values
+                values = padded
+            none = np.zeros(is_listed.shape, bool)
+            yield TaskBlock(values, true_scores, is_listed, none, none, False)
 
 
 def _for_counting(convention: Convention) -> Convention:
