@@ -425,19 +425,19 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "mapping to str": (
         TypeError,
-        "^entities: expected a mapping to integers, got str for 'a'",
+        "^entities: expected a mapping to integers, also for 'a', got str",
         INTS,
         {"entities": {"a": "0", "b": 1}},
     ),
     "mapping to none": (
         TypeError,
-        "^relations: expected a mapping to integers, got NoneType for 'a'",
+        "^relations: expected a mapping to integers, also for 'a', got NoneType",
         INTS,
         {"relations": {"a": None}},
     ),
     "mapping to bools": (
         TypeError,
-        "^entities: expected a mapping to integers, got bool",
+        "^entities: expected a mapping to integers, also for .*, got bool",
         INTS,
         {"entities": {"a": False, "b": True}},
     ),

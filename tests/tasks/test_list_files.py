@@ -334,7 +334,7 @@ def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
     ids[5, 3:] = -1
     scores = (rng.normal(size=ids.shape) * 100).astype(dtype)
     names = [f"d\u00e9{i}" for i in range(3000)]
-    tr.write_run(tmp_path / name, (ids, scores), names=names, tag="model")
+    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
     lists = tr.read_run(tmp_path / name)
     assert lists.queries == tuple(map(str, range(2100)))
     for query in ("0", "5", "2099"):
@@ -343,7 +343,7 @@ def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
         expected = {names[i]: float(s) for i, s in zip(row, scores[int(query)], strict=False)}
         assert lists[query] == expected
     first = (tmp_path / name).read_bytes()
-    tr.write_run(tmp_path / name, (ids, scores), names=names, tag="model")
+    tr.write_run(tmp_path / name, (ids, scores), entities=names, tag="model")
     assert (tmp_path / name).read_bytes() == first
 
 
@@ -371,8 +371,12 @@ def test_topk_of_embeddings_is_written(tmp_path: Path) -> None:
             "queries: expected names without blanks, .* 'a b'",
         ),
         (([[1]], [[1.0]]), {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
-        (([[1]], [[1.0]]), {"names": ["a"]}, "names: expected a name for every id, up to 1, got 1"),
-        (([[1]], [[1.0]]), {"names": ["a", ""]}, "names: expected names without blanks"),
+        (
+            ([[1]], [[1.0]]),
+            {"entities": ["a"]},
+            "entities: expected a name for every id, up to 1, got 1",
+        ),
+        (([[1]], [[1.0]]), {"entities": ["a", ""]}, "entities: expected names without blanks"),
         (([[1]], [[1.0]]), {"tag": ""}, "tag: expected names without blanks"),
         (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
         (([[1]], None), {}, "top: expected scores beside the ids, got None"),

@@ -20,13 +20,10 @@ from ..inputs.checks import (
     thread_count,
     truth,
 )
-from ..inputs.column_names import ids_of, vocabulary_names
 from ..inputs.errors import InputValueError
-from ..inputs.frames import NO_NAMES, ScoreNames, row_labels
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
-from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -58,7 +55,6 @@ class Job(NamedTuple):
     rules: _core.Rules
     threads: int  # 0: as many as are free
     nouns: ScoreNouns = SCORES
-    labels: dict[str, Labels] | None = None  # of queries and targets that have names
 
     @property
     def all_rows(self) -> IntArray:
@@ -90,10 +86,9 @@ class Job(NamedTuple):
         protocol = _protocol(filtered, selected, self.rules, dtype)
         if files or device:
             protocol = replace(protocol, files=files, device=device)
-        ranks = Ranks._trusted(
+        return Ranks._trusted(
             counts["above"], counts["tied"], counts["candidates"], audit=audit, protocol=protocol
         )
-        return Ranks._of_fields({**ranks._fields(), **self.labels}) if self.labels else ranks
 
 
 def prepare_job(
@@ -108,22 +103,12 @@ def prepare_job(
     threads: int | None,
     audit: bool,
     nouns: ScoreNouns = SCORES,
-    names: ScoreNames = NO_NAMES,
 ) -> Job:
     """Check the arguments of `rank` for scores of a given shape; raises the errors of `rank`."""
     rules = rules_of(order, nan, audit)
     num_threads = thread_count(threads)
-    columns, by_row = shape[1], rows is None
-    if names is NO_NAMES:
-        targets = ids_of("targets", targets, None)
-    else:
-        vocabulary_names(names.columns, columns)
-        targets = names.ids("targets", targets, by_row=by_row)
-        for argument, value in (("filter", filter), ("candidates", candidates)):
-            names.check_selection(argument, value, by_row=by_row)
     task_rows, task_targets = _checked_tasks(shape, single_row, targets, rows, nouns)
-    tasks = len(task_targets)
-    of_shape = (tasks, columns, num_threads, names.columns)
+    of_shape = (len(task_targets), shape[1], num_threads)
     return Job(
         task_rows,
         task_targets,
@@ -132,21 +117,7 @@ def prepare_job(
         rules,
         num_threads,
         nouns,
-        None if names is NO_NAMES else _labels(names, task_rows, task_targets),
     )
-
-
-def _labels(names: ScoreNames, rows: IntArray | None, targets: IntArray) -> dict[str, Labels]:
-    """Return the labels of tasks whose queries or targets have names."""
-    labels: dict[str, Labels] = {}
-    queries = row_labels(names.index)
-    if queries is not None:
-        found = as_labels("queries", queries, len(queries))
-        labels["queries"] = found if rows is None else found[rows]
-    vocabulary = None if names.columns is None else names.columns.as_vocabulary()
-    if vocabulary is not None:
-        labels["targets"] = Labels._trusted(targets.copy(), vocabulary)
-    return labels
 
 
 def _checked_tasks(

@@ -10,9 +10,7 @@ import numpy as np
 from .. import _core
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
-from ..inputs.column_names import vocabulary_names
 from ..inputs.errors import InputValueError
-from ..inputs.frames import NO_NAMES, ScoreNames
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import selection_of_tasks
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
-    from ..inputs.column_names import Names
     from ..inputs.words import NanRule, ScoreOrder
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
@@ -42,14 +39,13 @@ def rank_lists(
     scores: Any,
     targets: Any,
     *,
-    candidates: int | None = None,
+    candidates: int,
     rows: Any = None,
     filter: Any = None,
     order: ScoreOrder = "descending",
     nan: NanRule = "raise",
     dtype: Any = None,
     threads: int | None = None,
-    vocabulary: Names | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Count, for every task, what is above its target and tied with it, from a list of the best.
@@ -79,16 +75,12 @@ def rank_lists(
         that are listed are tied.
     targets : array_like of int, shape (tasks,), or int
         The true candidate of each task.
-    candidates : int, optional
-        The number of candidates in all, n: of entities, documents or items. Default: as many as
-        there are names.
+    candidates : int
+        The number of candidates in all, n: of entities, documents or items.
     rows : array_like of int, shape (tasks,), optional
         The list that each task reads, in any order and with repeats. Default: task i reads list i.
     filter : selection, optional
         Candidates to leave out, per task, listed or not, as in `rank`. The target never is.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of all candidates, which may then stand for ids in lists, targets and filter;
-        lists of names have no pads.
     progress : callable or bool, optional
         Called with a `Progress` at the start, when ids are checked and when all is counted, in
         bytes of ids and scores. True: a bar of tqdm or rich.
@@ -133,23 +125,15 @@ def rank_lists(
     >>> tr.rank_lists([[4, 7, 1]], None, [2], candidates=10, filter=[[4, 9]]).pessimistic
     array([8])
 
-    By names.
-
-    >>> names = ["Bern", "Oslo", "Paris", "Rome"]
-    >>> tr.rank_lists([["Rome", "Oslo"]], [[0.9, 0.5]], ["Oslo"], vocabulary=names).optimistic
-    array([2])
     """
     listener = as_listener(progress)
-    names = vocabulary_names(vocabulary)
-    size = len(names) if names is not None and candidates is None else candidates
-    n = integer("candidates", size, least=0, most=int(np.iinfo(np.int64).max))
-    lists = as_lists(ids, scores, dtype, names)
+    n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
+    lists = as_lists(ids, scores, dtype)
     height = len(lists.indptr) - 1
     job = prepare_job(
         (height, n),
         False,
         *(targets, rows, filter, None, order, nan, threads, False, _NOUNS),
-        names=NO_NAMES if names is None else ScoreNames(names),
     )
     _check_lengths(lists, n)
     job, by_list = _in_order_of_lists(job)

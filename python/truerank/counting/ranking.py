@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import _core
 from ..inputs.checks import IO, choice
-from ..inputs.frames import NO_NAMES, named_scores
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..stores import store_of
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from ..inputs.column_names import Names
     from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.container import Ranks
@@ -41,7 +39,6 @@ def rank(
     io: IoMode | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    vocabulary: Names | None = None,
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, and those tied with it.
 
@@ -62,12 +59,10 @@ def rank(
         device, where they are counted (see Notes). Or the path of a `.npy` file or of an
         uncompressed `.npz`; a list of paths or a pattern (``"part-*.npy"``) of files that follow
         each other by rows; a zarr array or an HDF5 dataset; or what `open_scores` returns, for raw
-        binary files and files that follow each other by columns. Or a DataFrame of pandas or
-        polars, whose columns have one dtype and are named by the candidates; it is not copied if
-        its scores are in one block.
-    targets : array_like of int or str, shape (tasks,), or int or str
-        The column of each task's true candidate, by its number or its name; one for all tasks. An
-        index of pandas, of targets or of a selection, has to be that of the frame.
+        binary files and files that follow each other by columns. Or a DataFrame of one dtype whose
+        rows and columns are only numbered; give ``.to_numpy()`` of others.
+    targets : array_like of int, shape (tasks,), or int
+        The column of each task's true candidate; one for all tasks.
     rows : array_like of int, shape (tasks,), optional
         The row that each task reads, in any order and with repeats. Default: task i reads row i; if
         there is a single row, all tasks read it.
@@ -108,26 +103,21 @@ def rank(
         A file that keeps what has been counted. It is written every few seconds and when the call
         ends early. If it exists, the call goes on from it, with the same integers as result; it
         must come from the same call and unchanged scores. It is not removed.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of the columns, in their order, or the column of each name. Targets, filter and
-        candidates may then hold names in place of columns. The columns of a frame are such names.
 
     Returns
     -------
     Ranks
-        ``above``, ``tied`` and ``candidates`` per task, int64. Where candidates have names, these
-        are the labels ``targets``; the index of a frame gives the labels ``queries``.
+        ``above``, ``tied`` and ``candidates`` per task, int64.
 
     Raises
     ------
     TypeError
-        For scores of another dtype, and for indices that are neither integers nor names.
+        For scores of another dtype, and for indices that are not integers.
     ValueError
         For shapes that do not fit, indices out of range (also negative ones), a target that is not
         among its candidates, and a NaN that the rule forbids (the error names the first row and
         column; if files hold parts of rows, those in the first such file). For files that are
-        damaged or change meanwhile, and for a checkpoint of another call. For unknown names, for
-        columns that share a name, and for integers where columns are labelled by other integers.
+        damaged or change meanwhile, and for a checkpoint of another call.
     OSError
         For files that are missing or cannot be read.
 
@@ -154,24 +144,18 @@ def rank(
     >>> mask = np.array([[False, True, False]])
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
-    >>> cities = ["Oslo", "Rome", "Paris"]
-    >>> tr.rank([[0.1, 0.9, 0.5]], ["Paris"], filter=[["Rome"]], vocabulary=cities).optimistic
-    array([1])
     """
     tiled = not (progress is None or progress is False) or checkpoint is not None
     plain = (
         type(scores) is np.ndarray and scores.base is None
     )  # the usual case, recognized at no cost
-    names = NO_NAMES
-    if not plain or vocabulary is not None:
-        scores, names = named_scores(scores, vocabulary)
     store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
     arguments = (targets, rows, filter, candidates, order, nan, threads, audit)
     if store is not None:
         from .tiles import rank_store
 
         with nullcontext() if store is scores else store:
-            job = prepare_job(store.shape, store.single_row, *arguments, names=names)
+            job = prepare_job(store.shape, store.single_row, *arguments)
             return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
     if io is not None:
         choice("io", io, IO)
@@ -180,7 +164,7 @@ def rank(
     single = len(shape) == 1
     if single:
         shape = 1, *shape
-    job = prepare_job(shape, single, *arguments, names=names)
+    job = prepare_job(shape, single, *arguments)
     counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
     if fault := counted.fault:
         raise job.error_of(fault)

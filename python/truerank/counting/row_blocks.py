@@ -12,9 +12,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.arrays import as_array, counts_as_on_device
 from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
-from ..inputs.column_names import vocabulary_names
 from ..inputs.errors import InputError, InputTypeError, InputValueError
-from ..inputs.frames import is_frame, named_scores
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..ranks.container import Ranks
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from ..inputs.column_names import Names
     from ..inputs.words import NanRule, ScoreOrder
 
 
@@ -58,7 +55,6 @@ def rank_blocks(
     dtype: Any = None,
     threads: int | None = None,
     audit: bool = False,
-    vocabulary: Names | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> Ranks:
     """Count the ranks of blocks of rows; the next block is made while one is counted.
@@ -76,8 +72,6 @@ def rank_blocks(
         Read-only arrays may be the same every time. All other arguments may change.
     order, nan, dtype, threads, audit
         As in `rank`.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of the columns, as in `rank`; or blocks are frames, which have such names.
     progress : callable or bool, optional
         Called with a `Progress` after each block, in blocks; their number is known in all if
         `blocks` has a length. True: a bar of tqdm or rich.
@@ -106,10 +100,7 @@ def rank_blocks(
     12
     """
     rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    names = vocabulary_names(vocabulary)
-    return rank_named_blocks(
-        blocks, block_argument_name, progress=progress, vocabulary=names, **rules
-    )
+    return rank_named_blocks(blocks, block_argument_name, progress=progress, **rules)
 
 
 def rank_named_blocks(
@@ -131,7 +122,7 @@ def rank_named_blocks(
     progress : callable or bool, optional
         As in `rank_blocks`.
     **rules
-        order, nan, dtype, threads, audit and vocabulary.
+        order, nan, dtype, threads and audit.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -223,8 +214,6 @@ def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store 
     """
     if is_stored(value) and not counts_as_on_device(value):
         return value, None
-    if is_frame(value):  # its names are read by `rank`
-        return value, named_scores(value)[0]
     scores = read_scores(value, dtype)
     if isinstance(scores, Store):
         return scores, scores

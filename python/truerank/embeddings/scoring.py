@@ -10,8 +10,6 @@ import numpy as np
 
 from ..counting.job import fault_error, prepare_job
 from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
-from ..inputs.column_names import vocabulary_names
-from ..inputs.frames import NO_NAMES, ScoreNames
 from ..inputs.naming import public
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..inputs.column_names import ColumnNames, Names
     from ..inputs.progress_listeners import Progress
     from ..inputs.words import NanRule, Similarity
     from ..ranks.protocol import Protocol
@@ -42,8 +39,8 @@ class TopK(NamedTuple):
 
     Attributes
     ----------
-    ids : ndarray of int64, or of names, shape (tasks, k)
-        Entities; the rest is -1, or None, if a task has fewer than k candidates.
+    ids : ndarray of int64, shape (tasks, k)
+        Entities; the rest is -1 if a task has fewer than k candidates.
     scores : ndarray of float32 or float64, shape (tasks, k)
         Their scores; NaN where there is no candidate.
 
@@ -64,7 +61,7 @@ class TopK(NamedTuple):
         first = zip(self.ids[:_LISTED].tolist(), self.scores[:_LISTED].tolist(), strict=True)
         for task, (ids, scores) in enumerate(first):
             pairs = zip(ids, scores, strict=True)
-            cells = [f"{i} ({score:.6g})" for i, score in pairs if i not in (-1, None)]
+            cells = [f"{i} ({score:.6g})" for i, score in pairs if i != -1]
             rest = [f"{len(cells) - _LISTED:,} more"] * (len(cells) > _LISTED)
             lines.append(f"task {task}: {', '.join([*cells[:_LISTED], *rest]) or 'none'}")
         return "\n".join([*lines, *[f"{tasks - _LISTED:,} more tasks"] * (tasks > _LISTED)])
@@ -88,7 +85,6 @@ def rank_embeddings(
     threads: int | None = None,
     audit: bool = False,
     progress: bool | Callable[[Progress], object] | None = None,
-    vocabulary: Names | None = None,
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
 
@@ -148,8 +144,6 @@ def rank_embeddings(
         times a second at most (on a device only at the end); what it raises ends the call. When all
         is counted, ``progress.bounds`` says which certified bounds went before the scores, and what
         share of the pairs they left open.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of the entities, which may then stand for them, as in `rank`.
 
     Returns
     -------
@@ -249,7 +243,6 @@ def rank_embeddings(
             threads=threads,
             audit=audit,
             watch=watch,
-            vocabulary=vocabulary,
         )
 
 
@@ -265,7 +258,6 @@ def rank_open_embeddings(
     threads: int | None = None,
     audit: bool = False,
     watch: Watch | None = None,
-    vocabulary: Names | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
@@ -275,7 +267,6 @@ def rank_open_embeddings(
         embeddings.is_single_query,
         *arguments,
         embeddings.roles.nouns,
-        names=NO_NAMES if vocabulary is None else ScoreNames(vocabulary_names(vocabulary)),
     )
     return with_similarity(embeddings.count(job, size, watch), embeddings.measure)
 
@@ -359,7 +350,6 @@ def topk_embeddings(
     block: int | None = None,
     threads: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
-    vocabulary: Names | None = None,
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
@@ -380,9 +370,6 @@ def topk_embeddings(
         "omit": they are not candidates.
     progress : callable or bool, optional
         As in `rank_embeddings`.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of the entities, which may then stand for them in filter and candidates; ``ids``
-        has names, too, and None where there is no candidate.
 
     Returns
     -------
@@ -404,16 +391,12 @@ def topk_embeddings(
     (array([[2, 0, 3]]), array([[3., 2., 2.]], dtype=float32))
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
-    >>> topk_embeddings([[1.0, 2.0]], entities, 1, vocabulary=["a", "b", "c", "d"]).ids
-    array([['c']], dtype=object)
     """
     embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
-    names = vocabulary_names(vocabulary, embeddings.shape[1])
     arguments: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    arguments |= {"nan": nan, "block": block, "threads": threads, "names": names}
+    arguments |= {"nan": nan, "block": block, "threads": threads}
     with watching(progress, embeddings.nbytes) as watch:
-        found = topk_open_embeddings(embeddings, k, **arguments, watch=watch)
-    return found if names is None else found._replace(ids=names.of(found.ids))
+        return topk_open_embeddings(embeddings, k, **arguments, watch=watch)
 
 
 class CurrentMatches(NamedTuple):
@@ -443,7 +426,6 @@ def topk_open_embeddings(
     threads: int | None = None,
     current_matches: CurrentMatches | None = None,
     watch: Watch | None = None,
-    names: ColumnNames | None = None,
 ) -> TopK:
     """Return the k most similar candidates of open embeddings, as `topk_embeddings` does.
 
@@ -457,8 +439,6 @@ def topk_open_embeddings(
         score is NaN are candidates under the rule `nan` alone.
     watch : callable, optional
         Told what is done, of how much, while the tasks are scored.
-    names : ColumnNames, optional
-        The names that may stand for entities in selections.
 
     Examples
     --------
@@ -476,7 +456,7 @@ def topk_open_embeddings(
     height, columns = embeddings.shape
     query_rows = embeddings.rows(rows)
     tasks = height if query_rows is None else len(query_rows)
-    of_shape = (tasks, columns, num_threads, names)
+    of_shape = (tasks, columns, num_threads)
     filter_selection = as_selection("filter", filter, *of_shape)
     candidate_selection = as_selection("candidates", candidates, *of_shape)
     width = min(length, max(1, columns))
@@ -505,8 +485,6 @@ def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Record what made the scores in the protocol of ranks."""
     assert ranks.protocol is not None
     protocol = _named_protocol(measure, ranks.protocol, ranks.protocol.device)
-    if ranks.targets is not None:
-        return Ranks._of_fields({**ranks._fields(), "protocol": protocol})
     return Ranks._trusted(
         ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,6 @@ import numpy as np
 from .._core import Scores
 from .arrays import as_array, index_array
 from .checks import check_shape
-from .column_names import ids_of
 from .errors import InputValueError
 from .scores import as_scores
 from .selection import check_indptr
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .arrays import IntArray
-    from .column_names import ColumnNames
 
 PAD = -1
 _RAGGED = "(values, indptr)"
@@ -45,9 +43,7 @@ class CandidateLists(NamedTuple):
         return found, position - int(self.indptr[found])
 
 
-def as_lists(
-    ids: Any, scores: Any, dtype: Any = None, names: ColumnNames | None = None
-) -> CandidateLists:
+def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     """Check the shapes of lists of ids and of their scores, in any of the accepted forms.
 
     Parameters
@@ -58,8 +54,6 @@ def as_lists(
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
         What raw 16-bit scores are.
-    names : ColumnNames, optional
-        The names that may stand for ids.
 
     Raises
     ------
@@ -75,18 +69,16 @@ def as_lists(
     (array([0, 2, 3]), array([3, 1, 2]))
     """
     if isinstance(ids, tuple):
-        values, indptr = _ragged("ids", (ids_of("ids", ids[0], names), *ids[1:]))
+        values, indptr = _ragged("ids", ids)
         return CandidateLists(
             indptr, _native(values, ids[0]), _ragged_scores(scores, indptr, dtype)
         )
     if _is_list_of_lists(ids):
         joined, indptr = _joined("ids", ids)
-        values = _flat("ids", ids_of("ids", joined, names, _place_in(indptr)))
+        values = _flat("ids", joined)
         return CandidateLists(indptr, _native(values, []), _listed_scores(scores, indptr, dtype))
     array = as_array(ids, "ids")
     check_shape("ids", array.shape, 2, _FORMS)
-    if array.dtype.kind in "UOT":
-        return as_lists(list(array), scores if scores is None else list(scores), dtype, names)
     return _padded(_native(array, ids), scores, dtype)
 
 
@@ -159,7 +151,7 @@ def _listed_scores(scores: Any, indptr: IntArray, dtype: Any) -> Scores | None:
 
 
 def _joined(name: str, lists: list[Any]) -> tuple[Any, IntArray]:
-    """Join lists of numbers or names, or arrays of them, of any lengths."""
+    """Join lists of numbers, or arrays of them, of any lengths."""
     lengths = []
     for i, item in enumerate(lists):
         if not isinstance(item, Sequence | np.ndarray) or isinstance(item, str | bytes):
@@ -180,16 +172,6 @@ def _flat(name: str, joined: Any) -> npt.NDArray[Any]:
     values = as_array(joined, name)
     check_shape(name, values.shape, 1, _FORMS)
     return values if values.size else values.astype(np.int64)
-
-
-def _place_in(indptr: IntArray) -> Callable[[int], str]:
-    """Return a function that says in which list, and where, a position of all ids is."""
-
-    def place(i: int) -> str:
-        row = int(np.searchsorted(indptr, i, side="right")) - 1
-        return f"in list {row}, at position {i - int(indptr[row])}"
-
-    return place
 
 
 def _is_list_of_lists(value: Any) -> bool:

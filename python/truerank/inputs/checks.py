@@ -153,6 +153,25 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
     return list(values)
 
 
+def distinct_names(
+    name: str, given: object, expected: str = "a sequence of str"
+) -> tuple[str, ...]:
+    """Check names: each is a str, and none occurs twice."""
+    if isinstance(given, (str, bytes)) or not is_iterable(given):
+        raise InputTypeError(name, expected=expected, got=type(given).__name__)
+    names = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
+    last: dict[str, int] = {}
+    for i, word in enumerate(names):
+        if not isinstance(word, str):
+            got = f"{type(word).__name__} at position {i}"
+            raise InputTypeError(name, expected="str", got=got)
+        last[str(word)] = i
+    if len(last) < len(names):
+        repeated = next(word for i, word in enumerate(names) if last[word] != i)
+        raise InputValueError(name, f"{repeated!r} occurs twice")
+    return tuple(last)
+
+
 def flag(name: str, value: object) -> bool:
     """Check a bool of Python or numpy."""
     if not isinstance(value, (bool, np.bool_)):

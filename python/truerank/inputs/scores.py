@@ -9,6 +9,7 @@ import numpy as np
 from .._core import Scores
 from .arrays import as_array, is_tensor, tensor_array
 from .errors import InputTypeError, InputValueError, spelled
+from .frames import frame_array, is_frame, refuse_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -153,6 +154,10 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     """Return an array over the same memory, and the name of its dtype if numpy has none for it."""
     if type(value) is np.ndarray:
         return value, None
+    if form is SCORES:
+        refuse_labels(name, value)
+    if is_frame(value):
+        return frame_array(name, value), None
     if isinstance(value, np.ma.MaskedArray):
         got = f"a masked array{form.instead_of_mask}"
         raise InputTypeError(name, expected=form.plain, got=got)

@@ -16,7 +16,6 @@ from .selection_forms import indptr_of, parsed_selection
 
 if TYPE_CHECKING:
     from .arrays import IntArray
-    from .column_names import ColumnNames
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
@@ -79,7 +78,6 @@ def as_selection(
     tasks: int,
     columns: int,
     threads: int,
-    names: ColumnNames | None = None,
 ) -> Selection | None:
     """Check a filter or candidates in any of the accepted forms.
 
@@ -93,8 +91,6 @@ def as_selection(
         The number of lists, and the bound of their indices.
     threads : int
         The most threads that the core may use; 0 for the default.
-    names : ColumnNames, optional
-        The names that may stand for columns.
 
     Returns
     -------
@@ -109,7 +105,7 @@ def as_selection(
     """
     if value is None:
         return None
-    selection = parsed_selection(name, value, tasks, columns, names)
+    selection = parsed_selection(name, value, tasks, columns)
     lists = 1 if selection.shared else tasks
     if selection.lists is not None:
         lists = len(selection.indptr) - 1

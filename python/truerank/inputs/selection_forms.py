@@ -16,14 +16,13 @@ import numpy as np
 from .._core import Selection
 from .arrays import as_array, index_array
 from .checks import check_shape, is_integer
-from .column_names import ids_of
 from .errors import InputTypeError, InputValueError
+from .frames import is_frame, refuse_labels
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .arrays import IntArray
-    from .column_names import ColumnNames
 
 # A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
 _MASK_CELLS = 1 << 22
@@ -35,18 +34,16 @@ class _Wanted(NamedTuple):
     name: str
     tasks: int
     columns: int
-    names: ColumnNames | None
 
     @property
     def may_be_shared(self) -> bool:
         """Whether one list may stand for all tasks."""
         return self.name == "candidates"
 
-    def is_column(self, value: object) -> bool:
-        """Whether a value stands for one column, rather than for a list of them."""
-        if isinstance(value, (int, np.integer)):
-            return True
-        return isinstance(value, str) if self.names is None else self.names.is_name(value)
+
+def _is_column(value: object) -> bool:
+    """Whether a value stands for one column, rather than for a list of them."""
+    return isinstance(value, (int, np.integer, str))
 
 
 def indptr_of(lengths: npt.ArrayLike) -> IntArray:
@@ -63,9 +60,7 @@ def indptr_of(lengths: npt.ArrayLike) -> IntArray:
     return indptr
 
 
-def parsed_selection(
-    name: str, value: Any, tasks: int, columns: int, names: ColumnNames | None = None
-) -> Selection:
+def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selection:
     """Read a filter or candidates in any form that `rank` takes.
 
     Parameters
@@ -77,8 +72,6 @@ def parsed_selection(
         (tasks, columns), a mapping from tasks to lists, or a sequence or column of lists or sets.
     tasks, columns : int
         The shape that the selection has to fit.
-    names : ColumnNames, optional
-        The names that may stand for columns.
 
     Raises
     ------
@@ -98,7 +91,9 @@ def parsed_selection(
     [0 2 2] [1 2]
     [0 2 2] [1 2]
     """
-    wanted = _Wanted(name, tasks, columns, names)
+    if is_frame(value):
+        refuse_labels(name, value)
+    wanted = _Wanted(name, tasks, columns)
     for is_of_form, parse in _FORMS:
         if is_of_form(value):
             return parse(wanted, value)
@@ -117,7 +112,7 @@ def _parse_sparse(wanted: _Wanted, value: Any) -> Selection:
 
 def _parse_tuple(wanted: _Wanted, value: tuple[Any, ...]) -> Selection:
     """Tell (indptr, indices) and (indptr, indices, lists) apart from lists of columns."""
-    if value and all(map(wanted.is_column, value)) and wanted.may_be_shared:
+    if value and all(map(_is_column, value)) and wanted.may_be_shared:
         return _parse_shared(wanted, list(value))
     if len(value) == wanted.tasks and value and all(map(_is_plain_list, value)):
         if not _may_be_csr(value):
@@ -140,7 +135,7 @@ def _parse_csr(wanted: _Wanted, value: tuple[Any, ...]) -> Selection:
     for member, array in zip(("indptr", "indices", "lists"), value, strict=False):
         check_shape(name, np.shape(array), 1, f"a 1-D {member}")
     indptr = index_array(f"{name}: indptr", value[0])
-    return Selection(indptr, _parse_indices(wanted, f"{name}: indices", value[1]), lists, False)
+    return Selection(indptr, _parse_indices(f"{name}: indices", value[1]), lists, False)
 
 
 def _is_plain_list(value: object) -> bool:
@@ -185,7 +180,7 @@ def _parse_mapping(wanted: _Wanted, value: Mapping[Any, Any]) -> Selection:
 
 
 def _parse_sequence(wanted: _Wanted, value: Sequence[Any]) -> Selection:
-    is_flat = all(map(wanted.is_column, value))
+    is_flat = all(map(_is_column, value))
     if wanted.may_be_shared and is_flat and (len(value) or wanted.tasks):
         return _parse_shared(wanted, value)
     return _parse_lists(wanted, value)
@@ -201,10 +196,8 @@ def _parse_set(wanted: _Wanted, value: AbstractSet[Any]) -> Selection:
 def _parse_array(wanted: _Wanted, array: npt.NDArray[Any]) -> Selection:
     if array.dtype.kind == "b":
         return _parse_mask(wanted, array)
-    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists or names
+    if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
         return _parse_sequence(wanted, list(array))
-    if array.dtype.kind in "UT" and array.ndim == 2:
-        return _parse_lists(wanted, list(array))
     if array.ndim == 1 and wanted.may_be_shared:
         return _parse_shared(wanted, array)
     hint = ""
@@ -242,11 +235,10 @@ def _parse_lists(wanted: _Wanted, value: Sequence[Any]) -> Selection:
         raise InputValueError(
             name, expected=f"{wanted.tasks} index lists, one for each task", got=len(value)
         )
-    lists = [_list_of_task(wanted, f"{name}: list {i}", item) for i, item in enumerate(value)]
+    lists = [_list_of_task(f"{name}: list {i}", item) for i, item in enumerate(value)]
     for i, item in enumerate(lists):
         if item.ndim != 1:
-            one = "a name" if isinstance(value[i], str) else "an integer"
-            got = f"an array of shape {item.shape}" if item.ndim else one
+            got = f"an array of shape {item.shape}" if item.ndim else "an integer"
             raise InputValueError(name, expected=f"a list of indices for task {i}", got=got)
     indptr = indptr_of([len(item) for item in lists])
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *lists])
@@ -254,18 +246,17 @@ def _parse_lists(wanted: _Wanted, value: Sequence[Any]) -> Selection:
 
 
 def _parse_shared(wanted: _Wanted, value: object) -> Selection:
-    indices = _parse_indices(wanted, wanted.name, value)
+    indices = _parse_indices(wanted.name, value)
     return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
 
 
-def _list_of_task(wanted: _Wanted, name: str, value: Any) -> IntArray:
+def _list_of_task(name: str, value: Any) -> IntArray:
     items = list(value) if isinstance(value, AbstractSet) else value
-    return index_array(name, ids_of(name, items, wanted.names), copy=False)
+    return index_array(name, items, copy=False)
 
 
-def _parse_indices(wanted: _Wanted, name: str, given: object) -> npt.NDArray[Any]:
+def _parse_indices(name: str, value: object) -> npt.NDArray[Any]:
     """Return native, contiguous int32 or int64, without a copy if they are that already."""
-    value = ids_of(name, given, wanted.names)
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import integers, read_only
-from ..inputs.checks import has_dimensions
+from ..inputs.checks import distinct_names, has_dimensions
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -346,20 +346,7 @@ def _checked_codes(
     array = integers(f"{name} codes", codes, copy=copy)
     if vocabulary is None:
         return array, None
-    argument = f"{name} vocabulary"
-    if isinstance(vocabulary, str) or not isinstance(vocabulary, Iterable):
-        got = type(vocabulary).__name__
-        raise InputTypeError(argument, expected="a sequence of str", got=got)
-    words = tuple(vocabulary.tolist() if isinstance(vocabulary, np.ndarray) else vocabulary)
-    for i, word in enumerate(words):
-        if not isinstance(word, str):
-            found = f"{type(word).__name__} at position {i}"
-            raise InputTypeError(argument, expected="str", got=found)
-    words = tuple(map(str, words))
-    if len(set(words)) < len(words):
-        last = {word: i for i, word in enumerate(words)}
-        repeated = next(word for i, word in enumerate(words) if last[word] != i)
-        raise InputValueError(argument, f"{repeated!r} occurs twice")
+    words = distinct_names(f"{name} vocabulary", vocabulary)
     i = _core.first_outside(array, len(words))
     if i >= 0:
         expected = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"

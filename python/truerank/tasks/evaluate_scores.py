@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from ..inputs.column_names import Names
     from ..inputs.progress_listeners import Progress
     from ..inputs.words import IoMode, NanRule, ScoreOrder
     from ..ranks.labels import LabelsLike
@@ -34,7 +33,6 @@ def evaluate(
     io: IoMode | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
-    vocabulary: Names | None = None,
     side: LabelsLike | None = None,
     by: LabelsLike | None = None,
 ) -> Report:
@@ -46,9 +44,9 @@ def evaluate(
     Parameters
     ----------
     scores : array_like, shape (rows, columns) or (columns,), or files
-        The scores of the candidates, in memory or in files; or a DataFrame.
-    targets : array_like of int or str, shape (n,), or int or str
-        The column of the true candidate, per task, or its name.
+        The scores of the candidates, in memory or in files.
+    targets : array_like of int, shape (n,), or int
+        The column of the true candidate, per task.
     rows : array_like of int, shape (n,), optional
         The row of each task. Default: row i for task i.
     filter : selection, optional
@@ -72,8 +70,6 @@ def evaluate(
         called with a `Progress` after every block of scores.
     checkpoint : path-like, optional
         A file that stores the counts so far, from which a stopped call resumes.
-    vocabulary : sequence of str, or mapping of str to int, optional
-        The names of the columns, which then may stand for them.
     side : str or labels, optional
         The side of all tasks, as "tail", or of each; a report has the metrics of every side.
     by : str or labels, optional
@@ -111,6 +107,5 @@ def evaluate(
         io=io,
         progress=progress,
         checkpoint=checkpoint,
-        vocabulary=vocabulary,
     )
     return report(ranks if side is None else ranks.with_labels(side=side), by=by)

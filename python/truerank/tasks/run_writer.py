@@ -26,7 +26,7 @@ def write_run(
     top: Any,
     *,
     queries: Sequence[str] | None = None,
-    names: Sequence[str] | None = None,
+    entities: Sequence[str] | None = None,
     tag: str = "truerank",
 ) -> None:
     """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
@@ -42,7 +42,7 @@ def write_run(
         What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them.
     queries : sequence of str, shape (lists,), optional
         The name of each query. Default: their numbers from 0.
-    names : sequence of str, optional
+    entities : sequence of str, optional
         The names of the candidates by their ids. Default: the ids.
     tag : str
         The last field, the name of the system.
@@ -75,10 +75,10 @@ def write_run(
     query_names = list(map(str, range(height))) if queries is None else _fields("queries", queries)
     if len(query_names) != height:
         raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
-    labels = None if names is None else _fields("names", names)
+    labels = None if entities is None else _fields("entities", entities)
     if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
         expected = f"a name for every id, up to {int(lists.ids.max())}"
-        raise InputValueError("names", expected=expected, got=f"{len(labels)} names")
+        raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
     _fields("tag", [tag])
     numbers = _numbers_of(lists)
     with replace_text(path) as file:

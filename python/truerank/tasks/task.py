@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed, warn_user
-from ..inputs.frames import check_columns
+from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..ranks.container import Ranks
 from ..ranks.joining import concatenate
@@ -202,6 +202,8 @@ class ProtocolTask(ReadOnlyArrays):
             for key, argument in arguments.items():
                 side = sides[key]
                 check_columns(*argument, side.names)
+                if is_frame(argument.value):
+                    argument = argument._replace(value=frame_array(*argument))
                 shape = len(side.queries) if unique else side.height, side.columns
                 context = open_side_scores(
                     argument, dtype, io, progress is not None, shape, _row_noun(unique)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,15 +11,17 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import index_array
-from ..inputs.checks import is_integer
-from ..inputs.column_names import ColumnNames, checked_names
+from ..inputs.checks import distinct_names, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.words import near_words
 from .row_keys import distinct
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
+
+_COMPARED = 20_000  # labels at most with which an unknown one is compared
 
 
 class LabelIndex:
@@ -127,7 +129,25 @@ def encode_columns(
             raise InputValueError(name, expected="from 1 to 2**36", got=given)
         read = [column._replace(values=parse_integers(name, what, column)) for column in columns]
         return _check_range(Vocabulary(int(given), None), what, read)
-    return _encode_by_names(name, what, checked_names(name, given), columns)
+    return _encode_by_names(name, what, _checked_labels(name, given), columns)
+
+
+def _checked_labels(name: str, given: object) -> tuple[str, ...]:
+    """Check labels in the order of their ids, or by a mapping to the ids 0, 1, 2, ..."""
+    if isinstance(given, Mapping):
+        for label, code in given.items():
+            integer(name, code, expected=f"a mapping to integers, also for {label!r}")
+        ordered = sorted(given.items(), key=lambda item: item[1])
+        for i, (label, code) in enumerate(ordered):
+            if code != i:
+                expected = f"a mapping to the ids from 0 to {len(ordered) - 1}, each once"
+                raise InputValueError(name, expected=expected, got=f"{code!r} for {label!r}")
+        given = [label for label, _ in ordered]
+    expected = "an int, a sequence of labels or a mapping of labels to ids"
+    labels = distinct_names(name, given, expected)
+    if not labels:
+        raise InputValueError(name, expected="at least one label", got="none")
+    return labels
 
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
@@ -271,7 +291,7 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
     if array.dtype.kind in "UOT" and len(array):
         if vocabulary.names is None:
             raise InputTypeError(name, expected=f"ids, as {unnamed}", got="str")
-        array = ColumnNames(vocabulary.names, "the vocabulary").ids(name, array)
+        array = _ids_of(name, array.tolist(), vocabulary.names)
     ids = index_array(name, value if not len(array) else array)
     wrong = _core.first_outside(ids, vocabulary.size)
     if wrong >= 0:
@@ -281,6 +301,22 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
             got=f"{ids[wrong]} at position {wrong}",
         )
     return distinct(ids)
+
+
+def _ids_of(name: str, labels: list[Any], names: tuple[str, ...]) -> IntArray:
+    """Return the ids of labels, or name the first that is unknown and what was probably meant."""
+    place = dict(zip(names, range(len(names)), strict=True))
+    for i, label in enumerate(labels):
+        if not isinstance(label, str):
+            got = f"{type(label).__name__} at position {i}"
+            raise InputTypeError(name, expected="names or integers", got=got)
+        if label not in place:
+            # those of one first letter alone: a comparison with a million would take a minute
+            like = [known for known in names if known[:1] == label[:1]]
+            near = near_words(label, like[:_COMPARED])
+            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
+            raise InputValueError(name, f"unknown name {label!r} at position {i}; {hint}")
+    return np.array([place[label] for label in labels], np.int64)
 
 
 def digest(*lists: IntArray) -> str:

@@ -1,0 +1,121 @@
+"""Frames of pandas and polars: numbered ones are arrays, and labels are refused, never ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank.inputs.frames import frame_array
+
+NAMES = ["Paris", "Rome", "Oslo", "Bern", "Lima"]
+SCORES = np.array([[0.1, 0.9, 0.5, 0.5, 0.2], [0.7, 0.2, 0.2, 0.3, 0.9], [0.4, 0.1, 0.8, 0.6, 0.4]])
+IDS = [2, 1, 0]
+FILTER = [[1], [], [3, 2, 3]]
+PLAIN = (
+    "expected an array, or a frame whose rows and columns are only numbered, got one with labels"
+)
+
+
+def pandas_frame(**options: Any) -> Any:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    return pandas.DataFrame(SCORES, **options)
+
+
+def refused(call: Callable[[], object], message: str) -> None:
+    with pytest.raises((tr.InputTypeError, tr.InputValueError)) as error:
+        call()
+    assert str(error.value).startswith(message)
+
+
+def test_numbered_frames_are_arrays() -> None:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    for columns in (None, [0, 1, 2, 3, 4], pandas.RangeIndex(5)):
+        frame = pandas_frame(columns=columns)
+        for targets in (IDS, pandas.Series(IDS), pandas.Series(IDS, dtype="Int64").to_numpy(int)):
+            assert tr.rank(frame, targets, filter=pandas.Series(FILTER)) == expected
+    mask = np.eye(3, 5, dtype=bool)
+    masked = tr.rank(SCORES, IDS, filter=mask)
+    assert tr.rank(SCORES, IDS, filter=pandas.DataFrame(mask)) == masked
+    assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [*([1, 3, 2] * 2)]
+    assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
+    counter = tr.RankCounter([0.5], [2], candidates=5)
+    counter.update(frame.iloc[:1])
+    assert counter.ranks() == tr.rank(SCORES[:1], [2])
+
+
+def test_a_frame_in_one_block_is_not_copied() -> None:
+    frame = pandas_frame()
+    assert np.shares_memory(frame_array("scores", frame), frame.to_numpy())
+
+
+def labelled() -> dict[str, tuple[Callable[[], object], str]]:
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    frame = pandas_frame(columns=NAMES)
+    numbered = pandas_frame(columns=[4, 0, 1, 2, 3])
+    counter = tr.RankCounter([0.5], [2], candidates=5)
+    hint = "'Paris', 'Rome', 'Oslo', ...; scores.to_numpy() is an array"
+    return {
+        "names": (lambda: tr.rank(frame, IDS), f"scores: {PLAIN} {hint}"),
+        "other numbers": (lambda: tr.rank(numbered, IDS), f"scores: {PLAIN} 4, 0, 1, ...; "),
+        "an index": (
+            lambda: tr.evaluate(pandas_frame(index=[2, 1, 0]), IDS),
+            f"scores: {PLAIN} 2, 1, 0; scores.to_numpy() is an array",
+        ),
+        "a row": (lambda: tr.rank(frame.loc[1], [0]), f"scores: {PLAIN} {hint}"),
+        "progress": (
+            lambda: tr.rank(frame, IDS, progress=lambda _: None),
+            f"scores: {PLAIN} {hint}",
+        ),
+        "a mask": (lambda: tr.rank(SCORES, IDS, filter=frame > 0.5), f"filter: {PLAIN} 'Paris'"),
+        "a block": (
+            lambda: tr.rank_blocks([(frame, IDS)]),
+            f"blocks: block 0: scores: {PLAIN} 'Paris'",
+        ),
+        "a block of columns": (lambda: counter.update(frame), f"block: {PLAIN} 'Paris'"),
+        "repeated names": (
+            lambda: tr.rank(pandas_frame(columns=["a", "b", "a", "c", "a"]), IDS),
+            f"scores: {PLAIN} 'a', 'b', 'a', ...",
+        ),
+        "a column of text": (
+            lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1]),
+            "scores: expected columns of one dtype, got ",
+        ),
+        "two dtypes": (
+            lambda: tr.rank(pandas_frame().astype({1: "float32"}), IDS),
+            "scores: expected columns of one dtype, got float64 in column 0, float32 in column 1",
+        ),
+        "objects": (
+            lambda: tr.rank(pandas_frame().astype(object), IDS),
+            "scores: expected one of float16, ",
+        ),
+    }
+
+
+def test_labels_are_refused() -> None:
+    for call, message in labelled().values():
+        refused(call, message)
+
+
+def test_frames_of_polars() -> None:
+    polars = pytest.importorskip("polars", reason="frames of polars")
+    frame = polars.DataFrame(SCORES, schema=NAMES)
+    refused(lambda: tr.rank(frame, IDS), f"scores: {PLAIN} 'Paris', 'Rome', 'Oslo', ...; ")
+    expected = tr.rank(SCORES, IDS, filter=FILTER)
+    assert tr.rank(frame.to_numpy(), polars.Series(IDS), filter=polars.Series(FILTER)) == expected
+
+
+def test_names_are_no_ids() -> None:
+    for call, message in (
+        (lambda: tr.rank(SCORES, NAMES[:3]), "targets: expected integers, got "),
+        (lambda: tr.rank(SCORES, "Rome"), "targets: expected integers, got str"),
+        (lambda: tr.rank(SCORES, IDS, filter=[["Rome"], [], []]), "filter: list 0: expected int"),
+        (lambda: tr.rank(SCORES, IDS, candidates=["Rome"]), "candidates: expected integers, got "),
+        (lambda: tr.rank(SCORES, IDS, candidates={"Rome"}), "candidates: expected integers, got "),
+        (lambda: tr.rank_lists([["Rome"]], None, [0], candidates=5), "ids: expected integers"),
+    ):
+        refused(call, message)
