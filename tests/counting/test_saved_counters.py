@@ -14,6 +14,7 @@ from support.hostile_members import check_refusal, hostile_files
 from truerank.counting.saved_counters import KIND
 from truerank.ranks.counts import checked_counts
 
+GOLDEN = Path(__file__).parent / "golden" / "counter_format_1.npz"
 SCORES = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
 TARGETS = np.array([0, 3, 1])
 
@@ -55,3 +56,15 @@ def test_a_counter_of_hostile_members_is_refused_or_possible(
             checked_counts(ranks.above, ranks.tied, ranks.candidates)
             assert name == "sampled" or ranks.candidates.max() <= 4
     assert refused >= {"facts", "true_scores", "seen.starts", "seen.stops", "count.above"}
+
+
+def test_golden_file() -> None:
+    """Targets 2, 0 and 3, filter 0, none and 2; columns 0, 2 and 3 were counted before."""
+    counter = tr.RankCounter.load(GOLDEN)
+    counter.update(SCORES[:, 1:2], start=1)
+    ranks = counter.ranks()
+    assert ranks.above.tolist() == [1, 1, 1]
+    assert ranks.tied.tolist() == [1, 2, 2]
+    assert ranks.candidates.tolist() == [3, 4, 3]
+    assert ranks.audit is not None
+    assert ranks.audit.at_best.tolist() == [0, 0, 0]

@@ -190,6 +190,7 @@ def test_golden_file() -> None:
     assert ranks.queries.vocabulary is None
     assert ranks.queries.codes.tolist() == [7, 8, -1, 4611686018427387904]
     assert ranks.targets.codes.tolist() == [0, 1, 2, 3]
+    assert ranks.unit.codes.tolist() == [3, 3, 0, 9]
     assert ranks.audit.nan.tolist() == [0, 1, 0, 2]
     assert ranks.audit.inf.tolist() == [0, 0, 3, 0]
     assert ranks.audit.at_best.tolist() == [1, 1, 1, 4]
