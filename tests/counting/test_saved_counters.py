@@ -67,4 +67,4 @@ def test_golden_file() -> None:
     assert ranks.tied.tolist() == [1, 2, 2]
     assert ranks.candidates.tolist() == [3, 4, 3]
     assert ranks.audit is not None
-    assert ranks.audit.at_best.tolist() == [0, 0, 0]
+    assert ranks.audit.at_best.tolist() == [1, 1, 1]
