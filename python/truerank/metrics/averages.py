@@ -8,21 +8,19 @@ closed forms (`ties`); its median and deviations are found without listing its p
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .kinds import take
-from .ties import LOG, Parameter, RankFunction, mean_power, mean_rank
+from .ties import LOG, Parameter, RankFunction, mean_over_tie, mean_rank, relative_power
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray
     from .kinds import Sample
 
 # 1 / (the third quartile of the standard normal): with this factor the median absolute deviation of
 # a normal distribution is its standard deviation.
-_NORMAL = 1e-290  # means below it may be sums of what underflowed
 MAD_SCALE = 1.482602218505602
 
 
@@ -32,7 +30,7 @@ def values_per_task(
     """f(r) of every task, or its mean over the task's tie; float64, shape (n,)."""
     if sample.tied is None:
         return transform.of_ranks(sample.ranks, sample.candidates, parameter)
-    return transform.over_tie(sample.ranks, sample.tied, sample.candidates, parameter)
+    return mean_over_tie(transform, sample.ranks, sample.tied, sample.candidates, parameter)
 
 
 def arithmetic(transform: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
@@ -71,8 +69,8 @@ def rescale_weights(weights: FloatArray) -> FloatArray:
 def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     """The power mean, (sum(w r^p) / sum(w))^(1/p): max and min at +-inf, geometric at 0.
 
-    Ranks are scaled by the largest one (p > 0) or the smallest, so that nothing overflows. Over
-    ties the error grows as 1e-16 / |p|.
+    It is computed from the logs of powers, relative to the largest rank (p > 0) or the smallest, so
+    that nothing overflows. Over ties the error grows as 1e-16 / |p|.
     """
     sample = _drop_weightless(sample)
     if not sample.ranks.size:
@@ -80,32 +78,19 @@ def power(_: RankFunction, sample: Sample, p: Parameter) -> float:
     if p == 0:
         return math.exp(arithmetic(LOG, sample))
     ranks, tied = sample.ranks, sample.tied
-    extreme = ranks.min() if p < 0 else (ranks if tied is None else ranks + (tied - 1)).max()
-    if math.isinf(p):
-        return float(extreme)
-    if tied is None and abs(p) < 1:  # powers near 1 keep their digits as differences from it
-        excess = np.expm1(p * np.log(ranks / extreme))
-        logarithm = math.log1p(weighted_mean(excess, sample.weights))
-    else:
-        logarithm = _log_mean_power(sample, p, float(extreme))
-    return float(extreme) * math.exp(logarithm / p)
-
-
-def _log_mean_power(sample: Sample, p: Parameter, extreme: float) -> float:
-    """The log of the mean of (r / extreme)^p, also where the extreme rank has hardly any weight."""
-    ranks, tied, weights = sample.ranks, sample.tied, sample.weights
-    values = np.power(ranks / extreme, p) if tied is None else mean_power(ranks, tied, p, extreme)
-    mean = weighted_mean(values, weights)
-    if mean > _NORMAL or weights is None:
-        return math.log(mean)
-    # what underflows here is all that counts: each task by itself, in logs
     own = ranks if tied is None or p < 0 else ranks + (tied - 1)
+    extreme = float(own.max() if p > 0 else own.min())
+    if math.isinf(p):
+        return extreme
     logs = p * np.log(own / extreme)
     if tied is not None:
-        for i in np.flatnonzero(tied > 1).tolist():
-            task = slice(i, i + 1)
-            logs[i] += math.log(mean_power(ranks[task], tied[task], p, float(own[i]))[0])
-    return _log_sum(logs + np.log(weights)) - _log_sum(np.log(weights))
+        logs += np.log(relative_power(ranks, tied, p))
+    if abs(p) < 1:  # powers near 1 keep their digits as differences from it
+        logarithm = math.log1p(weighted_mean(np.expm1(logs), sample.weights))
+    else:
+        weights = np.zeros(len(ranks)) if sample.weights is None else np.log(sample.weights)
+        logarithm = _log_sum(logs + weights) - _log_sum(weights)
+    return extreme * math.exp(logarithm / p)
 
 
 def _log_sum(logs: FloatArray) -> float:
@@ -133,39 +118,47 @@ def tie_centres(sample: Sample) -> tuple[FloatArray, FloatArray]:
     return mean_rank(sample.ranks, sample.tied), spread
 
 
-def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
-    """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
-    sample = _drop_weightless(sample)
-    if sample.tied is None:
-        return median_of(sample.ranks, sample.weights)
-    return _median_of_runs(_first_positions(sample), sample.tied, sample.weights)
-
-
-def _first_positions(sample: Sample) -> IntArray:
-    """The first positions of ties as integers; above 2**53 floats are rounded, to 2**63 even."""
-    first = np.minimum(sample.ranks, 2.0**63 - 1024).astype(np.int64)
-    return first if sample.tied is None else np.minimum(first, sample.candidates - sample.tied + 1)
-
-
-def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
-    """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
-    sample = _drop_weightless(sample)
-    middle = median(_, sample)
-    if sample.tied is None:
-        return MAD_SCALE * median_of(np.abs(sample.ranks - middle), sample.weights)
-    if math.isnan(middle):
-        return math.nan
-    first = _first_positions(sample)
-    return MAD_SCALE * _median_from(middle, first, sample.tied, sample.weights)
-
-
 def count(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
     """The number of tasks, whatever their weights."""
     return float(len(sample.ranks))
 
 
+def _drop_weightless(sample: Sample) -> Sample:
+    """The tasks with a weight above 0."""
+    if sample.weights is None or sample.weights.all():
+        return sample
+    return take(sample, sample.weights > 0)
+
+
+# -- medians ---------------------------------------------------------------------------------------
+
+
+def median(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+    """The (weighted) median of the ranks; of ties the median of their positions' mixture."""
+    sample = _drop_weightless(sample)
+    if sample.tied is None:
+        return median_of(sample.ranks, sample.weights)
+    tied = sample.tied.astype(np.float64)
+    return _median_of_runs(sample.ranks, tied, tied, sample.weights)
+
+
+def deviation(_: RankFunction, sample: Sample, parameter: Parameter = 0) -> float:
+    """The median absolute deviation from the median, times 1.4826; for ties that of the mixture."""
+    sample = _drop_weightless(sample)
+    middle, first = median(_, sample), sample.ranks
+    if sample.tied is None:
+        return MAD_SCALE * median_of(np.abs(first - middle), sample.weights)
+    tied = sample.tied.astype(np.float64)
+    # the positions of a tie up to the median, folded, and those above it are runs of distances
+    left = np.clip(np.floor(middle - first) + 1, 0, tied)
+    starts = np.r_[middle - (first + left - 1), first + left - middle]
+    sizes = np.r_[left, tied - left]
+    weights = None if sample.weights is None else np.r_[sample.weights, sample.weights]
+    return MAD_SCALE * _median_of_runs(starts, sizes, np.r_[tied, tied], weights)
+
+
 def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
-    """The median: for an even number of values the mean of the two middle ones, as in NumPy.
+    """The median of multiples of 1/4: for an even number of them the mean of the two middle ones.
 
     With weights it is the smallest value at which the cumulative weight reaches half the total;
     where that weight is exactly half, it is the mean of this value and the next. Values of weight 0
@@ -178,94 +171,50 @@ def median_of(values: FloatArray, weights: FloatArray | None = None) -> float:
     """
     if weights is None:
         return float(np.median(values)) if values.size else math.nan
-    values, weights = values[weights > 0], rescale_weights(weights[weights > 0])
-    if not values.size:
-        return math.nan
-    order = np.argsort(values, kind="stable")
-    values, weights = values[order], weights[order]
-    n, cumulative = len(values), np.cumsum(weights)
-    half = cumulative[-1] / 2
-    slack = n * np.finfo(np.float64).eps * half * 2  # more than the error of the sums
-    first, last = np.searchsorted(cumulative, [half - slack, half + slack]).tolist()
-    if first == last:
-        return float(values[first])
-    signed = np.concatenate([weights, -weights])
-
-    def balance(i: int) -> float:
-        """The weight up to i minus the weight after i; its sign is exact."""
-        return math.fsum(signed[np.r_[0 : i + 1, n + i + 1 : 2 * n]].tolist())
-
-    i = bisect_left(range(n), True, first, min(last, n - 1), key=lambda i: balance(i) >= 0)
-    return float(values[i : i + 2].mean() if balance(i) == 0 else values[i])
-
-
-def _drop_weightless(sample: Sample) -> Sample:
-    """The tasks with a weight above 0."""
-    if sample.weights is None or sample.weights.all():
-        return sample
-    return take(sample, sample.weights > 0)
-
-
-def _median_from(
-    middle: float, first: IntArray, tied: IntArray, weights: FloatArray | None
-) -> float:
-    """The median distance of the positions of ties from `middle`, an integer or half of one."""
-    last, fold = first + (tied - 1), math.floor(middle)
-    # Folded at the middle, a tie is two runs of distances, which all have the same fraction.
-    left = np.maximum(np.minimum(last, fold) - first + 1, 0)
-    right = tied - left
-    starts = np.r_[fold - np.minimum(last, fold), np.maximum(first, fold + 1) - fold]
-    sizes, total = np.r_[left, right], np.r_[tied, tied]
-    fraction = middle - fold
-    if fraction:  # the distances to the right are shorter by one
-        starts[len(left) :] -= 1
-    nonempty = sizes > 0
-    doubled = None if weights is None else np.r_[weights, weights][nonempty]
-    return fraction + _median_of_runs(starts[nonempty], sizes[nonempty], doubled, total[nonempty])
+    ones = np.ones(len(values))
+    return _median_of_runs(values, (weights > 0) * ones, ones, weights)
 
 
 def _median_of_runs(
-    starts: IntArray,
-    sizes: IntArray,
-    weights: FloatArray | None,
-    shares: IntArray | None = None,
+    starts: FloatArray, sizes: FloatArray, shares: FloatArray, weights: FloatArray | None
 ) -> float:
-    """The median of runs of integers start, start + 1, ...; each integer has the weight w / share.
-
-    The share of a run is its size if not given. Weights are compared with half the total exactly.
-    """
+    """The median of runs x, x + 1, ... of some sizes; each number has the weight w / share."""
+    kept = sizes > 0
+    starts, sizes, shares = starts[kept], sizes[kept], shares[kept]
     if not starts.size:
         return math.nan
-    shares = sizes if shares is None else shares
-    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights)
-    each = scale / shares
+    scale = np.ones(len(starts)) if weights is None else rescale_weights(weights[kept])
+    each, last = scale / shares, starts + (sizes - 1)
     slack = 8 * len(starts) * np.finfo(np.float64).eps * float((each * sizes).sum())
 
+    def balance(x: float) -> float:
+        """The weight up to x minus the weight after it; its sign is exact."""
+        signed = 2 * np.clip(np.floor(x - starts) + 1, 0, sizes) - sizes
+        total = float((each * signed).sum())
+        return total if abs(total) > slack else _exact_sign(scale, signed, shares)
+
+    low, high = int(4 * starts.min()), int(4 * last.max())
+    while low < high:  # the smallest multiple of 1/4 with half of the weight up to it
+        quarter = (low + high) // 2
+        low, high = (low, quarter) if balance(quarter / 4) >= 0 else (quarter + 1, high)
+    found = low / 4
+    above = last > found
+    if not above.any() or balance(found):
+        return found
+    following = np.maximum(starts, starts + np.floor(found - starts) + 1)[above]
+    return (found + float(following.min())) / 2
+
+
+def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray) -> float:
+    """The sign of a sum of w n / share, without rounding."""
     from fractions import Fraction  # seldom needed, and not free to import
 
-    def balance(x: int) -> float:
-        """The weight up to x minus the weight after it; its sign is exact."""
-        until = np.clip(x - starts + 1, 0, sizes)
-        signed = until - (sizes - until)
-        total = float((each * signed).sum())
-        if abs(total) > slack:
-            return total
-        exact = Fraction(0)
-        for share in np.unique(shares).tolist():
-            same = shares == share
-            if weights is None:
-                part = Fraction(sum(signed[same].tolist()))
-            else:
-                pairs = zip(scale[same].tolist(), signed[same].tolist(), strict=True)
-                part = sum((Fraction(w) * s for w, s in pairs), Fraction(0))
-            exact += part / share
-        return float(exact > 0) - float(exact < 0)
-
-    low, high = int(starts.min()), int((starts + (sizes - 1)).max())
-    while low < high:  # the smallest x with half of the weight up to it
-        x = (low + high) // 2
-        low, high = (low, x) if balance(x) >= 0 else (x + 1, high)
-    if low == int((starts + (sizes - 1)).max()) or balance(low):
-        return float(low)
-    after = np.where(starts > low, starts, low + 1)[starts + (sizes - 1) > low]
-    return (low + int(after.min())) / 2
+    whole = np.abs(numerators) == shares
+    rows = [weights, np.where(whole, np.sign(numerators), numerators), np.where(whole, 1, shares)]
+    distinct, counts = np.unique(rows, axis=1, return_counts=True)
+    terms = (
+        Fraction(w) * Fraction(n) / Fraction(m) * count
+        for (w, n, m), count in zip(distinct.T.tolist(), counts.tolist(), strict=True)
+    )
+    total = sum(terms, Fraction(0))
+    return float(total > 0) - float(total < 0)

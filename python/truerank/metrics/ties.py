@@ -6,6 +6,7 @@ mean of f over them cancel nothing: differences of digamma or lgamma lose 8 digi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,16 +28,35 @@ class RankFunction(NamedTuple):
     of_ranks : callable
         f(r) of float64 ranks, from the ranks, the numbers of candidates N (int64) and the metric's
         parameter. Most functions do not depend on N.
-    over_tie : callable
+    over_tie : callable, optional
         The mean of f over each tie, computed from the first positions a (float64), the numbers of
-        positions m (int64), N and the parameter.
+        positions m (int64), N and the parameter. Without it f is added position by position.
     """
 
     of_ranks: Callable[[FloatArray, IntArray, Parameter], FloatArray]
-    over_tie: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray]
+    over_tie: Callable[[FloatArray, IntArray, IntArray, Parameter], FloatArray] | None = None
 
 
-def mean_rank(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray:
+def mean_over_tie(
+    f: RankFunction, first: FloatArray, tied: IntArray, candidates: IntArray, parameter: Parameter
+) -> FloatArray:
+    """The mean of f over each tie.
+
+    Examples
+    --------
+    >>> mean_over_tie(RECIPROCAL, np.array([1.0]), np.array([2]), np.array([9]), 0)
+    array([0.75])
+    """
+    if f.over_tie is not None:
+        return f.over_tie(first, tied, candidates, parameter)
+    total = np.zeros(len(first))
+    for step in range(int(tied.max(initial=0))):
+        here = tied > step
+        total[here] += f.of_ranks(first[here] + step, candidates[here], parameter)
+    return total / tied
+
+
+def mean_rank(first: FloatArray, tied: IntArray) -> FloatArray:
     """The mean of r over ties, a + (m - 1) / 2, which is the realistic rank.
 
     Examples
@@ -58,121 +78,107 @@ def hit_share(first: FloatArray, tied: IntArray, k: Parameter) -> FloatArray:
     return np.clip(min(k, 2.0**63) - first + 1, 0, tied) / tied
 
 
-def mean_log(first: FloatArray, tied: IntArray, _: Parameter = 0) -> FloatArray:
-    """The mean of log r over ties, (lgamma(a + m) - lgamma(a)) / m, computed without cancellation.
-
-    With y = a + m and Stirling's c(x) = lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2, it is
-    log a + ((y - 1/2) log1p(m / a) - m + c(y) - c(a)) / m. Positions below 16 are added term by
-    term.
+def mean_log(first: FloatArray, tied: IntArray) -> FloatArray:
+    """The mean of log r over ties.
 
     Examples
     --------
     >>> mean_log(np.array([1.0]), np.array([3])) == np.log(6) / 3
     array([ True])
     """
-    return _mean_over(np.log, _log_sum, 16, first, tied, first, tied)
+    last = first + (tied - 1)
+    return _mean_over(lambda x, _: np.log(x), _log_sum, 32, first, last, tied, first)
 
 
 def mean_power(first: FloatArray, tied: IntArray, p: Parameter, scale: float = 1.0) -> FloatArray:
     """The mean of (r / scale)^p over ties, for finite p; p = -1 gives that of 1 / r.
-
-    The sum has a closed form by the Euler-Maclaurin formula about midpoints: the integral of x^p
-    from a - 1/2 to a + m - 1/2, minus differences of derivatives. It is used from position
-    32 + 8 |p| on, where the terms left out are below 1e-16. Earlier positions are added term by
-    term, except those that a steep power makes negligible beside the largest.
 
     Examples
     --------
     >>> mean_power(np.array([1.0]), np.array([2]), -1.0)
     array([0.75])
     """
+    greatest = first if p < 0 else first + (tied - 1)
+    return relative_power(first, tied, p) * np.power(greatest / scale, p)
 
-    def function(x: FloatArray) -> FloatArray:
-        return np.power(x / scale, p)
 
-    def closed_sum(first: FloatArray, tied: FloatArray) -> FloatArray:
-        return _power_sum(first, tied, p, scale)
+def relative_power(first: FloatArray, tied: IntArray, p: Parameter) -> FloatArray:
+    """The mean of r^p over ties, divided by the greatest of these powers, that of one end.
 
+    The closed form is used from position 32 + 8 |p| on, where the terms left out are below 1e-16.
+    Earlier positions are added term by term, except those that a steep power makes negligible.
+    """
     last = first + (tied - 1)
     reach = np.exp(np.minimum((45 + np.log(tied)) / max(abs(p), 1e-300), 700))
-    begin = np.maximum(first, np.floor(last / reach)) if p > 0 else first
-    end = np.minimum(last, np.ceil(first * reach)) if p < 0 else last
-    start = int(min(32 + 8 * abs(p), 2.0**62))
-    return _mean_over(function, closed_sum, start, first, tied, begin, end - begin + 1)
-
-
-def _mean_over(
-    function: Callable[[FloatArray], FloatArray],
-    closed_sum: Callable[[FloatArray, FloatArray], FloatArray],
-    start: int,
-    first: FloatArray,
-    tied: IntArray,
-    begin: FloatArray,
-    size: FloatArray | IntArray,
-) -> FloatArray:
-    """The mean of a function over ties: its sum over positions `begin`, ..., divided by `tied`.
-
-    `closed_sum` gives the sums from position `start` on.
-    """
-    means = function(first)  # correct where nothing ties
-    (ties,) = np.nonzero(tied > 1)
-    if not ties.size:
-        return means
-    whole = tied[ties].astype(np.float64)
-    pairs, inverse = np.unique([begin[ties], size[ties]], axis=1, return_inverse=True)
-    a, m = pairs
-    last = a + m - 1
-    total = np.zeros(a.shape)
-    direct = (m <= DIRECT_TERMS) | (a < start)
-    # the positions up to here are added term by term, the others by the closed form
-    end = np.where(m <= DIRECT_TERMS, last, np.minimum(last, start - 1))
-    for step in range(int((end - a)[direct].max(initial=-1)) + 1):
-        here = direct & (a + step <= end)
-        total[here] += function(a[here] + step)
-    rest = (last >= start) & (m > DIRECT_TERMS)
-    low = np.maximum(a[rest], start)
-    total[rest] += closed_sum(low, last[rest] - low + 1)
-    means[ties] = total[inverse.reshape(-1)] / whole
-    return means
-
-
-def _log_sum(first: FloatArray, tied: FloatArray) -> FloatArray:
-    end = first + tied
-    return (
-        tied * np.log(first)
-        + (end - 0.5) * np.log1p(tied / first)
-        - tied
-        + _stirling(end)
-        - _stirling(first)
+    if p < 0:
+        begin, end, greatest = first, np.minimum(last, np.ceil(first * reach)), first
+    else:
+        begin, end, greatest = np.maximum(first, np.floor(last / reach)), last, last
+    return _mean_over(
+        lambda x, most: np.power(x / most, p),
+        lambda low, high, most: _power_sum(low, high, p, most),
+        int(min(32 + 8 * abs(p), 2.0**62)),
+        begin,
+        end,
+        tied,
+        greatest,
     )
 
 
-def _stirling(x: FloatArray) -> FloatArray:
-    """The tail of Stirling's series; its error is below 1e-18 from x = 16 on."""
-    z = 1 / (x * x)
-    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360)
-    total = np.zeros_like(x)
-    for term in reversed(terms):
-        total = total * z + term
-    return total / x
+def _mean_over(
+    function: Callable[[FloatArray, FloatArray], FloatArray],
+    closed_sum: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+    start: int,
+    begin: FloatArray,
+    end: FloatArray,
+    tied: IntArray,
+    greatest: FloatArray,
+) -> FloatArray:
+    """The sum of a function over the positions from `begin` to `end`, divided by `tied`.
+
+    `closed_sum` gives the sums from position `start` on, between edges half a position outside.
+    Both take the greatest position of the tie, too.
+    """
+    means = function(begin, greatest)  # correct where nothing ties
+    (ties,) = np.nonzero(tied > 1)
+    if not ties.size:
+        return means
+    rows, inverse = np.unique([begin[ties], end[ties], greatest[ties]], axis=1, return_inverse=True)
+    a, last, most = rows
+    single = np.where(last - a < DIRECT_TERMS, last, np.minimum(last, start - 1))
+    total = np.zeros(a.shape)
+    for step in range(int((single - a).max()) + 1):
+        here = a + step <= single
+        total[here] += function(a[here] + step, most[here])
+    rest = last > single
+    low = np.maximum(a, single + 1)[rest]
+    total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, most[rest])
+    means[ties] = total[inverse.reshape(-1)] / tied[ties]
+    return means
 
 
-# Coefficients of the midpoint Euler-Maclaurin formula for the 1st, 3rd, 5th and 7th derivative.
-_MIDPOINT = (-1 / 24, 7 / 5760, -31 / 967680, 127 / 154828800)
+# Euler and Maclaurin's formula about midpoints: the sum of f over positions is its integral between
+# the edges and, times these, the differences there of its 1st, 3rd, 5th and 7th derivative.
+_MIDPOINT = ((1, -1 / 24), (3, 7 / 5760), (5, -31 / 967680), (7, 127 / 154828800))
 
 
-def _power_sum(first: FloatArray, tied: FloatArray, p: float, scale: float) -> FloatArray:
-    low, high = first - 0.5, first + tied - 0.5
-    q = p + 1
+def _log_sum(low: FloatArray, high: FloatArray, _: FloatArray) -> FloatArray:
+    width = high - low
+    total = width * np.log(low) + high * np.log1p(width / low) - width
+    for order, coefficient in _MIDPOINT:
+        factor = math.prod(-i for i in range(1, order))  # d^order log x = factor / x^order
+        total += coefficient * factor * (1 / high**order - 1 / low**order)
+    return total
+
+
+def _power_sum(low: FloatArray, high: FloatArray, p: float, scale: FloatArray) -> FloatArray:
     # (high^q - low^q) / q from the end that is larger, so that nothing overflows
-    ratio = np.log1p(tied / low)
+    q, ratio = p + 1, np.log1p((high - low) / low)
     base = high if q > 0 else low
     shape = -np.expm1(-abs(q) * ratio) / abs(q) if q else ratio
     total = np.power(base / scale, p) * base * shape
-    factor = 1.0
-    for order, coefficient in zip((1, 3, 5, 7), _MIDPOINT, strict=True):
-        for i in range(max(order - 2, 0), order):  # d^order x^p = p (p-1) ... x^(p - order)
-            factor *= p - i
+    for order, coefficient in _MIDPOINT:
+        factor = math.prod(p - i for i in range(order))  # d^order x^p = factor x^(p - order)
         difference = np.power(high / scale, p) / high**order
         difference -= np.power(low / scale, p) / low**order
         total += coefficient * factor * difference
