@@ -148,7 +148,7 @@ def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
     has = "side, relation, queries, category"
     with pytest.raises(
         ValueError,
-        match=r"one of side, .*, target, category, got 'degree' \(labels of these ranks: " + has,
+        match=r"one of side, .*, unit, category, got 'degree' \(labels of these ranks: " + has,
     ):
         report(ranks, by="degree")
     with pytest.raises(

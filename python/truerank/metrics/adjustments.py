@@ -10,17 +10,16 @@ import numpy as np
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from .chance_model import Tasks, compress
-from .keys import NO_ADJUSTMENT, Key, parse
+from .chance_model import compress
+from .keys import NO_ADJUSTMENT, Key, parse_alone
 from .kinds import UnknownKeyError
 from .metric_table import ADJUSTMENTS, METRICS, metric_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from .kinds import Sample
+    from .metric_table import ChanceModel
 
 
 @public("truerank")
@@ -83,65 +82,52 @@ def chance(
     >>> round(mean, 12), round(variance, 12)
     (0.075, 0.00034375)
     """
-    key = parse(metric)
-    if key != key.alone:
-        raise UnknownKeyError(
-            f"{metric!r}: expected metric[@k][:p] alone, without side, kind and adjustment"
-        )
+    key = parse_alone(metric)
     tasks = compress(np.array([candidates]) if is_integer(candidates) else candidates, weights)
     if weights is not None and not tasks.count and np.size(weights):
         raise InputValueError(
             "weights", expected="at least one task with a weight above 0", got="none"
         )
-    return _chance_moments(key, tasks)
+    return _chance_model(key)(tasks, key.parameter)
 
 
 @public("truerank.metrics")
 def moments(key: Key, candidates: Any, weights: Any = None) -> tuple[float, float]:
     """Return the mean and variance under chance of a key's metric; nan without a weight above 0."""
-    return _chance_moments(key, compress(candidates, weights))
+    return _chance_model(key)(compress(candidates, weights), key.parameter)
 
 
-def _chance_moments(key: Key, tasks: Tasks) -> tuple[float, float]:
+def _chance_model(key: Key) -> ChanceModel:
     model = METRICS[key.metric].chance
     if model is None:
         raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
-    return model(tasks, key.parameter)
+    return model
 
 
 @public("truerank.metrics")
-def compute(
-    key: Key, sample: Sample, chance_moments: Callable[[], tuple[float, float]] | None = None
-) -> float:
-    """Compute the value of a key from the ranks of its side and kind.
+def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> float:
+    """Compute the value of a key from the ranks of its side and kind; nan without tasks.
 
     Parameters
     ----------
     key : Key
         Its side and kind have been applied already: the sample holds those ranks.
     sample : Sample
-    chance_moments : callable, optional
-        Returns the mean and variance of the metric under chance, where they are known already. It
-        is called only for an adjusted key.
-
-    Returns
-    -------
-    float
-        nan where there are no tasks.
+    memo : dict, optional
+        Where the mean and variance under chance are kept for other kinds and adjustments of the
+        same tasks.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from truerank.metrics import Sample
+    >>> from truerank.metrics import Sample, parse
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
     measured = metric_value(METRICS[key.metric], sample, key.parameter)
     if key.adjustment == NO_ADJUSTMENT:
         return measured
-    if chance_moments is None:
-        return adjusted(key, measured, *moments(key, sample.candidates, sample.weights))
-    return adjusted(key, measured, *chance_moments())
+    return adjusted(key, measured, *kept_moments({} if memo is None else memo, key, sample))
 
 
 @public("truerank.metrics")
@@ -150,6 +136,7 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
 
     Examples
     --------
+    >>> from truerank.metrics import parse
     >>> adjusted(parse("amri"), 1.5, 2.0, 1 / 3)
     0.5
     """
@@ -171,19 +158,9 @@ def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float,
         Its kind and adjustment do not matter.
     sample : Sample
         The tasks of its side.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from truerank.metrics import Sample
-    >>> memo = {}
-    >>> kept_moments(memo, parse("amr"), Sample(np.array([1.0]), np.array([3])))
-    (2.0, 0.6666666666666666)
-    >>> len(memo)
-    1
     """
-    place = "chance", key.side, key.metric, key.parameter
+    place = "chance", key.of_tasks
     if place not in memo:
-        memo.setdefault(place, moments(key.alone, sample.candidates, sample.weights))
+        memo.setdefault(place, moments(key, sample.candidates, sample.weights))
     found: tuple[float, float] = memo[place]
     return found

@@ -74,6 +74,11 @@ class Key(NamedTuple):
         return self._replace(**{each.name: each.default for each in self.grammar.fields})
 
     @property
+    def of_tasks(self) -> Self:
+        """What depends on the tasks, not on their ranks: the metric, its parameter and the side."""
+        return self.alone._replace(side=self.side)
+
+    @property
     def title(self) -> str:
         """The name that tables print, in the words of the literature; a key, too.
 
@@ -343,6 +348,20 @@ def parse(key: str) -> Key:
             "nothing; ask for 'macro.index' or for z over all tasks",
         )
     return found
+
+
+def parse_alone(metric: str) -> Key:
+    """Read a key that is a metric and its parameter alone.
+
+    Examples
+    --------
+    >>> parse_alone("MRR").metric
+    'mrr'
+    """
+    key = parse(metric)
+    if key != key.alone:
+        fail(metric, "expected metric[@k][:p] alone, without a side, a kind and an adjustment")
+    return key
 
 
 def increasing(key: str | Key) -> bool | None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .kinds import Sample
     from .ties import Parameter, RankFunction
 
+    ChanceModel: TypeAlias = Callable[[Tasks, Parameter], tuple[float, float]]
     SingleModel: TypeAlias = Callable[[IntArray, Parameter], tuple[FloatArray, FloatArray]]
     Mean: TypeAlias = Callable[[RankFunction, Sample, Parameter], float]
     # of value, expectation and variance under chance, and optimum
@@ -86,7 +87,7 @@ class Metric(Row):
     transform: RankFunction = ties.IDENTITY
     mean: Mean = averages.arithmetic
     inverse: Callable[[float], float] = _identity
-    chance: Callable[[Tasks, Parameter], tuple[float, float]] | None = None
+    chance: ChanceModel | None = None
     single: SingleModel | None = None
     optimum: float = 1.0
     source: str = HOYT

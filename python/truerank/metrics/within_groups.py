@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Grouping:
-    """Tasks sorted by their group.
+    """Tasks sorted by their group; within a group they keep their order.
 
     Parameters
     ----------
@@ -36,15 +36,6 @@ class Grouping:
         The sides of the tasks.
     sample_kind : callable
         Returns the sample of all tasks, in their own order, for a kind of rank.
-
-    Attributes
-    ----------
-    codes, names
-        As given.
-    tasks : Ranks
-        Sorted by group; within a group they keep their order.
-    bounds : list of int
-        Group i has the tasks from bounds[i] up to bounds[i + 1].
     """
 
     def __init__(
@@ -56,12 +47,11 @@ class Grouping:
         sample_kind: Callable[[str], Sample],
     ) -> None:
         self.codes, self.names = codes, names
+        self._tasks, self._sides, self._sample_kind = tasks, sides, sample_kind
         self._order = np.argsort(codes, kind="stable")
-        self.tasks = tasks[self._order]
-        self.bounds: list[int] = [0, *np.cumsum(np.bincount(codes, minlength=len(names))).tolist()]
-        self._sides, self._sample_kind = sides, sample_kind
+        bounds = np.cumsum(np.bincount(codes, minlength=len(names)))
+        self._slices = [slice(*pair) for pair in itertools.pairwise([0, *bounds.tolist()])]
         self._samples: dict[str, Sample] = {}
-        self._tasks_by_side: dict[str, tuple[IntArray | None, IntArray, IntArray]] = {}
         self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
 
     __hash__ = None  # type: ignore[assignment]
@@ -73,43 +63,34 @@ class Grouping:
 
     def ranks(self, group: int) -> Ranks:
         """The tasks of one group."""
-        return self.tasks[self.bounds[group] : self.bounds[group + 1]]
+        return self._tasks[self._order[self._slices[group]]]
 
     def sample(self, group: int, kind: str) -> Sample:
         """The sample of one group."""
-        return take(self._sorted_sample(kind), slice(self.bounds[group], self.bounds[group + 1]))
+        return take(self._sorted_sample(kind), self._slices[group])
 
     def counts(self, side: str) -> IntArray:
         """The number of tasks of a side in each group; int64, shape (g,)."""
-        _, starts, present = self._tasks_of(side)
-        counts = np.zeros(len(self.names), dtype=np.int64)
-        counts[present] = np.diff(np.append(starts, self._sides.counts[side]))
-        return counts
+        mask = self._sides.mask(side)
+        codes = self.codes if mask is None else self.codes[mask]
+        return np.bincount(codes, minlength=len(self.names))
 
     def values(self, key: Key) -> FloatArray:
         """The value of a key in each group, nan where there is none; float64, shape (g,)."""
-        index, starts, present = self._tasks_of(key.side)
-        sample = take(self._sorted_sample(key.kind), index)
-        found = key_values_within(key, sample, starts, self._moments)
+        mask, codes = self._sides.mask(key.side), self.codes[self._order]
+        sample = self._sorted_sample(key.kind)
+        if mask is not None:
+            index = np.flatnonzero(mask[self._order])
+            sample, codes = take(sample, index), codes[index]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
         values = np.full(len(self.names), np.nan)
-        values[present] = found
+        values[codes[starts]] = key_values_within(key, sample, starts, self._moments)
         return values
 
     def _sorted_sample(self, kind: str) -> Sample:
         if kind not in self._samples:
             self._samples[kind] = take(self._sample_kind(kind), self._order)
         return self._samples[kind]
-
-    def _tasks_of(self, side: str) -> tuple[IntArray | None, IntArray, IntArray]:
-        """The sorted tasks of a side (None: all), where its groups start, and which they are."""
-        if side not in self._tasks_by_side:
-            mask, codes, index = self._sides.mask(side), self.codes[self._order], None
-            if mask is not None:
-                index = np.flatnonzero(mask[self._order])
-                codes = codes[index]
-            starts = np.flatnonzero(np.diff(codes, prepend=-1))
-            self._tasks_by_side[side] = index, starts, codes[starts]
-        return self._tasks_by_side[side]
 
 
 def values_within(
@@ -165,10 +146,10 @@ def key_values_within(
     found = values_within(METRICS[key.metric], sample, starts, key.parameter)
     if key.adjustment == NO_ADJUSTMENT:
         return found
-    about, memo = key.alone._replace(side=key.side), {} if memo is None else memo
-    if about not in memo:
-        memo[about] = moments_within(about, sample, starts)
-    rows = zip(found.tolist(), *map(np.ndarray.tolist, memo[about]), strict=True)
+    memo = {} if memo is None else memo
+    if key.of_tasks not in memo:
+        memo[key.of_tasks] = moments_within(key, sample, starts)
+    rows = zip(found.tolist(), *map(np.ndarray.tolist, memo[key.of_tasks]), strict=True)
     return np.array([adjusted(key, *row) for row in rows], dtype=np.float64)
 
 
@@ -180,10 +161,8 @@ def means_within(values: FloatArray, weights: FloatArray | None, starts: IntArra
     >>> means_within(np.array([1.0, 4.0, 2.0]), np.array([2.0, 1.0, 0.0]), np.array([0, 2]))
     array([ 2., nan])
     """
-    shares, totals = _rescale_within(weights, starts, len(values))
-    sums = _group_sums(values if shares is None else shares * values, starts)
-    means: FloatArray = np.full(len(starts), np.nan)
-    return np.divide(sums, totals, out=means, where=totals > 0)
+    shares = _shares_within(weights, starts, len(values))
+    return _group_sums(shares[0] * values, starts) / shares[1]
 
 
 def moments_per_task(
@@ -211,13 +190,9 @@ def moments_within(key: Key, sample: Sample, starts: IntArray) -> tuple[FloatArr
     single = METRICS[key.metric].single
     if single is not None:
         mean, variance = moments_per_task(single, sample.candidates, key.parameter)
-        shares, totals = _rescale_within(sample.weights, starts, len(sample.candidates))
-        squares = variance if shares is None else variance * np.square(shares)
-        spread, nothing = _group_sums(squares, starts), np.full(len(starts), np.nan)
-        return (
-            means_within(mean, sample.weights, starts),
-            np.divide(spread, totals * totals, out=nothing, where=totals > 0),
-        )
+        shares, totals = _shares_within(sample.weights, starts, len(mean))
+        spread = _group_sums(variance * np.square(shares), starts)
+        return _group_sums(shares * mean, starts) / totals, spread / np.square(totals)
     known: dict[tuple[bytes, ...], tuple[float, float]] = {}
     found = []
     for group in _group_samples(sample, starts):
@@ -235,22 +210,21 @@ def _group_samples(sample: Sample, starts: IntArray) -> Iterator[Sample]:
     return (take(sample, slice(start, stop)) for start, stop in bounds)
 
 
-def _rescale_within(
+def _shares_within(
     weights: FloatArray | None, starts: IntArray, n: int
-) -> tuple[FloatArray | None, FloatArray]:
-    """Multiply the weights of each group by a power of two, so that its sums are safe; sum them."""
+) -> tuple[FloatArray, FloatArray]:
+    """The weights, times a power of two for each group, so that sums are safe; and their sums.
+
+    The sum of a group without a weight above 0 is nan.
+    """
     sizes = np.diff(np.append(starts, n))
-    if weights is None:
-        return None, sizes.astype(np.float64)
-    if not len(starts):
-        return weights, np.zeros(0)
+    if weights is None or not len(starts):
+        return np.ones(n), sizes.astype(np.float64)
     _, exponents = np.frexp(np.maximum.reduceat(weights, starts))
     shares: FloatArray = np.ldexp(weights, -np.repeat(exponents, sizes))
-    return shares, _group_sums(shares, starts)
+    totals = _group_sums(shares, starts)
+    return shares, np.where(totals > 0, totals, np.nan)
 
 
 def _group_sums(values: FloatArray, starts: IntArray) -> FloatArray:
-    if not len(starts):
-        return np.zeros(0)
-    sums: FloatArray = np.add.reduceat(values, starts)
-    return sums
+    return np.add.reduceat(values, starts) if len(starts) else np.zeros(0)

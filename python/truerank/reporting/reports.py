@@ -509,7 +509,7 @@ class Report(AnyReport):
     # -- how values are computed -------------------------------------------------------------------
 
     def _micro(self, key: Key) -> float:
-        return compute(key, self._sample(key.side, key.kind), partial(self._moments, key))
+        return compute(key, self._sample(key.side, key.kind), self._tasks._memo)
 
     def _macro(self, key: Key) -> float:
         grouping = self._require_grouping(str(key))
