@@ -28,7 +28,7 @@ if _typing.TYPE_CHECKING:
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
-    from .counting.score_thresholds import ThresholdCounts, count_scores_above
+    from .counting.score_thresholds import ThresholdCounts
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .embeddings.vector_thresholds import count_above
     from .inference import compare, detectable, pvalue
@@ -72,7 +72,6 @@ __all__ = [
     "compat",
     "concatenate",
     "count_above",
-    "count_scores_above",
     "csr_from_padded",
     "detectable",
     "evaluate",
@@ -123,7 +122,6 @@ _MODULES = {
     "compat": "compat",
     "concatenate": "ranks.joining",
     "count_above": "embeddings.vector_thresholds",
-    "count_scores_above": "counting.score_thresholds",
     "csr_from_padded": "inputs.selection",
     "detectable": "inference",
     "evaluate": "tasks.evaluate_scores",

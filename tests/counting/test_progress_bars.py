@@ -86,7 +86,7 @@ CALLS: dict[str, Callable[..., object]] = {
     "evaluate": lambda folder, **p: tr.evaluate(SCORES, TARGETS, **p),
     "vectors": lambda folder, **p: tr.rank_embeddings(VECTORS, VECTORS, np.arange(600), **p),
     "thresholds": lambda folder, **p: tr.count_above(VECTORS, VECTORS, 0.5, **p),
-    "thresholds of scores": lambda folder, **p: tr.count_scores_above(SCORES, 0.5, **p),
+    "thresholds of scores": lambda folder, **p: tr.count_above(SCORES, 0.5, **p),
     "top k": lambda folder, **p: tr.topk_embeddings(VECTORS, VECTORS, 3, **p),
     "top k of some": lambda folder, **p: tr.topk_embeddings(
         *(VECTORS, VECTORS, 3),

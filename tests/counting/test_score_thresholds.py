@@ -57,7 +57,7 @@ def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = T
         expected = refused
     got: Any
     try:
-        got = tr.count_scores_above(scores, given_thresholds, **call)
+        got = tr.count_above(scores, given_thresholds, **call)
     except ValueError as error:
         got = error
     if isinstance(got, Exception) or isinstance(expected, Refused):
@@ -166,13 +166,13 @@ def test_no_number_lies_between(dtype: str, numbers: list[Any]) -> None:
 
 def test_a_threshold_that_no_score_equals() -> None:
     """As float32, 0.1 is greater than 0.1, and 0.9 less than 0.9."""
-    assert tr.count_scores_above(SCORES, 0.1).above.tolist() == [3, 3]
-    counts = tr.count_scores_above(SCORES, np.float32(0.1))
+    assert tr.count_above(SCORES, 0.1).above.tolist() == [3, 3]
+    counts = tr.count_above(SCORES, np.float32(0.1))
     assert (counts.above.tolist(), counts.tied.tolist()) == ([2, 3], [1, 0])
-    assert tr.count_scores_above(SCORES, 0.9, order="ascending").above.tolist() == [3, 3]
+    assert tr.count_above(SCORES, 0.9, order="ascending").above.tolist() == [3, 3]
     large = np.array([[2**53, 2**53 + 1, 2**53 + 2]])
-    assert tr.count_scores_above(large, 2.0**53).above.tolist() == [2]
-    assert tr.count_scores_above(large.astype(float), 2**53 + 1).above.tolist() == [1]
+    assert tr.count_above(large, 2.0**53).above.tolist() == [2]
+    assert tr.count_above(large.astype(float), 2**53 + 1).above.tolist() == [1]
 
 
 @pytest.mark.parametrize("order", ["descending", "ascending"])
@@ -183,10 +183,10 @@ def test_true_scores_as_thresholds(order: str) -> None:
     targets, filter = rng.integers(0, 300, 40), [[0, 5, 7]] * 40
     true_scores = scores[np.arange(40), targets]
     ranks = tr.rank(scores, targets, order=order)
-    counts = tr.count_scores_above(scores, true_scores, order=order)
+    counts = tr.count_above(scores, true_scores, order=order)
     for name in ("above", "tied", "candidates"):
         np.testing.assert_array_equal(getattr(counts, name), getattr(ranks, name))
-    filtered = tr.count_scores_above(scores, true_scores, order=order, filter=filter)
+    filtered = tr.count_above(scores, true_scores, order=order, filter=filter)
     np.testing.assert_array_equal(filtered.candidates, np.full(40, 297))
 
 
@@ -198,7 +198,7 @@ def test_files_and_tensors(tmp_path: Path) -> None:
     scores = rng.integers(0, 20, (7, 400)).astype(np.float32)
     asked = np.sort(rng.random((7, 5)) * 20, axis=1)
     asked[:, 0] = 7
-    expected = tr.count_scores_above(scores, asked)
+    expected = tr.count_above(scores, asked)
     for i, part in enumerate(np.array_split(scores, 3)):
         np.save(tmp_path / f"part-{i}.npy", part)
     np.save(tmp_path / "whole.npy", np.asfortranarray(scores))
@@ -207,9 +207,7 @@ def test_files_and_tensors(tmp_path: Path) -> None:
     for source in sources:
         for io in ("map", "read"):
             scores_there = source if source is memmap else tr.open_scores(source, io=io)
-            for one, other in zip(
-                tr.count_scores_above(scores_there, asked), expected, strict=True
-            ):
+            for one, other in zip(tr.count_above(scores_there, asked), expected, strict=True):
                 np.testing.assert_array_equal(one, other, strict=True)
 
 
@@ -240,7 +238,7 @@ def test_files_and_tensors(tmp_path: Path) -> None:
 )
 def test_values_that_are_no_thresholds(thresholds: Any, message: str) -> None:
     with pytest.raises(tr.InputValueError, match=f"^{message}$"):
-        tr.count_scores_above(SCORES, thresholds)
+        tr.count_above(SCORES, thresholds)
 
 
 @pytest.mark.parametrize(
@@ -257,7 +255,7 @@ def test_values_that_are_no_thresholds(thresholds: Any, message: str) -> None:
 )
 def test_types_that_are_no_thresholds(thresholds: Any, message: str) -> None:
     with pytest.raises(tr.InputTypeError, match=f"^{message}$"):
-        tr.count_scores_above(SCORES, thresholds)
+        tr.count_above(SCORES, thresholds)
 
 
 @pytest.mark.parametrize(
@@ -270,11 +268,20 @@ def test_types_that_are_no_thresholds(thresholds: Any, message: str) -> None:
         ({"order": "up"}, "order: .*"),
         ({"nan": "best"}, "nan: .*"),
         ({"threads": 0}, "threads: .*"),
+        ({"similarity": "l1"}, "similarity: expected none for scores, which are made already"),
+        ({"block": 4}, "block: expected none for scores, which are made already"),
     ],
 )
 def test_other_arguments(keywords: dict[str, Any], message: str) -> None:
     with pytest.raises(tr.InputValueError, match=f"^{message}$"):
-        tr.count_scores_above(SCORES, [0.5, 0.5], **keywords)
+        tr.count_above(SCORES, [0.5, 0.5], **keywords)
+
+
+def test_scores_without_entities() -> None:
+    expected = tr.count_above(SCORES, [0.5, 0.5], order="ascending")
+    found = tr.count_above(SCORES, None, [0.5, 0.5], order="ascending")
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_raw_thresholds() -> None:
@@ -282,15 +289,15 @@ def test_raw_thresholds() -> None:
     scores = np.array([[0.5, 1, 2]] * 2, ml_dtypes.bfloat16).view(np.uint16)
     expected = [[2, 0], [1, 1]]
     for asked in (raw, raw.view("V2"), [0.5, 2]):
-        counts = tr.count_scores_above(scores, asked, dtype="bfloat16")
+        counts = tr.count_above(scores, asked, dtype="bfloat16")
         assert [counts.above.tolist(), counts.tied.tolist()] == expected
 
 
 def test_counts_are_a_named_tuple() -> None:
-    counts = tr.count_scores_above(np.zeros((0, 3)), 0.5)
+    counts = tr.count_above(np.zeros((0, 3)), 0.5)
     assert [x.shape for x in counts] == [(0,)] * 3
-    assert tr.count_scores_above(np.zeros((2, 0)), 0.5).candidates.tolist() == [0, 0]
-    assert tr.count_scores_above(SCORES[0], [0.1, 0.5, 0.9, 2]).above.tolist() == [3, 1, 0, 0]
+    assert tr.count_above(np.zeros((2, 0)), 0.5).candidates.tolist() == [0, 0]
+    assert tr.count_above(SCORES[0], [0.1, 0.5, 0.9, 2]).above.tolist() == [3, 1, 0, 0]
     assert isinstance(counts, tr.ThresholdCounts)
 
 
@@ -304,5 +311,5 @@ def test_nothing_is_written_to() -> None:
     asked = np.array([0.5, 0.2])
     for array in (scores, asked):
         array.flags.writeable = False
-    tr.count_scores_above(scores, asked, filter=[[0], [1]], nan="omit")
+    tr.count_above(scores, asked, filter=[[0], [1]], nan="omit")
     assert (scores == SCORES).all()

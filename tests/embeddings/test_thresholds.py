@@ -120,7 +120,7 @@ def check_levels(made: NearTies) -> None:
     added: dict[str, Any] = {"similarity": made.similarity, "bias": made.bias, "csls": made.csls}
     scores = tr.score_embeddings(made.queries, made.entities, **added)
     asked = beside(scores, np.random.default_rng(len(scores)))
-    expected = tr.count_scores_above(scores, asked, nan="worst", candidates=made.allowed)
+    expected = tr.count_above(scores, asked, nan="worst", candidates=made.allowed)
 
     def counts() -> list[Any]:
         got = tr.count_above(
@@ -183,7 +183,7 @@ def test_files_bias_and_csls(tmp_path: Path) -> None:
     for added in ({"bias": bias}, {"csls": csls_means(queries, entities, k=3)}):
         scores = tr.score_embeddings(queries, entities, **added)
         asked = np.sort(rng.standard_normal((9, 4)), axis=1)
-        expected = tr.count_scores_above(scores, asked)
+        expected = tr.count_above(scores, asked)
         got = tr.count_above(queries, tmp_path / "entities.npy", asked, **added)
         for one, other in zip(got, expected, strict=True):
             np.testing.assert_array_equal(one, other, strict=True)
@@ -213,6 +213,7 @@ def test_progress_is_told_of_bounds() -> None:
         ),
         (0.5, {"candidates": [4]}, "candidates: "),
         (0.5, {"similarity": "L1"}, "similarity: "),
+        (0.5, {"order": "ascending"}, "order: expected 'descending' for vectors, "),
         (0.5, {"block": 0}, "block: expected at least 1, got 0"),
         (0.5, {"bias": [1, np.nan, 0, 0.0]}, "scores: the score of query 0 and entity 1 is NaN"),
     ],

@@ -132,7 +132,7 @@ OBJECTS: dict[str, Callable[[], object]] = {
     "Protocol": lambda: tr.Protocol(filter=NAMES[:5000], files=NAMES[:5000]),
     "Store": lambda: tr.open_scores(np.zeros((MANY, 3))),
     "TopK": lambda: tr.topk_embeddings(np.eye(300), np.eye(300), 300),
-    "ThresholdCounts": lambda: tr.count_scores_above(np.eye(300), np.zeros((300, 90))),
+    "ThresholdCounts": lambda: tr.count_above(np.eye(300), np.zeros((300, 90))),
     "RankCounter": lambda: tr.RankCounter(np.zeros(MANY), IDS, candidates=MANY),
     "Interval": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)).interval("mrr"),
     "Comparison": lambda: tr.compare(*[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2),

@@ -120,7 +120,7 @@ def test_thresholds(problem: Problem, data: st.DataObject) -> None:
 
     def counted(scores: Any) -> tr.ThresholdCounts | str:
         try:
-            return tr.count_scores_above(scores, asked, **keywords)
+            return tr.count_above(scores, asked, **keywords)
         except ValueError as error:
             return str(error)
 
@@ -139,9 +139,9 @@ def test_thresholds_without_a_wait() -> None:
     """Only counts are copied, and waited for once."""
     array = RNG.integers(0, 9, (30, 500)).astype(np.float32)
     module.forget()
-    counts = tr.count_scores_above(pending_scores(array), [[2, 2.5, 7]] * 30)
+    counts = tr.count_above(pending_scores(array), [[2, 2.5, 7]] * 30)
     assert module.synchronisations <= 1
-    for one, other in zip(counts, tr.count_scores_above(array, [[2, 2.5, 7]] * 30), strict=True):
+    for one, other in zip(counts, tr.count_above(array, [[2, 2.5, 7]] * 30), strict=True):
         np.testing.assert_array_equal(one, other, strict=True)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..inputs.arrays import IntArray
-    from ..inputs.words import NanRule, ScoreOrder
+    from ..inputs.words import ScoreOrder
     from ..stores import Store
 
 
@@ -46,95 +46,20 @@ class ThresholdCounts(NamedTuple):
     candidates: IntArray
 
 
-@public("truerank")
-def count_scores_above(
+def count_scores(
     scores: Any,
     thresholds: Any,
-    *,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    dtype: Any,
+    progress: bool | Callable[[Progress], object] | None,
+    **given: Any,
 ) -> ThresholdCounts:
-    """Count, for every task, the candidates above each of its thresholds, and those equal to it.
+    """Count scores in memory, in files or on a device, as `count_above` does.
 
-    For a threshold a and the scores S of a task's candidates, ``above`` = #{b in S : b > a},
-    ``tied`` = #{b in S : b == a} and ``candidates`` = #S. It is what `rank` counts, with thresholds
-    instead of true scores: there is no true candidate, so that ``tied`` and ``candidates`` may be 0
-    and a filter leaves out all that it lists.
-
-    Parameters
-    ----------
-    scores : array_like, shape (rows, columns) or (columns,), or files
-        Whatever `rank` takes, also from files and on a device.
-    thresholds : number, or array_like of numbers, shape (tasks,) or (tasks, m)
-        One for all tasks, one for each, or m for each, in any order and with repeats. Infinities
-        are allowed. They need not be of the dtype of the scores: each is compared as the number
-        that it is, without rounding (see Notes).
-    rows : array_like of int, shape (tasks,), optional
-        The row that each task reads. Default: task i reads row i; if there is a single row, all
-        tasks read it.
-    filter : selection, optional
-        Columns to leave out, per task, in the forms of `rank`.
-    candidates : selection, or array_like of int, optional
-        The only columns to let in, per task or one array for all.
-    order : {"descending", "ascending"}
-        "ascending": lower scores are better, as for distances: ``above`` = #{b in S : b < a}.
-    nan : {"raise", "worst", "omit"}
-        The rule for a NaN in S. "raise": an error. "worst": a candidate that is never above and
-        never tied. "omit": not a candidate.
-    dtype, threads, progress
-        As in `rank`.
-
-    Returns
-    -------
-    ThresholdCounts
-        ``above``, ``tied`` and ``candidates``, int64, of the shape of the thresholds.
-
-    Raises
-    ------
-    TypeError
-        For scores of another dtype, and for thresholds that are not real numbers.
-    ValueError
-        For shapes that do not fit, indices out of range, a threshold that is NaN (the error names
-        its place), and a score that is NaN and that the rule forbids.
-    OSError
-        For files that are missing or cannot be read.
-
-    See Also
-    --------
-    count_above : The same for the scores of vectors.
-
-    Notes
-    -----
-    A float64 threshold of 0.1 is not equal to a float32 score of 0.1, which is a little greater.
-    Where scores cannot have the value of a threshold, they are compared with the greatest value
-    below it that they can have: just as many are above either, and ``tied`` is 0.
-
-    Several thresholds of a task are counted in one pass over its row.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> scores = [[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]]
-    >>> tr.count_scores_above(scores, 0.2).above
-    array([2, 1])
-    >>> counts = tr.count_scores_above(scores, [[0.5, 0.0], [0.2, 1.0]])
-    >>> counts.above, counts.tied
-    (array([[1, 3],
-           [1, 0]]), array([[1, 0],
-           [2, 0]]))
-    >>> tr.count_scores_above(scores, 0.2, order="ascending", filter=[[0], []]).above
-    array([0, 0])
+    `given` are the rows, selections, rules and threads that `prepare_thresholds` takes.
     """
     listener = as_listener(progress)
     store = store_of(scores, dtype, tiled=listener is not None)
-    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    given |= {"order": order, "nan": nan, "raw_dtype": dtype, "threads": threads}
+    given["raw_dtype"] = dtype
     if store is not None:
         with nullcontext() if store is scores else store:
             scored = (store.shape, store.single_row, store.dtype)
@@ -193,7 +118,7 @@ def prepare_thresholds(
     threads: int | None,
     nouns: ScoreNouns = SCORES,
 ) -> ThresholdJob:
-    """Check the arguments of `count_scores_above` for scores of a given shape and dtype."""
+    """Check the arguments of `count_above` for scores of a given shape and dtype."""
     rules = rules_of(order, nan, False)
     num_threads = thread_count(threads)
     numbers = read_thresholds(thresholds, raw_dtype)

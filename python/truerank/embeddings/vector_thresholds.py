@@ -1,4 +1,4 @@
-"""Thresholds in place of targets, for the scores of vectors, which are never stored."""
+"""Thresholds in place of targets: of scores, and of vectors whose scores are never stored."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import numpy as np
 
 from .. import _core
 from ..counting.partial_counts import PartialCounts
-from ..counting.score_thresholds import ThresholdCounts, ThresholdJob, prepare_thresholds
+from ..counting.score_thresholds import (
+    ThresholdCounts,
+    ThresholdJob,
+    count_scores,
+    prepare_thresholds,
+)
 from ..inputs.checks import positive_integer
+from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import selection_of_tasks
 from .device_embeddings import open_in_place
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, Similarity
+    from ..inputs.words import NanRule, ScoreOrder, Similarity
     from .vectors import CSLS
     from .watching import Watch
 
@@ -34,49 +40,57 @@ TILE_BYTES = 16 << 20
 def count_above(
     queries: Any,
     entities: Any,
-    thresholds: Any,
+    thresholds: Any = ...,
     *,
-    similarity: Similarity = "dot",
+    similarity: Similarity | None = None,
     bias: Any = None,
     csls: CSLS | None = None,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
+    order: ScoreOrder = "descending",
     nan: NanRule = "raise",
     dtype: Any = None,
     block: int | None = None,
     threads: int | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
 ) -> ThresholdCounts:
-    """Score every query with every entity; count the entities above thresholds, or equal to them.
+    """Count, for every task, the candidates above each of its thresholds, and those equal to it.
 
-    It is what `rank_embeddings` counts, with thresholds instead of the scores of true entities, as
-    fast and of the same bits: for a threshold a and the scores S of a task's candidates, ``above``
-    = #{b in S : b > a}, ``tied`` = #{b in S : b == a} and ``candidates`` = #S. There is no true
-    candidate, so that ``tied`` and ``candidates`` may be 0 and a filter leaves out all that it
-    lists.
+    ``count_above(queries, entities, thresholds)`` counts the scores of vectors, which are never
+    stored, and ``count_above(scores, thresholds)`` a matrix of scores; entities may also be None
+    then. For a threshold a and the scores S of a task's candidates, ``above`` = #{b in S : b > a},
+    ``tied`` = #{b in S : b == a} and ``candidates`` = #S. It is what `rank_embeddings` and `rank`
+    count, with thresholds instead of true scores: there is no true candidate, so that ``tied`` and
+    ``candidates`` may be 0 and a filter leaves out all that it lists.
 
     Parameters
     ----------
-    queries, entities, similarity, bias, csls, dtype, block, threads
-        As in `rank_embeddings`.
+    queries : array_like, shape (q, d) or (d,), or path; or scores
+        Vectors as in `rank_embeddings`; or scores as in `rank`, also from files and on a device.
+    entities : array_like, shape (n, d), or path; or None
+        Vectors of the candidates. None: `queries` are scores.
     thresholds : number, or array_like of numbers, shape (tasks,) or (tasks, m)
         Scores, not distances: with "l1" the entities within a distance r of a query are those above
         or equal to the threshold -r. One for all tasks, one for each, or m for each, in any order
-        and with repeats. Infinities are allowed. Each is compared as the number that it is, without
-        rounding to the dtype of the scores (see `count_scores_above`).
+        and with repeats. Infinities are allowed. They need not be of the dtype of the scores: each
+        is compared as the number that it is, without rounding (see Notes).
+    similarity, bias, csls, block
+        As in `rank_embeddings`, "dot" by default; only for vectors.
     rows : array_like of int, shape (tasks,), optional
-        The query of each task, in any order and with repeats. Default: task i is query i; if there
-        is a single query, it is that of all tasks.
+        The query, or row of scores, of each task, in any order and with repeats. Default: task i
+        has number i; if there is a single query or row, it is that of all tasks.
     filter : selection, optional
-        Entities to leave out, per task, in the forms of `rank`.
+        Candidates to leave out, per task, in the forms of `rank`.
     candidates : selection, or array_like of int, optional
-        The only entities to let in, per task or one array for all.
+        The only candidates to let in, per task or one array for all.
+    order : {"descending", "ascending"}
+        "ascending", only for scores: lower ones are better: ``above`` = #{b in S : b < a}.
     nan : {"raise", "worst", "omit"}
-        The rule for a candidate whose score is NaN. "raise": an error. "worst": a candidate that is
-        never above and never tied. "omit": not a candidate.
-    progress : callable or bool, optional
-        As in `rank_embeddings`; certified bounds decide pairs here, too.
+        The rule for a NaN in S. "raise": an error. "worst": a candidate that is never above and
+        never tied. "omit": not a candidate.
+    dtype, threads, progress
+        As in `rank_embeddings` and `rank`.
 
     Returns
     -------
@@ -85,25 +99,18 @@ def count_above(
 
     Raises
     ------
-    TypeError
-        As `rank_embeddings`, and for thresholds that are not real numbers.
-    ValueError
-        As `rank_embeddings`, and for thresholds whose number does not fit or that are NaN (the
-        error names the place).
-    OSError
-        For files that are missing or cannot be read.
-
-    See Also
-    --------
-    count_scores_above : The same for a matrix of scores.
+    TypeError, ValueError, OSError
+        As `rank_embeddings` and `rank` do, and for thresholds that are not real numbers, whose
+        number does not fit or that are NaN (the error names the place).
 
     Notes
     -----
-    Several thresholds of a query are counted while its scores are in registers: each takes a
-    comparison for each entity, and no further scoring. Where a query has many, so that comparisons
-    would take longer than scores, the scores of some queries at a time are made and then counted in
-    one pass, in tiles of 16 MB, or of one query if that is more. Vectors on a device are counted
-    where `rank_embeddings` counts them.
+    A float64 threshold of 0.1 is not equal to a float32 score of 0.1, which is a little greater.
+    Where scores cannot have the value of a threshold, they are compared with the greatest value
+    below it that they can have: just as many are above either, and ``tied`` is 0.
+
+    Several thresholds of a task are counted in one pass over its scores. Where a query has many,
+    its scores are made first, in tiles of 16 MB, or of one query if that is more.
 
     Examples
     --------
@@ -114,24 +121,30 @@ def count_above(
     >>> counts = tr.count_above(queries, entities, -1.5, similarity="l1")
     >>> counts.above + counts.tied  # entities within 1.5 of each query
     array([3, 2])
-    >>> tr.count_above(queries, entities, [[0, 1, 2], [1, 2, 3]]).above
-    array([[4, 2, 1],
-           [3, 2, 1]])
+    >>> scores = [[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]]
+    >>> counts = tr.count_above(scores, [[0.5, 0.0], [0.2, 1.0]])
+    >>> counts.above, counts.tied
+    (array([[1, 3],
+           [1, 0]]), array([[1, 0],
+           [2, 0]]))
     """
-    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
+    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates, "nan": nan}
+    given |= {"threads": threads, "order": order}
+    if thresholds is ... or entities is None:
+        only_vectors = {"similarity": similarity, "bias": bias, "csls": csls, "block": block}
+        for name, value in only_vectors.items():
+            if value is not None:
+                raise InputValueError(name, expected="none for scores, which are made already")
+        numbers = entities if thresholds is ... else thresholds
+        return count_scores(queries, numbers, dtype, progress, **given)
+    if order != "descending":
+        expected = "'descending' for vectors, whose similarities are higher for what is nearer"
+        raise InputValueError("order", expected=expected, got=repr(order))
+    embeddings = open_in_place(queries, entities, similarity or "dot", bias, dtype, csls)
     size = positive_integer("block", block) if block is not None else 0
+    scored = embeddings.shape, embeddings.is_single_query, embeddings.dtype
     asked = prepare_thresholds(
-        embeddings.shape,
-        embeddings.is_single_query,
-        embeddings.dtype,
-        thresholds,
-        rows=rows,
-        filter=filter,
-        candidates=candidates,
-        nan=nan,
-        raw_dtype=dtype,
-        threads=threads,
-        nouns=embeddings.roles.nouns,
+        *scored, thresholds, raw_dtype=dtype, nouns=embeddings.roles.nouns, **given
     )
     with watching(progress, embeddings.nbytes) as watch:
         if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):

@@ -19,7 +19,7 @@ def is_frame(value: object) -> bool:
 
     Examples
     --------
-    >>> is_frame(np.zeros((2, 3)))
+    >>> is_frame([[0.1, 0.9]])
     False
     """
     libraries = (sys.modules.get(name) for name in ("pandas", "polars"))
@@ -53,7 +53,7 @@ def refuse_labels(name: str, value: Any) -> None:
 
     Examples
     --------
-    >>> refuse_labels("scores", np.zeros((2, 3)))
+    >>> refuse_labels("scores", [[0.1, 0.9]])
     """
     pandas = sys.modules.get("pandas")
     if not is_frame(value) and not isinstance(value, getattr(pandas, "Series", ())):
