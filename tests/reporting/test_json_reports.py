@@ -6,6 +6,7 @@ import copy
 import json
 import math
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +14,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.example_ranks import any_ranks, everything, same
+from support.example_ranks import any_ranks, everything, same, sided_ranks
 from support.hostile_members import values_like
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.metrics import parse
 from truerank.reporting import json_report
 
 pytestmark = pytest.mark.python_only
+
+GOLDEN = Path(__file__).parent / "golden" / "report.json"
+
+
+def test_golden_file() -> None:
+    back = Report.from_json(GOLDEN.read_text("utf-8"))
+    assert isinstance(back, Report)
+    assert back["mrr"] == pytest.approx((1 + 1 / 4 + 1 / 6 + 1 / 3.5 + 2) / 6, rel=1e-14)
+    assert (back["tail.hits@1"], back["tail.pessimistic.mr"]) == (2 / 3, (5 + 2) / 3)
+    assert list(back.groups) == ["likes", "knows", "a|b & <c>"]
+    assert (back.tasks(), back.tasks("head"), back.groups["likes"].tasks()) == (5, 3, 3)
+    made = report(sided_ranks().with_weights([1, 1, 1, 1, 2]), by="relation")
+    assert back.protocol == made.protocol
+    assert dict(back) == pytest.approx(dict(made), rel=1e-12, nan_ok=True)
+    assert json.loads(back.to_json()) == json.loads(GOLDEN.read_text("utf-8"))
 
 
 def test_json_and_back(sided: Ranks, grouped: Report) -> None:
