@@ -112,7 +112,7 @@ def run_tests(session: nox.Session, *options: str, python: Sequence[str] = ("pyt
 @nox.session
 def lint(session: nox.Session) -> None:
     """Style, types, imports, spelling, workflows, the wheels that would be built."""
-    extras = [f"--extra={name}" for name in ("bench", "zarr", "h5py")]
+    extras = [f"--extra={name}" for name in ("bench", "files")]
     session.install("-r", "pyproject.toml", *extras, "--group=lint")
     session.env["RUFF_CACHE_DIR"] = session.env["MYPY_CACHE_DIR"] = session.create_tmp()
     session.env["PYTHONPATH"] = "python"
@@ -258,7 +258,7 @@ def cross(session: nox.Session, target: str) -> None:
 @nox.session(requires=WHEEL)
 def isa(session: nox.Session) -> None:
     """The tests of counts and embeddings under every instruction set but the machine's best."""
-    session.install(f"{repaired_wheel(session)}[test,h5py,zarr]")
+    session.install(f"{repaired_wheel(session)}[test,files]")
     script = "from truerank import _core; print(_core.isa(), *_core.isas())"
     best, *names = str(session.run("python", "-c", script, silent=True)).split()
     # What differs are the kernels, and what the compiler makes of the loops around them. The C++
@@ -370,7 +370,7 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
     if kind == "thread":
         settings += [f"cmake.define.TRUERANK_OPENMP={openmp}", BASELINE_ONLY]
     path = build(session, sanitizer, *settings)
-    session.install(f"{path}[test,h5py,zarr]")
+    session.install(f"{path}[test,files]")
     # The fuzz areas of the core draw many more under the same sanitizer.
     session.env.update(PASSIVE, TRUERANK_EXAMPLES="8" if sanitizer == "asan" else FEW)
     # Reports are not pytest's to capture: one that ends the process would be lost.
@@ -382,7 +382,7 @@ def sanitizers(session: nox.Session, sanitizer: str) -> None:
 def fuzz(session: nox.Session, areas: str) -> None:
     """Random problems from a fresh seed, for 30 seconds; those of the core under ASan and UBSan."""
     settings = ["cmake.args=--preset=asan-ubsan", "cmake.build-type="] if areas == "core" else []
-    session.install(f"{build(session, f'fuzz-{areas}', *settings)}[test,h5py,zarr]")
+    session.install(f"{build(session, f'fuzz-{areas}', *settings)}[test,files]")
     session.chdir(session.cache_dir / "source")
     under = sanitized("asan") if areas == "core" else []
     options = [f"--{areas}", *(session.posargs or ["--seconds=30"])]
@@ -393,7 +393,7 @@ def fuzz(session: nox.Session, areas: str) -> None:
 @nox.parametrize("module", ["guided", "planted"], ["guided", "planted"])
 def fuzzers(session: nox.Session, module: str) -> None:
     """Parsers of files, guided by coverage; whether fuzzers find the faults planted for them."""
-    session.install(f"{build(session, 'fuzz-others')}[test,h5py,zarr]", "pip", "atheris>=3.0")
+    session.install(f"{build(session, 'fuzz-others')}[test,files]", "pip", "atheris>=3.0")
     session.chdir(session.cache_dir / "source")
     options = session.posargs or (["all", "--seconds=180"] if module == "guided" else [])
     session.run("python", "-m", f"fuzz.{module}", *options)
@@ -402,7 +402,7 @@ def fuzzers(session: nox.Session, module: str) -> None:
 @nox.session(requires=["sdist"])
 def mutants(session: nox.Session) -> None:
     """Lines that are changed at random, and which changes no test notices; for minutes or hours."""
-    session.install(f"{build(session, 'mutants')}[test,h5py,zarr]", "cmake", "ninja", "pybind11")
+    session.install(f"{build(session, 'mutants')}[test,files]", "cmake", "ninja", "pybind11")
     session.env.update(PASSIVE, TRUERANK_EXAMPLES=FEW)
     session.run("python", ".ci/mutants.py", *session.posargs)
 
@@ -435,7 +435,7 @@ def coverage(session: nox.Session) -> None:
     need(session, "clang-14 libclang-rt-14-dev libomp-14-dev llvm-14")
     settings = ["cmake.args=--preset=coverage", "cmake.build-type="]
     settings += ["cmake.define.CMAKE_CXX_COMPILER=clang++-14"]
-    extras = "test,docs,dask,pykeen,torchmetrics,zarr,h5py"
+    extras = "test,docs,dask,pykeen,torchmetrics,files"
     wheel = build(session, "coverage", *settings)
     session.install(f"{wheel}[{extras}]", "--group=toolkits", "--group=publish", "coverage>=7.10")
     session.install("cmake", "ninja")
@@ -484,7 +484,7 @@ def freethreaded(session: nox.Session) -> None:
 @nox.session(requires=WHEEL)
 def toolkits(session: nox.Session) -> None:
     """The wheel beside torch, PyKEEN, Dask, JAX and others; a skipped test is a failure."""
-    extras = "test,docs,dask,pykeen,torchmetrics,zarr,h5py"
+    extras = "test,docs,dask,pykeen,torchmetrics,files"
     packages = [f"{repaired_wheel(session)}[{extras}]", "--group=toolkits", "--group=publish"]
     session.install("--only-binary=:all:", *packages)
     # torch brings an OpenMP runtime, and the wheel another.
@@ -538,7 +538,7 @@ def device(session: nox.Session) -> None:
 @nox.session(requires=WHEEL)
 def docs(session: nox.Session) -> None:
     """The site, with warnings as errors, among them references that lead nowhere."""
-    session.install(f"{repaired_wheel(session)}[bench,docs,zarr,h5py]")
+    session.install(f"{repaired_wheel(session)}[bench,docs,files]")
     folder = session.create_tmp()
     options = ["-q", "-W", "--keep-going", "-n", "-b", "html", "-d", f"{folder}/doctrees"]
     session.run("python", "-m", "sphinx", *options, "docs", f"{folder}/html")
@@ -547,7 +547,7 @@ def docs(session: nox.Session) -> None:
 @nox.session(requires=WHEEL)
 def bench(session: nox.Session) -> None:
     """The benchmarks in quick mode: they run, their results agree, the tables are written."""
-    session.install(f"{repaired_wheel(session)}[bench,zarr,h5py]")
+    session.install(f"{repaired_wheel(session)}[bench,files]")
     folder = session.create_tmp()
     run_tests(session, "bench", "--quick", f"--bench-out={folder}")
     if missing := {"bench-results.md", "bench-results.json"} - set(os.listdir(folder)):

@@ -21,27 +21,33 @@ import typing as _typing
 from .inputs.naming import lazy_names as _lazy_names
 
 if _typing.TYPE_CHECKING:
-    from . import alignment, compat, link_prediction, plot, retrieval
+    from . import (
+        adapters,
+        alignment,
+        compat,
+        html,
+        inference,
+        link_prediction,
+        metrics,
+        plot,
+        retrieval,
+    )
     from ._core import __version__
     from .counting.counter import RankCounter
     from .counting.lists import rank_lists
     from .counting.ranking import rank
     from .counting.row_blocks import rank_blocks
     from .counting.sampled import rank_against
-    from .counting.score_thresholds import ThresholdCounts
     from .embeddings.scoring import TopK, rank_embeddings, score_embeddings, topk_embeddings
     from .embeddings.vector_thresholds import count_above
     from .inference import compare, detectable, pvalue
     from .inputs.errors import InputError, InputTypeError, InputValueError
-    from .inputs.progress_listeners import BoundedPairs, Progress
-    from .inputs.selection import csr_from_padded
+    from .inputs.progress_listeners import Progress
     from .metrics import chance
     from .metrics.published import adjust
-    from .ranks.container import Ranks, load
-    from .ranks.joining import concatenate
-    from .ranks.protocol import Protocol
+    from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
-    from .stores import Store, open_scores
+    from .stores import open_scores
     from .tables import Table
     from .tasks.evaluate_scores import evaluate
     from .tasks.list_files import read_json_lists, read_qrels, read_run
@@ -49,7 +55,6 @@ if _typing.TYPE_CHECKING:
     from .tasks.run_writer import write_run
 
 __all__ = [
-    "BoundedPairs",
     "InputError",
     "InputTypeError",
     "InputValueError",
@@ -60,11 +65,10 @@ __all__ = [
     "RankCounter",
     "Ranks",
     "Report",
-    "Store",
     "Table",
-    "ThresholdCounts",
     "TopK",
     "__version__",
+    "adapters",
     "adjust",
     "alignment",
     "chance",
@@ -72,11 +76,13 @@ __all__ = [
     "compat",
     "concatenate",
     "count_above",
-    "csr_from_padded",
     "detectable",
     "evaluate",
+    "html",
+    "inference",
     "link_prediction",
     "load",
+    "metrics",
     "open_scores",
     "plot",
     "pvalue",
@@ -96,57 +102,34 @@ __all__ = [
     "write_run",
 ]
 
-# Where each public name is defined. A name that a first count does not need is imported when it is
-# first used.
-_MODULES = {
-    "InputError": "inputs.errors",
-    "InputTypeError": "inputs.errors",
-    "InputValueError": "inputs.errors",
-    "BoundedPairs": "inputs.progress_listeners",
-    "NamedLists": "tasks.named_lists",
-    "Progress": "inputs.progress_listeners",
-    "Protocol": "ranks.protocol",
-    "RankCounter": "counting.counter",
-    "Qrels": "tasks.named_lists",
-    "Ranks": "ranks.container",
-    "Report": "reporting",
-    "Store": "stores",
-    "Table": "tables",
-    "ThresholdCounts": "counting.score_thresholds",
-    "TopK": "embeddings.scoring",
-    "__version__": "_core",
-    "adjust": "metrics.published",
-    "alignment": "alignment",
-    "chance": "metrics",
-    "compare": "inference",
-    "compat": "compat",
-    "concatenate": "ranks.joining",
-    "count_above": "embeddings.vector_thresholds",
-    "csr_from_padded": "inputs.selection",
-    "detectable": "inference",
-    "evaluate": "tasks.evaluate_scores",
-    "link_prediction": "link_prediction",
-    "load": "ranks.container",
-    "open_scores": "stores",
-    "plot": "plot",
-    "pvalue": "inference",
-    "rank": "counting.ranking",
-    "rank_against": "counting.sampled",
-    "rank_blocks": "counting.row_blocks",
-    "rank_embeddings": "embeddings.scoring",
-    "rank_lists": "counting.lists",
-    "read_json_lists": "tasks.list_files",
-    "read_qrels": "tasks.list_files",
-    "read_run": "tasks.list_files",
-    "report": "reporting",
-    "retrieval": "retrieval",
-    "score_embeddings": "embeddings.scoring",
-    "table": "reporting",
-    "topk_embeddings": "embeddings.scoring",
-    "write_run": "tasks.run_writer",
+# The names that each module defines; a name is imported when it is first used. Other public names
+# are modules.
+_NAMES = {
+    "_core": ("__version__",),
+    "counting.counter": ("RankCounter",),
+    "counting.lists": ("rank_lists",),
+    "counting.ranking": ("rank",),
+    "counting.row_blocks": ("rank_blocks",),
+    "counting.sampled": ("rank_against",),
+    "embeddings.scoring": ("TopK", "rank_embeddings", "score_embeddings", "topk_embeddings"),
+    "embeddings.vector_thresholds": ("count_above",),
+    "inference": ("compare", "detectable", "pvalue"),
+    "inputs.errors": ("InputError", "InputTypeError", "InputValueError"),
+    "inputs.progress_listeners": ("Progress",),
+    "metrics": ("chance",),
+    "metrics.published": ("adjust",),
+    "ranks": ("Protocol", "Ranks", "concatenate", "load"),
+    "reporting": ("Report", "report", "table"),
+    "stores": ("open_scores",),
+    "tables": ("Table",),
+    "tasks.evaluate_scores": ("evaluate",),
+    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run"),
+    "tasks.named_lists": ("NamedLists", "Qrels"),
+    "tasks.run_writer": ("write_run",),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
-    __getattr__, __dir__ = _lazy_names(__name__, _MODULES, __all__)
+    _modules = {name: module for module, names in _NAMES.items() for name in names}
+    __getattr__, __dir__ = _lazy_names(__name__, _modules, __all__)
     # These are imported at once: if a process forks during an import, its child may hang.
-    for _name in ("__version__", "rank"):
-        __getattr__(_name)
+    from ._core import __version__
+    from .counting.ranking import rank

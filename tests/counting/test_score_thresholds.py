@@ -20,6 +20,7 @@ from strategies.thresholds import FORMS as THRESHOLD_FORMS
 from strategies.thresholds import ODD, thresholds
 from support.problems import DTYPES, FORMS, SHARED_FORMS, Array, as_dtype, assert_refused
 from truerank.counting import tiles
+from truerank.counting.score_thresholds import ThresholdCounts
 from truerank.counting.threshold_values import read_thresholds, representable
 
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], np.float32)
@@ -298,7 +299,7 @@ def test_counts_are_a_named_tuple() -> None:
     assert [x.shape for x in counts] == [(0,)] * 3
     assert tr.count_above(np.zeros((2, 0)), 0.5).candidates.tolist() == [0, 0]
     assert tr.count_above(SCORES[0], [0.1, 0.5, 0.9, 2]).above.tolist() == [3, 1, 0, 0]
-    assert isinstance(counts, tr.ThresholdCounts)
+    assert isinstance(counts, ThresholdCounts)
 
 
 def test_forms_hold_the_numbers_they_are_given() -> None:

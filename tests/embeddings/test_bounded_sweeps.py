@@ -24,6 +24,7 @@ from strategies.near_ties import (
 )
 from truerank import _core
 from truerank.alignment.local_scaling import csls_means
+from truerank.inputs.progress_listeners import BoundedPairs
 
 
 def lists(made: NearTies, k: int) -> list[Any]:
@@ -170,7 +171,7 @@ def test_progress_says_what_bounds_spared() -> None:
         [report.done for report in ends] == [report.total for report in told[-2:]] == [180_000] * 2
     )
     off, on = (report.bounds for report in ends)
-    assert off == tr.BoundedPairs("off", 45_000, 0, 0, 0)
+    assert off == BoundedPairs("off", 45_000, 0, 0, 0)
     assert off.share_open == 0
     assert on is not None
     assert on[:3] == ("int16", 45_000, 45_000)

@@ -31,6 +31,7 @@ from support.problems import (
     refuse,
 )
 from truerank.inputs import selection_forms
+from truerank.inputs.selection import csr_from_padded
 from truerank.inputs.selection_forms import parsed_selection
 
 # --- accepted
@@ -167,17 +168,17 @@ def test_indices_beyond_the_last_list_are_not_read() -> None:
 
 def test_csr_from_padded() -> None:
     padded = np.array([[3, -1, 5], [-1, -1, -1], [2, 2, 0]])
-    indptr, indices = tr.csr_from_padded(padded)
+    indptr, indices = csr_from_padded(padded)
     assert indptr.tolist() == [0, 2, 2, 5]
     assert indices.tolist() == [3, 5, 2, 2, 0]
     assert (indptr.dtype.kind, indices.dtype.kind) == ("i", "i")
-    indptr, indices = tr.csr_from_padded(np.array([[9, 1], [9, 9]], np.int32), pad=9)
+    indptr, indices = csr_from_padded(np.array([[9, 1], [9, 9]], np.int32), pad=9)
     assert (indptr.tolist(), indices.tolist()) == ([0, 1, 1], [1])
-    indptr, indices = tr.csr_from_padded(np.empty((0, 4), np.int64))
+    indptr, indices = csr_from_padded(np.empty((0, 4), np.int64))
     assert (indptr.tolist(), indices.tolist()) == ([0], [])
-    indptr, indices = tr.csr_from_padded(np.empty((3, 0), np.int64))
+    indptr, indices = csr_from_padded(np.empty((3, 0), np.int64))
     assert (indptr.tolist(), indices.tolist()) == ([0, 0, 0, 0], [])
-    assert tr.csr_from_padded([[1, -1], [0, 2]])[1].tolist() == [1, 0, 2]
+    assert csr_from_padded([[1, -1], [0, 2]])[1].tolist() == [1, 0, 2]
 
 
 # --- refused
@@ -498,15 +499,15 @@ def test_target_outside_a_large_selection() -> None:
 @pytest.mark.parametrize("padded", [np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]])
 def test_padded_of_no_accepted_type(padded: Any) -> None:
     with pytest.raises(TypeError, match=r"\bx\b"):
-        tr.csr_from_padded(padded)
+        csr_from_padded(padded)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2, 2)])
 def test_padded_of_other_dimensions(shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"\bx\b"):
-        tr.csr_from_padded(np.zeros(shape, int))
+        csr_from_padded(np.zeros(shape, int))
 
 
 def test_a_wrong_pad_is_caught_when_ranking() -> None:
-    selection = tr.csr_from_padded(np.array([[1, 0], [0, 1], [3, 0], [4, 4]]) - 1, pad=0)
+    selection = csr_from_padded(np.array([[1, 0], [0, 1], [3, 0], [4, 4]]) - 1, pad=0)
     refuse(ValueError, "filter", SCORES, FOUR, filter=selection)

@@ -38,8 +38,9 @@ class Case(NamedTuple):
 CASES = [
     Case("pandas", "pandas", "to_pandas", f"{MAKE_REPORT}.to_pandas()"),
     Case("pandas", "pandas", "to_pandas", f"tr.table({{'a': {MAKE_REPORT}}}).to_pandas()"),
-    Case("zarr", "zarr", "scores: store.zarr", "tr.open_scores('store.zarr')"),
-    Case("h5py", "h5py", "scores: store.h5", "tr.open_scores('store.h5')"),
+    Case("zarr", "files", "scores: store.zarr", "tr.open_scores('store.zarr')"),
+    Case("h5py", "files", "scores: store.h5", "tr.open_scores('store.h5')"),
+    Case("tqdm", "progress", "progress=True", "tr.rank(numpy.eye(3), 0, progress=True)"),
     Case("matplotlib", "plot", "an HTML page", f"{MAKE_REPORT}.save_html('x.html')"),
 ]
 CASES += [
@@ -50,7 +51,7 @@ CASES += [
     }.items()
 ]
 CASES += [
-    Case("matplotlib", "matplotlib", name, f"plots.{name}(made)")
+    Case("matplotlib", "plot", name, f"plots.{name}(made)")
     for name in ("plot_hubness", "plot_similarity_profile")
 ]
 BEFORE = """
@@ -157,14 +158,13 @@ def extras() -> dict[str, list[str]]:
 
 def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
     """Every message names an extra of pyproject.toml that installs the library."""
-    extras |= {"plot": extras["matplotlib"]}
     for case in CASES:
         assert any(line.startswith(case.needs) for line in extras[case.extra])
     for name, library in ADAPTERS.items():
         assert any(line.startswith(library) for line in extras[name])
 
 
-FREE = {"numpy", "truerank", *sys.stdlib_module_names}
+FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
 # Folders that may import a library directly, because a check before reports that it is missing.
 DIRECT_IMPORTERS = {
     "cli": {"click", "rich"},

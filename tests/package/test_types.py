@@ -71,7 +71,7 @@ def test_no_option_that_takes_words_is_any_str() -> None:
     found = list(options())
     assert len(found) > 20
     plain = {name for name, parameter in found if parameter.annotation in ("str", "str | None")}
-    assert plain == {".Protocol.__init__", ".Store.take"}  # what was read from files; tiles
+    assert plain == {".Protocol.__init__"}  # what was read from files
 
 
 def test_similarities_are_those_of_the_core() -> None:

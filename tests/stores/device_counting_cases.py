@@ -30,6 +30,7 @@ from support.simulated_device import (  # noqa: F401  # a fixture
     pending_tensor,
     small_blocks,
 )
+from truerank.counting.score_thresholds import ThresholdCounts
 from truerank.link_prediction import Task
 from truerank.stores.devices import scans, selected_columns, task_counts, ways
 from truerank.tasks.query_rows import mismatched_stored_rows
@@ -118,7 +119,7 @@ def test_thresholds(problem: Problem, data: st.DataObject) -> None:
     tasks = len(keywords["rows"]) if "rows" in keywords else len(problem.scores)
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
 
-    def counted(scores: Any) -> tr.ThresholdCounts | str:
+    def counted(scores: Any) -> ThresholdCounts | str:
         try:
             return tr.count_above(scores, asked, **keywords)
         except ValueError as error:

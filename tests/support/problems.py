@@ -19,6 +19,7 @@ import scipy.sparse
 import truerank as tr
 from oracles.counting import Counts, Lists, Refused
 from support.error_kinds import is_of_kind
+from truerank.inputs.selection import csr_from_padded
 
 Array = npt.NDArray[Any]
 
@@ -198,7 +199,7 @@ def padded(lists: Lists) -> tuple[Array, Array]:
     table = np.full((len(lists), width), -1, np.int64)
     for i, entries in enumerate(lists):
         table[i, : len(entries)] = entries
-    return tr.csr_from_padded(table)
+    return csr_from_padded(table)
 
 
 def mask(lists: Lists, columns: int) -> Array:

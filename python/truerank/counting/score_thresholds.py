@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..stores import Store
 
 
-@public("truerank")
+@public("truerank.counting.score_thresholds")
 class ThresholdCounts(NamedTuple):
     """The candidates above each threshold, equal to it, and in all.
 

@@ -103,10 +103,9 @@ def lazy_names(
     package : str
         Its name.
     modules : dict of str to str
-        The module that defines each name, within the package. A module of that very name is itself
-        what the name stands for.
+        The module that defines each name, within the package.
     names : list of str
-        All public names.
+        All public names. Those that are missing in `modules` are modules themselves.
 
     Returns
     -------
@@ -114,11 +113,12 @@ def lazy_names(
     """
 
     def load_name(name: str) -> Any:
-        if name not in modules:
+        if name in modules:
+            value = getattr(import_module(f"{package}.{modules[name]}"), name)
+        elif name in names:
+            value = import_module(f"{package}.{name}")
+        else:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = import_module(f"{package}.{modules[name]}")
-        if modules[name].rpartition(".")[2] != name:
-            value = getattr(value, name)
         setattr(import_module(package), name, value)
         return value
 

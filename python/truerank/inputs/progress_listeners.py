@@ -1,6 +1,6 @@
 """Progress of what takes long, in words, and what `progress=` takes: a callable, or True for a bar.
 
-A bar is that of tqdm, or of rich where tqdm is missing: both draw in terminals and in notebooks.
+A bar is that of tqdm, which draws in terminals and in notebooks.
 """
 
 from __future__ import annotations
@@ -8,17 +8,13 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import InputTypeError
-from .naming import public
+from .naming import import_extra, public
 
 if TYPE_CHECKING:
     Listener = Callable[["Progress"], object]
-    Show = Callable[[int, int], None]  # what is done, and in all
-    Close = Callable[[], None]
 
 BYTES = "bytes"
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -70,7 +66,7 @@ def progress_text(progress: Progress) -> str:
     return ", ".join(parts)
 
 
-@public("truerank")
+@public("truerank.inputs.progress_listeners")
 class BoundedPairs(NamedTuple):
     """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
 
@@ -184,7 +180,7 @@ def as_listener(progress: object) -> Listener | None:
     TypeError
         For anything else.
     ImportError
-        For True if neither tqdm nor rich is installed.
+        For True if tqdm is not installed.
 
     Examples
     --------
@@ -230,70 +226,24 @@ class Bar:
     """
 
     def __init__(self) -> None:
-        found = [open_bar for library, open_bar in _BARS.items() if find_spec(library) is not None]
-        if not found:
-            raise ImportError(
-                "progress=True needs tqdm or rich: pip install tqdm, or pip install 'truerank[cli]'"
-            )
-        self._open = found[0]
-        self._drawn: tuple[Show, Close] | None = None
+        with warnings.catch_warnings():  # tqdm draws in text where a notebook has no widgets
+            warnings.filterwarnings("ignore", "IProgress not found")
+            self._tqdm = import_extra("tqdm.auto", "progress=True", "progress").tqdm
+        self._bar: Any = None
 
     def __call__(self, progress: Progress) -> None:
         """Draw a report."""
-        if self._drawn is None:
-            self._drawn = self._open(progress)
-        show, close = self._drawn
-        show(progress.done, progress.total)
+        if self._bar is None:
+            scaled = progress.unit == BYTES
+            self._bar = self._tqdm(
+                initial=progress.done,
+                total=progress.total or None,
+                unit="B" if scaled else f" {progress.unit}",
+                unit_scale=scaled,
+                desc="truerank",
+            )
+        self._bar.total = progress.total or None
+        self._bar.update(progress.done - self._bar.n)
         if progress.done >= progress.total and (progress.total or not progress.done):
-            self._drawn = None
-            close()
-
-
-def _open_tqdm(progress: Progress) -> tuple[Show, Close]:
-    unit = "B" if progress.unit == BYTES else f" {progress.unit}"
-    with warnings.catch_warnings():  # tqdm draws in text where a notebook has no widgets
-        warnings.filterwarnings("ignore", "IProgress not found")
-        tqdm: Any = import_module("tqdm.auto").tqdm
-    bar = tqdm(
-        initial=progress.done,
-        total=progress.total or None,
-        unit=unit,
-        unit_scale=progress.unit == BYTES,
-        desc="truerank",
-    )
-
-    def show(done: int, total: int) -> None:
-        bar.total = total or None
-        bar.update(done - bar.n)
-
-    return show, bar.close
-
-
-def _open_rich(progress: Progress) -> tuple[Show, Close]:
-    console: Any = import_module("rich.console").Console(stderr=True)
-    library: Any = import_module("rich.progress")
-    amounts = (library.DownloadColumn(), library.TransferSpeedColumn())
-    if progress.unit != BYTES:
-        amounts = (library.MofNCompleteColumn(), library.TextColumn(progress.unit))
-    columns = (
-        library.TextColumn("truerank"),
-        library.BarColumn(),
-        *amounts,
-        library.TimeRemainingColumn(),
-    )
-    # no thread of its own beside a count
-    bar = library.Progress(*columns, console=console, auto_refresh=False)
-    task = bar.add_task("", total=progress.total or None, completed=progress.done)
-    bar.start()
-
-    def show(done: int, total: int) -> None:
-        bar.update(task, completed=done, total=total or None, refresh=True)
-
-    return show, bar.stop
-
-
-# The first that is installed.
-_BARS: dict[str, Callable[[Progress], tuple[Show, Close]]] = {
-    "tqdm": _open_tqdm,
-    "rich": _open_rich,
-}
+            self._bar.close()
+            self._bar = None

@@ -145,7 +145,7 @@ def check_indptr(
         raise InputValueError(name, expected="an indptr that never falls", got=got)
 
 
-@public("truerank")
+@public("truerank.inputs.selection")
 def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
 

@@ -72,7 +72,7 @@ def critical_difference(found: Friedman, *, level: float = 0.95, ax: Axes | None
     first = _BAR * (len(bars) + 1) + _ROW / 2  # the row of the first name
     bottom = first + _ROW * (math.ceil(k / 2) - 1) + _ROW / 2
     height = 1.5 + _ROW_HEIGHT * (bottom + 2 * _ROW)
-    ax = axes_for("truerank.plot.critical_difference", ax, height, 7.2, extra="plot")
+    ax = axes_for("truerank.plot.critical_difference", ax, height, 7.2)
     _draw_axis(ax, k, bottom)
     _draw_limit(ax, k, limit, level)
     for place, bar in enumerate(bars):

@@ -85,7 +85,7 @@ def rank_distribution(
     [0.5, 0.25, 0.25, 0.0]
     """
     named = _check_reports("rank_distribution", reports, kind)
-    ax = axes_for("truerank.plot.rank_distribution", ax, height=_height(named), extra="plot")
+    ax = axes_for("truerank.plot.rank_distribution", ax, height=_height(named))
     most = _most_candidates(named, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
@@ -151,7 +151,7 @@ def hits_curve(
     0.75
     """
     named = _check_reports("hits_curve", reports, kind)
-    ax = axes_for("truerank.plot.hits_curve", ax, height=_height(named), extra="plot")
+    ax = axes_for("truerank.plot.hits_curve", ax, height=_height(named))
     most = max(_most_candidates(named, side), 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))

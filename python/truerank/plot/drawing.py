@@ -24,7 +24,6 @@ def axes_for(
     ax: Axes | None,
     height: float = 3.6,
     width: float = 6.4,
-    extra: str = "matplotlib",
 ) -> Axes:
     """Return the axes to draw into: the given ones, or those of a new figure, shown in notebooks.
 
@@ -37,8 +36,6 @@ def axes_for(
     ax : matplotlib.axes.Axes, or None
     height, width : float
         The size of a new figure, in inches.
-    extra : str
-        The extra that brings matplotlib.
 
     Raises
     ------
@@ -47,7 +44,7 @@ def axes_for(
     TypeError
         For anything but Axes.
     """
-    figures = import_extra("matplotlib.figure", function, extra)
+    figures = import_extra("matplotlib.figure", function, "plot")
     if ax is None:
         from .shown_axes import ShownAxes
 

@@ -111,7 +111,7 @@ def groups(
     chosen = labels[:shown]
     names_of_rows = list(map(label_text, chosen))
     height, width = 1.5 + _ROW_HEIGHT * max(len(chosen), 2), width_for(names_of_rows)
-    ax = axes_for("truerank.plot.groups", ax, height, width, extra="plot")
+    ax = axes_for("truerank.plot.groups", ax, height, width)
     rows = np.arange(len(chosen))
     widths = np.array([values[label] for label in chosen])
     ax.barh(rows, widths, height=0.68, color=COLOURS[5], zorder=1)

@@ -88,7 +88,7 @@ def metric_against_index(
     keys = _keys_of(metric)
     by = reports.by if isinstance(reports, Report) else None
     points = _points_of_reports(named, keys) if by is None else _points_of_groups(named[""], keys)
-    ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2, extra="plot")
+    ax = axes_for("truerank.plot.metric_against_index", ax, height=4.2)
     upward = bool(increasing(metric))
     handles = _draw(ax, points, by is not None, upward)
     names = [one.name for one in points]

@@ -117,7 +117,7 @@ def comparison(
         heading = "difference, p" + " (Holm)" * (len(rows) > 1)
     names = [row.name for row in rows]
     height, width = 1.4 + _ROW_HEIGHT * max(len(rows), 2), width_for(names)
-    ax = axes_for("truerank.plot.comparison", ax, height, width, extra="plot")
+    ax = axes_for("truerank.plot.comparison", ax, height, width)
     known = dict(zip(named, colours_for(len(named)), strict=True))
     colours = [known[name] for name in names]
     if against is not None:

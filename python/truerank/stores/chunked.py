@@ -180,7 +180,7 @@ def open_zarr(name: str, member: str | None, request: DtypeRequest) -> Store:
     ValueError
         For a damaged store, and for a member that does not exist.
     """
-    zarr = import_extra("zarr", f"scores: {name}")
+    zarr = import_extra("zarr", f"scores: {name}", "files")
     check_folder("scores", name)
     try:
         found = zarr.open(name, mode="r")
@@ -203,7 +203,7 @@ def open_hdf5(
     ValueError
         For a damaged file, and for a member that does not exist.
     """
-    h5py = import_extra("h5py", f"scores: {name}")
+    h5py = import_extra("h5py", f"scores: {name}", "files")
     try:
         file = h5py.File(name, "r")
     except OSError as error:

@@ -45,7 +45,7 @@ def open_scores(
     ----------
     source : path, glob pattern, list of paths, or array
         - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`);
-          a folder of zarr or a file of HDF5 (extras ``truerank[zarr]``, ``truerank[h5py]``); any
+          a folder of zarr or a file of HDF5 (extra ``truerank[files]``); any
           other file is raw binary, and needs `dtype` and `shape`.
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
           (part-2 before part-10). If they are numbered by ones, a missing number is an error.

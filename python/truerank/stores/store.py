@@ -97,7 +97,7 @@ def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | F
     return FileScores(*where, store.dtype, store.swapped)
 
 
-@public("truerank")
+@public("truerank.stores")
 class Store(ABC):
     """A score matrix in one or more files, in chunks, on a device or in memory.
 

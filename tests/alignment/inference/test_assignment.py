@@ -187,15 +187,6 @@ def test_options_of_optimal() -> None:
         infer(scores, None, method="optimal", dense=1)
 
 
-def test_without_scipy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("scipy.optimize", "scipy.sparse.csgraph"):
-        monkeypatch.setitem(sys.modules, name, None)
-    for keywords in SOLVED.values():
-        with pytest.raises(ImportError, match=r"needs scipy: pip install 'truerank\[scipy\]'"):
-            infer(np.eye(2), None, method="optimal", **keywords)
-    assert len(infer(np.eye(2), None, method="stable")) == 2
-
-
 def test_scipy_is_imported_by_optimal_alone() -> None:
     script = """
 import sys

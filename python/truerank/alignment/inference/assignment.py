@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...inputs.naming import import_extra
 from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 # The 10,500 test pairs of a data set of 15,000 fit; all of 15,000 entities do not.
 MAX_DENSE_CELLS = 1 << 27
 DEFAULT_CANDIDATES = 32
-METHOD_OPTION = 'method="optimal"'  # how messages name it
 
 
 def optimal_pairs(
@@ -76,7 +74,8 @@ def dense_pairs(source: SimilaritySource) -> ScoredPairs:
     costs more than the totals of other matchings can differ, so the solver takes it only if nothing
     else is left; then the pair is left out.
     """
-    solve = import_extra("scipy.optimize", METHOD_OPTION).linear_sum_assignment
+    from scipy.optimize import linear_sum_assignment as solve  # few calls need it
+
     if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
         right, left, scores = dense_pairs(source.swapped())
         return _sort_by_left(left, right, scores)
@@ -118,7 +117,9 @@ def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPai
     The solver takes a zero for no pair, so a cost is the highest score plus 1 minus the score. This
     shifts all matchings of one size by the same amount.
     """
-    solve = import_extra("scipy.sparse.csgraph", METHOD_OPTION).min_weight_full_bipartite_matching
+    from scipy import sparse
+    from scipy.sparse.csgraph import min_weight_full_bipartite_matching as solve
+
     if len(source.left_ids) > len(source.right_ids):
         right, left, scores = sparse_pairs(source.swapped(), candidates, k)
         return _sort_by_left(left, right, scores)
@@ -138,7 +139,6 @@ def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPai
             np.concatenate([column, width + row_numbers]),
         )
         costs, width = np.concatenate([costs, penalties]), width + len(rows)
-    sparse = import_extra("scipy.sparse", METHOD_OPTION)
     matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
     row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))
     kept = column_of < len(columns)
