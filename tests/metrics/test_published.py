@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import csv
 import itertools
 import json
@@ -19,7 +20,7 @@ import truerank as tr
 from support.environment import ROOT
 from truerank.metrics import published
 from truerank.metrics.chance_model import tails
-from truerank.metrics.published import candidate_counts, data_set, known_candidates
+from truerank.metrics.published import data_set, known_candidates
 
 pytestmark = pytest.mark.python_only
 
@@ -85,7 +86,7 @@ def test_table_1_with_the_filter_is_rounded(dataset: str, model: str) -> None:
 )
 def test_mean_candidates_of_fb15k237(dataset: str, candidates: float) -> None:
     """Both sides of the test triples, with the answers of train, valid and test left out."""
-    values, multiplicities = candidate_counts(dataset, filtered=True)
+    values, multiplicities, _ = known_candidates(dataset, filtered=True)
     assert multiplicities.sum() == 2 * data_set(dataset)["test"]
     assert np.average(values, weights=multiplicities) == pytest.approx(candidates, rel=1e-15)
 
@@ -114,7 +115,7 @@ def test_what_the_published_runs_were_adjusted_with(
     runs: dict[str, list[dict[str, float]]], dataset: str
 ) -> None:
     """AMRR with ln N / (N - 1) at the mean N; ZMRR exactly, but with N - 1 candidates for N."""
-    values, multiplicities = candidate_counts(dataset, filtered=True)
+    values, multiplicities, _ = known_candidates(dataset, filtered=True)
     mean = np.average(values, weights=multiplicities)
     stand_in = np.log(mean) / (mean - 1)
     expectation, variance = tr.chance("mrr", (values - 1, multiplicities))
@@ -307,14 +308,14 @@ def test_aliases(name: str, key: str) -> None:
 
 def test_counts_of_each_split_and_side() -> None:
     def both(**how: Any) -> list[list[int]]:
-        return [part.tolist() for part in candidate_counts("wn18rr", **how)]
+        return [part.tolist() for part in known_candidates("wn18rr", **how)[:2]]
 
     assert both() == [[40943], [6268]]
     assert both(side="tail", split="valid") == [[40943], [3034]]
     assert both(side="relation", split="train") == [[11], [86835]]
     for split, triples in (("train", 86835), ("valid", 3034), ("test", 3134)):
         for side, tasks in (("head", triples), ("both", 2 * triples), ("relation", triples)):
-            values, multiplicities = candidate_counts(
+            values, multiplicities, _ = known_candidates(
                 "wn18rr", split=split, side=side, filtered=True
             )
             assert multiplicities.sum() == tasks
@@ -366,8 +367,8 @@ def test_filtered_counts_are_those_of_the_triples(data: Path, split: str) -> Non
             answers.setdefault((triple[a], triple[b]), set()).add(triple[asked])
         size = 25 if side == "relation" else 104
         left = [size - len(answers[t[a], t[b]] - {t[asked]}) for t in triples[split]]
-        found = candidate_counts("kinships", split=split, side=side, filtered=True)
-        assert [part.tolist() for part in found] == [
+        found = known_candidates("kinships", split=split, side=side, filtered=True)
+        assert [part.tolist() for part in found[:2]] == [
             part.tolist() for part in np.unique(left, return_counts=True)
         ]
 
@@ -384,7 +385,7 @@ def test_filtered_counts_of_wn18rr_are_those_of_the_triples(data: Path) -> None:
     for head, relation, tail in itertools.chain(*triples.values()):
         answers.setdefault((head, relation), set()).add(tail)
     left = [40943 - len(answers[h, r] - {t}) for h, r, t in triples["test"]]
-    values, multiplicities = candidate_counts("wn18rr", side="tail", filtered=True)
+    values, multiplicities, _ = known_candidates("wn18rr", side="tail", filtered=True)
     assert np.array_equal(np.repeat(values, multiplicities), sorted(left))
 
 
@@ -399,7 +400,7 @@ WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("mr nan", {}, ValueError, "expected a finite number"),
     ("mr inf", {}, ValueError, "expected a finite number"),
     ("mmr 2", {}, KeyError, "did you mean m"),
-    ("hits 0.5", {}, KeyError, "expected hits@k"),
+    ("hits 0.5", {}, KeyError, "hits@k: k must be a whole number >= 1, got none"),
     ("tail.mr 2", {}, KeyError, "alone, without a side"),
     ("optimistic.mr 2", {}, KeyError, "alone, without a side"),
     ("macro.mr 2", {}, KeyError, "alone, without a side"),
@@ -501,7 +502,7 @@ def test_bounds_hold_whatever_the_candidates_are(
 ) -> None:
     """Of FB15k-237 both are known: what the filter leaves out, and the most that it can."""
     rng = np.random.default_rng(0)
-    facts = data_set("fb15k237")
+    facts = copy.deepcopy(data_set("fb15k237"))
     sides = facts["left_out"].pop("test")
     facts["most_left_out"] = {"test": {}}
     for side in ("head", "tail"):
@@ -513,7 +514,9 @@ def test_bounds_hold_whatever_the_candidates_are(
     monkeypatch.setattr("truerank.metrics.published.data_sets", lambda: {"bounded": facts})
     found = tr.adjust(metric, value, dataset="bounded", filtered=True)
     assert found.bounds is not None
-    size, (least, tasks) = facts["entities"], candidate_counts_at_least("bounded")
+    size = facts["entities"]
+    least, tasks, exact_counts = known_candidates("bounded", filtered=True)
+    assert not exact_counts
     drawn = [
         tr.adjust(metric, value, candidates=(rng.integers(least, size + 1), tasks))
         for _ in range(3)
@@ -527,12 +530,6 @@ def test_bounds_hold_whatever_the_candidates_are(
             assert low - slack <= getattr(one, name) <= high + slack
     assert found.index == pytest.approx(found.bounds.index[1], rel=1e-12)
     assert (found.z, found.tasks) == (pytest.approx(ends[1].z), exact.tasks)
-
-
-def candidate_counts_at_least(dataset: str) -> tuple[Any, Any]:
-    known = known_candidates(dataset, "test", "both", filtered=True)
-    assert not known.exact
-    return known.values, known.tasks
 
 
 def test_bounds_are_printed() -> None:

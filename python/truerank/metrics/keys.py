@@ -8,8 +8,7 @@ one that a version reads means the same in later ones.
 from __future__ import annotations
 
 import re
-import reprlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
@@ -27,8 +26,6 @@ ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}  # which values of a metric are better
 
 _PARTS = re.compile(r"([^@:]*)([@:]?)(.*)", re.DOTALL)  # words, the mark and the parameter
-_SHORT = reprlib.Repr()
-_SHORT.maxstring = 200
 _REAL = re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
 
 
@@ -87,7 +84,9 @@ class Key(NamedTuple):
         >>> parse("hits@10").title, parse("tail.index.mr").title, parse("index.gmr").title
         ('Hits@10', 'tail.AMRI', 'index.gmr')
         """
-        return self.grammar.write(self, self.grammar.title_of(self.adjustment, self.metric))
+        own: str = self.row.title if self.adjustment == NO_ADJUSTMENT else ""
+        title = self.grammar.titles.get((self.adjustment, self.metric), own)
+        return self.grammar.write(self, title)
 
     def __str__(self) -> str:
         return self.grammar.write(self)
@@ -117,6 +116,8 @@ class Grammar:
     metrics : mapping of str to Row
     fields : tuple of Field
         The words before the metric, in order.
+    metric_form : str
+        What follows them, as messages show it.
     titles : dict
         The titles of adjusted metrics, by adjustment and metric; read in lower case, too.
     synonyms : dict of str to (adjustment, metric)
@@ -129,17 +130,11 @@ class Grammar:
 
     metrics: Mapping[str, Row]
     fields: tuple[Field, ...]
+    metric_form: str
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
     separators: tuple[str, ...] = ("_at_",)
-
-    @property
-    def form(self) -> str:
-        """The form of keys, such as "[macro.]metric[@k]"."""
-        marks = {row.parameter.strip("[]") for row in self.metrics.values()}
-        words = [f"[{each.name}.]" for each in self.fields]
-        return "".join([*words, "metric", *(f"[{mark}]" for mark in sorted(marks - {""})[::-1])])
 
     def names(self) -> dict[str, tuple[str, str]]:
         """Return the adjustment and the metric of each name, the short ones first."""
@@ -152,11 +147,6 @@ class Grammar:
     def is_taken(self, word: str) -> bool:
         """Whether a word of keys means something."""
         return word in self.names() or any(word in each.words for each in self.fields)
-
-    def title_of(self, adjustment: str, metric: str) -> str:
-        """Return the literature's name of a metric; "" if it has none."""
-        own = self.metrics[metric].title if adjustment == NO_ADJUSTMENT else ""
-        return self.titles.get((adjustment, metric), own)
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
@@ -199,7 +189,8 @@ class Grammar:
                 word = words.pop(0) if fits else each.default
                 given[each.name] = word if each.default else bool(word)
         if words:
-            fail(key, f"expected the form {self.form}; {quote(words[0])} does not fit there")
+            form = "".join(f"[{each.name}.]" for each in self.fields) + self.metric_form
+            fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
         return make(metric, parameter, **given)
 
     def _parameter(self, key: str, name: str, takes: str, mark: str, text: str) -> Parameter:
@@ -219,22 +210,19 @@ class Grammar:
             return float(text) + 0.0  # no minus zero
         return 0
 
-    def forms(self) -> Iterator[tuple[str, str]]:
-        """Yield each name with the form that messages show, such as ("amri", "amri")."""
-        for name, (adjustment, metric) in self.names().items():
-            row, short = self.metrics[metric], self.titles.get((adjustment, metric), "").lower()
-            mark = "" if row.parameter.startswith("[") else row.parameter
-            word = metric if adjustment == NO_ADJUSTMENT else short or f"{adjustment}.{metric}"
-            yield name, word + mark
-            yield row.description.lower().replace(" ", "_"), metric + mark
-
     def _suggest(self, name: str, mark: str, text: str) -> str:
         """Name the metrics that were meant by an unknown name, or say why it is none."""
         if name in self.refused:
             return self.refused[name]
         stem = name[:100].rstrip("0123456789")
         digits = text if mark == "@" else name[len(stem) :]
-        forms = dict(self.forms())
+        forms: dict[str, str] = {}  # of each name, what is shown for it
+        for known, (adjustment, metric) in self.names().items():
+            row, short = self.metrics[metric], self.titles.get((adjustment, metric), "").lower()
+            needed = "" if row.parameter.startswith("[") else row.parameter
+            word = metric if adjustment == NO_ADJUSTMENT else short or f"{adjustment}.{metric}"
+            forms[known] = word + needed
+            forms[row.description.lower().replace(" ", "_")] = metric + needed
         near = [forms[word] for word in near_words(stem.strip("_"), forms)]
         if not near:
             return f"known are {', '.join(dict.fromkeys(forms.values()))}"
@@ -286,6 +274,7 @@ RANK_KEYS = Grammar(
         Field("kind", default=DEFAULT_KIND, words=(*KINDS,)),
         Field("adjustment", default=NO_ADJUSTMENT, words=(*ADJUSTMENTS,)),
     ),
+    metric_form="metric[@k][:p]",
     titles={
         ("ratio", "mr"): "AMR",
         ("index", "mr"): "AMRI",
@@ -391,7 +380,7 @@ def table_name(key: str | Key) -> str:
 
 def quote(word: str) -> str:
     """Write a word of a key as in Python, and leave out the middle of a very long one."""
-    return _SHORT.repr(word)
+    return repr(word if len(word) < 200 else f"{word[:97]}...{word[-97:]}")
 
 
 def fail(key: str, why: str) -> NoReturn:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import integers
-from ..inputs.checks import flag, has_dimensions
+from ..inputs.checks import choice, flag, has_dimensions
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
@@ -20,16 +19,17 @@ from .chance_model import compress
 from .chance_model.saddlepoints import log_normal_tail
 from .chance_model.tails import chance_tail, law_of, mean_of, rough_p, spelled_p
 from .chance_model.task_groups import Tail
-from .keys import ALL_SIDES, Key, parse
-from .kinds import Sample, UnknownKeyError
-from .metric_table import METRICS
-from .metric_table import metric_value as value_of
+from .keys import ALL_SIDES, Key, parse_alone
+from .kinds import Sample
+from .metric_table import METRICS, metric_value
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.arrays import IntArray
     from .chance_model import Tasks
+
+    Counts = tuple[IntArray, IntArray]  # numbers of candidates, and how many tasks have each
 
 SPLITS = ("train", "valid", "test")
 ENTITY_SIDES = ("head", "tail")
@@ -48,8 +48,8 @@ class Bounds(NamedTuple):
     Notes
     -----
     Those of expectation, ratio and index are reached if all tasks have their least, or all their
-    greatest, number of candidates. Those of z hold for all numbers between, but are not reached:
-    they combine the ends of the expectation and of the standard deviation.
+    greatest, number of candidates. Those of z combine the ends of the expectation and of the
+    standard deviation, and are not reached.
 
     Examples
     --------
@@ -84,17 +84,14 @@ class Adjusted(NamedTuple):
     z : float
         (value - expectation) / standard deviation, with the sign of the formula: below 0 is better
         where less is better.
-    p_value : float
-        The probability of a value that is at least as good by chance: small is better than chance,
-        whatever the metric. 0 where it is too small for a float.
-    log10_p : float
-        Its decimal logarithm, finite for every p above 0.
+    p_value, log10_p : float
+        The probability of a value that is at least as good by chance, whatever the metric: 0 where
+        it is too small for a float; and its decimal logarithm, finite for every p above 0.
     method : str
         How p was found, as in `PValue`.
     probability_of_z : float
-        The distribution function of the standard normal at z, in (0, 1). Values near 0 are better
-        where less is better, else values near 1. It rounds to 0 below z = -38 and to 1 above
-        z = 8.3. It is no p-value.
+        The distribution function of the standard normal at z (Hoyt et al., 2022, section 4.1): near
+        0 is better where less is better, else near 1. It is no p-value.
     tasks : int
         The number of ranks that the value is a mean of.
     notes : tuple of str
@@ -104,13 +101,8 @@ class Adjusted(NamedTuple):
 
     Notes
     -----
-    p comes from the law of the metric under chance, as that of `pvalue` does. A published value is
-    rounded, and so is p: a value that is lower by half of its last digit has another one. Where
-    tasks share queries they are not independent, as the model takes them to be.
-
-    The mapping of z onto (0, 1) comes from Hoyt et al., "A Unified Framework for Rank-based
-    Evaluation Metrics" (2022), section 4.1, who also say that z can do without it. It takes z for
-    normal, as it is nearly for many tasks.
+    A published value is rounded, and so is p: a value that is lower by half of its last digit has
+    another one. Where tasks share queries they are not independent, as the model takes them to be.
 
     Examples
     --------
@@ -188,23 +180,18 @@ def adjust(
         The weight of every task in the published mean, or that of each task with a value.
     dataset : str, optional
         The name of a data set, in place of `candidates` and `tasks`: "wn18rr", "FB15k-237".
-        Case, "-", "_", "." and blanks do not matter. "wn18rr-seen", "fb15k237-seen" and the like
-        leave out the test triples whose entities are unseen in training, as PyKEEN and AmpliGraph
-        do.
+        Case, "-", "_", "." and blanks do not matter. "wn18rr-seen" and the like leave out the test
+        triples whose entities are unseen in training, as PyKEEN and AmpliGraph do.
     split : {"test", "valid", "train"}
         The split of the data set.
     side : {"both", "head", "tail", "relation"}
         What was predicted: "both" is head and tail of every triple, "relation" the relation, among
         all relations.
     filtered : bool
-        Whether the other answers known from train, valid and test are left out of the candidates.
-        The exact numbers are known for nations, kinships, umls, countries, wn18, wn18rr, fb15k237,
-        codex-s, codex-m, dbpedia50, wn18rr-seen and fb15k237-seen. Most published numbers are
-        filtered; without the exact numbers the index of the mean rank comes out a little too good
-        (by 0.0001 for a mean rank of 7000 on WN18RR, by 0.001 for one of 500 on FB15k-237). On
-        the test triples of fb15k, yago3-10, yago3-10-seen and hetionet it is known how many answers
-        a filter can leave out at most: the result has `bounds`, a note with them, and the values
-        that all entities as candidates give, which are those of the greatest index.
+        Whether the other answers known from train, valid and test are left out of the candidates,
+        as mostly in papers. For some data sets their numbers are known exactly. For fb15k,
+        yago3-10 and hetionet it is known how many a filter leaves out at most: the result has
+        `bounds`, and the values that all entities as candidates give. For others it is an error.
 
     Returns
     -------
@@ -224,12 +211,6 @@ def adjust(
         candidates and dataset are given, if tasks are missing or too many, and for an unknown data
         set, split or side.
 
-    Notes
-    -----
-    ratio, index and z are affine in the value, so they need nothing else: Hoyt et al., "A Unified
-    Framework for Rank-based Evaluation Metrics" (2022), section 4.2. The expectation and variance
-    are those of `chance`.
-
     Examples
     --------
     >>> round(adjust("mr", 7000, candidates=40943, tasks=6268).index, 4)
@@ -239,13 +220,14 @@ def adjust(
     >>> adjust("hits@10", 1.0, candidates=[8, 9, 10], weights=[1, 1, 2]).index
     nan
     """
-    key, number = _parse_bare_metric(metric), checked_number("value", value)
-    least: Counts | None = None
-    _check_word("split", split, SPLITS)
-    _check_word("side", side, SIDES)
+    key, number = parse_alone(metric), checked_number("value", value)
     flag("filtered", filtered)
-    if dataset is not None:
-        _check_name(dataset)
+    least: Counts | None = None
+    if dataset is None:
+        if (split, side, filtered) != ("test", ALL_SIDES, False):
+            raise InputValueError("split, side and filtered", "cannot be given without a dataset")
+        counts = _read_counts(candidates, tasks, weights)
+    else:
         for name, given in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if given is not None:
                 raise InputValueError(
@@ -254,30 +236,18 @@ def adjust(
                     "tasks there are of how many candidates",
                 )
         known = known_candidates(dataset, split, side, filtered)
-        counts = known.values, known.tasks
+        counts = known[:2]
         if not known.exact:
-            least, counts = counts, candidate_counts(dataset, split=split, side=side)
-    elif candidates is None:
-        problem = "expected them, or the name of a dataset, got neither"
-        raise InputValueError("candidates", problem)
-    else:
-        if (split, side, filtered) != ("test", ALL_SIDES, False):
-            raise InputValueError("split, side and filtered", "cannot be given without a dataset")
-        counts = _read_counts(candidates, tasks, weights)
+            least, counts = counts, known_candidates(dataset, split, side)[:2]
     if not counts[1].any():
         raise InputValueError("candidates", expected="at least one task", got="none")
     expectation, variance = chance(str(key), counts, weights)
     _check_range(key, number, counts, weights)
-    ratio, index, z = (
-        adjusted(key._replace(adjustment=name), number, expectation, variance)
-        for name in ("ratio", "index", "z")
-    )
-    bounds: Bounds | None = None
-    notes: tuple[str, ...] = ()
-    if least is not None:
-        bounds = _bounds(key, number, least, counts)
-        notes = (_bounds_note(bounds, least, counts),)
-    tail, about_p = _tail(key, number, compress(counts if least is None else least, weights), z)
+    ratio, index, z = _adjust_all(key, number, expectation, variance)
+    bounds = None if least is None else _bounds(key, number, least, counts)
+    tail, notes = _tail(key, number, compress(counts if least is None else least, weights), z)
+    if least is not None and bounds is not None:
+        notes = (_bounds_note(bounds, least, counts), *notes)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -291,12 +261,15 @@ def adjust(
         method=tail.method,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=int(counts[1].sum()),
-        notes=notes + about_p,
+        notes=notes,
         bounds=bounds,
     )
 
 
-Counts = tuple["IntArray", "IntArray"]
+def _adjust_all(key: Key, number: float, mean: float, variance: float) -> list[float]:
+    """The ratio, the index and z of a number."""
+    keys = (key._replace(adjustment=name) for name in ("ratio", "index", "z"))
+    return [adjusted(each, number, mean, variance) for each in keys]
 
 
 def _bounds(key: Key, number: float, least: Counts, most: Counts) -> Bounds:
@@ -307,19 +280,15 @@ def _bounds(key: Key, number: float, least: Counts, most: Counts) -> Bounds:
     data sets can have is hits@k, at 2k.
     """
     sizes, tasks = least
-    peak = sizes
-    if key.metric == "hits" and key.parameter is not None:
-        peak = np.clip(int(2 * key.parameter), sizes, most[0].max())
+    peak = np.clip(int(2 * key.parameter), sizes, most[0].max()) if key.metric == "hits" else sizes
     moments = [chance(str(key), counts) for counts in (least, (peak, tasks), most)]
     expectations = [moments[0][0], moments[-1][0]]
-    pairs = [(mean, variance) for mean in expectations for _, variance in moments]
-
-    def ends(name: str) -> tuple[float, float]:
-        values = [adjusted(key._replace(adjustment=name), number, *pair) for pair in pairs]
-        return min(values), max(values)
-
-    expected = (min(expectations), max(expectations))
-    return Bounds(expected, ends("ratio"), ends("index"), ends("z"))
+    found = [
+        (mean, *_adjust_all(key, number, mean, variance))
+        for mean in expectations
+        for _, variance in moments
+    ]
+    return Bounds(*((min(ends), max(ends)) for ends in zip(*found, strict=True)))
 
 
 def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
@@ -344,50 +313,58 @@ def _tail(key: Key, value: float, tasks: Tasks, z: float) -> tuple[Tail, tuple[s
     return Tail(log, "normal", math.nan), (note,)
 
 
-def candidate_counts(
-    dataset: str, *, split: str = "test", side: str = ALL_SIDES, filtered: bool = False
-) -> tuple[IntArray, IntArray]:
-    """Return the numbers of candidates of a known data set, and how many tasks have each.
-
-    Parameters
-    ----------
-    dataset, split, side, filtered
-        As in `adjust`.
-
-    Returns
-    -------
-    values, multiplicities : ndarray of int64
-        In the form that `chance` and `adjust` take.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As in `adjust`.
-
-    Examples
-    --------
-    >>> candidate_counts("FB15k-237")
-    (array([14541]), array([40932]))
-    """
-    entry = data_set(dataset)
-    _check_word("split", split, SPLITS)
-    _check_word("side", side, SIDES)
-    sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
-    size = entry["relations" if side == "relation" else "entities"]
-    if not filtered:
-        return np.array([size]), np.array([entry[split] * len(sides)])
-    if "left_out" not in entry:
-        known, bounded = (
-            ", ".join(name for name, other in data_sets().items() if facts in other)
-            for facts in ("left_out", "most_left_out")
-        )
+def _read_counts(candidates: Any, tasks: Any, weights: Any) -> Counts:
+    """Read candidates in any form as values and multiplicities; with weights, a value per task."""
+    if candidates is None:
+        problem = "expected them, or the name of a dataset, got neither"
+        raise InputValueError("candidates", problem)
+    count = None if tasks is None else int(integers("tasks", [tasks])[0])
+    if isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0]):
+        values = integers("candidates", candidates[0])
+        multiplicities = integers("multiplicities", candidates[1], length=len(values))
+    elif has_dimensions(candidates):
+        values = integers("candidates", candidates)
+        multiplicities = np.ones(len(values), dtype=np.int64)
+    elif count is None:
         raise InputValueError(
-            "filtered",
-            f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
-            f"bounds of them are known for {bounded}; give them as candidates, or take the "
-            "unfiltered ones, whose index is a little too good",
+            "tasks",
+            expected="how many there are, as candidates is one number for all of them (a triple "
+            "whose head and tail are both predicted makes two)",
         )
-    return _remaining(size, entry["left_out"][split], sides)
+    else:
+        if count < 1:
+            raise InputValueError("tasks", expected="an integer >= 1", got=count)
+        rows = 1 if weights is None else count
+        values = np.repeat(integers("candidates", [candidates]), rows)
+        multiplicities = np.full(rows, count // rows)
+    found = int(multiplicities.sum())
+    if count not in (None, found):
+        raise InputValueError("tasks", f"candidates has {found} tasks, got {tasks}")
+    return values, multiplicities
+
+
+def _check_range(key: Key, number: float, counts: Counts, weights: Any) -> None:
+    """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
+    metric, (sizes, multiplicities) = METRICS[key.metric], counts
+    if not math.isfinite(number):
+        raise InputValueError("value", expected="a finite number", got=number)
+    mass = multiplicities.astype(np.float64)
+    if weights is not None:
+        mass *= np.asarray(weights, dtype=np.float64)
+    worst = metric_value(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
+    low, high = sorted((metric.optimum, worst))
+    slack = 1e-9 * high  # for the rounding of sums
+    if not math.isnan(worst) and not low - slack <= number <= high + slack:
+        hint = ""
+        if high == 1.0 < number <= 100.0 and metric.increasing:
+            hint = f"; as a percentage it is {number / 100:g}"
+        elif number < 1.0 == low and not metric.increasing:
+            hint = "; ranks start at 1 here"
+        bounds = f"from {low:g} to {high:g}"
+        raise InputValueError("value", expected=f"{key} {bounds}", got=f"{number:g}{hint}")
+
+
+# -- data sets -------------------------------------------------------------------------------------
 
 
 class KnownCandidates(NamedTuple):
@@ -398,68 +375,62 @@ class KnownCandidates(NamedTuple):
     exact: bool
 
 
-def known_candidates(dataset: str, split: str, side: str, filtered: bool) -> KnownCandidates:
+def known_candidates(
+    dataset: str, split: str = "test", side: str = ALL_SIDES, filtered: bool = False
+) -> KnownCandidates:
     """Return the numbers of candidates of a known data set, or the least that they can be.
 
     Examples
     --------
+    >>> known_candidates("FB15k-237")
+    KnownCandidates(values=array([14541]), tasks=array([40932]), exact=True)
     >>> known_candidates("hetionet", "test", "tail", filtered=True)
     KnownCandidates(values=array([27065]), tasks=array([225020]), exact=False)
     """
     entry = data_set(dataset)
+    choice("split", split, SPLITS)
+    choice("side", side, SIDES)
     sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
-    bounds = entry.get("most_left_out", {}).get(split, {})
-    if filtered and all(name in bounds for name in sides):
-        return KnownCandidates(*_remaining(entry["entities"], bounds, sides), exact=False)
-    counts = candidate_counts(dataset, split=split, side=side, filtered=filtered)
-    return KnownCandidates(*counts, exact=True)
-
-
-def _remaining(size: int, left_out: dict[str, Any], sides: tuple[str, ...]) -> Counts:
-    """Subtract the numbers left out of some sides from all candidates."""
-    by_side = [np.array(left_out[name])[:, ::-1] for name in sides]
-    values, multiplicities = np.concatenate(by_side, axis=1)
-    return size - values, multiplicities
+    size = entry["relations" if side == "relation" else "entities"]
+    if not filtered:
+        return KnownCandidates(np.array([size]), np.array([entry[split] * len(sides)]), exact=True)
+    for facts in ("left_out", "most_left_out"):
+        by_side = entry.get(facts, {}).get(split, {})
+        if all(name in by_side for name in sides):
+            tables = [np.array(by_side[name])[:, ::-1] for name in sides]
+            left_out, tasks = np.concatenate(tables, axis=1)
+            return KnownCandidates(size - left_out, tasks, exact=facts == "left_out")
+    known, bounded = (
+        ", ".join(name for name, other in data_sets().items() if facts in other)
+        for facts in ("left_out", "most_left_out")
+    )
+    raise InputValueError(
+        "filtered",
+        f"the exact numbers of candidates are not known for {entry['name']}, only for {known}; "
+        f"bounds of them are known for {bounded}; give them as candidates, or take the "
+        "unfiltered ones, whose index is a little too good",
+    )
 
 
 def data_set(name: str) -> dict[str, Any]:
-    """Return the sizes of a data set and their sources.
+    """Return the sizes of a data set and their sources; case, "-", "_" and "." do not matter.
 
-    Parameters
-    ----------
-    name : str
-        Case, "-", "_", "." and blanks do not matter.
-
-    Returns
-    -------
-    dict
-        `name`, `entities`, `relations`, `train`, `valid`, `test` (numbers of triples), `sources`,
-        an optional `note`, and `left_out` where it is known how many candidates the filter leaves
-        out: by split and side these numbers, and how many tasks have each. `most_left_out` has
-        bounds of them in the same form.
-
-    Raises
-    ------
-    TypeError
-        If the name is not a str.
-    ValueError
-        For an unknown data set; the message lists the most similar names.
+    It has `name`, `entities`, `relations`, `train`, `valid`, `test` (numbers of triples),
+    `sources`, an optional `note`, and `left_out` where it is known how many candidates the filter
+    leaves out: by split and side these numbers, and how many tasks have each. `most_left_out` has
+    bounds of them in the same form.
 
     Examples
     --------
     >>> data_set("wn18-rr")["entities"]
     40943
     """
-    _check_name(name)
-    names = {
-        _normalise_name(alias): key
-        for key, entry in data_sets().items()
-        for alias in (key, *entry.get("aliases", ()))
-    }
-    key = names.get(_normalise_name(name))
-    if key is None:
-        raise InputValueError("dataset", f"no data set {name!r}; {suggest(name, data_sets())}")
-    return copy.deepcopy(data_sets()[key])
+    if not isinstance(name, str):
+        raise InputTypeError("dataset", expected="a name", got=type(name).__name__)
+    for key, entry in data_sets().items():
+        if _letters(name) in map(_letters, (key, *entry.get("aliases", ()))):
+            return entry
+    raise InputValueError("dataset", f"no data set {name!r}; {suggest(name, data_sets())}")
 
 
 @cache
@@ -473,76 +444,5 @@ def data_sets() -> dict[str, dict[str, Any]]:
     return table
 
 
-def _normalise_name(name: str) -> str:
+def _letters(name: str) -> str:
     return "".join(letter for letter in name.lower() if letter.isalnum())
-
-
-def _parse_bare_metric(metric: str) -> Key:
-    """Read a key that names no side, kind or adjustment."""
-    key = parse(metric)
-    if key != key.alone:
-        raise UnknownKeyError(
-            f"{metric!r}: expected a metric alone, as mr or hits@10, without a side, a kind or an "
-            "adjustment"
-        )
-    return key
-
-
-def _read_counts(candidates: Any, tasks: Any, weights: Any) -> tuple[IntArray, IntArray]:
-    """Read candidates in any form as values and multiplicities; with weights, a value per task."""
-    if isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0]):
-        values = integers("candidates", candidates[0])
-        multiplicities = integers("multiplicities", candidates[1], length=len(values))
-    elif has_dimensions(candidates):
-        values = integers("candidates", candidates)
-        multiplicities = np.ones(len(values), dtype=np.int64)
-    elif tasks is None:
-        raise InputValueError(
-            "tasks",
-            expected="how many there are, as candidates is one number for all of them (a triple "
-            "whose head and tail are both predicted makes two)",
-        )
-    else:
-        values, count = integers("candidates", [candidates]), int(integers("tasks", [tasks])[0])
-        if count < 1:
-            raise InputValueError("tasks", expected="an integer >= 1", got=count)
-        if weights is None:
-            return values, np.array([count])
-        return np.repeat(values, count), np.ones(count, dtype=np.int64)
-    found = int(multiplicities.sum())
-    if tasks is not None and int(integers("tasks", [tasks])[0]) != found:
-        raise InputValueError("tasks", f"candidates has {found} tasks, got {tasks}")
-    return values, multiplicities
-
-
-def _check_name(dataset: object) -> None:
-    if not isinstance(dataset, str):
-        raise InputTypeError("dataset", expected="a name", got=type(dataset).__name__)
-
-
-def _check_word(name: str, word: object, known: tuple[str, ...]) -> None:
-    if not isinstance(word, str):
-        raise InputTypeError(name, expected=f"one of {', '.join(known)}", got=type(word).__name__)
-    if word not in known:
-        raise InputValueError(name, f"no {name} {word!r}; {suggest(word, known)}")
-
-
-def _check_range(key: Key, number: float, counts: tuple[IntArray, IntArray], weights: Any) -> None:
-    """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
-    metric, (sizes, multiplicities) = METRICS[key.metric], counts
-    if not math.isfinite(number):
-        raise InputValueError("value", expected="a finite number", got=number)
-    mass = multiplicities.astype(np.float64)
-    if weights is not None:
-        mass *= np.asarray(weights, dtype=np.float64)
-    worst = value_of(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
-    low, high = sorted((metric.optimum, worst))
-    slack = 1e-9 * high  # for the rounding of sums
-    if not math.isnan(worst) and not low - slack <= number <= high + slack:
-        hint = ""
-        if high == 1.0 < number <= 100.0 and metric.increasing:
-            hint = f"; as a percentage it is {number / 100:g}"
-        elif number < 1.0 == low and not metric.increasing:
-            hint = "; ranks start at 1 here"
-        bounds = f"from {low:g} to {high:g}"
-        raise InputValueError("value", expected=f"{key} {bounds}", got=f"{number:g}{hint}")

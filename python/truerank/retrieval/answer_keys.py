@@ -16,6 +16,7 @@ ANSWER_KEYS = Grammar(
         Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
         Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
     ),
+    metric_form="metric[@k]",
     # the names of trec_eval, pytrec_eval and ranx
     synonyms={
         name: (NO_ADJUSTMENT, metric)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -102,6 +102,7 @@ def _gain_of_places(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
+_CUT: Any = {"parameter": "@k", "examples": ("@1", "@7")}
 _ROWS = (
     AnswerMetric(
         name="mrr", title="MRR", description="mean reciprocal rank", of_queries=_reciprocal_rank
@@ -135,24 +136,21 @@ _ROWS = (
         title="Recall",
         description="recall at k",
         of_queries=_recall,
-        parameter="@k",
-        examples=("@1", "@7"),
+        **_CUT,
     ),
     AnswerMetric(
         name="precision",
         title="Precision",
         description="precision at k",
         of_queries=_precision,
-        parameter="@k",
-        examples=("@1", "@7"),
+        **_CUT,
     ),
     AnswerMetric(
         name="success",
         title="Success",
         description="success at k",
         of_queries=_success,
-        parameter="@k",
-        examples=("@1", "@7"),
+        **_CUT,
     ),
 )
 ANSWER_METRICS = {row.name: row for row in _ROWS}

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...metrics.ties import mean_over_tie
-
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray, IntArray
     from ...metrics.metric_table import Metric
@@ -50,7 +48,7 @@ class Cells(NamedTuple):
         """The mean of a metric's f(r) over the ranks of each cell."""
         first = (self.edges[:-1] + 1).astype(np.float64)
         sizes = np.full(len(first), candidates, dtype=np.int64)
-        return mean_over_tie(metric.transform, first, self.sizes, sizes, parameter)
+        return metric.transform.over_tie(first, self.sizes, sizes, parameter)  # type: ignore[misc]
 
     def reciprocal_law(self) -> FloatArray:
         """The shares of the law that is proportional to 1 / R."""
