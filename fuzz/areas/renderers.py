@@ -103,7 +103,7 @@ def comma_separated(case: Case) -> None:
 @check(cases)
 def latex(case: Case) -> None:
     """Braces match, and every character with a meaning in LaTeX is escaped within cells."""
-    text = case.report().to_latex()
+    text = case.report().to_latex(notes=True)
     assert_printable(text)
     lines = [line for line in text.split("\n") if not line.startswith("%")]
     rows = [line.removesuffix(r" \\") for line in lines if line.endswith(r"\\")]
@@ -140,7 +140,7 @@ def json_text(case: Case) -> None:
 FAULTS = [
     Fault(
         "a bar is not escaped",
-        "python/truerank/comparison/table_writer.py",
+        "python/truerank/tables/forms.py",
         r'_MARKDOWN = re.compile(r"[\\|*`~\[]',
         r'_MARKDOWN = re.compile(r"[\\*`~\[]',
     ),

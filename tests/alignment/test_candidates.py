@@ -215,7 +215,7 @@ def test_printed_reports_say_it() -> None:
     report = report_of("test", 20)
     line = f"T{found(report)[0].message[1:]}."
     assert line in report.to_markdown().splitlines()
-    assert f"% {line}" in report.to_latex().splitlines()
+    assert f"% {line}" in report.to_latex(notes=True).splitlines()
     assert line in report._repr_html_()
     assert SAID[1:] not in report_of("all").to_markdown()
     stored = tr.Report.from_json(report.to_json())

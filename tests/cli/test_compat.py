@@ -32,7 +32,7 @@ def stored(tmp_path: Path) -> dict[str, Path]:
 def test_all_toolkits(run: Run, stored: dict[str, Path]) -> None:
     line = ["compat", stored["scores"], stored["targets"], "--filter", stored["filter"]]
     found = compat.table(SCORES, TARGETS, filter=(INDPTR, INDICES))
-    assert run(*line).out == found.to_markdown()
+    assert run(*line).out == found.to_markdown() + "\n"
     assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
 
 
@@ -42,7 +42,7 @@ def test_one_toolkit(run: Run, stored: dict[str, Path], name: str) -> None:
     line += ["--order", "ascending", "--preset", name]
     sides = np.load(stored["side"])
     found = compat.report(SCORES, TARGETS, preset=name, order="ascending", side=sides)
-    assert run(*line).out == found.to_markdown()
+    assert run(*line).out == found.to_markdown() + "\n"
     assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
 
 

@@ -78,7 +78,7 @@ def test_other_exceptions(
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(output, "report_tables", broken)
+    monkeypatch.setattr(output, "report_table", broken)
     monkeypatch.setattr(commands.commands["info"], "callback", broken)
     outcome = run("info")
     assert (outcome.code, outcome.out) == (code, "")

@@ -26,7 +26,7 @@ from truerank.html import group_section, pictures, report_page
 from truerank.html.documents import document
 from truerank.html.pictures import inline
 from truerank.metrics.keys import table_name
-from truerank.tables.table_writer import number
+from truerank.tables.cells import number
 
 pytestmark = pytest.mark.python_only
 

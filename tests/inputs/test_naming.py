@@ -17,7 +17,7 @@ from truerank.inputs.errors import InputTypeError, InputValueError
 from truerank.inputs.naming import import_extra, printable, terminal_text
 from truerank.metrics import UnknownKeyError
 from truerank.reporting import Report
-from truerank.tables.table_writer import Records, TextGrid, TextTables
+from truerank.tables import Table
 
 pytestmark = pytest.mark.python_only
 
@@ -119,10 +119,10 @@ TEXTS: dict[str, Callable[[], object]] = {
     "finding": lambda: evil_task().audit.duplicates,
     "data": evil_data,
     "markdown": lambda: tr.report(evil_ranks(), by="relation").to_markdown(),
-    "latex": lambda: tr.report(evil_ranks(), by="relation").to_latex(),
+    "latex": lambda: tr.report(evil_ranks(), by="relation").to_latex(notes=True),
     "html": lambda: tr.report(evil_ranks(), by="relation")._repr_html_(),
     "table in markdown": lambda: tr.table({EVIL: tr.report(evil_ranks())}).to_markdown(),
-    "table in latex": lambda: tr.table({EVIL: tr.report(evil_ranks())}).to_latex(),
+    "table in latex": lambda: tr.table({EVIL: tr.report(evil_ranks())}).to_latex(notes=True),
     "table in html": lambda: tr.table({EVIL: tr.report(evil_ranks())})._repr_html_(),
 }
 
@@ -137,11 +137,11 @@ def test_no_text_has_them(what: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_line_break_in_a_name_makes_no_line() -> None:
-    grid = TextGrid([EVIL, "value"], [[EVIL, "1"]])
-    tables = TextTables([grid], [EVIL], [EVIL])
-    assert tables.markdown().count("\n") == 6
-    assert tables.latex().split("\n")[:2] == [f"% {ESCAPED}"] * 2
-    assert tables.html().count("\n") == 7
+    made = Table([EVIL, "value"], [[EVIL, 1]], before=[EVIL], notes=[EVIL])
+    assert made.to_markdown().count("\n") == 6
+    assert made.to_latex(notes=True).startswith(f"% {ESCAPED}\n")
+    assert made.to_latex(notes=True).count("\n") == 8
+    assert made.to_html().count("\n") == 7
     assert str(evil_task().audit).count("\n") == 5
 
 
@@ -159,7 +159,7 @@ def test_a_csv_can_be_read_again(label: str) -> None:
     import csv
     import io
 
-    text = Records(["label", "value"], [(label, 0.5)]).csv()
+    text = Table(["label", "value"], [(label, 0.5)]).to_csv()
     rows = list(csv.reader(io.StringIO(text, newline="")))
     assert rows == [["label", "value"], [label, "0.5"]]
     # as other readers do, which end a line at a bare carriage return, too
@@ -184,8 +184,8 @@ def test_a_csv_can_be_read_again(label: str) -> None:
     ],
 )
 def test_formulas_of_a_spreadsheet_become_texts(text: str) -> None:
-    table = Records([text, "value"], [(text, -1.5)])
-    plain, safe = table.csv(), table.csv(spreadsheet=True)
+    table = Table([text, "value"], [(text, -1.5)])
+    plain, safe = table.to_csv(), table.to_csv(spreadsheet=True)
     assert safe.replace(f"'{text}", text) == plain
     assert safe.count(f"'{text}") == 2
     assert safe.endswith(",-1.5\n")
@@ -195,8 +195,8 @@ def test_formulas_of_a_spreadsheet_become_texts(text: str) -> None:
     "value", [-1.5, -3, "-1.5", "+2", "-.5", "-1e-05", "+3.E+4", "a=b", "", "'x"]
 )
 def test_numbers_and_other_texts_stay_as_they_are(value: object) -> None:
-    table = Records(["label", "value"], [(value, 0.5)])
-    assert table.csv(spreadsheet=True) == table.csv()
+    table = Table(["label", "value"], [(value, 0.5)])
+    assert table.to_csv(spreadsheet=True) == table.to_csv()
 
 
 def test_reports_and_tables_have_the_option() -> None:

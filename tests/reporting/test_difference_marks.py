@@ -48,7 +48,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
     corrected = dict(zip(pairs, holm(list(pairs.values())), strict=True))
     assert made.comparisons is not None
     assert len(made.comparisons) == len(pairs)
-    rows = made.text_tables().grids[0].rows
+    rows = made.table().grids()[0].rows
     for row, name in zip(rows, models, strict=True):
         for cell, key in zip(row[1:], KEYS, strict=True):
             reference = against if given_one else next(iter(made.best(key)), None)
@@ -68,12 +68,12 @@ def test_every_form_has_marks_and_says_how_it_was_tested() -> None:
     assert note in text
     assert "* the best of its column" in text
     assert text.count(DAGGER) == 3
-    mean = made.text_tables().grids[0].rows[1][1]
+    mean = made.table().grids()[0].rows[1][1]
     in_latex = "$^{\\dagger}$"
     assert f"| model 1 | {mean} | " in made.to_markdown()
     assert f"model 1 & {mean.replace(DAGGER, in_latex)} & " in made.to_latex()
     assert f"<td>{mean}</td>" in made._repr_html_()
-    assert note.replace("<", "\\textless{}").replace(DAGGER, in_latex) in made.to_latex()
+    assert note.replace("<", "\\textless{}").replace(DAGGER, in_latex) in made.to_latex(notes=True)
     assert "differs" not in made.to_text(notes=False)
     stored = json.loads(made.to_json())
     assert len(stored["comparisons"]) == 6
@@ -111,7 +111,7 @@ def test_several_runs_have_their_own_test() -> None:
     }
     made = table(runs, ["mrr"], against="best")
     assert any("two-level t test" in note for note in made.notes)
-    assert made.text_tables().grids[0].rows[1][1].endswith(DAGGER)
+    assert made.table().grids()[0].rows[1][1].endswith(DAGGER)
 
 
 def test_the_units_are_those_that_are_asked_for() -> None:

@@ -13,7 +13,7 @@ import pytest
 import truerank as tr
 from truerank import compat, retrieval
 from truerank.inference import correct_pvalues, estimate_full_ranking, friedman, max_t
-from truerank.tables.saved_forms import FORMS
+from truerank.tables.table import FORMS
 
 pytestmark = pytest.mark.python_only
 

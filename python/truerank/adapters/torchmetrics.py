@@ -22,7 +22,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import LABEL_ALIASES, Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 
 Metric: Any = import_extra("torchmetrics", "truerank.adapters.torchmetrics").Metric
 torch: Any = import_extra("torch", "truerank.adapters.torchmetrics", "torchmetrics")

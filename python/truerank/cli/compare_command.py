@@ -8,12 +8,11 @@ from pathlib import Path
 import click
 
 from .. import load, report
-from ..html.comparison_page import DIGITS, ComparisonContent, comparison_page
+from ..html.comparison_page import ComparisonContent, comparison_page
 from ..inference.paired import COUNT, COUNT_MESSAGE, METHODS, PairedMethod, compare
 from ..inference.samples.units import AUTO, TASK
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
-from ..tables.table_writer import number
 from .app import Subcommand, command_line, emit, error_text, user_errors
 from .files import is_file
 from .options import (
@@ -131,8 +130,8 @@ def compare_files(
                 f"{', '.join(metrics)} of {', '.join(names)}",
                 metrics,
                 {name: report(found, by=shown) for name, found in models.items()},
-                [*sheet.lines, *sheet.notes],
-                sheet.grids(lambda value: number(value, DIGITS)),
+                [*sheet.table.before, *sheet.table.notes],
+                sheet.table,
                 json_text(sheet),
                 {**chosen, "allow_unlike": allow_unlike},
                 command_line(),

@@ -6,6 +6,7 @@ import textwrap
 
 from rich.console import Console
 
+from ..tables.forms import TextGrid
 from .demo import KINDS, METRICS, Demo
 from .output import rich_table
 
@@ -45,7 +46,7 @@ def draw_demo(demo: Demo, console: Console) -> None:
         keys = [f"{side}.realistic.{metric}" for side in ("head", "tail", "both")]
         cells = (value for key in keys for value in (demo.exact[key], published.figures[key]))
         rows.append([metric, *(f"{value:.6f}" for value in cells)])
-    console.print(rich_table(console, columns, rows))
+    console.print(rich_table(console, TextGrid(columns, rows)))
     console.print(
         f"{total - wrong} of {total} published figures agree: optimistic and pessimistic ones to "
         "the last digit;\nrealistic and adjusted ones to 1e-6, as float32 went into them."
@@ -58,7 +59,7 @@ def draw_demo(demo: Demo, console: Console) -> None:
     for metric in METRICS:
         rounded = (demo.rounded[f"{kind}.{metric}"] for kind in KINDS)
         rows.append([metric, *(f"{value:.6f}" for value in (*rounded, demo.exact[metric]))])
-    console.print(rich_table(console, ["metric", *KINDS, "in float32"], rows))
+    console.print(rich_table(console, TextGrid(["metric", *KINDS, "in float32"], rows)))
     console.print(
         f"{(tied > 1).sum():,} of {len(tied):,} tasks tie ({(tied > 1).mean():.1%}); the largest "
         f"tie has {tied.max()} candidates. In float32 {(tied_exactly > 1).sum():,} tie."

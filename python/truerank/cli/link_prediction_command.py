@@ -13,7 +13,7 @@ import numpy as np
 from ..embeddings.vectors import SIMILARITIES
 from ..link_prediction import Sampled, Task
 from ..link_prediction.known_answers import FILTER_FORMS
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .app import Subcommand, user_errors, write_warning
 from .files import read_array
 from .options import (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rich import box
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from ..html.descriptions import interval_lines
 from ..inference.paired_models.comparisons import format_notes
@@ -21,20 +21,16 @@ from ..inference.samples.units import TASK, describe_units
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
 from ..metrics.keys import table_name
-from ..reporting.rendering import group_rows, label_text, report_tables, summary_lines
-from ..tables.aligned_text import aligned_columns
-from ..tables.saved_forms import write_json
-from ..tables.table_writer import (
-    Records,
+from ..reporting.rendering import group_rows, label_text, report_table, summary_lines
+from ..tables import Table
+from ..tables.cells import format_count, format_p
+from ..tables.forms import (
     TextGrid,
-    TextTables,
-    format_count,
-    format_p,
+    aligned_columns,
     html_paragraphs,
     latex_comment,
     markdown_list,
-    number,
-    text_rows,
+    write_json,
 )
 from .app import write_line
 
@@ -44,36 +40,23 @@ if TYPE_CHECKING:
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
 
-Write = Callable[[float], str]
-
 
 class Sheet(NamedTuple):
     """A result that can be written in any format.
 
     Attributes
     ----------
-    lines : sequence of str
-        The lines before the tables.
-    grids : callable
-        Makes the tables; its argument writes a number as text.
-    columns, records : sequences
-        The heading and the rows of the CSV.
+    table : Table
+        What people read, with lines and notes.
+    records : Table
+        What programs read as CSV.
     content : object
         The content of the JSON; nan becomes null, an infinity becomes a word. It has the notes.
-    notes : sequence of str
-        What limits the trust in the numbers; below the tables, and beside a CSV.
     """
 
-    lines: Sequence[str]
-    grids: Callable[[Write], list[TextGrid]]
-    columns: Sequence[str]
-    records: Sequence[Sequence[object]]
+    table: Table
+    records: Table
     content: Any
-    notes: Sequence[str] = ()
-
-    def tables(self, write: Write) -> TextTables:
-        """Make the lines, tables and notes, with numbers written by `write`."""
-        return TextTables(self.grids(write), self.lines, notes=self.notes)
 
 
 # -- formats ---------------------------------------------------------------------------------------
@@ -106,17 +89,17 @@ def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
 
 SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
     "json": json_text,
-    "markdown": lambda sheet: sheet.tables(_six_digits).markdown(),
-    **_csv_formats(lambda sheet, **how: Records(sheet.columns, sheet.records).csv(**how)),
-    "latex": lambda sheet: sheet.tables(lambda value: number(value, 4)).latex(),
-    "html": lambda sheet: sheet.tables(_six_digits).html(),
+    "markdown": lambda sheet: sheet.table.to_markdown(digits=6),
+    **_csv_formats(lambda sheet, **how: sheet.records.to_csv(**how)),
+    "latex": lambda sheet: sheet.table.to_latex(digits=4, notes=True),
+    "html": lambda sheet: sheet.table.to_html(digits=6),
 }
 REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
     "json": lambda measured: measured.to_json(),
     "markdown": lambda measured: measured.to_markdown(),
     **_csv_formats(lambda measured, **how: measured.to_csv(**how)),
     "latex": lambda measured: measured.to_latex(),
-    "html": lambda measured: measured._repr_html_(),
+    "html": lambda measured: measured.to_html(),
 }
 # How lines of text, such as findings, are written. JSON has them as data, CSV has no place for
 # them.
@@ -131,9 +114,9 @@ LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
 def format_sheet(sheet: Sheet, style: str) -> str:
     """Write a sheet in a format. A CSV has no place for notes, which go to standard error."""
     if style == "table":
-        return draw_to_text(draw_tables, sheet.tables(_six_digits))
+        return draw_to_text(draw_tables, sheet.table)
     if style in CSV_FORMATS:
-        for note in sheet.notes:
+        for note in sheet.table.notes:
             write_line(note)
     return SHEET_FORMATS[style](sheet)
 
@@ -142,11 +125,7 @@ def format_report(measured: Report, style: str) -> str:
     """Write a whole report in a format."""
     if style != "table":
         return REPORT_FORMATS[style](measured)
-    return draw_to_text(draw_tables, report_tables(measured))
-
-
-def _six_digits(value: float) -> str:
-    return number(value, 6)
+    return draw_to_text(draw_tables, report_table(measured))
 
 
 # -- sheets ----------------------------------------------------------------------------------------
@@ -155,29 +134,24 @@ def _six_digits(value: float) -> str:
 def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
     """Make the sheet of an adjusted published number; `about` describes its data set, if any."""
     lines = [line for name in ("summary", "note") if (line := about.pop(name, None))]
-    deviation = math.sqrt(found.variance)
-
-    def grids(write: Write) -> list[TextGrid]:
-        rows = {
-            "published": found.value,
-            "expected by chance": found.expectation,
-            "standard deviation": deviation,
-            "ratio (1 is chance)": found.ratio,
-            "index (0 is chance, 1 perfect)": found.index,
-            "z (in standard deviations)": found.z,
-        }
-        heading = [found.metric, format_count(found.tasks, "task")]
-        cells = [[name, write(value)] for name, value in rows.items()]
-        name, _, p = spelled_p(found.log10_p).partition(" = ")
-        cells.append([f"{name} (as good by chance)", f"{p} ({found.method})"])
-        return [TextGrid(heading, cells)]
-
+    name, _, p = spelled_p(found.log10_p).partition(" = ")
+    rows = {
+        "published": found.value,
+        "expected by chance": found.expectation,
+        "standard deviation": math.sqrt(found.variance),
+        "ratio (1 is chance)": found.ratio,
+        "index (0 is chance, 1 perfect)": found.index,
+        "z (in standard deviations)": found.z,
+        f"{name} (as good by chance)": f"{p} ({found.method})",
+    }
+    heading = [found.metric, format_count(found.tasks, "task")]
+    table = Table(heading, rows.items(), before=lines, notes=found.notes)
     fields = {**about, **found.to_dict()}
     cells = {name: value for name, value in fields.items() if name not in ("notes", "bounds")}
     if found.bounds is not None:
         for name, (low, high) in fields["bounds"].items():
             cells |= {f"{name}_low": low, f"{name}_high": high}
-    return Sheet(lines, grids, list(cells), [list(cells.values())], fields, found.notes)
+    return Sheet(table, Table(list(cells), [list(cells.values())]), fields)
 
 
 def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
@@ -192,32 +166,25 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     lines = [f"{', '.join(metrics)}, {text}" for text, metrics in metrics_of.items()]
     notes = [note for note in format_notes(pairs) if not note.endswith(BY_POSITION_ONLY)]
 
-    def grids(write: Write) -> list[TextGrid]:
-        bounds = f"{100 * first.level:g} % interval"
-        holm = ["p (Holm)"] if several else []
-        names = ["metric", "a - b"] if len(by_metric) > 1 else ["a - b"]
-        columns = [*names, "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
-        rows = []
-        for pair in pairs:
-            values = map(write, (pair.value_a, pair.value_b, pair.difference))
-            corrected = [pair.format_holm()] if several else []
-            rows.append(
-                [
-                    *([table_name(pair.metric)] if len(names) > 1 else []),
-                    f"{pair.name_a} - {pair.name_b}",
-                    *values,
-                    f"{write(pair.low)} to {write(pair.high)}",
-                    format_p(pair.p_value, pair.p_floor),
-                    *corrected,
-                    f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
-                ]
-            )
-        return [TextGrid(columns, rows, names=len(names))]
-
+    holm = ["p (Holm)"] if several else []
+    names = ["metric", "a - b"] if len(by_metric) > 1 else ["a - b"]
+    bounds = f"{100 * first.level:g} % interval"
+    rows = [
+        [
+            *([table_name(pair.metric)] if len(names) > 1 else []),
+            f"{pair.name_a} - {pair.name_b}",
+            *(pair.value_a, pair.value_b, pair.difference, (pair.low, pair.high)),
+            format_p(pair.p_value, pair.p_floor),
+            *([pair.format_holm()] if several else []),
+            f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+        ]
+        for pair in pairs
+    ]
+    columns = [*names, "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
+    table = Table(columns, rows, names=len(names), before=lines, notes=notes)
     fields = [pair.to_dict() for pair in pairs]
-    columns = [name for name in fields[0] if name != "notes"]
-    records = [[row[name] for name in columns] for row in fields]
-    return Sheet(lines, grids, columns, records, {"comparisons": fields}, notes)
+    records = {name: [row[name] for row in fields] for name in fields[0] if name != "notes"}
+    return Sheet(table, Table(records), {"comparisons": fields})
 
 
 def _compared(pairs: Sequence[Comparison]) -> str:
@@ -257,27 +224,27 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     tasks = measured.group_tasks(measured.sides[0]) if within else {}
     labels = sorted(tasks, key=lambda label: -tasks[label])
 
-    def grids(write: Write) -> list[TextGrid]:
-        rows = [[key, *map(write, line(key))] for key in keys]
-        tables = [TextGrid(["key", "value", *bounds], rows)]
-        if within:
-            rows = group_rows(labels, tasks, list(by_group.values()), write)
-            tables.append(TextGrid([f"by {measured.by}", "tasks", *within], rows))
-        return tables
-
+    below = []
+    if within:
+        rows = group_rows(labels, tasks, list(by_group.values()))
+        below = [Table([f"by {measured.by}", "tasks", *within], rows)]
+    table = Table(
+        ["key", "value", *bounds],
+        [[key, *line(key)] for key in keys],
+        before=[*summary_lines(measured), *interval_lines(intervals)],
+        notes=gather({key: found.notes for key, found in intervals.items()}),
+        below=below,
+    )
     group = ["group"] if within else []
-    columns = [*group, "key", "value", *bounds]
-    records: list[list[object]] = [[*[""] * len(group), key, *line(key)] for key in keys]
     blank = [""] * len(bounds)
+    records = [[*[""] * len(group), key, *line(key)] for key in keys]
     records += [
         [label_text(label), key, by_group[key][label], *blank] for label in labels for key in within
     ]
     stored = json.loads(measured.to_json(keys))
     if intervals:
         stored["intervals"] = {key: found.to_dict() for key, found in intervals.items()}
-    lines = [*summary_lines(measured), *interval_lines(intervals)]
-    notes = gather({key: found.notes for key, found in intervals.items()})
-    return Sheet(lines, grids, columns, records, stored, notes)
+    return Sheet(table, Table([*group, "key", "value", *bounds], records), stored)
 
 
 # -- on a terminal ---------------------------------------------------------------------------------
@@ -285,35 +252,20 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
 CONSOLE_WIDTH = 1000  # cells are not wrapped; a narrow terminal wraps whole lines
 
 
-def rich_table(
-    console: Console, columns: Sequence[str], rows: Iterable[Sequence[str]], names: int = 1
-) -> Table:
-    """Make a table with names in its first columns and numbers in the others, points aligned.
-
-    Parameters
-    ----------
-    console
-        Where it will be printed. It has lines only on a terminal.
-    columns, rows
-        The heading and the cells of each row.
-    names
-        How many columns, from the left, hold names.
-
-    Returns
-    -------
-    rich.table.Table
+def rich_table(console: Console, grid: TextGrid) -> RichTable:
+    """Make a table for a console, which has lines only on a terminal; points are aligned.
 
     Examples
     --------
     >>> console = Console(width=40)
-    >>> console.print(rich_table(console, ["metric", "value"], [["mr", "4.5"]]))
+    >>> console.print(rich_table(console, TextGrid(["metric", "value"], [["mr", "4.5"]])))
     metric  value
     mr        4.5
     """
     # the edges of this box are blank lines
     lines = box.SIMPLE_HEAD if console.is_terminal else None
-    table = Table(box=lines, show_edge=False, pad_edge=False)
-    heading, *cells = aligned_columns(columns, list(rows), names)
+    table = RichTable(box=lines, show_edge=False, pad_edge=False)
+    heading, *cells = aligned_columns(grid)
     for column in heading:
         table.add_column(column, no_wrap=True)
     for row in cells:
@@ -321,38 +273,31 @@ def rich_table(
     return table
 
 
-def draw_tables(tables: TextTables, console: Console) -> None:
+def draw_tables(table: Table, console: Console) -> None:
     """Print lines, tables and notes, with an empty line before each table and before the notes.
 
     Nothing precedes an empty line at the start.
 
-    Parameters
-    ----------
-    tables
-        What to print.
-    console
-        Where to print it.
-
     Examples
     --------
-    >>> found = TextTables([TextGrid(["metric", "value"], [["mr", "4.5"]])], ["two tasks"])
+    >>> found = Table(["metric", "value"], [["mr", 4.5]], before=["two tasks"])
     >>> draw_tables(found, Console(width=40))
     two tasks
     <BLANKLINE>
     metric  value
     mr        4.5
     """
-    for line in tables.before:
+    for line in table.before:
         console.print(printable(line))
-    needs_gap = bool(tables.before)
-    for table in tables.grids:
+    needs_gap = bool(table.before)
+    for grid in table.grids(digits=6):
         if needs_gap:
             console.print()
-        console.print(rich_table(console, table.columns, text_rows(table), table.names))
+        console.print(rich_table(console, grid))
         needs_gap = True
-    if tables.notes and needs_gap:
+    if table.notes and needs_gap:
         console.print()
-    for note in tables.notes:
+    for note in table.notes:
         console.print(printable(note))
 
 

@@ -69,7 +69,7 @@ def describe() -> str:
     >>> print(describe().splitlines()[0])
     | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
     """
-    from ..tables.table_writer import markdown_cell
+    from ..tables.forms import markdown_cell
 
     heading = "preset", "toolkit", "place in a tie", "what else differs"
     rows = [[*heading, "splits filtered", "candidates"], [":---"] * (len(heading) + 2)]

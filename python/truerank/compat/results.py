@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.naming import public
 from ..metrics.keys import table_name
 from ..retrieval.answer_keys import read_key
-from ..tables.table_writer import Records, TextGrid, TextTables, number
-from ..tables.tabular import NamedRows, Tabular
+from ..tables import AsTable, Column, Table
+from ..tables.forms import write_json
 from .convention_counts import ConventionCounts, counts_of_ranks
 from .conventions import EXACT, steps_to
 from .figures import Figure, exact_value, figure, places, split_key
@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
 
 @public("truerank.compat")
-class CompatReport(Mapping[str, float], Tabular):
+class CompatReport(Mapping[str, float], AsTable):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
@@ -77,8 +77,6 @@ class CompatReport(Mapping[str, float], Tabular):
     """
 
     __hash__ = None  # type: ignore[assignment]
-    _INDEX = "name"
-
     first: FloatArray
     last: FloatArray
 
@@ -186,35 +184,16 @@ class CompatReport(Mapping[str, float], Tabular):
         """Return the toolkit's numbers by its names."""
         return dict(self)
 
-    def records(self) -> Records:
-        """Return a row for each number of the toolkit, with its bounds and the exact one."""
-        values = ["value", "least", "most", "exact"]
-        rows = [
-            (
-                name,
-                self.printed(name),
-                self[name],
-                *self.bounds(name),
-                self.corrected(name),
-                row.key,
-            )
-            for name, row in self._metrics.items()
-        ]
-        return Records(["name", "printed", *values, "key"], rows, values)
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
 
-    def to_text(self, *, digits: int = 6, notes: bool = True) -> str:
-        """Return the tables of `to_markdown` in columns of plain text, as `print` shows them."""
-        return super().to_text(digits=digits, notes=notes)
+    def to_pandas(self) -> Any:
+        """Return its numbers, with bounds and exact ones, as a DataFrame by name."""
+        return super().to_pandas().set_index("name")
 
-    def to_markdown(self, *, digits: int = 6, notes: bool = True) -> str:
-        """Return two tables: its numbers beside the exact ones, and the steps between them.
-
-        Parameters
-        ----------
-        digits : int
-            Significant digits of numbers that the toolkit does not print.
-        notes : bool
-            As in other tables; there are none here.
+    def table(self) -> Table:
+        """Return its numbers beside the exact ones, with the steps between them below.
 
         Examples
         --------
@@ -228,29 +207,25 @@ class CompatReport(Mapping[str, float], Tabular):
         | Hits@50 | 100.00 | 100 | hits@50 |
         | Hits@100 | 100.00 | 100 | hits@100 |
         """
-        return super().to_markdown(digits=digits, notes=notes)
-
-    def to_latex(self, *, digits: int = 6, notes: bool = True) -> str:
-        """Return the tables of `to_markdown` in LaTeX; they need the package booktabs."""
-        return super().to_latex(digits=digits, notes=notes)
-
-    def text_tables(self, digits: int = 6) -> TextTables:
-        """Return two tables: its numbers beside the exact ones, and the steps between them."""
-        numbers = [
-            [name, self.printed(name), number(self.corrected(name), digits), metric.key]
-            for name, metric in self._metrics.items()
+        data = [Column(name, only="data") for name in ("value", "least", "most")]
+        rows = [
+            [
+                name,
+                self.printed(name),
+                self[name],
+                *self.bounds(name),
+                self.corrected(name),
+                row.key,
+            ]
+            for name, row in self._metrics.items()
         ]
-        shown = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
-        exact = ["exact", "", *(number(exact_value(key, self.exact), digits) for key in shown)]
-        step_rows = [
-            [step.words, f"{step.tasks:,}", *(number(step.figures[key], digits) for key in shown)]
-            for step in self.steps
-        ]
-        both = (
-            TextGrid([self.preset.name, "printed", "exact", "key"], numbers),
-            TextGrid(["step", "tasks changed", *map(_heading, shown)], [exact, *step_rows]),
-        )
-        return TextTables(both)
+        keys = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
+        first = [EXACT_ROW, None, *(exact_value(key, self.exact) for key in keys)]
+        steps = [[s.words, s.tasks, *(s.figures[key] for key in keys)] for s in self.steps]
+        headings = [Column(key, _heading(key)) for key in keys]
+        below = Table(["step", "tasks changed", *headings], [first, *steps], digits=6)
+        name = Column("name", self.preset.name)
+        return Table([name, "printed", *data, "exact", "key"], rows, below=[below], digits=6)
 
     def _metric(self, name: str) -> Metric:
         if name not in self._metrics:
@@ -259,7 +234,7 @@ class CompatReport(Mapping[str, float], Tabular):
 
 
 @public("truerank.compat")
-class CompatTable(NamedRows[CompatReport]):
+class CompatTable(Mapping[str, CompatReport], AsTable):
     """Reports of the same tasks by preset: `table["openke"]`.
 
     If the order of ties is open, text shows both bounds of a number, and records hold its mean over
@@ -281,14 +256,23 @@ class CompatTable(NamedRows[CompatReport]):
     | openke | 1 | 1 | 1 | 1 |
     | dgl-ke | 3 | 0.333 | 0 | 1 |
     | rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |
-    <BLANKLINE>
     """
 
-    _INDEX = "convention"
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, exact: Report, rows: Mapping[str, CompatReport]) -> None:
         self.exact = exact
-        super().__init__(rows)
+        self._rows = dict(rows)
+
+    def __getitem__(self, name: str) -> CompatReport:
+        """The report of a preset."""
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def __repr__(self) -> str:
         return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
@@ -313,28 +297,34 @@ class CompatTable(NamedRows[CompatReport]):
             },
         }
 
-    def records(self) -> Records:
-        """Return a row for each preset and a column for each key, with the row "exact" first."""
-        rows = [(name, *row.values()) for name, row in self.to_dict().items()]
-        return Records(["convention", *COMMON_KEYS], rows, COMMON_KEYS)
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
 
-    def text_tables(self, digits: int = 4) -> TextTables:
-        """Return a row for each preset, with both bounds of numbers that ties leave open."""
-        rows = [[EXACT_ROW, *(number(self.exact[key], digits) for key in COMMON_KEYS)]]
-        for name, row in self._rows.items():
-            rows.append([name, *(_format_bounds(row.figure(key), digits) for key in COMMON_KEYS)])
-        return TextTables([TextGrid(["convention", *map(table_name, COMMON_KEYS)], rows)])
+    def to_pandas(self) -> Any:
+        """Return `to_dict` as a DataFrame with a row for each preset."""
+        return super().to_pandas().set_index("convention")
+
+    def table(self) -> Table:
+        """Return a row for each preset; people read both bounds of numbers that ties leave open."""
+        values = self.to_dict()
+        bounds: dict[str, list[Any]] = {
+            key: [values[EXACT_ROW][key]] + [row.figure(key)[1:] for row in self._rows.values()]
+            for key in COMMON_KEYS
+        }
+        rows = [
+            [name, *values[name].values(), *(bounds[key][i] for key in COMMON_KEYS)]
+            for i, name in enumerate(values)
+        ]
+        data = [Column(key, only="data") for key in COMMON_KEYS]
+        shown = [Column(f"{key} bounds", table_name(key), only="print") for key in COMMON_KEYS]
+        return Table(["convention", *data, *shown], rows)
 
 
 def _heading(key: str) -> str:
     """The heading of a metric, of which some have a cutoff that reports on ranks do not have."""
     name, cutoff = split_key(key)
     return table_name(read_key(key) if cutoff and name != "hits" else key)
-
-
-def _format_bounds(figure: Figure, digits: int) -> str:
-    ends = (number(figure.least, digits), number(figure.most, digits))
-    return " to ".join(dict.fromkeys(ends))
 
 
 def _tasks_by_side(exact: Report) -> list[IntArray]:

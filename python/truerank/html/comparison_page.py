@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..reporting.axes import FEW_METRICS, unique_keys
 from ..reporting.tables import table as table_of
-from ..tables.table_writer import TextGrid
+from ..tables import Table
 from . import descriptions, pictures
 from .documents import (
     Section,
@@ -19,13 +19,10 @@ from .documents import (
     preformatted,
     side_by_side,
     table,
-    tables,
 )
 
 if TYPE_CHECKING:
     from ..reporting.reports import Report
-
-DIGITS = 4
 
 
 class ComparisonContent(NamedTuple):
@@ -40,7 +37,7 @@ class ComparisonContent(NamedTuple):
         The reports, which have ranks.
     lines : sequence of str
         How the models were compared, as lines of text.
-    differences : sequence of Grid
+    differences : Table
     json : str
         The comparison as JSON.
     options : dict
@@ -53,7 +50,7 @@ class ComparisonContent(NamedTuple):
     metrics: Sequence[str]
     models: Mapping[str, Report]
     lines: Sequence[str]
-    differences: Sequence[TextGrid]
+    differences: Table
     json: str
     options: dict[str, Any]
     command: str = ""
@@ -67,10 +64,9 @@ def comparison_page(content: ComparisonContent) -> str:
     ImportError
         If matplotlib is not installed.
     """
+    differences = side_by_side(table(content.differences))
     sections = [
-        Section(
-            "Differences", "\n".join([*map(paragraph, content.lines), tables(content.differences)])
-        ),
+        Section("Differences", "\n".join([*map(paragraph, content.lines), differences])),
         Section("Metrics of each model", _metrics(content)),
         Section("Plots", _plots(content)),
         Section("What was evaluated", _evaluated(content)),
@@ -82,7 +78,7 @@ def comparison_page(content: ComparisonContent) -> str:
 def _metrics(content: ComparisonContent) -> str:
     keys = unique_keys([*content.metrics, *FEW_METRICS])
     made = table_of(content.models, keys, allow_unlike=content.options["allow_unlike"])
-    return "\n".join([*map(table, made.text_tables(DIGITS).grids), *map(paragraph, made.notes)])
+    return "\n".join([table(made.table()), *map(paragraph, made.notes)])
 
 
 def _plots(content: ComparisonContent) -> str:

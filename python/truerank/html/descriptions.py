@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..metrics.keys import ALL_SIDES
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from .. import __version__
 from ..inputs.naming import printable
-from ..tables.table_writer import TextGrid, html_table, html_text
+from ..tables import Table
+from ..tables.forms import html_text
 from ..tables.writing import replace_file
 
 # No script runs and nothing is fetched, whatever the page contains.
@@ -178,14 +179,14 @@ def side_by_side(parts: str) -> str:
     return f'<div class="beside">\n{parts}</div>'
 
 
-def tables(grids: Iterable[TextGrid]) -> str:
+def tables(found: Iterable[Table]) -> str:
     """Tables beside one another."""
-    return side_by_side("".join(map(table, grids)))
+    return side_by_side("".join(map(table, found)))
 
 
-def table(grid: TextGrid, caption: str = "") -> str:
-    """A table that can be scrolled if it is wider than the page."""
-    return f'<div class="scroll">\n{html_table(grid, caption)}\n</div>\n'
+def table(found: Table) -> str:
+    """A table that can be scrolled if it is wider than the page; its lines stand elsewhere."""
+    return f'<div class="scroll">\n{found.to_html(notes=False)}\n</div>\n'
 
 
 def details(summary: str, body: str) -> str:

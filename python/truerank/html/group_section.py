@@ -7,10 +7,15 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..metrics.keys import table_name
 from ..reporting.axes import Axes, compose_key
-from ..reporting.rendering import GROUPS_SHOWN, group_grid, group_rows, printed_axes
-from ..tables.table_writer import TextGrid, cell
+from ..reporting.rendering import (
+    GROUPS_SHOWN,
+    group_rows,
+    group_table,
+    metric_columns,
+    printed_axes,
+)
+from ..tables import Table
 from . import pictures
 from .documents import details, paragraph, side_by_side, table, tables
 
@@ -30,7 +35,7 @@ def groups_section(report: Report, with_plot: bool) -> str:
     if axes is None or report.by is None:
         return ""
     (side,), (kind,), metrics = axes
-    beside = table(group_grid(report, axes, DIGITS))
+    beside = table(group_table(report, axes, DIGITS))
     if with_plot and METRIC in metrics:
         from ..plot import groups
 
@@ -71,14 +76,14 @@ def _other_groups(report: Report, axes: Axes, labels: Sequence[Hashable]) -> lis
     ]
 
 
-def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], TextGrid]:
+def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], Table]:
     """Return a function that makes a table of some groups with a heading."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
     columns = [report.group_cells(compose_key(side, kind, metric)) for metric in metrics]
 
-    def make(heading: str, labels: Sequence[Hashable]) -> TextGrid:
-        rows = group_rows(labels, tasks, columns, lambda v: cell(v, DIGITS), most=len(labels))
-        return TextGrid([heading, "tasks", *map(table_name, metrics)], rows)
+    def make(heading: str, labels: Sequence[Hashable]) -> Table:
+        rows = group_rows(labels, tasks, columns, most=len(labels))
+        return Table([heading, "tasks", *metric_columns(metrics)], rows, digits=DIGITS)
 
     return make

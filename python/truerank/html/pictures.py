@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from ..inputs.naming import import_extra
-from ..tables.table_writer import html_text
+from ..tables.forms import html_text
 from .documents import replace_illegal
 
 USER, EXTRA = "an HTML page", "plot"

@@ -13,9 +13,10 @@ from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.axes import compose_key, unique_keys
-from ..reporting.rendering import filter_grid, metric_grids, printed_axes, summary_lines
+from ..reporting.rendering import filter_table, metric_tables, printed_axes, summary_lines
 from ..reporting.report_content import content_of, json_object
-from ..tables.table_writer import TextGrid, number
+from ..tables import Table
+from ..tables.cells import number
 from . import descriptions, pictures
 from .documents import (
     Section,
@@ -191,14 +192,14 @@ def _audit(report: Report, options: PageOptions) -> str:
 def _metrics(report: Report) -> str:
     """A table of kinds of rank for each side; one table of all sides if no task ties."""
     axes, few = printed_axes(report)
-    under_filters = [filter_grid(report, few, DIGITS)] if few and report.filters else []
-    return tables([*metric_grids(report, axes, DIGITS), *under_filters])
+    under_filters = [filter_table(report, few, DIGITS)] if few and report.filters else []
+    return tables([*metric_tables(report, axes, DIGITS), *under_filters])
 
 
 def _against_chance(report: Report) -> str:
     """A table of the metrics' values under chance, and how far the report's are from them."""
     columns = ["value", "by chance", "deviation", "index", "z"]
-    grids_by_side = []
+    tables_by_side = []
     for side in report.sides:
         rows = []
         for metric in CHANCE_METRICS:
@@ -208,14 +209,14 @@ def _against_chance(report: Report) -> str:
                 report[compose_key(side, DEFAULT_KIND, f"{a}.{metric}")] for a in ("index", "z")
             )
             values = (report[key], mean, math.sqrt(variance), index, z)
-            rows.append([table_name(metric), *(number(value, FEW_DIGITS) for value in values)])
-        grids_by_side.append(TextGrid([side, *columns], rows))
+            rows.append([table_name(metric), *values])
+        tables_by_side.append(Table([side, *columns], rows, digits=FEW_DIGITS))
     text = (
         "By chance every candidate is as likely as any other to have any rank. The index is 0 by "
         "chance and 1 where every rank is 1; z counts standard deviations, below 0 is better where "
         "less is better."
     )
-    return paragraph(text) + tables(grids_by_side)
+    return paragraph(text) + tables(tables_by_side)
 
 
 def _plots(report: Report) -> str:

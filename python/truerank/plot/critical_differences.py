@@ -11,7 +11,7 @@ from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError
 from ..inputs.naming import public
 from ..metrics import parse
-from ..tables.table_writer import format_count, number, percent
+from ..tables.cells import format_count, number, percent
 from .drawing import COLOURS, axes_for, escape_formulas, shorten
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ..inputs.naming import public
 from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.reports import Report
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .drawing import axes_for, check_named
 from .shares import bounds_of_shares, chance_hits, check_has_ranks, hits_at, sample_of, shares
 from .steps import Steps, draw_steps, rank_axis

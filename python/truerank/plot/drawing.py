@@ -7,7 +7,7 @@ from typing import Any
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra
-from ..tables.table_writer import one_line
+from ..tables.cells import one_line
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 

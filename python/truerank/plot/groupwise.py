@@ -16,7 +16,7 @@ from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO, increasing
 from ..reporting.rendering import label_text
 from ..reporting.reports import Report
-from ..tables.table_writer import format_count, number
+from ..tables.cells import format_count, number
 from .drawing import COLOURS, axes_for, legend_above
 from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 

@@ -13,7 +13,7 @@ from ..inputs.naming import public
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import NO_ADJUSTMENT, increasing
 from ..reporting.reports import Report
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .drawing import axes_for, check_named, colours_for, legend_above, shorten
 
 if TYPE_CHECKING:

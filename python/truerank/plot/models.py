@@ -17,7 +17,7 @@ from ..metrics.keys import increasing, parse
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
-from ..tables.table_writer import number
+from ..tables.cells import number
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
 from .rows import Bounds, IntervalOptions, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .drawing import DASHES, colours_for, dashes_for, legend_above, shorten
 
 if TYPE_CHECKING:

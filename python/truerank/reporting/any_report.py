@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..inputs.checks import flag
-from ..inputs.naming import terminal_text
-from ..tables.saved_forms import SavedForms
+from ..inputs.checks import choice, flag
+from ..tables import AsTable, Table
 from .axes import nest, unique_keys
-from .rendering import report_records, report_tables
+from .rendering import report_records, report_table
 from .report_base import ReportBase
 from .report_content import json_text
 
@@ -17,10 +16,11 @@ if TYPE_CHECKING:
     import os
 
     from ..inference.intervals import Interval
-    from ..tables.table_writer import Layout
+
+Names = str | Iterable[str] | None
 
 
-class AnyReport(ReportBase, SavedForms):
+class AnyReport(ReportBase, AsTable):
     """Any report, made from ranks or read from JSON, with methods that write it."""
 
     def _ipython_key_completions_(self) -> list[str]:
@@ -28,9 +28,7 @@ class AnyReport(ReportBase, SavedForms):
         of_ties = self.default_axes()._replace(kinds=self.tie_kinds())
         return [*super()._ipython_key_completions_(), *of_ties.names()]
 
-    def to_dict(
-        self, metrics: str | Iterable[str] | None = None, *, flat: bool = True
-    ) -> dict[str, Any]:
+    def to_dict(self, metrics: Names = None, *, flat: bool = True) -> dict[str, Any]:
         """Return the values by key, flat, as loggers need them.
 
         Parameters
@@ -59,7 +57,7 @@ class AnyReport(ReportBase, SavedForms):
             return values
         return nest(values)
 
-    def to_json(self, metrics: str | Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
         `Report.from_json` reads it back.
@@ -88,10 +86,10 @@ class AnyReport(ReportBase, SavedForms):
 
     def to_csv(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: Names = None,
         *,
-        sides: str | Iterable[str] | None = None,
-        kinds: str | Iterable[str] | None = None,
+        sides: Names = None,
+        kinds: Names = None,
         spreadsheet: bool = False,
     ) -> str:
         """Return CSV with the columns side, tasks, metric, and one for each kind of rank.
@@ -109,15 +107,15 @@ class AnyReport(ReportBase, SavedForms):
         side,tasks,metric,realistic
         both,1,mrr,1.0
         """
-        return report_records(self, metrics, sides, kinds).csv(spreadsheet=spreadsheet)
+        return report_records(self, metrics, sides, kinds).to_csv(spreadsheet=spreadsheet)
 
     def to_pandas(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: Names = None,
         *,
-        sides: str | Iterable[str] | None = None,
-        kinds: str | Iterable[str] | None = None,
-        layout: Layout = "long",
+        sides: Names = None,
+        kinds: Names = None,
+        layout: Literal["long", "wide"] = "long",
     ) -> Any:
         """Return a pandas DataFrame with the columns side, tasks, metric, kind and value.
 
@@ -148,18 +146,29 @@ class AnyReport(ReportBase, SavedForms):
            side  tasks metric       kind  value
         0  both      1    mrr  realistic    1.0
         """
-        return report_records(self, metrics, sides, kinds).frame(layout)
+        choice("layout", layout, ("long", "wide"))
+        found = report_records(self, metrics, sides, kinds)
+        names = [column.name for column in found.columns]
+        values = names[names.index("metric") + 1 :]
+        wide = found.to_pandas().astype(dict.fromkeys(values, float))
+        if layout == "wide":
+            return wide
+        # by row, so that a row's values stay together
+        names = names[: -len(values)] if values else names
+        long = wide.melt(names, values, "kind", "value", ignore_index=False)
+        return long.sort_index(kind="stable").reset_index(drop=True)
 
-    def __str__(self) -> str:
-        return terminal_text(self.to_text())
+    def table(self, metrics: Names = None, *, sides: Names = None, kinds: Names = None) -> Table:
+        """Return what `print` shows as a Table; the parameters are those of `to_markdown`."""
+        return report_table(self, metrics, sides, kinds)
 
     def to_text(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: Names = None,
         *,
-        sides: str | Iterable[str] | None = None,
-        kinds: str | Iterable[str] | None = None,
-        digits: int = 6,
+        sides: Names = None,
+        kinds: Names = None,
+        digits: int | None = None,
         notes: bool = True,
     ) -> str:
         """Return tables in columns of plain text below the lines of `to_markdown`; `print` does.
@@ -179,15 +188,15 @@ class AnyReport(ReportBase, SavedForms):
         MR ↓             2.5                1           4
         MRR ↑            0.625              1           0.25
         """  # noqa: E501
-        return report_tables(self, metrics, sides, kinds, digits).with_notes(notes).text()
+        return self.table(metrics, sides=sides, kinds=kinds).to_text(digits=digits, notes=notes)
 
     def to_markdown(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: Names = None,
         *,
-        sides: str | Iterable[str] | None = None,
-        kinds: str | Iterable[str] | None = None,
-        digits: int = 6,
+        sides: Names = None,
+        kinds: Names = None,
+        digits: int | None = None,
         notes: bool = True,
     ) -> str:
         """Return Markdown tables below lines on tasks, protocol and ties.
@@ -207,8 +216,8 @@ class AnyReport(ReportBase, SavedForms):
         kinds : str or iterable of str, optional
             If not given, realistic alone where no task ties, since all kinds agree then; else
             optimistic, realistic, pessimistic and expected.
-        digits : int
-            The number of significant digits.
+        digits : int, optional
+            The number of significant digits; 6 if not given.
         notes : bool
             Whether the lines on tasks, protocol and ties stand above the tables.
 
@@ -232,28 +241,27 @@ class AnyReport(ReportBase, SavedForms):
         | :--- | ---: | ---: | ---: | ---: |
         | MR ↓ | 2.5 | 2.75 | 3 | 2.75 |
         | MRR ↑ | 0.625 | 0.611111 | 0.6 | 0.6125 |
-        <BLANKLINE>
         """  # noqa: E501
-        tables = report_tables(self, metrics, sides, kinds, digits).with_notes(notes)
-        return tables.markdown() + "\n"
+        made = self.table(metrics, sides=sides, kinds=kinds)
+        return made.to_markdown(digits=digits, notes=notes)
 
     def to_latex(
         self,
-        metrics: str | Iterable[str] | None = None,
+        metrics: Names = None,
         *,
-        sides: str | Iterable[str] | None = None,
-        kinds: str | Iterable[str] | None = None,
-        digits: int = 4,
-        notes: bool = True,
+        sides: Names = None,
+        kinds: Names = None,
+        digits: int | None = 4,
+        notes: bool = False,
     ) -> str:
         """Return the tables of `to_markdown` with the rules of the LaTeX package booktabs.
 
-        The parameters are those of `to_markdown`; its lines come first, as comments.
+        The parameters are those of `to_markdown`. With notes, its lines come first, as comments.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> print(report(Ranks([0], [1], 10)).to_latex("hits@1"), end="")
+        >>> print(report(Ranks([0], [1], 10)).to_latex("hits@1", notes=True))
         % 1 task, 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
         % No task ties: all kinds of rank agree.
         \\begin{tabular}{lr}
@@ -264,11 +272,7 @@ class AnyReport(ReportBase, SavedForms):
         \\bottomrule
         \\end{tabular}
         """  # noqa: E501
-        return report_tables(self, metrics, sides, kinds, digits).with_notes(notes).latex() + "\n"
-
-    def _repr_html_(self) -> str:
-        """Return the tables as HTML, for notebooks, where they are those that `print` shows."""
-        return report_tables(self).html() + "\n"
+        return self.table(metrics, sides=sides, kinds=kinds).to_latex(digits=digits, notes=notes)
 
     def save_html(
         self,

@@ -14,7 +14,7 @@ from ..inference.samples.cautions import count_kinds
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..metrics import parse
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 
 if TYPE_CHECKING:
     from ..inference.paired_models.comparisons import Comparison

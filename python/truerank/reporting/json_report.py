@@ -10,7 +10,7 @@ from ..inputs.naming import printable
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.sides import Sides
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .any_report import AnyReport
 from .axes import Axes, metric_of
 from .report_content import GroupContent, ReportContent, content_of, json_object, read_content

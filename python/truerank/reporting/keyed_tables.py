@@ -6,32 +6,29 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ..inputs.naming import terminal_text
-from ..tables.saved_forms import SavedForms
-from ..tables.table_writer import check_digits
+from ..tables import AsTable
 from .keyed_values import KeyedValues
 
 if TYPE_CHECKING:
-    from ..tables.table_writer import Records, TextTables
+    from ..tables import Table
 
     Names = str | Iterable[str] | None
 
 
-class KeyedTables(KeyedValues, SavedForms):
+class KeyedTables(KeyedValues, AsTable):
     """Values by key, with a method for each format, which takes the keys of its rows."""
 
     @abstractmethod
-    def records(self, metrics: Names = None) -> Records:
-        """Return the heading and a row for each key, for programs."""
+    def table(self, metrics: Names = None) -> Table:
+        """Return what people read, a row for each key, below lines on what was evaluated."""
 
-    @abstractmethod
-    def text_tables(self, metrics: Names = None, digits: int = 4) -> TextTables:
-        """Return the lines and the tables, for people."""
+    def records(self, metrics: Names = None) -> Table:
+        """Return what programs read."""
+        return self.table(metrics)
 
-    def __str__(self) -> str:
-        return terminal_text(self.to_text())
-
-    def to_text(self, metrics: Names = None, *, digits: int = 4, notes: bool = True) -> str:
+    def to_text(
+        self, metrics: Names = None, *, digits: int | None = None, notes: bool = True
+    ) -> str:
         """Return the table of `to_markdown` in columns of plain text; `print` shows it.
 
         Examples
@@ -44,17 +41,19 @@ class KeyedTables(KeyedValues, SavedForms):
         metric  mean    std
         MR ↓       2  1.414
         """
-        return self._tables_of(metrics, digits, notes).text()
+        return self.table(metrics).to_text(digits=digits, notes=notes)
 
-    def to_markdown(self, metrics: Names = None, *, digits: int = 4, notes: bool = True) -> str:
+    def to_markdown(
+        self, metrics: Names = None, *, digits: int | None = None, notes: bool = True
+    ) -> str:
         """Return the table in Markdown, below lines on what was evaluated.
 
         Parameters
         ----------
         metrics : str or iterable of str, optional
             The keys of the rows; a few usual ones if not given.
-        digits : int
-            The number of significant digits.
+        digits : int, optional
+            The number of significant digits; 4 if not given.
         notes : bool
             Whether the lines stand above the table.
 
@@ -71,13 +70,14 @@ class KeyedTables(KeyedValues, SavedForms):
         | metric | mean | std |
         | :--- | ---: | ---: |
         | MR ↓ | 2 | 1.414 |
-        <BLANKLINE>
         """
-        return self._tables_of(metrics, digits, notes).markdown() + "\n"
+        return self.table(metrics).to_markdown(digits=digits, notes=notes)
 
-    def to_latex(self, metrics: Names = None, *, digits: int = 4, notes: bool = True) -> str:
+    def to_latex(
+        self, metrics: Names = None, *, digits: int | None = None, notes: bool = False
+    ) -> str:
         """Return the table of `to_markdown` as a LaTeX tabular with the rules of booktabs."""
-        return self._tables_of(metrics, digits, notes).latex() + "\n"
+        return self.table(metrics).to_latex(digits=digits, notes=notes)
 
     def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False) -> str:
         """Return the table as CSV, with keys for names and numbers in all their digits.
@@ -98,7 +98,7 @@ class KeyedTables(KeyedValues, SavedForms):
         metric,mean,std,run 1,run 2
         mr,2.0,1.4142135623730951,1.0,3.0
         """
-        return self.records(metrics).csv(spreadsheet=spreadsheet)
+        return self.records(metrics).to_csv(spreadsheet=spreadsheet)
 
     def to_pandas(self, metrics: Names = None) -> Any:
         """Return a pandas DataFrame with the columns of `to_csv`.
@@ -108,11 +108,4 @@ class KeyedTables(KeyedValues, SavedForms):
         ImportError
             If pandas is not installed.
         """
-        return self.records(metrics).frame()
-
-    def _tables_of(self, metrics: Names, digits: int, notes: bool) -> TextTables:
-        return self.text_tables(metrics, check_digits(digits)).with_notes(notes)
-
-    def _repr_html_(self) -> str:
-        """Return the table as HTML, for notebooks."""
-        return self.text_tables().html() + "\n"
+        return self.records(metrics).to_pandas()

@@ -10,7 +10,7 @@ from ..inference.paired_models.pairing import is_test_split
 from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
-from ..tables.table_writer import format_count, number
+from ..tables.cells import format_count, number
 from .below_chance import BELOW_CHANCE
 from .repeats import Repeats, describe_weights
 from .reports import Report

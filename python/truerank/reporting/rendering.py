@@ -1,23 +1,16 @@
-"""Reports as text: the lines before the tables, the tables themselves, and CSV."""
+"""Reports as tables: the lines before them, those for people, and that for programs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, MACRO, RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
-from ..tables.table_writer import (
-    Records,
-    TextGrid,
-    TextTables,
-    cell,
-    check_digits,
-    format_count,
-    percent,
-)
+from ..tables import Column, Table
+from ..tables.cells import cell, format_count, percent
 from .axes import FEW_METRICS, Axes, check_axes, compose_key, unique_keys
 from .below_chance import BELOW_CHANCE
 from .validity import MISSES, TEST_CANDIDATES, TEST_ONLY
@@ -26,33 +19,32 @@ if TYPE_CHECKING:
     from .report_base import ReportBase
     from .summary import Summary
 
+DIGITS = 6
 GROUPS_SHOWN = 20  # rows of a printed table; CSV, JSON and pandas have all groups
 
 Record = tuple[object, ...]
-T = TypeVar("T")
 Names = Iterable[str] | None
 
 
-def report_tables(
-    report: ReportBase,
-    metrics: Names = None,
-    sides: Names = None,
-    kinds: Names = None,
-    digits: int = 6,
-) -> TextTables:
-    """Return the lines on tasks, protocol and ties, and the tables, for all forms for people."""
-    shown = check_digits(digits)
+def report_table(
+    report: ReportBase, metrics: Names = None, sides: Names = None, kinds: Names = None
+) -> Table:
+    """Return the lines on tasks, protocol and ties, and the tables, for people."""
     axes, few = printed_axes(report, metrics, sides, kinds)
-    found = [*metric_grids(report, axes, shown), *grids_below(report, few, shown)]
-    return TextTables(found, summary_lines(report))
+    found = metric_tables(report, axes, DIGITS)
+    if few is not None and report.filters:
+        found.append(filter_table(report, few, DIGITS))
+    if few is not None and report.by is not None:
+        found.append(group_table(report, few, DIGITS))
+    return Table([], before=summary_lines(report), below=found)
 
 
-def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Records:
+def report_records(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Table:
     """Return a row for each side and metric, and for each group, for `Report.to_csv`."""
     axes = choose_axes(report, metrics, sides, kinds)
     groups = [] if report.by is None else ["average", "group"]
     columns = [*groups, "side", "tasks", "metric", *axes.kinds]
-    return Records(columns, report_rows(report, axes), axes.kinds)
+    return Table(columns, report_rows(report, axes))
 
 
 def choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Axes:
@@ -108,48 +100,34 @@ def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def metric_grids(report: ReportBase, axes: Axes, digits: int) -> Iterator[TextGrid]:
-    """Yield one table of metrics by side for a single kind, else one by kind for each side."""
+def metric_tables(report: ReportBase, axes: Axes, digits: int) -> list[Table]:
+    """Return one table of metrics by side for a single kind, else one by kind for each side."""
     headings = {side: f"{side} ({format_count(report.tasks(side), 'task')})" for side in axes.sides}
     if len(axes.kinds) == 1 and headings:
         (kind,) = axes.kinds
         corner = "metric" if kind == DEFAULT_KIND else kind
-        yield _metric_grid(report, axes, [corner, *headings.values()], digits)
-        return
-    for side, heading in headings.items():
-        of_side = axes._replace(sides=[side])
-        yield _metric_grid(report, of_side, [heading, *axes.kinds], digits)
-
-
-def _metric_grid(report: ReportBase, axes: Axes, heading: Sequence[str], digits: int) -> TextGrid:
-    rows = [
-        [table_name(metric), *(cell(value, digits) for value in values)]
-        for metric, values in metric_rows(report, axes)
+        return [_metric_table(report, axes, [corner, *headings.values()], digits)]
+    return [
+        _metric_table(report, axes._replace(sides=[side]), [heading, *axes.kinds], digits)
+        for side, heading in headings.items()
     ]
-    return TextGrid(heading, rows)
 
 
-def grids_below(report: ReportBase, few: Axes | None, digits: int) -> Iterator[TextGrid]:
-    """Yield the tables of filters and of groups."""
-    if few is not None and report.filters:
-        yield filter_grid(report, few, digits)
-    if few is not None and report.by is not None:
-        yield group_grid(report, few, digits)
+def _metric_table(report: ReportBase, axes: Axes, heading: Sequence[str], digits: int) -> Table:
+    rows = [[table_name(metric), *values] for metric, values in metric_rows(report, axes)]
+    return Table(heading, rows, digits=digits)
 
 
-def filter_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
+def filter_table(report: ReportBase, axes: Axes, digits: int) -> Table:
     """Return the values of one side and kind under each filter."""
     (side,), (kind,), metrics = axes
     keys = [compose_key(side, kind, metric) for metric in metrics]
-    rows = [
-        [name, *(cell(under.cell(key), digits) for key in keys)]
-        for name, under in report.filters.items()
-    ]
+    rows = [[name, *map(under.cell, keys)] for name, under in report.filters.items()]
     prefix = "" if side == report.sides[0] else f"{side}, "
-    return TextGrid([f"{prefix}by filter", *map(table_name, metrics)], rows)
+    return Table([f"{prefix}by filter", *metric_columns(metrics)], rows, digits=digits)
 
 
-def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
+def group_table(report: ReportBase, axes: Axes, digits: int) -> Table:
     """Return the averages and the largest groups of one side and kind, with numbers of tasks."""
     (side,), (kind,), metrics = axes
     tasks = report.group_tasks(side)
@@ -157,51 +135,56 @@ def group_grid(report: ReportBase, axes: Axes, digits: int) -> TextGrid:
     labels = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
     columns = [report.group_cells(key) for key in keys]
     total = report.tasks(side)
-    micro = [cell(report.cell(key), digits) for key in keys]
     macro = [
         macro_cell(report, key, values, digits) for key, values in zip(keys, columns, strict=True)
     ]
-    rows = [["micro", f"{total:,}", *micro], [MACRO, f"{total:,}", *macro]]
-    rows += group_rows(labels, tasks, columns, lambda value: cell(value, digits))
+    micro: list[object] = ["micro", total, *map(report.cell, keys)]
+    averages: list[list[object]] = [micro, [MACRO, total, *macro]]
+    rows = averages + group_rows(labels, tasks, columns)
     prefix = "" if side == report.sides[0] else f"{side}, "
     heading = f"{prefix}by {report.by} ({format_count(len(labels), 'group')})"
-    columns_of = [heading, "tasks", *map(table_name, metrics)]
-    return TextGrid(columns_of, rows, averages=frozenset({0, 1}))
+    return Table([heading, "tasks", *metric_columns(metrics)], rows, averages=(0, 1), digits=digits)
+
+
+def metric_columns(metrics: Iterable[str]) -> list[Column]:
+    """Return a column for each metric, under its name in the literature."""
+    return [Column(metric, table_name(metric)) for metric in metrics]
 
 
 def group_rows(
     labels: Sequence[Hashable],
     tasks: Mapping[Hashable, int],
-    columns: Sequence[Mapping[Hashable, T]],
-    write: Callable[[T], str],
+    columns: Sequence[Mapping[Hashable, float | None]],
     most: int = GROUPS_SHOWN,
-) -> list[list[str]]:
+) -> list[list[object]]:
     """Return rows of the first groups with numbers of tasks and values, and a row for the rest.
 
     Examples
     --------
-    >>> group_rows(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, [{"a": 0.5, "b": 0.25}], str, most=2)
-    [['a', '3', '0.5'], ['b', '2', '0.25'], ['1 more', '1', '']]
+    >>> group_rows(["a", "b", "c"], {"a": 3, "b": 2, "c": 1}, [{"a": 0.5, "b": 0.25}], most=2)
+    [['a', 3, 0.5], ['b', 2, 0.25], ['1 more', 1, None]]
     """
-    rows = [
-        [label_text(label), f"{tasks[label]:,}", *(write(column[label]) for column in columns)]
+    rows: list[list[object]] = [
+        [label_text(label), tasks[label], *(column[label] for column in columns)]
         for label in labels[:most]
     ]
     if rest := labels[most:]:
         total = sum(tasks[label] for label in rest)
-        rows.append([f"{len(rest):,} more", f"{total:,}", *[""] * len(columns)])
+        rows.append([f"{len(rest):,} more", total, *[None] * len(columns)])
     return rows
 
 
 def macro_cell(
     report: ReportBase, key: str, values: Mapping[Hashable, float | None], digits: int
-) -> str:
-    """Write the macro average of a key and how many groups it leaves out; z has none."""
+) -> float | str | None:
+    """Return the macro average of a key, with how many groups it leaves out; z has none."""
     if parse(key).adjustment == "z":
-        return ""
+        return None
     left_out = sum(value is not None and math.isnan(value) for value in values.values())
-    mean = cell(report.cell(f"{MACRO}.{key}"), digits)
-    return f"{mean} ({left_out:,} left out)" if mean and left_out else mean
+    mean = report.cell(f"{MACRO}.{key}")
+    if mean is None or not left_out:
+        return mean
+    return f"{cell(mean, digits)} ({left_out:,} left out)"
 
 
 # -- records ---------------------------------------------------------------------------------------

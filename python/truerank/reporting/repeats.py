@@ -13,14 +13,9 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics.keys import table_name
 from ..ranks.container import Ranks
-from ..tables.saved_forms import write_json
-from ..tables.table_writer import (
-    Records,
-    TextGrid,
-    TextTables,
-    format_count,
-    number,
-)
+from ..tables import Column, Table
+from ..tables.cells import format_count, number
+from ..tables.forms import write_json
 from .axes import FEW_METRICS, nest, unique_keys
 from .keyed_tables import KeyedTables
 from .reports import Report
@@ -251,26 +246,27 @@ class Repeats(KeyedTables):
         }
         return write_json(content, indent)
 
-    def records(self, metrics: str | Iterable[str] | None = None) -> Records:
-        """Return metric, mean, std and the value of each run."""
-        values = ["mean", "std", *(f"run {i + 1}" for i in range(self.runs))]
-        keys = unique_keys(self if metrics is None else metrics)
-        rows = [(key, self[key], self.std(key), *self.values(key)) for key in keys]
-        return Records(["metric", *values], rows, values)
-
-    def text_tables(
-        self, metrics: str | Iterable[str] | None = None, digits: int = 4
-    ) -> TextTables:
+    def table(self, metrics: str | Iterable[str] | None = None) -> Table:
         """Return means and standard deviations, below the number of runs and the protocol."""
         keys = common_keys(FEW_METRICS, [self]) if metrics is None else unique_keys(metrics)
-        rows = [
-            [table_name(key), number(self[key], digits), number(self.std(key), digits)]
-            for key in keys
-        ]
         runs, protocol = format_count(self.runs, "run"), self.protocol
         heading = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
-        return TextTables([TextGrid(["metric", "mean", "std"], rows)], [heading, *notes])
+        return Table(
+            [
+                Column("metric", only="data"),
+                Column("name", "metric", only="print"),
+                *("mean", "std"),
+                *(Column(f"run {i + 1}", only="data") for i in range(self.runs)),
+            ],
+            [(key, table_name(key), self[key], self.std(key), *self.values(key)) for key in keys],
+            names=2,
+            before=[heading, *notes],
+        )
+
+    def records(self, metrics: str | Iterable[str] | None = None) -> Table:
+        """Return the table of `table`, by default of all keys."""
+        return self.table(self if metrics is None else metrics)
 
 
 @overload

@@ -15,7 +15,7 @@ from ..metrics.keys import ALL_SIDES, RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..metrics.sides import Sides, is_side_name
 from ..ranks.protocol import Protocol
-from ..tables.saved_forms import json_value, write_json
+from ..tables.forms import json_value, write_json
 from .axes import unique_keys
 from .summary import RARE_COUNTS, Summary
 from .validity import Finding

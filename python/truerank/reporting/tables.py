@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..inference.samples.units import AUTO
@@ -11,13 +11,13 @@ from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import increasing, table_name
-from ..tables.saved_forms import write_json
-from ..tables.table_writer import Records, TextGrid, TextTables, format_count, number
-from ..tables.tabular import NamedRows
+from ..tables import AsTable, Column, Table
+from ..tables.cells import format_count
+from ..tables.forms import write_json
 from .axes import FEW_METRICS, unique_keys
-from .difference_marks import DAGGER, DifferenceMarks, mark_differences
+from .difference_marks import DifferenceMarks, mark_differences
 from .notes import NOTES, fingerprints, unlike_protocols
-from .repeats import Repeats, check_reports, common_keys, format_mean
+from .repeats import Repeats, check_reports, common_keys
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ JSON_FORMAT = 1
 
 
 @public("truerank.reporting")
-class Table(NamedRows[Repeats]):
+class Models(Mapping[str, Repeats], AsTable):
     """Models by name, each with one Report or several: `table[name][key]` is the mean.
 
     `table` makes it. The printed table sets the best of a column in bold, or has an asterisk behind
@@ -61,14 +61,14 @@ class Table(NamedRows[Repeats]):
     model,mr,amri
     A,1.0,1.0
     B,4.0,0.3333333333333333
-    >>> print(made.to_markdown().partition(chr(10) * 2)[0])
+    >>> print(made.to_markdown(notes=False))
     | model | MR ↓ | AMRI ↑ |
     | :--- | ---: | ---: |
     | A | **1** | **1** |
     | B | 4 | 0.3333 |
     """
 
-    _INDEX = "model"
+    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -77,15 +77,25 @@ class Table(NamedRows[Repeats]):
         notes: Sequence[str],
         marks: DifferenceMarks | None = None,
     ) -> None:
-        super().__init__(rows)
+        self._rows = dict(rows)
         self.metrics = tuple(metrics)
         self.notes = (*notes, *(() if marks is None else marks.notes))
         self.comparisons = None if marks is None else marks.comparisons
         self._differing = frozenset() if marks is None else marks.cells
 
+    def __getitem__(self, name: str) -> Repeats:
+        """The runs of a model."""
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
     def __repr__(self) -> str:
         models = format_count(len(self), "model")
-        return printable(f"Table({models}: {', '.join(self)}; {', '.join(self.metrics)})")
+        return printable(f"Models({models}: {', '.join(self)}; {', '.join(self.metrics)})")
 
     @property
     def repeated(self) -> bool:
@@ -129,10 +139,11 @@ class Table(NamedRows[Repeats]):
         >>> table({"A": tr.report(tr.Ranks([0], [1], 10))}, ["mr"]).to_dict()
         {'A': {'mr': 1.0}}
         """
-        columns, rows, _ = self.records()
+        found = self.table().to_dict()
+        del found["model"]
         return {
-            name: dict(zip(columns[1:], row[1:], strict=True))
-            for name, row in zip(self, rows, strict=True)
+            name: {column: values[i] for column, values in found.items()}
+            for i, name in enumerate(self)
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -149,39 +160,28 @@ class Table(NamedRows[Repeats]):
             content["comparisons"] = self.comparisons.to_dict()
         return write_json(content, indent)
 
-    def records(self) -> Records:
-        """Return a row of means for each model, with "runs" and "key std" if one has several."""
-        if not self.repeated:
-            rows = [(name, *(row[key] for key in self.metrics)) for name, row in self.items()]
-            return Records(["model", *self.metrics], rows, self.metrics)
-        values = [word for key in self.metrics for word in (key, f"{key} std")]
-        rows = [
-            (name, row.runs, *(v for key in self.metrics for v in (row[key], row.std(key))))
-            for name, row in self.items()
-        ]
-        return Records(["model", "runs", *values], rows, values)
+    def to_pandas(self) -> Any:
+        """Return `to_dict` as a DataFrame with a row for each model."""
+        return super().to_pandas().set_index("model")
 
-    def text_tables(self, digits: int = 4) -> TextTables:
-        """Return the table, the best of every column in bold, and the notes."""
-        rows = [
-            [
-                name,
-                *(
-                    format_mean(row[key], row.std(key), digits)
-                    + DAGGER * ((name, key) in self._differing)
-                    for key in self.metrics
-                ),
-            ]
-            for name, row in self._rows.items()
-        ]
-        best = set()
-        for j, key in enumerate(self.metrics, 1):
-            leaders = self.best(key) if len(self) > 1 else []
-            shown = {number(self[name][key], digits) for name in leaders}
-            means = (number(row[key], digits) for row in self._rows.values())
-            best |= {(i, j) for i, mean in enumerate(means) if mean in shown}
-        grid = TextGrid(["model", *map(table_name, self.metrics)], rows, frozenset(best))
-        return TextTables([grid], notes=self.notes)
+    def table(self) -> Table:
+        """Return a row for each model, with means and, if one has several runs, deviations."""
+        columns = [Column("model")]
+        cells: list[list[object]] = [list(self)]
+        runs = self.values()
+        if self.repeated:
+            columns.append(Column("runs", only="data"))
+            cells.append([row.runs for row in runs])
+        for key in self.metrics:
+            better: Any = {True: "higher", False: "lower", None: None}[increasing(key)]
+            spread = f"{key} std" if self.repeated else None
+            columns.append(Column(key, table_name(key), better=better, spread=spread))
+            cells.append([row[key] for row in runs])
+            if spread is not None:
+                columns.append(Column(spread))
+                cells.append([row.std(key) for row in runs])
+        significant = [(list(self).index(name), key) for name, key in self._differing]
+        return Table(columns, zip(*cells, strict=True), significant=significant, notes=self.notes)
 
 
 @public("truerank")
@@ -193,7 +193,7 @@ def table(
     against: str | None = None,
     level: float = 0.95,
     by: LabelsLike | None = AUTO,
-) -> Table:
+) -> Models:
     """Put several models into one table: `table({"TransE": r1, "RotatE": [fold1, fold2]})`.
 
     Parameters
@@ -218,7 +218,7 @@ def table(
 
     Returns
     -------
-    Table
+    Models
 
     Raises
     ------
@@ -266,11 +266,11 @@ def table(
             raise UnknownKeyError(f"{error} (of {name!r})") from None
     marks = None
     if against is not None:
-        best = Table(rows, keys, ()).best
+        best = Models(rows, keys, ()).best
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
         marks = mark_differences(rows, keys, against, best, **options)
     notes = [*unlike, *(note for find in NOTES for note in find(rows, keys))]
-    return Table(rows, keys, notes, marks)
+    return Models(rows, keys, notes, marks)
 
 
 def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:

@@ -13,7 +13,7 @@ from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
-from ..tables.table_writer import percent
+from ..tables.cells import percent
 from .audited_report import AuditedReport, ValuesByKey
 from .axes import compose_key
 from .below_chance import BELOW_CHANCE, STANDARD_ERRORS, worse_than_chance

@@ -19,8 +19,9 @@ from ..ranks.grouping import group_codes
 from ..reporting.axes import rows_by_label, unique_keys
 from ..reporting.keyed_tables import KeyedTables
 from ..reporting.rendering import group_rows, label_text
-from ..tables.saved_forms import write_json
-from ..tables.table_writer import Records, TextGrid, TextTables, cell, format_count, percent
+from ..tables import Column, Table
+from ..tables.cells import format_count, percent
+from ..tables.forms import write_json
 from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
 from .answer_metrics import ANSWER_METRICS, EVERYWHERE
 from .answer_ties import RankedAnswers, Ties
@@ -364,7 +365,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         }
         return write_json(content, indent)
 
-    def records(self, metrics: str | Iterable[str] | None = None) -> Records:
+    def records(self, metrics: str | Iterable[str] | None = None) -> Table:
         """Return a row for each metric; with groups, also for each metric of each group."""
         chosen = _rows_of(metrics)
         rows = [[metric, *self._columns(metric)] for metric in chosen]
@@ -379,31 +380,22 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
                 for label, n in sizes.items()
                 for m in chosen
             ]
-        return Records(names, rows, _COLUMNS)
+        return Table(names, rows)
 
-    def text_tables(
-        self, metrics: str | Iterable[str] | None = None, digits: int = 4
-    ) -> TextTables:
+    def table(self, metrics: str | Iterable[str] | None = None) -> Table:
         """Return the lines on queries, ties and protocol, and the tables."""
         chosen = _rows_of(metrics)
-        rows = [
-            [
-                table_name(read_key(metric)),
-                *(cell(value, digits) for value in self._columns(metric)),
-            ]
-            for metric in chosen
-        ]
-        grids = [TextGrid(["metric", *_COLUMNS], rows)]
+        rows = [[table_name(read_key(metric)), *self._columns(metric)] for metric in chosen]
+        below = []
         if self.by is not None:
             few = _FEW_METRICS if metrics is None else chosen
             sizes = self.group_queries()
             labels = sorted(sizes, key=lambda label: -sizes[label])
-            found = [self.group_values(metric) for metric in few]
-            body = group_rows(labels, sizes, found, lambda value: cell(value, digits))
+            body = group_rows(labels, sizes, [self.group_values(metric) for metric in few])
             heading = f"by {self.by} ({format_count(len(labels), 'group')})"
-            names = [table_name(read_key(metric)) for metric in few]
-            grids.append(TextGrid([heading, "queries", *names], body))
-        return TextTables(grids, self._lines())
+            columns = [Column(metric, table_name(read_key(metric))) for metric in few]
+            below = [Table([heading, "queries", *columns], body)]
+        return Table(["metric", *_COLUMNS], rows, before=self._lines(), below=below)
 
     def _columns(self, metric: str) -> list[float]:
         return [self[_prefixed(column, metric)] for column in _COLUMNS]

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import csv
 import html
+import json
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..inputs.checks import integer
 from ..inputs.naming import printable
 from .cells import one_line
 
@@ -359,3 +362,29 @@ def _no_formula(value: object) -> object:
     """Put an apostrophe before a text that a spreadsheet takes for a formula, but not a number."""
     formula = isinstance(value, str) and value.startswith(_FORMULA) and not _SIGNED.fullmatch(value)
     return f"'{value}" if formula else value
+
+
+# -- JSON ------------------------------------------------------------------------------------------
+
+
+def write_json(content: object, indent: int | None) -> str:
+    """Write a value as JSON, with so many blanks for each level, or all in one line.
+
+    Examples
+    --------
+    >>> write_json({"mr": float("nan"), "low": float("-inf")}, None)
+    '{"mr": null, "low": "-inf"}'
+    """
+    blanks = None if indent is None else integer("indent", indent, least=0, most=100)
+    return json.dumps(json_value(content), indent=blanks, allow_nan=False)
+
+
+def json_value(value: Any) -> Any:
+    """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
+    if isinstance(value, dict):
+        return {key: json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

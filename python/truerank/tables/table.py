@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from abc import ABC, abstractmethod
@@ -424,7 +423,7 @@ class Table(AsTable):
             "before": self.before,
             "notes": self.notes,
         }
-        return write_json(content, indent)
+        return forms.write_json(content, indent)
 
     def to_pandas(self) -> Any:
         """Return a pandas DataFrame, with an empty cell as nan in a column of numbers.
@@ -438,32 +437,6 @@ class Table(AsTable):
         floats = [name for name, values in cells.items() if _are_floats(values)]
         frame = import_extra("pandas", "to_pandas").DataFrame(cells)
         return frame.astype(dict.fromkeys(floats, float))
-
-
-# -- JSON ------------------------------------------------------------------------------------------
-
-
-def write_json(content: object, indent: int | None) -> str:
-    """Write a value as JSON, with so many blanks for each level, or all in one line.
-
-    Examples
-    --------
-    >>> write_json({"mr": float("nan"), "low": float("-inf")}, None)
-    '{"mr": null, "low": "-inf"}'
-    """
-    blanks = None if indent is None else integer("indent", indent, least=0, most=100)
-    return json.dumps(json_value(content), indent=blanks, allow_nan=False)
-
-
-def json_value(value: Any) -> Any:
-    """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
-    if isinstance(value, dict):
-        return {key: json_value(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value
 
 
 # -- checks ----------------------------------------------------------------------------------------

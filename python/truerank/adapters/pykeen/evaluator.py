@@ -19,7 +19,7 @@ from ...inputs.naming import import_extra, public
 from ...ranks.container import Ranks
 from ...ranks.joining import concatenate
 from ...reporting import Report, report
-from ...tables.table_writer import format_count
+from ...tables.cells import format_count
 from .factories import triple_ids
 from .metric_names import by_side, values_of
 from .model_tasks import ModelTask, number_of_entities
