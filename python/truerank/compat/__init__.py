@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from .evaluation import report, report_against, table, table_against
     from .figures import Figure
     from .list_presets import LIST_PRESETS, ListPreset, report_lists, table_lists
-    from .presets import PRESETS, describe, preset
+    from .presets import PRESETS, Metric, Preset, describe, preset
     from .results import CompatReport, CompatTable, Step
-    from .toolkit_rows import Metric, Preset
 
 __all__ = [
     "EXACT",
@@ -53,9 +52,9 @@ _MODULES = {
     "Figure": "figures",
     "LIST_PRESETS": "list_presets",
     "ListPreset": "list_presets",
-    "Metric": "toolkit_rows",
+    "Metric": "presets",
     "PRESETS": "presets",
-    "Preset": "toolkit_rows",
+    "Preset": "presets",
     "Step": "results",
     "describe": "presets",
     "preset": "presets",

@@ -9,10 +9,9 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..reporting import report as exact_report
 from .conventions import steps_to
-from .presets import PRESETS, preset
+from .presets import PRESETS, Preset, preset
 from .results import CompatReport, CompatTable
 from .scored_tasks import FullTasks, SampledTasks, ScoredTasks
-from .toolkit_rows import Preset
 
 if TYPE_CHECKING:
     from ..inputs.words import ScoreOrder

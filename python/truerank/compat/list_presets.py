@@ -13,6 +13,7 @@ from ..inputs.checks import positive_integer, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.container import Ranks
+from .presets import read_rows
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -110,36 +111,9 @@ class ListPreset:
         return MISSES[self.misses].description + cut
 
 
-_ROWS = (
-    ListPreset(
-        name="zero",
-        toolkits="trec_eval, PyTorch Geometric and RecBole (mrr); none of them has an mr",
-        source=(
-            "usnistgov/trec_eval: m_recip_rank.c, te_calc_recip_rank",
-            "pyg-team/pytorch_geometric: torch_geometric/metrics/link_pred.py, LinkPredMRR",
-            "RUCAIBox/RecBole: recbole/evaluator/metrics.py, MRR",
-        ),
-        notes=("With several right answers per query these take the first; here each is a task.",),
-    ),
-    ListPreset(
-        name="pyclause",
-        toolkits="PyClause",
-        source=(
-            "symbolic-kg/PyClause: clause/eval/evaluation.py, Hits.evaluate_head, "
-            "Hits.evaluate_tail, Hits.get_mrr, Ranking",
-        ),
-        misses="no rank",
-        cut=100,
-        notes=(
-            "It cuts at place 100 of the list as it is in the file, before it filters: the same "
-            "for lists of at most 100, which its Ranking reads by default.",
-        ),
-    ),
-    ListPreset(name="middle", toolkits="realistic ranks", misses="middle"),
-    ListPreset(name="k + 1", toolkits="optimistic ranks", misses="next"),
+LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType(
+    {name: ListPreset(name=name, **row) for name, row in read_rows("lists").items()}
 )
-
-LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType({row.name: row for row in _ROWS})
 
 
 @public("truerank.compat")

@@ -19,7 +19,7 @@ from .figures import Figure, exact_value, figure, places, split_key
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..reporting import Report
-    from .toolkit_rows import Metric, Preset
+    from .presets import Metric, Preset
 
 EXACT_ROW = "exact"  # name of the first row of a table, before those of the presets
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
