@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from fuzz.check import Fault, check
 from truerank import Ranks, report
-from truerank.metrics import Key, UnknownKeyError, parse
+from truerank.metrics import METRICS, Key, UnknownKeyError, parse
 
-WITH_CHANCE = ("mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian")
-WITHOUT_CHANCE = ("std", "variance", "mad", "count")
-PLAIN = (*WITH_CHANCE, *WITHOUT_CHANCE)
+WITHOUT_CHANCE = [name for name, row in METRICS.items() if not row.chance]
+PLAIN = [name for name, row in METRICS.items() if not row.parameter]
 NAMED = {
     "amr": ("ratio", "mr"),
     "amri": ("index", "mr"),

@@ -20,11 +20,12 @@ import truerank as tr
 from fuzz.check import Fault, check
 from oracles import metrics as oracle
 from truerank.inference import pvalue
+from truerank.metrics import METRICS
 from truerank.metrics.chance_model import tails
 
 PLACES = ("optimistic", "realistic", "pessimistic")
 KINDS = (*PLACES, "expected")
-SPREADS = ("std", "variance", "mad", "count")
+SPREADS = [name for name, row in METRICS.items() if not row.chance]
 MEANS = ("mr", "mrr", "hits")
 POWERS = ("-inf", "-20", "-4", "-1.5", "-1", "-0.5", "-0.05", "0", "0.05", "0.5", "1", "2", "3.7")
 POWERS = (*POWERS, "10", "30", "inf")  # type: ignore[assignment]
@@ -32,7 +33,7 @@ SIDES = ("head", "tail", "relation")
 
 MODELLED_POWERS = st.sampled_from(POWERS).filter(lambda p: -4 <= float(p) <= 10 or "inf" in p)
 MODELLED = st.one_of(
-    st.sampled_from(["mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian"]),
+    st.sampled_from([name for name, row in METRICS.items() if row.chance and not row.parameter]),
     st.integers(1, 6).map("hits@{}".format),
     MODELLED_POWERS.map("power_mean:{}".format),
 )

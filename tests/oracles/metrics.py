@@ -13,11 +13,15 @@ from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
 
+import numpy as np
+
+from truerank.metrics import METRICS
+
 Number = Fraction | Decimal
 DIGITS = 60
 MAD_SCALE = Fraction("1.482602218505602")
 # The metrics of which less is better.
-FALLING = ("mr", "hmr", "gmr", "median", "power_mean")
+FALLING = tuple(name for name, row in METRICS.items() if row.increasing is False)
 
 
 def positions(above: Sequence[int], tied: Sequence[int], kind: str) -> list[Fraction]:
@@ -41,10 +45,19 @@ def all_positions(
     return everywhere, shares
 
 
-def exact(name: str, ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> Number:
-    """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5"."""
-    name, colon, p = name.partition(":")
-    if colon:
+def exact(
+    name: str,
+    ranks: Sequence[Fraction],
+    weights: Sequence[Fraction],
+    sizes: Sequence[int] = (),
+) -> Number:
+    """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5".
+
+    A metric that has no formula here is computed from the f and g of its row, rank by rank, with
+    the numbers of candidates.
+    """
+    name, _, p = name.partition(":")
+    if name == "power_mean":
         return power_mean(float(p), ranks, weights)
     name, _, k = name.partition("@")
 
@@ -75,6 +88,14 @@ def exact(name: str, ranks: Sequence[Fraction], weights: Sequence[Fraction]) -> 
         "mad": deviation,
         "count": lambda: Fraction(len(ranks)),
     }
+    if name not in formulas:
+        row, parameter = METRICS[name], float(p or k or 0)
+        f = row.transform.of_ranks
+        each = [
+            f(np.array([float(r)]), np.array([n]), parameter)
+            for r, n in zip(ranks, sizes, strict=True)
+        ]
+        return Fraction(row.inverse(float(mean([Fraction(float(value[0])) for value in each]))))
     with localcontext() as context:
         context.prec = DIGITS
         return formulas[name]()
