@@ -130,9 +130,19 @@ class Results:
                 continue
             key = f"{side}{kind}.{adjustment}{metric}"
             self.add(f"report.{name}.{key}", float, reports[name].__getitem__, key)
-        forms = ("to_markdown", "to_latex", "to_csv", "to_text", "to_json", "to_dict")
-        for name, form in product(("ties", "groups"), forms):
-            self.add(f"form.{form}.{name}", unchanged, getattr(reports[name], form))
+        shown = {name: reports[name] for name in ("ties", "groups")}
+        shown["table"] = tr.table(reports, ["mrr", "hits@10", "index.mr"])
+        scores, targets = self.scores["ties"], self.targets[:60]
+        shown["compat"] = tr.compat.report(scores, targets, preset="pykeen")
+        self.forms(**shown)
+
+    def forms(self, **results: Any) -> None:
+        """Add what results are written as; the notes of LaTeX are comments, and are left out."""
+        for name, form in product(results, ("markdown", "csv", "text", "json", "dict", "latex")):
+            options = {"notes": False} if form == "latex" else {}
+            self.add(
+                f"form.{form}.{name}", methodcaller(f"to_{form}", **options), results.get, name
+            )
 
     def chance(self) -> None:
         """Add expectations, variances and p-values under chance, and adjusted numbers."""
@@ -179,8 +189,7 @@ class Results:
         names = [f"d{d}" for d in range(40)]
         judged = {f"q{q}": dict(zip(names[q % 30 :], q % 3 * [1, 0, 2])) for q in range(1, 50)}  # noqa: B905
         queries = tr.retrieval.Task(judged, entities=names, queries=list(judged))
-        form, rows = methodcaller("to_dict"), matrices[0][: len(judged)]
-        self.add("retrieval.scores", form, queries.evaluate_scores, rows)
+        self.forms(retrieval=queries.evaluate_scores(matrices[0][: len(judged)]))
 
     def compat(self) -> None:
         """Add the numbers of other toolkits."""
@@ -216,10 +225,6 @@ class Results:
                 self.add(f"file.counter.{name}", counts, resumed, place / "counter.npz")
                 text, form = (place / "report.json").read_text("utf-8"), methodcaller("to_dict")
                 self.add(f"file.report.{name}", form, tr.Report.from_json, text)
-
-
-def unchanged(value: Any) -> Any:
-    return value
 
 
 def counts(ranks: Any) -> Any:
