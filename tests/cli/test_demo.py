@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 import json
 import os
 import subprocess
@@ -140,25 +139,16 @@ def test_speed_counts_every_score() -> None:
 
 
 def test_what_is_printed(measured: demo.Demo) -> None:
-    pytest.importorskip("rich")
-    from rich.console import Console
-
-    from truerank.cli.demo_output import draw_demo
-
-    file = io.StringIO()
-    draw_demo(measured, Console(file=file, width=100))
-    text = file.getvalue()
-    assert "mr       4.934823   4.934823  4.500000   4.500000  4.717412   4.717412" in text
-    assert "81 of 81 published figures agree" in text
-    assert "of 2,148 tasks tie" in text
-    assert "scores/s" in text
-    assert max(map(len, text.splitlines())) <= 100
-
-    file = io.StringIO()
+    lines = str(measured).splitlines()
+    figures = ["mr", "4.934823", "4.934823", "4.500000", "4.500000", "4.717412", "4.717412"]
+    assert figures in [line.split() for line in lines]
+    assert any("81 of 81 published figures agree" in line for line in lines)
+    assert any("of 2,148 tasks tie" in line for line in lines)
+    assert any("scores/s" in line for line in lines)
+    assert max(map(len, lines)) <= 100
     wrong = dataclasses.replace(measured, disagreements=["tail.mr: published 1, measured 2"])
-    draw_demo(wrong, Console(file=file, width=100))
-    assert "80 of 81" in file.getvalue()
-    assert "tail.mr: published 1, measured 2" in file.getvalue()
+    assert "80 of 81" in str(wrong)
+    assert "tail.mr: published 1, measured 2" in str(wrong)
 
 
 def test_demo_takes_less_than_two_seconds(sanitized: bool) -> None:

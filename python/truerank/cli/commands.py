@@ -18,7 +18,6 @@ from .compare_command import compare_files
 from .compat_command import compare_conventions
 from .evaluate_command import evaluate
 from .link_prediction_command import predict_links
-from .output import draw_to_text
 
 _EPILOG = ["\b", "Exit codes:", *(f"{code:5}  {what}" for code, what in EXIT_CODES.items())]
 
@@ -66,10 +65,9 @@ def demo() -> None:
     The exit code is 1 if a measured figure differs from the published one.
     """
     from .demo import run  # other commands do not need it
-    from .demo_output import draw_demo
 
     measured = run()
-    emit(draw_to_text(draw_demo, measured))
+    emit(measured.to_text())
     if measured.disagreements:
         raise click.exceptions.Exit(BAD_DATA)
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 import time
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,8 @@ from ..inputs.naming import public
 from ..link_prediction import Task
 from ..ranks.container import Ranks
 from ..reporting import Report, report
+from ..tables import AsTable, Column, Table
+from ..tables.cells import format_count
 
 Floats = NDArray[np.float32]
 
@@ -88,8 +92,8 @@ class Speed:
 
 @public("truerank.cli.demo")
 @dataclass(frozen=True)
-class Demo:
-    """The results of the demonstration."""
+class Demo(AsTable):
+    """The results of the demonstration, which print as `truerank demo` shows them."""
 
     exact: Report
     rounded: Report
@@ -97,6 +101,47 @@ class Demo:
     speed: Speed
     seconds: float
     disagreements: list[str] = field(default_factory=list)
+
+    def table(self) -> Table:
+        """Return the measured figures beside the published ones, and those of bfloat16 below."""
+        figures, speed = self.published.figures, self.speed
+        columns: list[Column] = [Column("metric")]
+        rows: list[list[Any]] = [[metric] for metric in METRICS]
+        for side in ("head", "tail", "both"):
+            columns += [Column(name, decimals=6) for name in (side, f"{side}, published")]
+            for row in rows:
+                key = f"{side}.realistic.{row[0]}"
+                row += [self.exact[key], figures[key]]
+        kinds = [Column(kind, decimals=6) for kind in KINDS]
+        rounded = [[m, *(self.rounded[f"{kind}.{m}"] for kind in KINDS)] for m in METRICS]
+        tied, tied_exactly = self.rounded.ranks.tied, self.exact.ranks.tied
+        return Table(
+            columns,
+            rows,
+            before=[
+                f"{self.published.model} on {self.published.dataset}: head and tail of "
+                f"{len(tied) // 2:,} test triples, {len(tied):,} filtered tasks.",
+                *textwrap.wrap(f"The model was {self.published.source}.", 90),
+                "Measured figures beside the published ones, by realistic ranks; then those of the "
+                "same scores",
+                "rounded to bfloat16, of both sides:",
+            ],
+            below=[Table([columns[0], *kinds], rounded)],
+            notes=[
+                f"{len(figures) - len(self.disagreements)} of {len(figures)} published figures "
+                "agree: optimistic and pessimistic ones to the last",
+                "digit; realistic and adjusted ones to 1e-6, as float32 went into them.",
+                *self.disagreements,
+                f"In bfloat16 {(tied > 1).sum():,} of {len(tied):,} tasks tie "
+                f"({(tied > 1).mean():.1%}), and the largest tie has {tied.max()} candidates;",
+                f"in float32 {(tied_exactly > 1).sum():,} tie.",
+                f"From vectors to counts in both dtypes: {self.seconds * 1e3:.0f} ms.",
+                f"{speed.rows:,} x {speed.columns:,} random float32 scores in memory: "
+                f"{speed.rate:.3g} scores/s ({speed.rate * 4e-9:.1f} GB/s),",
+                f"{format_count(speed.threads, 'thread')}, {speed.isa}; numpy's (s > t).sum(1) and "
+                f"(s == t).sum(1) take {speed.numpy_seconds / speed.seconds:.1f} times as long.",
+            ],
+        )
 
 
 @public("truerank.cli.demo")
