@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -43,21 +42,37 @@ def _figure(columns: int, height: float) -> tuple[Any, Any]:
 
 def draw_hubs(hubs: dict[str, Any]) -> Any:
     figure, ax = _figure(1, 3)
-    tr.alignment.plot_hubness(hubs, ax=ax)
+    starts = np.zeros(len(hubs))
+    for times in ("0", "1", "2-4", "5+"):
+        shares = np.array([found.shares[times] for found in hubs.values()])
+        ax.barh(list(hubs), shares, left=starts, label=times)
+        starts += shares
+    ax.invert_yaxis()
+    ax.set_xlabel("share of candidates")
+    ax.legend(title="times that it is the most similar", ncols=4, loc="lower right")
     return figure
 
 
 def draw_profiles(profiles: dict[str, Any]) -> Any:
     figure, ax = _figure(1, 3.6)
-    tr.alignment.plot_similarity_profile(profiles, ax=ax)
-    ax.set_title("")
+    for name, found in profiles.items():
+        nth = range(1, found.ids.shape[1] + 1)
+        ax.plot(nth, found.similarities.mean(axis=0), "o-", label=name)
+    ax.set_xlabel("the nth most similar entity")
+    ax.set_ylabel("mean similarity")
+    ax.legend()
     return figure
 
 
 def draw_degrees(reports: Reports) -> Any:
     figure, ax = _figure(1, 3.6)
-    tr.alignment.plot_by_degree(reports, ax=ax)
+    for name, report in reports.items():
+        hits = report.group_values("hits@1")
+        ax.plot(list(map(str, hits)), list(hits.values()), "o-", label=name)
+    ax.set_xlabel("sum of degrees")
+    ax.set_ylabel("hits@1")
     ax.set_ylim(0, 1)
+    ax.legend()
     return figure
 
 
@@ -65,20 +80,15 @@ def draw_curves(curves: dict[str, Any]) -> Any:
     figure, axes = _figure(2, 3.6)
     for ax, by in zip(axes, ("similarity", "margin"), strict=True):
         curve = curves[f"{by}, cosine"]
-        tr.alignment.plot_dangling(thin(curve), ax=ax)
-        ax.get_legend().remove()
-        ax.set_title("")
+        # fewer thresholds, as many as a picture can show
+        sample = np.unique(np.linspace(0, len(curve) - 1, 400).astype(int))
+        for name in ("precision", "recall", "f1"):
+            ax.step(curve.thresholds[sample], getattr(curve, name)[sample], "pre", label=name)
+        ax.set_xlabel(f"threshold of the {by}")
         ax.set_xlim(*np.quantile(curve.values, (0.002, 0.998)))
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles[:3], labels[:3], loc="outside upper center", ncols=3, frameon=False)
     return figure
-
-
-def thin(curve: Any, most: int = 400) -> SimpleNamespace:
-    """Return the curve at fewer thresholds, as many as a picture can show."""
-    sample = np.unique(np.linspace(0, len(curve) - 1, most).astype(int))
-    arrays = {name: getattr(curve, name)[sample] for name in ("thresholds", "precision", "recall")}
-    return SimpleNamespace(**arrays, f1=curve.f1[sample], by=curve.by, direction=curve.direction)
 
 
 PICTURES: dict[str, Callable[[Any], Any]] = {
@@ -140,9 +150,8 @@ def hubs_table(hubs: dict[str, Any]) -> str:
     heading = ["score, direction", "0", "1", "2-4", "5+", "skewness", "Robin Hood", "largest"]
     rows = []
     for name, hubness in hubs.items():
-        ten = hubness[10]
         numbers = [f"{hubness.shares[times]:.3f}" for times in heading[1:5]]
-        numbers += [f"{ten.skewness:.2f}", f"{ten.robin_hood:.3f}", f"{ten.largest:,}"]
+        numbers += [f"{hubness.skewness:.2f}", f"{hubness.robin_hood:.3f}", f"{hubness.largest:,}"]
         rows.append([name, *numbers])
     return markdown_table(heading, rows)
 
@@ -174,7 +183,8 @@ def curves_table(curves: dict[str, Any]) -> str:
 def profiles_table(profiles: dict[str, Any]) -> str:
     rows = []
     for name, profile in profiles.items():
-        gap = float(np.mean(profile.gaps))
-        rows.append([name, f"{profile.tasks:,}", *(f"{x:.4f}" for x in (*profile.mean, gap))])
+        means = profile.similarities.mean(axis=0)
+        numbers = (*means, means[0] - means[1])
+        rows.append([name, f"{len(profile.queries):,}", *(f"{x:.4f}" for x in numbers)])
     nth = ["1st", "2nd", "3rd", "4th", "5th"]
     return markdown_table(["left entities", "number", *nth, "1st minus 2nd"], rows)

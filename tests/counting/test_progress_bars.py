@@ -126,16 +126,17 @@ CALLS: dict[str, Callable[..., object]] = {
     "interval": lambda folder, **p: inference.interval(MODELS[0], "mrr", **p),
     "intervals": lambda folder, **p: tr.report(MODELS[0]).interval(["mrr", "mr", "hits@3"], **p),
     **{
-        f"{name} of {what}": lambda folder, name=name, given=given, **p: getattr(alignment, name)(
+        f"most similar of {what}": lambda folder, given=given, **p: alignment.most_similar(
             *given, **p
         )
         for what, given in {
             "vectors": (VECTORS[:, :4], VECTORS[:, 4:]),
             "a matrix": (SCORES, None),
         }.items()
-        for name in ("hubness", "similarity_profile", "compare_hubness")
     },
-    "hubness with csls": lambda folder, **p: alignment.hubness(VECTORS, VECTORS[::-1], csls=3, **p),
+    "most similar by csls": lambda folder, **p: alignment.most_similar(
+        VECTORS, VECTORS[::-1], csls=3, **p
+    ),
     "dangling": lambda folder, **p: alignment.dangling(VECTORS, VECTORS[::-1], range(9), **p),
     "infer of a matrix": lambda folder, **p: alignment.infer(SCORES, None, method="stable", **p),
 }

@@ -79,11 +79,6 @@ def of_curve(curve: Any) -> list[Any]:
     return [curve.thresholds, curve.values, curve.precision, curve.recall]
 
 
-def of_profile(profile: Any) -> list[Any]:
-    numbers = [profile.mean, profile.std, profile.quantiles(), profile.gaps, profile.variances]
-    return [*numbers, profile.ids, profile.similarities]
-
-
 def scaled(scores: Any) -> list[Any]:
     store = open_scores(scores)
     csls = means_of_store(store, 3, None, nan="raise", io="map")
@@ -123,7 +118,7 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "threshold": lambda s: of_alignment(tr.alignment.infer(s, None, threshold=5e-324)),
     "dangling": lambda s: of_curve(tr.alignment.dangling(s, None, [0, 1, 2])),
     "margin": lambda s: of_curve(tr.alignment.dangling(s, None, [0, 1, 2], by="margin")),
-    "profile": lambda s: of_profile(tr.alignment.similarity_profile(s, None, k=3)),
+    "most similar": lambda s: list(tr.alignment.most_similar(s, None, k=3)),
     "csls of a matrix": scaled,
     "conventions": conventions,
     "error cases": worst_triples,

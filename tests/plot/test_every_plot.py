@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, plot
+from truerank import plot
 from truerank.inference import friedman
 
 pytestmark = pytest.mark.python_only
@@ -50,10 +50,6 @@ def draws(name: str, function: Callable[..., Any]) -> bool:
 
 
 REPORT = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
-IDS = np.arange(9)
-VECTORS = np.random.default_rng(0).standard_normal((9, 4))
-LABELS: dict[str, Any] = {"side": "left_to_right", "queries": IDS, "targets": IDS}
-RANKS = tr.Ranks(IDS % 4, 1 + 0 * IDS, 9, **LABELS)
 DRAW: dict[str, Callable[..., Any]] = {
     **{
         f"truerank.plot.{draw.__name__}": lambda draw=draw, **options: draw(REPORT, **options)
@@ -62,23 +58,6 @@ DRAW: dict[str, Callable[..., Any]] = {
     },
     "truerank.plot.critical_difference": lambda **options: plot.critical_difference(
         friedman({"x": {"A": 1, "B": 2}, "y": {"A": 2, "B": 1}}), **options
-    ),
-    "truerank.alignment.plot_similarity_profile": lambda **options: (
-        alignment.plot_similarity_profile(
-            alignment.similarity_profile(VECTORS, VECTORS, k=2), **options
-        )
-    ),
-    "truerank.alignment.plot_hubness": lambda **options: alignment.plot_hubness(
-        alignment.hubness(VECTORS, VECTORS), **options
-    ),
-    "truerank.alignment.plot_by_degree": lambda **options: alignment.plot_by_degree(
-        alignment.by_degree(RANKS, IDS), **options
-    ),
-    "truerank.alignment.plot_overlap": lambda **options: alignment.plot_overlap(
-        alignment.overlap({"A": [True, False]}), **options
-    ),
-    "truerank.alignment.plot_dangling": lambda **options: alignment.plot_dangling(
-        alignment.dangling(VECTORS, VECTORS[3:], [0, 1, 2]), **options
     ),
 }
 EACH = pytest.mark.parametrize("name", DRAW)

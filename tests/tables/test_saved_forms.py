@@ -44,9 +44,6 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
     "estimate": lambda: estimate_full_ranking(ranks(sampled=True), 99, ["mr", "hits@1"]),
-    "hubs": lambda: tr.alignment.hubness(np.eye(3), np.eye(3)),
-    "overlap": lambda: tr.alignment.overlap({"a": [True, False], "b": [True, True]}),
-    "profile": lambda: tr.alignment.similarity_profile(np.eye(3), np.eye(3), k=2),
 }
 
 

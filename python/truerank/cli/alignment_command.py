@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 import numpy as np
 
-from ..alignment.analyses.buckets import bucket_labels
+from ..alignment.analyses import bucket_labels
 from ..alignment.datasets.graphs import degrees
 from ..alignment.datasets.readers import read_dbp15k, read_openea
 from ..alignment.datasets.text_tables import optional_file

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.score_matrices import METHODS
-from truerank.alignment.analyses.hubs import hubness
-from truerank.alignment.analyses.similarities import similarity_profile
+from truerank.alignment.analyses import most_similar
 from truerank.alignment.inference.dangling_entities import dangling
 from truerank.alignment.inference.matching import infer
 from truerank.embeddings.vectors import CSLS
@@ -118,6 +117,6 @@ def test_vectors_and_matrices(left: Any, right: Any, kind: type[Exception], mess
 @pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
 def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
     message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
-    for call in (infer, hubness, similarity_profile, partial(dangling, exclusive=[0])):
+    for call in (infer, most_similar, partial(dangling, exclusive=[0])):
         with pytest.raises(ValueError, match=message):
             call(np.eye(3), None, similarity=similarity)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,8 +13,7 @@ import pytest
 
 import truerank as tr
 from strategies.score_matrices import METHODS
-from truerank.alignment.analyses.hubs import hubness
-from truerank.alignment.analyses.similarities import similarity_profile
+from truerank.alignment.analyses import most_similar
 from truerank.alignment.inference.dangling_entities import dangling
 from truerank.alignment.inference.matching import infer
 from truerank.alignment.inference.similarity_sources import (
@@ -164,9 +162,10 @@ def test_a_map_of_a_file_that_shrank(tmp_path: Path) -> None:
 def test_analyses_of_a_matrix_in_a_file(tmp_path: Path) -> None:
     scores = np.random.default_rng(10).random((8, 9))
     np.save(tmp_path / "S.npy", scores)
-    for call in (hubness, similarity_profile, partial(dangling, exclusive=[0])):
-        found = call(tmp_path / "S.npy", None)
-        np.testing.assert_equal(found.to_dict(), call(scores, None).to_dict())
+    found = most_similar(tmp_path / "S.npy", None)
+    np.testing.assert_equal(found, most_similar(scores, None))
+    curve = dangling(tmp_path / "S.npy", None, [0])
+    np.testing.assert_equal(curve.to_dict(), dangling(scores, None, [0]).to_dict())
 
 
 def test_missing_files(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from math import floor
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.checks import integer, number
+from ...inputs.checks import choice, integer, number
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...tasks.row_keys import dense_codes, first_rows, row_keys
+from ...tasks.row_keys import first_rows, row_keys
 from ..two_graphs import as_pairs
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ SHARES: dict[str, dict[str, float]] = {
 
 @public("truerank.alignment")
 def split_pairs(
-    pairs: Any, shares: str | Mapping[str, float] = "20/10/70", *, seed: int, together: bool = False
+    pairs: Any, shares: str | Mapping[str, float] = "20/10/70", *, seed: int
 ) -> dict[str, IntArray]:
     """Split pairs at random.
 
@@ -53,9 +53,6 @@ def split_pairs(
         names the splits and their shares, which add up to 1.
     seed : int
         The seed, at least 0.
-    together : bool
-        Whether pairs that share an entity, directly or through a chain of pairs, stay in one split.
-        See the notes.
 
     Returns
     -------
@@ -75,10 +72,7 @@ def split_pairs(
     If an entity has several counterparts (m:n pairs, as in WK3l), its pairs may end up in different
     splits: one in training, another one in the test. A `Task` with ``known=`` leaves the former out
     of the candidates of the latter, so that no right answer counts as wrong, but the model has seen
-    the entity. With ``together=True`` it has not: whole groups of linked pairs are assigned in
-    random order, each to the split of its first place. A split then differs from its share by less
-    than the largest group, and may be empty. One-to-one pairs are split the same way in both
-    cases.
+    the entity.
 
     Examples
     --------
@@ -89,15 +83,28 @@ def split_pairs(
     array([[2, 2],
            [9, 9]])
     """
-    checked = _check_shares(shares)
-    rows, places = _random_places(pairs, seed, together)
-    ends = np.cumsum(_split_sizes(len(rows), list(checked.values()))).tolist()
-    return _deal(rows, places, dict(zip(checked, ends, strict=True)))
+    if isinstance(shares, str):
+        shares = SHARES[choice("shares", shares, tuple(SHARES))]
+    if not isinstance(shares, Mapping):
+        raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
+    checked = {name: number(f'shares["{name}"]', share) for name, share in shares.items()}
+    if not (
+        all(share >= 0 for share in checked.values()) and abs(sum(checked.values()) - 1) < 1e-9
+    ):
+        expected = "shares from 0 to 1 that add up to 1"
+        raise InputValueError("shares", expected=expected, got=list(checked.values()))
+    rows, places = _random_places(pairs, seed)
+    quotas = [Fraction(repr(share)) * len(rows) for share in checked.values()]
+    sizes = list(map(floor, quotas))  # of decimal numbers as they are written: 0.1 is a tenth
+    by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])  # a stable sort
+    for i in by_rest[: len(rows) - sum(sizes)]:
+        sizes[i] += 1
+    return _deal(rows, places, dict(zip(checked, np.cumsum(sizes), strict=True)))
 
 
 @public("truerank.alignment")
 def five_folds(
-    pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1, together: bool = False
+    pairs: Any, *, seed: int, folds: int = 5, valid: float = 0.1
 ) -> list[dict[str, IntArray]]:
     """Split pairs into folds as OpenEA does: each fold is the training split once.
 
@@ -120,8 +127,6 @@ def five_folds(
     valid : float
         The share of all pairs for validation, rounded to whole pairs, half up; it must leave pairs
         for the test. 0: there is no validation split.
-    together : bool
-        As in `split_pairs`.
 
     Returns
     -------
@@ -142,62 +147,22 @@ def five_folds(
     >>> sorted(int(pair[0]) for fold in folds for pair in fold["train"]) == list(range(20))
     True
     """
-    rows, places = _random_places(pairs, seed, together)
+    rows, places = _random_places(pairs, seed)
     n = len(rows)
-    fold_count = integer("folds", folds, expected="an int")
-    if not 2 <= fold_count <= n:
-        raise InputValueError("folds", expected=f"from 2 to the number of pairs, {n}", got=folds)
+    bounds_text = f"from 2 to the number of pairs, {n}"
+    count = integer("folds", folds, least=2, most=n, expected="an int", range=bounds_text)
     share = number("valid", valid)
-    bounds = [k * (n // fold_count) + min(k, n % fold_count) for k in range(fold_count + 1)]
-    valid_size = floor(_fraction(share) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
+    bounds = [k * (n // count) + min(k, n % count) for k in range(count + 1)]
+    valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
     if not 0 <= valid_size < n - bounds[1]:
-        raise InputValueError(
-            "valid", expected="a share from 0 on that leaves pairs for the test", got=valid
-        )
+        expected = "a share from 0 on that leaves pairs for the test"
+        raise InputValueError("valid", expected=expected, got=valid)
     splits = []
     for first, last in pairwise(bounds):
         ends = {"train": last - first, "valid": last - first + valid_size, "test": n}
-        if not valid_size:
-            del ends["valid"]
+        ends = ends if valid_size else {"train": last - first, "test": n}
         splits.append(_deal(rows, (places - first) % n, ends))  # places on the ring, from the fold
     return splits
-
-
-def _check_shares(shares: str | Mapping[str, float]) -> Mapping[str, float]:
-    """Check shares, or return those of a name."""
-    if isinstance(shares, str):
-        if shares not in SHARES:
-            raise InputValueError(
-                "shares", expected=f"one of {', '.join(SHARES)} or a dict", got=repr(shares)
-            )
-        return SHARES[shares]
-    if not isinstance(shares, Mapping):
-        raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
-    for name, share in shares.items():
-        if not isinstance(name, str):
-            raise InputTypeError("shares", expected="names of splits", got=type(name).__name__)
-        title = f'shares["{name}"]'
-        if not (0 <= number(title, share) <= 1 and name):
-            raise InputValueError(title, expected="a name and a share from 0 to 1", got=share)
-    total = float(sum(shares.values()))
-    if abs(total - 1) > 1e-9:
-        raise InputValueError("shares", expected="shares that add up to 1", got=f"{total:.12g}")
-    return shares
-
-
-def _fraction(share: float) -> Fraction:
-    """Return the decimal number as which a float is written: 0.1 is a tenth."""
-    return Fraction(repr(float(share)))
-
-
-def _split_sizes(n: int, shares: Sequence[float]) -> list[int]:
-    """Round shares of n to whole numbers that add up to n, by largest remainder."""
-    quotas = [_fraction(share) * n for share in shares]
-    sizes = list(map(floor, quotas))
-    by_rest = sorted(range(len(sizes)), key=lambda i: sizes[i] - quotas[i])  # a stable sort
-    for i in by_rest[: n - sum(sizes)]:
-        sizes[i] += 1
-    return sizes
 
 
 def _deal(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str, IntArray]:
@@ -206,60 +171,15 @@ def _deal(rows: IntArray, places: IntArray, ends: Mapping[str, int]) -> dict[str
     return {name: rows[part == i] for i, name in enumerate(ends)}
 
 
-def _random_places(pairs: Any, seed: int, together: bool) -> tuple[IntArray, IntArray]:
-    """Check pairs, and return them with their places, or those of their groups, in random order."""
+def _random_places(pairs: Any, seed: int) -> tuple[IntArray, IntArray]:
+    """Check pairs, and return them with their places in random order."""
     rows = as_pairs("pairs", pairs)
     if not len(rows):
         raise InputValueError("pairs", expected="at least one pair", got="none")
-    keys = row_keys(list(rows.T))
-    first = np.sort(first_rows(keys))
-    if len(first) < len(rows):
-        row = int(np.setdiff1d(np.arange(len(rows)), first)[0])
-        raise InputValueError(
-            "pairs",
-            expected="each pair once",
-            got=f"{tuple(rows[row].tolist())} again in row {row}",
-        )
-    start = integer("seed", seed, expected="an int")
-    if start < 0:
-        raise InputValueError("seed", expected="an int from 0 on", got=seed)
-    raw = np.random.PCG64(start).random_raw(len(rows))
-    order = np.argsort(raw, kind="stable")
-    return rows, _group_starts(order, link_groups(rows) if together else np.arange(len(rows)))
-
-
-def link_groups(pairs: IntArray) -> IntArray:
-    """Return for each pair the row of the first pair that is linked to it by common entities.
-
-    Examples
-    --------
-    >>> link_groups(np.array([[0, 0], [1, 1], [2, 2], [0, 1], [3, 2]]))
-    array([0, 0, 2, 0, 2])
-    """
-    left, right = dense_codes(pairs[:, 0]), dense_codes(pairs[:, 1])
-    ends = (right + left.max(initial=0) + 1).tolist()
-    above = list(range(max(ends, default=-1) + 1))  # union-find: a forest of entities
-
-    def root(entity: int) -> int:
-        while above[entity] != entity:
-            above[entity] = above[above[entity]]
-            entity = above[entity]
-        return entity
-
-    for a, b in zip(left.tolist(), ends, strict=True):
-        a, b = root(a), root(b)
-        above[max(a, b)] = min(a, b)
-    roots = dense_codes(np.fromiter(map(root, left.tolist()), dtype=np.int64, count=len(pairs)))
-    return first_rows(roots)[roots]
-
-
-def _group_starts(order: IntArray, groups: IntArray) -> IntArray:
-    """Return for each pair the place where its group begins.
-
-    Groups are ordered by the place of their first pair in the random order.
-    """
-    sizes = np.bincount(groups, minlength=len(order))
-    heads = order[sizes[order] > 0]
-    starts = np.zeros(len(order), dtype=np.int64)
-    starts[heads] = np.cumsum(sizes[heads]) - sizes[heads]
-    return starts[groups]
+    repeated = np.setdiff1d(np.arange(len(rows)), first_rows(row_keys(list(rows.T))))
+    if len(repeated):
+        got = f"{tuple(rows[repeated[0]].tolist())} again in row {repeated[0]}"
+        raise InputValueError("pairs", expected="each pair once", got=got)
+    start = integer("seed", seed, expected="an int", least=0, range="an int from 0 on")
+    order = np.argsort(np.random.PCG64(start).random_raw(len(rows)), kind="stable")
+    return rows, np.argsort(order)

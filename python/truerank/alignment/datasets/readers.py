@@ -175,9 +175,8 @@ def read_openea(
     OpenEA has no list of entities: all names in triples and pairs are entities, with the ids 0, 1,
     ... in ascending order of names (by code point, or as numbers if all are numbers); the same
     holds for relations. Rows of vectors follow that order, or that of the lines of ent_ids_1 and
-    ent_ids_2 if these files exist (`write_openea` writes them if needed, and OpenEA ignores them);
-    then only listed names are allowed. Any file may be gzipped, with .gz after its name. Attributes
-    are not read.
+    ent_ids_2 if these files exist (OpenEA ignores them); then only listed names are allowed. Any
+    file may be gzipped, with .gz after its name. Attributes are not read.
 
     An entity of a pair that is in no triple is kept, with degree 0. (OpenEA's own code, in
     `uris_pair_2ids`, silently drops such pairs, and so their tasks.)

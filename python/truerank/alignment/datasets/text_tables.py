@@ -1,18 +1,15 @@
-"""Tab-separated files of a data set: read as columns of labels, and written all or none."""
+"""Tab-separated files of a data set, read as columns of labels."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...tables.writing import Replacement
 from ...tasks.text import line_of, read_text
 from ...tasks.vocabularies import LabelIndex
 
@@ -209,50 +206,3 @@ def numeric_key(label_index: LabelIndex) -> Callable[[str], Any] | None:
     """
     numbers = all(word.isascii() and word.isdecimal() for word in label_index.codes)
     return (lambda word: (int(word), word)) if numbers else None
-
-
-def write_files(folder: str, files: Mapping[str, Iterable[str]], *, overwrite: bool) -> None:
-    """Write files of lines into a folder, which is made if it is not there.
-
-    All files are written under temporary names and moved at the end, as `Replacement` does. After
-    an error, the folder is as it was before.
-
-    Parameters
-    ----------
-    folder : str
-    files : dict of str to iterable of str
-        By name, which may include subfolders: the lines, without line ends.
-    overwrite : bool
-        Whether to replace existing files.
-
-    Raises
-    ------
-    FileExistsError
-        If a file exists, unless `overwrite` is true; in any case if it is no regular file.
-    OSError
-        If a folder or file cannot be written, or the disk is full.
-    """
-    places = {name: os.path.join(folder, name) for name in files}
-    for path in places.values():
-        if os.path.lexists(path) and not (overwrite and os.path.isfile(path)):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), path)
-    new_folders: list[str] = []
-    try:
-        with Replacement() as replacement:
-            for name, path in places.items():
-                _make_folders(os.path.dirname(path), new_folders)
-                with replacement.file(path) as file:
-                    file.writelines(f"{line}\n".encode() for line in files[name])
-    except BaseException:
-        for path in reversed(new_folders):
-            with contextlib.suppress(OSError):
-                os.rmdir(path)
-        raise
-
-
-def _make_folders(path: str, new_folders: list[str]) -> None:
-    """Make a folder and its parents, and append the new ones to a list."""
-    if path and not os.path.isdir(path):
-        _make_folders(os.path.dirname(path), new_folders)
-        os.mkdir(path)
-        new_folders.append(path)

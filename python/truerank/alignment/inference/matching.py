@@ -116,8 +116,6 @@ def infer(
         with a matrix, and damaged files.
     OSError
         For files that are missing or cannot be read.
-    ImportError
-        For "optimal" without scipy.
 
     Notes
     -----

@@ -1,29 +1,194 @@
-"""Results by degree: compare the metrics of entities with few and with many triples."""
+"""Why an alignment errs: the most similar entities, hubs among them, and metrics by degree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.arrays import index_array
-from ...inputs.checks import choice
-from ...inputs.errors import InputTypeError, InputValueError, spelled
-from ...inputs.naming import public
-from ...ranks.container import Ranks
-from ...ranks.labels import Labels, join_labels
-from ...reporting.reports import Report
-from ...tasks.arguments import ranks_of
-from ..two_graphs import DIRECTIONS, GRAPHS
+from ..inputs.arithmetic import default_arithmetic
+from ..inputs.arrays import index_array
+from ..inputs.checks import choice, is_integer, positive_integer
+from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import public
+from ..ranks.container import Ranks
+from ..ranks.labels import Labels, join_labels
+from ..reporting.reports import Report
+from ..tasks.arguments import ranks_of
+from .inference.similarity_sources import PassReport, ScoringOptions, open_source
+from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.progress_listeners import Progress
+    from ..inputs.words import NanRule, Similarity
 
     Flags = npt.NDArray[np.bool_]
+
+
+@public("truerank.alignment")
+class MostSimilar(NamedTuple):
+    """The most similar entities of each query, made by `most_similar`.
+
+    Attributes
+    ----------
+    queries : ndarray of int64, shape (n,)
+        The query entities, ascending.
+    candidates : ndarray of int64, shape (m,)
+        The candidates, ascending.
+    ids : ndarray of int64, shape (n, k)
+        The most similar candidates of each query, best first; of equal similarities the lower id
+        is first. -1 if there are no more.
+    similarities : ndarray of float32 or float64, shape (n, k)
+        Their similarities; NaN if there are no more.
+    """
+
+    queries: IntArray
+    candidates: IntArray
+    ids: IntArray
+    similarities: npt.NDArray[Any]
+
+
+@public("truerank.alignment")
+@default_arithmetic()
+def most_similar(
+    left: Any,
+    right: Any,
+    *,
+    k: int = 5,
+    direction: str = "left_to_right",
+    queries: Any = None,
+    candidates: Any = None,
+    similarity: Similarity = "cosine",
+    csls: Any = None,
+    nan: NanRule = "raise",
+    dtype: Any = None,
+    threads: int | None = None,
+    progress: bool | Callable[[Progress], object] | None = None,
+) -> MostSimilar:
+    """Find the k most similar entities of the other graph, without a matrix of all similarities.
+
+    Parameters
+    ----------
+    left, right : array_like, shapes (n1, d) and (n2, d), or paths
+        The embeddings of both graphs, as `rank_embeddings` takes them. Or `left` is a matrix of
+        similarities, (n1, n2), in memory or as the path of one .npy file, and `right` is None.
+    k : int
+        How many to find, at least 1; all candidates if there are fewer.
+    direction : {"left_to_right", "right_to_left"}
+        From the graph of the queries to that of the candidates.
+    queries : array_like of int, optional
+        The query entities, as those of the test pairs; a set. Default: all entities of their graph
+        that `candidates` lets in.
+    candidates : (left_ids, right_ids), optional
+        The entities that take part; None stands for all of a graph, or of both.
+    similarity : str
+        As in `rank_embeddings`; only for embeddings.
+    csls : int or CSLS, optional
+        The number of candidates in the means of CSLS, or means from `csls_means`.
+    nan : {"raise", "omit"}
+        "raise": a similarity that is NaN is an error. "omit": it is left out.
+    dtype, threads
+        As in `rank_embeddings`.
+    progress : callable or bool, optional
+        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
+
+    Returns
+    -------
+    MostSimilar
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `infer` does; for no query, no candidate, and, if `csls` is a number, queries that are
+        not candidates and so have no mean.
+
+    Examples
+    --------
+    >>> left, right = np.eye(2), np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> found = most_similar(left, right, k=2)
+    >>> found.ids
+    array([[0, 1],
+           [1, 2]])
+    >>> found.similarities.mean(axis=0)
+    array([0.9, 0.7])
+    """
+    choice("direction", direction, DIRECTIONS)
+    most = positive_integer("k", k)
+    report = PassReport(progress, 1, is_integer(csls))
+    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
+    ids_of_graphs = check_two("candidates", candidates)
+    source = open_source(left, right, scoring, *ids_of_graphs, report.of_source)
+    for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
+        if not len(ids):
+            raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
+    source = source if direction == "left_to_right" else source.swapped()
+    query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
+    if not len(query_ids):
+        raise InputValueError("queries", expected="at least one entity that asks", got="none")
+    unscaled = np.setdiff1d(query_ids, source.left_ids) if is_integer(csls) else query_ids[:0]
+    if len(unscaled):
+        raise InputValueError(
+            "queries",
+            expected=f"entities of candidates, for csls={csls} has means of these alone",
+            got=unscaled[0],
+        )
+    top = source.top_k(min(most, len(source.right_ids)), query_ids)
+    report.finish()
+    return MostSimilar(query_ids, source.right_ids, *top)
+
+
+@public("truerank.alignment")
+def hubness(found: MostSimilar, k: int | None = None) -> IntArray:
+    """Count how often each candidate is among the k most similar of the queries.
+
+    Parameters
+    ----------
+    found : MostSimilar
+        What `most_similar` found.
+    k : int, optional
+        How many of each query's most similar entities count. Default: all that were found.
+
+    Returns
+    -------
+    ndarray of int64, shape (m,)
+        The count of each of ``found.candidates``, N_k.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything else, and for k below 1 or more than were found.
+
+    Notes
+    -----
+    Hubs are those with large counts, isolated entities ("anti-hubs") those with 0 (Radovanovic,
+    Nanopoulos, Ivanovic: Hubs in space, 2010). With fewer queries than candidates, many counts are
+    0 by necessity.
+
+    Examples
+    --------
+    >>> times = hubness(most_similar([[0.0], [1.0], [2.0]], [[0.0], [2.1], [9.0]], similarity="l1"))
+    >>> times
+    array([3, 3, 3])
+    >>> times = hubness(most_similar([[5.0, 1.0], [4.0, 3.0]], None), k=1)
+    >>> times, float((times == 0).mean())
+    (array([2, 0]), 0.5)
+    """
+    if not isinstance(found, MostSimilar):
+        raise InputTypeError(
+            "found", expected="the result of most_similar", got=type(found).__name__
+        )
+    width = found.ids.shape[1]
+    size = width if k is None else positive_integer("k", k)
+    if size > width:
+        raise InputValueError("k", expected=f"at most {width}, as many as were found", got=size)
+    ids = found.ids[:, :size]
+    places = np.searchsorted(found.candidates, ids[ids >= 0])
+    return np.bincount(places, minlength=len(found.candidates)).astype(np.int64)
 
 
 EDGES = (1, 6, 11, 16)

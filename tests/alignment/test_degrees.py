@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.analyses.buckets import EDGES, bucket_labels, by_degree
+from truerank.alignment.analyses import EDGES, bucket_labels, by_degree
 from truerank.alignment.datasets.graphs import degrees
 from truerank.alignment.pair_task import Task
 

@@ -1,1 +1,0 @@
-"""Analyses: why an alignment errs, in numbers and pictures."""

@@ -1,0 +1,198 @@
+"""The most similar entities and the hubs among them: against sorting, loops, and by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import truerank as tr
+from oracles.counting import Refused
+from oracles.most_similar import Call, calls
+from truerank.alignment.analyses import hubness, most_similar
+from truerank.alignment.local_scaling import csls_means
+
+pytestmark = pytest.mark.python_only
+
+LEFT = np.eye(2)
+RIGHT = np.array([[1.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+# Three left entities are nearest to the first right one, which ties with the second.
+MATRIX = np.array([[5.0, 5, 1, 0], [5, 1, 2, 0], [4, 1, 3, 0], [0, 2, 3, 0]])
+
+
+@given(calls(), st.integers(1, 6))
+@settings(max_examples=120)
+def test_found_is_what_sorting_gives(call: Call, k: int) -> None:
+    try:
+        queries, candidates, rows = call.most_similar(k)
+    except Refused as refused:
+        event("refused")
+        with pytest.raises(ValueError, match=r"^" + "|".join(refused.names)):
+            most_similar(call.left, call.right, k=k, **call.keywords)
+        return
+    found = most_similar(call.left, call.right, k=k, **call.keywords)
+    width = min(k, len(candidates))
+    assert found.ids.shape == found.similarities.shape == (len(queries), width)
+    assert (found.queries.tolist(), found.candidates.tolist()) == (queries, candidates)
+    for i, row in enumerate(rows):
+        rest = [-1] * (width - len(row))
+        assert found.ids[i].tolist() == [j for j, _ in row] + rest
+        assert found.similarities[i, : len(row)].tolist() == [s for _, s in row]
+        assert np.isnan(found.similarities[i, len(row) :]).all()
+    for size in (None, 1, width):
+        lists = [[j for j, _ in row[:size]] for row in rows]
+        times = [sum(j in row for row in lists) for j in candidates]
+        assert hubness(found, size).tolist() == times
+
+
+def test_by_hand() -> None:
+    found = most_similar(LEFT, RIGHT, k=3)
+    assert found.ids.tolist() == [[0, 1, 2], [1, 2, 0]]  # of equal ones the lowest id
+    np.testing.assert_allclose(found.similarities, [[1, 0.6, 0.6], [0.8, 0.8, 0]], atol=1e-15)
+    back = most_similar(LEFT, RIGHT, k=1, direction="right_to_left")
+    assert back.ids[:, 0].tolist() == [0, 1, 1]
+
+
+def test_hubs_by_hand() -> None:
+    found = most_similar(MATRIX, None, k=2)
+    assert hubness(found, 1).tolist() == [3, 0, 1, 0]  # the tie goes to the lowest id
+    assert hubness(found).tolist() == [3, 2, 3, 0]
+    back = most_similar(MATRIX, None, k=1, direction="right_to_left")
+    assert hubness(back).tolist() == [3, 0, 1, 0]
+    few = most_similar(MATRIX, None, k=1, candidates=(None, [3, 1]), queries=[0, 1, 0])
+    assert few.candidates.tolist() == [1, 3]
+    assert hubness(few).tolist() == [2, 0]
+    assert hubness(most_similar(np.full((2, 3), np.nan), None, nan="omit")).tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ([np.eye(3)], TypeError, "found: expected the result of most_similar, got ndarray"),
+        ([most_similar(MATRIX, None, k=2), 3], ValueError, "k: expected at most 2, as many as"),
+        ([most_similar(MATRIX, None, k=2), 0], ValueError, "k: expected at least 1, got 0"),
+        ([most_similar(MATRIX, None, k=2), "1"], TypeError, "k: expected an integer, got str"),
+    ],
+)
+def test_errors_of_hubness(given: Any, kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=f"^{message}"):
+        hubness(*given)
+
+
+def test_five_nearest_are_asked_for_by_default() -> None:
+    vectors = np.random.default_rng(0).standard_normal((9, 3))
+    assert most_similar(vectors, vectors).ids.shape == (9, 5)
+    assert most_similar(vectors, vectors[:2]).ids.shape == (9, 2)
+
+
+def test_csls_by_number_or_made_before() -> None:
+    rng = np.random.default_rng(1)
+    left, right = rng.standard_normal((2, 12, 4)).astype(np.float32)
+    for direction in ("left_to_right", "right_to_left"):
+        made = csls_means(left, right, 3)
+        one = most_similar(left, right, csls=3, direction=direction)
+        two = most_similar(left, right, csls=made, direction=direction)
+        np.testing.assert_array_equal(one.similarities, two.similarities)
+        np.testing.assert_array_equal(one.ids, two.ids)
+        assert (one.ids != most_similar(left, right, direction=direction).ids).any()
+
+
+def test_a_matrix_in_place_of_vectors() -> None:
+    matrix = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
+    one, two = most_similar(LEFT, RIGHT), most_similar(matrix, None)
+    np.testing.assert_array_equal(one.similarities, two.similarities)
+
+
+def test_files_and_read_only_arrays(tmp_path: Path) -> None:
+    np.save(tmp_path / "left.npy", LEFT)
+    frozen = RIGHT.copy()
+    frozen.flags.writeable = False
+    found = most_similar(tmp_path / "left.npy", frozen, csls=1)
+    np.testing.assert_array_equal(found.ids, most_similar(LEFT, RIGHT, csls=1).ids)
+
+
+def test_nan_is_no_neighbour_or_an_error() -> None:
+    right = RIGHT.copy()
+    right[0] = np.nan
+    with pytest.raises(ValueError, match=r"^scores: the score of left 0 and right 0 is NaN"):
+        most_similar(LEFT, right)
+    with pytest.raises(ValueError, match=r"^scores: the score of left 0 and right 0 is NaN"):
+        most_similar(LEFT, right, direction="right_to_left")
+    found = most_similar(LEFT, right, k=3, nan="omit")
+    assert (found.ids >= 0).sum(axis=0).tolist() == [2, 2, 0]
+    assert np.isnan(found.similarities[:, 2]).all()
+    with pytest.raises(ValueError, match=r"^nan: expected one of raise, omit, got 'worst'"):
+        most_similar(LEFT, right, nan="worst")
+
+
+def test_infinite_similarities_are_numbers() -> None:
+    found = most_similar(np.array([[np.inf, np.inf, 1], [2, 1, -np.inf]]), None, k=3)
+    assert found.similarities.tolist() == [[np.inf, np.inf, 1], [2, 1, -np.inf]]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "kind", "message"),
+    [
+        ({"k": 0}, ValueError, "k: expected at least 1, got 0"),
+        ({"k": 2.0}, TypeError, "k: expected an integer, got float"),
+        ({"direction": "both"}, ValueError, "direction: expected one of left_to_right, right"),
+        ({"queries": []}, ValueError, "queries: expected at least one entity that asks, got none"),
+        ({"queries": [2]}, ValueError, "queries: expected ids from 0 to 1, got 2"),
+        ({"queries": [-1]}, ValueError, "queries: expected ids from 0 to 1, got -1"),
+        ({"queries": [0.0]}, TypeError, "queries: expected integers"),
+        ({"queries": [[0]]}, ValueError, "queries: expected a 1-D array of ids"),
+        ({"candidates": ([0], [])}, ValueError, "candidates: expected at least one right entity"),
+        ({"candidates": ([], None)}, ValueError, "candidates: expected at least one left entity"),
+        ({"candidates": ([0],)}, ValueError, r"candidates: expected \(left_ids, right_ids\), got"),
+        ({"candidates": "test"}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),
+        ({"candidates": (None, [3])}, ValueError, "right_ids: expected ids from 0 to 2, got 3"),
+        ({"csls": 0}, ValueError, "csls: expected at least 1 neighbour, got 0"),
+        ({"csls": "ten"}, TypeError, "csls: expected a number of neighbours, or a CSLS, got str"),
+        (
+            {"csls": 1, "candidates": ([0], None), "queries": [0, 1]},
+            ValueError,
+            "queries: expected entities of candidates, for csls=1 has means of these alone, got 1",
+        ),
+        ({"similarity": "near"}, ValueError, "similarity: expected one of"),
+        ({"dtype": "float32"}, TypeError, "dtype: "),
+    ],
+)
+def test_errors(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=f"^{message}"):
+        most_similar(LEFT, RIGHT, **keywords)
+
+
+def test_errors_of_vectors() -> None:
+    with pytest.raises(ValueError, match=r"^right: expected vectors of length 2"):
+        most_similar(LEFT, np.eye(3))
+    with pytest.raises(ValueError, match=r"^right: expected vectors of length 2"):
+        most_similar(LEFT, np.eye(3), direction="right_to_left")
+    with pytest.raises(ValueError, match=r"^left: expected a matrix"):
+        most_similar(LEFT[0], RIGHT)
+    with pytest.raises(ValueError, match=r"^candidates: expected at least one right entity"):
+        most_similar(LEFT, RIGHT[:0])
+
+
+def test_a_made_csls_without_a_mean_for_a_query_is_a_nan() -> None:
+    made = csls_means(LEFT, RIGHT, 1, candidates=([0], None))
+    with pytest.raises(ValueError, match=r"^scores: the score of left 1 and right 0 is NaN"):
+        most_similar(LEFT, RIGHT, csls=made)
+    assert most_similar(LEFT, RIGHT, csls=made, queries=[0]).ids.shape == (1, 3)
+
+
+def test_nothing_of_the_size_of_all_pairs() -> None:
+    """Many tasks in little memory: the similarities of all pairs would be 400 MB."""
+    import tracemalloc
+
+    vectors = np.random.default_rng(2).standard_normal((10_000, 2)).astype(np.float32)
+    tracemalloc.start()
+    try:
+        found = most_similar(vectors, vectors, k=2, queries=np.arange(0, 10_000, 10))
+        assert tracemalloc.get_traced_memory()[1] < 10e6
+    finally:
+        tracemalloc.stop()
+    assert found.ids.shape == (1000, 2)
