@@ -202,7 +202,7 @@ FAULTS = [
     Fault(
         "an off-by-one in a cutoff",
         "python/truerank/metrics/keys.py",
-        "long = len(text) >= 1000",
-        "long = len(text) >= 999",
+        "and len(text) < 1000 and int(text)",
+        "and len(text) < 999 and int(text)",
     ),
 ]

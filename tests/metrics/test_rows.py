@@ -21,7 +21,7 @@ pytestmark = pytest.mark.python_only
 # Half of the power of the rank's share of the candidates, averaged; less is better.
 ROW = Metric(
     name="rank_share",
-    title="RankShare",
+    title="Rank-Share",
     description="share of the candidates",
     parameter=":p",
     examples=(":1", ":0.5"),
@@ -53,7 +53,7 @@ def test_values_of_a_new_row(kind: str, example: str) -> None:
         found = measured[f"{prefix}{kind}.rank_share{example}"]
         assert found == pytest.approx(np.mean(values), rel=1e-13)
     tails = [i for i in range(len(RANKS)) if i % 2]
-    assert measured[f"tail.{kind}.RankShare{example}"] == pytest.approx(
+    assert measured[f"tail.{kind}.Rank-Share{example}"] == pytest.approx(
         _exact(kind, example, tails), rel=1e-13
     )
 
@@ -74,13 +74,13 @@ def _exact(kind: str, example: str, index: list[int]) -> float:
 def test_a_new_row_has_keys_tables_and_intervals() -> None:
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
     assert str(parse("tail.expected.Rank-Share:1")) == "tail.expected.rank_share:1"
-    assert table_name("rank_share:1") == "RankShare:1 \u2193"
+    assert table_name("rank_share:1") == "Rank-Share:1 \u2193"
     with pytest.raises(KeyError, match="rank_share has no chance model"):
         parse("index.rank_share:1")
     with pytest.raises(KeyError, match=r"did you mean rank_share:p"):
         parse("share_of_the_candidate")
     measured = report(RANKS)
-    assert "| RankShare:1 \u2193 |" in measured.to_markdown(["rank_share:1", "mrr"])
+    assert "| Rank-Share:1 \u2193 |" in measured.to_markdown(["rank_share:1", "mrr"])
     low, value, high = measured.interval("rank_share:1", level=0.5)[:3]
     assert low <= value == measured["rank_share:1"] <= high
 

@@ -119,9 +119,9 @@ class Grammar:
     metric_form : str
         What follows them, as messages show it.
     titles : dict
-        The titles of adjusted metrics, by adjustment and metric; read in lower case, too.
+        The titles of adjusted metrics, by adjustment and metric.
     synonyms : dict of str to (adjustment, metric)
-        Other names, in lower case and with "_".
+        Other names, in lower case and with "_", those of titles among them.
     refused : dict of str to str
         Why names of other libraries are no names here.
     separators : tuple of str
@@ -136,17 +136,13 @@ class Grammar:
     refused: Mapping[str, str] = field(default_factory=dict)
     separators: tuple[str, ...] = ("_at_",)
 
-    def names(self) -> dict[str, tuple[str, str]]:
-        """Return the adjustment and the metric of each name, the short ones first."""
-        names = {name: (NO_ADJUSTMENT, name) for name in self.metrics}
-        titles = {(NO_ADJUSTMENT, name): row.title for name, row in self.metrics.items()}
-        titles = {k: title for k, title in titles.items() if title} | dict(self.titles)
-        names |= {title.lower().replace("-", "_"): of for of, title in titles.items()}
-        return names | dict(self.synonyms)
+    def find(self, name: str) -> tuple[str, str] | None:
+        """Return the adjustment and the metric of a name in lower case; None if it is none."""
+        return (NO_ADJUSTMENT, name) if name in self.metrics else self.synonyms.get(name)
 
     def is_taken(self, word: str) -> bool:
         """Whether a word of keys means something."""
-        return word in self.names() or any(word in each.words for each in self.fields)
+        return bool(self.find(word)) or any(word in each.words for each in self.fields)
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
@@ -166,14 +162,14 @@ class Grammar:
             raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
         before, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
         *words, last = before.split(".")
-        names, name = self.names(), last.lower().replace("-", "_")
-        for separator in () if mark or name in names else self.separators:
+        name = last.lower().replace("-", "_")
+        for separator in () if mark or self.find(name) else self.separators:
             stem, found, digits = name.rpartition(separator)
-            if found and stem in names and digits.isdecimal():
+            if found and self.find(stem) and digits.isdecimal():
                 name, mark, text = stem, "@", digits
-        if name not in names:
+        if (meaning := self.find(name)) is None:
             fail(key, f"no metric {quote(last + mark + text)}; {self._suggest(name, mark, text)}")
-        adjustment, metric = names[name]
+        adjustment, metric = meaning
         name = metric if adjustment == NO_ADJUSTMENT else name
         parameter = self._parameter(key, name, self.metrics[metric].parameter, mark, text)
         given: dict[str, Any] = {}
@@ -198,17 +194,18 @@ class Grammar:
             what = "'@k'" if mark == "@" else "':' parameter"
             where = f"; {self.refused[name + mark]}" if name + mark in self.refused else ""
             fail(key, f"{name} takes no {what}{where}")
-        long = len(text) >= 1000
-        shown = f"one of {len(text):,} characters" if long else quote(text)[1:-1] or "none"
-        if "@" in takes and (mark or takes[0] == "@"):
-            if not (text.isascii() and text.isdecimal() and not long and int(text)):
-                fail(key, f"{name}@k: k must be a whole number >= 1, got {shown}")
-            return int(text)
-        if takes.startswith(":"):
-            if not _REAL.fullmatch(text):
-                fail(key, f"{name}:p: p must be a real number, inf or -inf, got {shown}")
-            return float(text) + 0.0  # no minus zero
-        return 0
+        if not mark and takes[:1] in ("", "["):
+            return 0
+        if "@" in takes:
+            if text.isascii() and text.isdecimal() and len(text) < 1000 and int(text):
+                return int(text)
+            expected = "k must be a whole number >= 1"
+        else:
+            if _REAL.fullmatch(text):
+                return float(text) + 0.0  # no minus zero
+            expected = "p must be a real number, inf or -inf"
+        shown = quote(text)[1:-1] if len(text) < 1000 else f"one of {len(text):,} characters"
+        fail(key, f"{name}{takes.strip('[]')}: {expected}, got {shown or 'none'}")
 
     def _suggest(self, name: str, mark: str, text: str) -> str:
         """Name the metrics that were meant by an unknown name, or say why it is none."""
@@ -217,7 +214,8 @@ class Grammar:
         stem = name[:100].rstrip("0123456789")
         digits = text if mark == "@" else name[len(stem) :]
         forms: dict[str, str] = {}  # of each name, what is shown for it
-        for known, (adjustment, metric) in self.names().items():
+        for known in (*self.metrics, *self.synonyms):
+            adjustment, metric = self.find(known) or ("", "")
             row, short = self.metrics[metric], self.titles.get((adjustment, metric), "").lower()
             needed = "" if row.parameter.startswith("[") else row.parameter
             word = metric if adjustment == NO_ADJUSTMENT else short or f"{adjustment}.{metric}"
@@ -231,6 +229,16 @@ class Grammar:
         return f"did you mean {' or '.join(dict.fromkeys(near))}?"
 
 
+# The literature's names of adjusted metrics, as tables print them.
+TITLES = {
+    ("ratio", "mr"): "AMR",
+    ("index", "mr"): "AMRI",
+    ("index", "mrr"): "AMRR",
+    ("index", "hits"): "AH",
+    ("z", "mr"): "zMR",
+    ("z", "mrr"): "zMRR",
+    ("z", "hits"): "zH",
+}
 # The names of PyKEEN's classes, in lower case and with underscores; "_at_k" stands for "@k".
 PYKEEN_NAMES = {
     "arithmetic_mean_rank": ("none", "mr"),
@@ -275,16 +283,9 @@ RANK_KEYS = Grammar(
         Field("adjustment", default=NO_ADJUSTMENT, words=(*ADJUSTMENTS,)),
     ),
     metric_form="metric[@k][:p]",
-    titles={
-        ("ratio", "mr"): "AMR",
-        ("index", "mr"): "AMRI",
-        ("index", "mrr"): "AMRR",
-        ("index", "hits"): "AH",
-        ("z", "mr"): "zMR",
-        ("z", "mrr"): "zMRR",
-        ("z", "hits"): "zH",
-    },
-    synonyms={
+    titles=TITLES,
+    synonyms={title.lower(): meaning for meaning, title in TITLES.items()}
+    | {
         name.removesuffix("_at_k"): meaning
         for name, meaning in PYKEEN_NAMES.items()
         if name not in NEGATED

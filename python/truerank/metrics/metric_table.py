@@ -35,7 +35,8 @@ class Row:
     name : str
         The word of keys.
     title : str
-        What tables print, the literature's name; empty where it has none, and the key is printed.
+        What tables print, the literature's name, which is the name but for case and "-"; empty
+        where it has none, and the key is printed.
     description : str
         The name in words.
     parameter : str

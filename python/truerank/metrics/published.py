@@ -221,6 +221,8 @@ def adjust(
     nan
     """
     key, number = parse_alone(metric), checked_number("value", value)
+    choice("split", split, SPLITS)
+    choice("side", side, SIDES)
     flag("filtered", filtered)
     least: Counts | None = None
     if dataset is None:
@@ -228,6 +230,7 @@ def adjust(
             raise InputValueError("split, side and filtered", "cannot be given without a dataset")
         counts = _read_counts(candidates, tasks, weights)
     else:
+        known = known_candidates(dataset, split, side, filtered)
         for name, given in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if given is not None:
                 raise InputValueError(
@@ -235,7 +238,6 @@ def adjust(
                     f"cannot be given beside {spelled('dataset', dataset)}, which says how many "
                     "tasks there are of how many candidates",
                 )
-        known = known_candidates(dataset, split, side, filtered)
         counts = known[:2]
         if not known.exact:
             least, counts = counts, known_candidates(dataset, split, side)[:2]
@@ -388,8 +390,6 @@ def known_candidates(
     KnownCandidates(values=array([27065]), tasks=array([225020]), exact=False)
     """
     entry = data_set(dataset)
-    choice("split", split, SPLITS)
-    choice("side", side, SIDES)
     sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
     size = entry["relations" if side == "relation" else "entities"]
     if not filtered:
