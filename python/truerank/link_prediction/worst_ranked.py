@@ -150,7 +150,7 @@ class ErrorCases(Sequence[ErrorCase]):
         >>> list(ErrorCases([case]).to_pandas().columns)[-4:]
         ['candidates', 'score', 'best_1', 'score_1']
         """
-        from ..tables.table_writer import Records
+        from ..tables import Table
 
         positions = self._member_names()
         most = max((len(case.best) for case in self), default=0)
@@ -163,7 +163,8 @@ class ErrorCases(Sequence[ErrorCase]):
             cells = [cell for pair in pairs for cell in pair]
             records.append([case.side, *triple, case.rank, case.candidates, case.score, *cells])
         columns = ["side", *positions, "rank", "candidates", "score", *best]
-        return Records(columns, records, ["rank", "score", *scores]).frame()
+        floats = dict.fromkeys(["rank", "score", *scores], float)
+        return Table(columns, records).to_pandas().astype(floats)
 
     def _member_names(self) -> list[str]:
         """Return names for the members of the longest triple; qualifiers are numbered."""

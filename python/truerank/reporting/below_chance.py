@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
+from typing import Protocol as Structure
 
 import numpy as np
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
-    from .audited_report import AuditedReport
+    from .summary import Summary
 
 BELOW_CHANCE = "worse than chance"  # the check for ranks that are worse than random ones
 # So many standard errors above the mean rank of chance: a probability of 1.6e-8 at most.
@@ -30,6 +31,33 @@ _OTHER_ORDER = {
     "descending": ("are lower scores better?", "ascending"),
     "ascending": ("are higher scores better?", "descending"),
 }
+
+
+class ValuesByKey(Structure):
+    """Values by key."""
+
+    def __getitem__(self, key: str, /) -> float: ...
+
+
+class AuditedReport(ValuesByKey, Structure):
+    """What the checks need of a report: values by key, and the ranks that they come from."""
+
+    @property
+    def ranks(self) -> Ranks: ...
+
+    @property
+    def weights(self) -> FloatArray | None: ...
+
+    @property
+    def protocol(self) -> Protocol: ...
+
+    @property
+    def summary(self) -> Summary: ...
+
+    @property
+    def sides(self) -> tuple[str, ...]: ...
+
+    def chance(self, metric: str) -> tuple[float, float]: ...
 
 
 def worse_than_chance(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import EXPECTED_KIND
 from .axes import DEFAULT_KINDS, DEFAULT_METRICS, Axes
-from .keyed_values import KeyedValues
+from .keyed_tables import KeyedValues
 
 if TYPE_CHECKING:
     from ..metrics.sides import Sides

@@ -14,9 +14,14 @@ from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables.cells import percent
-from .audited_report import AuditedReport, ValuesByKey
 from .axes import compose_key
-from .below_chance import BELOW_CHANCE, STANDARD_ERRORS, worse_than_chance
+from .below_chance import (
+    BELOW_CHANCE,
+    STANDARD_ERRORS,
+    AuditedReport,
+    ValuesByKey,
+    worse_than_chance,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -13,7 +13,7 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, is_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
-from ...tables.table_writer import Records
+from ...tables import Table
 from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
 from .similarity_sources import PassReport, ScoringOptions, open_source
@@ -116,7 +116,7 @@ class DanglingCurve(ReadOnlyArrays):
         columns = ("threshold", "precision", "recall", "f1", "said", "correct")
         arrays = (self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct)
         rows = zip(*(array.tolist() for array in arrays), strict=True)
-        return Records(columns, rows, columns[:4]).frame()
+        return Table(columns, rows).to_pandas()
 
 
 @public("truerank.alignment")
