@@ -94,17 +94,6 @@ def conventions(scores: Any) -> list[Any]:
     return [values, *count_block(block, EXACT)]
 
 
-def worst_triples(scores: Any) -> list[Any]:
-    task = tr.link_prediction.Task(
-        [(i, 0, int(target)) for i, target in enumerate(TARGETS)],
-        entities=8,
-        relations=1,
-        sides=("tail",),
-    )
-    cases = tr.link_prediction.error_cases(task, task.evaluate_scores(scores), tail=scores, top=8)
-    return [[case.rank for case in cases], [case.best for case in cases]]
-
-
 CASES: dict[str, Callable[[Any], list[Any]]] = {
     "rank": lambda s: counts(tr.rank(s, TARGETS)),
     "RankCounter": counted_by_blocks,
@@ -121,7 +110,6 @@ CASES: dict[str, Callable[[Any], list[Any]]] = {
     "most similar": lambda s: list(tr.alignment.most_similar(s, None, k=3)),
     "csls of a matrix": scaled,
     "conventions": conventions,
-    "error cases": worst_triples,
 }
 
 

@@ -22,7 +22,6 @@ from truerank.link_prediction import (
     Sampled,
     StatementTask,
     Task,
-    error_cases,
     read_statements,
 )
 from truerank.tasks.side_tasks import SideTasks
@@ -420,8 +419,5 @@ def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="numbers: expected integers"):
         task.pad_sets([0.5])
     assert task.entities is not None  # the order of the columns
-    report = task.evaluate_scores(qualifier=[[0.0] * 7] * 2)
-    with pytest.raises(ValueError, match="task: expected sides among tail, head, relation, got"):
-        error_cases(task, report)
     with pytest.raises(OSError, match="No such file"):
         StatementTask(tmp_path / "none.txt")

@@ -529,7 +529,7 @@ def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
         "import sys, truerank\n"
         "assert not any('link_prediction' in name for name in sys.modules)\n"
         "import truerank.link_prediction\n"
-        "assert 'truerank.link_prediction.worst_ranked' not in sys.modules\n"
+        "assert 'truerank.link_prediction.triple_task' not in sys.modules\n"
     )
 
 

@@ -1,9 +1,8 @@
 """Link prediction: rank the true head, tail or relation of each triple among all candidates.
 
 `Task` reads the triples of all splits, audits them, and makes the queries, the filter, the
-candidates and the labels of the tasks; its methods evaluate scores of any kind. `error_cases` lists
-the worst ranked triples with the candidates above them. `read_predictions` reads what AnyBURL and
-PyClause predict.
+candidates and the labels of the tasks; its methods evaluate scores of any kind.
+`read_predictions` reads what AnyBURL and PyClause predict.
 """
 
 from __future__ import annotations
@@ -24,14 +23,11 @@ if TYPE_CHECKING:
     from .triple_audit import TaskAudit, TimeAudit
     from .triple_task import Task
     from .triples import Triples, read_triples
-    from .worst_ranked import ErrorCase, ErrorCases, error_cases
 
 Finding = SplitFinding  # its name in version 0.1
 
 __all__ = [
     "ComplexQueries",
-    "ErrorCase",
-    "ErrorCases",
     "Finding",
     "Negatives",
     "Predictions",
@@ -44,7 +40,6 @@ __all__ = [
     "TaskAudit",
     "TimeAudit",
     "Triples",
-    "error_cases",
     "read_predictions",
     "read_queries",
     "read_statements",
@@ -54,8 +49,6 @@ __all__ = [
 
 _MODULES = {
     "ComplexQueries": "complex_queries",
-    "ErrorCase": "worst_ranked",
-    "ErrorCases": "worst_ranked",
     "Negatives": "given_negatives",
     "Predictions": "listed_predictions",
     "QueryAnswers": "query_answers",
@@ -66,7 +59,6 @@ _MODULES = {
     "TaskAudit": "triple_audit",
     "TimeAudit": "triple_audit",
     "Triples": "triples",
-    "error_cases": "worst_ranked",
     "read_predictions": "listed_predictions",
     "read_queries": "query_answers",
     "read_statements": "statements",
