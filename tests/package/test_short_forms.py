@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from truerank import inference
 from truerank.inference import Interval, MarginTest, PValue
-from truerank.inputs.short_forms import short_repr
+from truerank.inputs.naming import short_repr
 from truerank.link_prediction import Statements
 from truerank.metrics import Adjusted
 from truerank.ranks.labels import Labels
@@ -57,7 +57,7 @@ def public_classes() -> Iterator[type]:
 def shows_fields(shown: type) -> bool:
     """Whether it has fields and the common short form; other reprs are tested below."""
     has_fields = is_dataclass(shown) or hasattr(shown, "_fields")
-    return has_fields and shown.__repr__.__module__ == "truerank.inputs.short_forms"
+    return has_fields and shown.__repr__.__module__ == "truerank.inputs.naming"
 
 
 CLASSES = sorted({*public_classes()}, key=lambda c: (c.__qualname__, c.__module__))

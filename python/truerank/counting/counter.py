@@ -63,7 +63,7 @@ class RankCounter:
         As in `rank`.
     progress : callable or bool, optional
         Called with a `Progress` after each update, in columns of those in all; not where
-        candidates have no columns. True: a bar of tqdm or rich. It is not saved.
+        candidates have no columns. True: a bar of tqdm. It is not saved.
 
     Attributes
     ----------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..inputs.selection import selection_of_tasks
 from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
@@ -83,7 +82,7 @@ def rank_lists(
         Candidates to leave out, per task, listed or not, as in `rank`. The target never is.
     progress : callable or bool, optional
         Called with a `Progress` at the start, when ids are checked and when all is counted, in
-        bytes of ids and scores. True: a bar of tqdm or rich.
+        bytes of ids and scores. True: a bar of tqdm.
     order, nan, dtype, threads
         As in `rank`. Under "worst", a NaN that is listed is a candidate, never above and never
         tied, also where the target is a miss; under "omit" it is no candidate. Without scores,
@@ -138,12 +137,7 @@ def rank_lists(
     _check_lengths(lists, n)
     job, by_list = _in_order_of_lists(job)
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
-    start = time.monotonic()
-
-    def report(done: int) -> None:
-        if listener is not None:
-            listener(Progress(done, sum(sizes), time.monotonic() - start))
-
+    report = reporter(listener, sum(sizes))
     report(0)
     fault, found = _core.find_listed(
         _core.Selection(lists.indptr, lists.ids),

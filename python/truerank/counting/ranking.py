@@ -98,7 +98,7 @@ def rank(
         read, this process is killed. "read": into small buffers, where that is an ordinary error.
     progress : callable or bool, optional
         Called with a `Progress` on this thread, at the start and after every tile of scores. True:
-        a bar of tqdm or rich, in a terminal or a notebook.
+        a bar of tqdm, in a terminal or a notebook.
     checkpoint : path-like, optional
         A file that keeps what has been counted. It is written every few seconds and when the call
         ends early. If it exists, the call goes on from it, with the same integers as result; it

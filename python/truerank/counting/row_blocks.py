@@ -74,7 +74,7 @@ def rank_blocks(
         As in `rank`.
     progress : callable or bool, optional
         Called with a `Progress` after each block, in blocks; their number is known in all if
-        `blocks` has a length. True: a bar of tqdm or rich.
+        `blocks` has a length. True: a bar of tqdm.
 
     Returns
     -------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,7 +12,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape, thread_count
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection, selection_of_tasks
 from ..stores import store_of
@@ -166,12 +165,7 @@ def _counts_of_store(
     """Count where a store has its scores: on devices, or tile by tile."""
     from .tiles import count_against
 
-    start = time.monotonic()
-
-    def watch(done: int) -> None:
-        if listener is not None:
-            listener(Progress(done, store.nbytes, time.monotonic() - start))
-
+    watch = reporter(listener, store.nbytes)
     watch(0)
     job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
     store.check()

@@ -14,12 +14,11 @@ from ..counting.partial_counts import PartialCounts, TrueScores
 from ..inputs.arrays import counts_as_on_device, dense_tensor, is_tensor
 from ..inputs.checks import choice
 from ..inputs.scores import as_scores, check_dimensions
-from ..stores.devices.scoring_trust import distrust
 from ..stores.devices.source import TaskRows
 from ..stores.devices.streams import DeviceStream, copy_to_device
 from ..stores.devices.task_counts import count_tasks
 from ..stores.devices.top_scores import top_scores
-from ..stores.devices.vector_scores import VectorScores
+from ..stores.devices.vector_scores import VectorScores, distrust
 from ..stores.devices.ways import way_of
 from .vectors import (
     CSLS,

@@ -102,7 +102,7 @@ def rank_embeddings(
 
         Tensors on a device of CUDA, ROCm or XPU stay there if torch comes with Triton: scores are
         made and counted there, with the same bits. A device is first tried on some thousands of
-        hard pairs; where one bit differs, vectors are copied to the host, as from other devices.
+        pairs; where one bit differs, vectors are copied to the host, as from other devices.
         The kernels were run in Triton's interpreter only, not on a device.
     entities : array_like, shape (n, d), or path
         The candidates, in the same forms. A `.npy` file or a memory map is read in place, however
@@ -140,7 +140,7 @@ def rank_embeddings(
         Also count, per task, the candidates that are NaN or infinite, and those at the best score;
         the counts are in ``Ranks.audit``.
     progress : callable or bool, optional
-        True: a bar of tqdm or rich. A callable is called with a `Progress` on this thread, ten
+        True: a bar of tqdm. A callable is called with a `Progress` on this thread, ten
         times a second at most (on a device only at the end); what it raises ends the call. When all
         is counted, ``progress.bounds`` says which certified bounds went before the scores, and what
         share of the pairs they left open.

@@ -224,12 +224,6 @@ def truth(name: str, value: object) -> bool:
         raise InputTypeError(name, expected="True or False", got=got) from None
 
 
-def check_callback(name: str, value: object) -> None:
-    """Check a function that may be left out, before anything is counted."""
-    if value is not None and not callable(value):
-        raise InputTypeError(name, expected="a callable", got=type(value).__name__)
-
-
 def thread_count(threads: object) -> int:
     """Check a number of threads; None becomes 0, which stands for the default."""
     return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)

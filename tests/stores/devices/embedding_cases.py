@@ -34,8 +34,7 @@ from truerank.stores.devices import (
     top_scores,
     vector_scores,
 )
-from truerank.stores.devices.scoring_trust import distrust
-from truerank.stores.devices.vector_scores import Blocks, VectorScores
+from truerank.stores.devices.vector_scores import Blocks, VectorScores, distrust
 
 RNG = np.random.default_rng(5)
 EXAMPLES = settings(max_examples=30)

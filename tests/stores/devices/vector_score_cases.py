@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import triton
@@ -13,7 +12,7 @@ import triton.language as tl
 
 from truerank import _core
 from truerank.stores.devices import scoring_kernels, vector_scores
-from truerank.stores.devices.scoring_trust import distrust
+from truerank.stores.devices.vector_scores import distrust
 
 HOST = torch.device("cpu")
 
@@ -104,19 +103,3 @@ def counts_ties_as_above(score, true_scores, task, here, is_column):  # type: ig
 def test_wrong_counts_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scoring_kernels, "_compared", counts_ties_as_above)
     assert distrust(HOST, "dot", "float64") == "counts of dot in float64"
-
-
-def test_the_hard_vectors_are_hard() -> None:
-    """They have scores of every kind, so that a wrong rounding shows."""
-    from truerank.stores.devices.scoring_trust import hard_vectors
-
-    for dtype in ("float32", "float64"):
-        least = np.finfo(dtype).tiny
-        for similarity in _core.similarities:
-            pair = [_core.Scores(x, dtype, False) for x in hard_vectors(similarity, dtype)]
-            scores = _core.score_embeddings(_core.Embeddings(*pair, similarity), None, None, 1)
-            assert np.isnan(scores).any()
-            finite = np.isfinite(scores) & (scores != 0)
-            assert finite.mean() > 0.3
-            if similarity in ("dot", "l1", "inverse_l1"):
-                assert ((abs(scores) < least) & finite).any(), similarity

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ... import _core
 from .scans import part_of, width_of
-from .source import ScoreSource
+from .source import ScoreSource, TaskRows
 
 if TYPE_CHECKING:
-    from .source import Columns, TaskRows, Tensor
+    from .source import Columns, Tensor
 
 PANEL_BYTES = 16 << 20
 
@@ -220,3 +222,59 @@ def _cut(size: int, most: int) -> Iterator[slice]:
 
 def _programs(size: int, block: int) -> int:
     return -(-size // block)
+
+
+# -- one check of a device before it is used -------------------------------------------------------
+
+
+@lru_cache(maxsize=256)
+def distrust(device: Any, similarity: str, dtype: str) -> str:
+    """Return the reason why a device cannot score vectors by Triton; empty if it can.
+
+    Some thousands of pairs are scored there, once for each similarity and dtype, and counted. Every
+    bit has to be that of the core.
+
+    Parameters
+    ----------
+    device : torch.device
+    similarity : str
+    dtype : {"float32", "float64"}
+        That of the scores.
+    """
+    try:
+        with sys.modules["torch"].inference_mode(), np.errstate(all="ignore"):
+            return _difference(device, similarity, dtype)
+    except Exception as error:  # of any compiler or driver: the host can score
+        return f"{type(error).__name__}: {error}"
+
+
+def _difference(device: Any, similarity: str, dtype: str) -> str:
+    """Say what differs from the core, for pairs with subnormal products, infinities and ties."""
+    torch = sys.modules["torch"]
+    rng = np.random.default_rng(0)
+    queries, entities = (rng.normal(0, 0.1, (size, 18)) for size in (40, 72))
+    for vectors in (queries, entities):
+        vectors[:8] *= 2.0 ** {"float32": -65, "float64": -520}[dtype]
+        vectors[8, ::5], vectors[9, 3] = np.inf, np.nan
+    entities[10:14] = queries[10:14]
+    arrays = [x.astype(dtype) for x in (queries, entities)]
+    q, e = (torch.empty(x.shape, dtype=getattr(torch, dtype), device=device) for x in arrays)
+    for tensor, array in zip((q, e), arrays, strict=True):
+        tensor.copy_(torch.from_numpy(array))
+    source = VectorScores(q, e, similarity)
+    left, right = (_core.Scores(x, dtype, False) for x in arrays)
+    core = _core.Embeddings(left, right, similarity)
+    expected = _core.score_embeddings(core, None, None, 1)
+    height, width = expected.shape
+    rows = TaskRows(np.arange(height), source.arange(0, height))
+    found = source.block(rows, slice(0, width)).to("cpu").numpy()
+    bits = f"u{expected.itemsize}"
+    is_same = (found.view(bits) == expected.view(bits)) | (np.isnan(found) & np.isnan(expected))
+    if not is_same.all():
+        return f"scores of {similarity} in {dtype}"
+    true = source.pairs(rows.device, rows.device)
+    counted = source.scan(rows, true, slice(0, width)).to("cpu").numpy()
+    diagonal = expected.diagonal()[:, None]
+    counts = (expected > diagonal, expected == diagonal, np.isnan(expected))
+    is_right = (counted == np.stack([x.sum(axis=1) for x in counts])).all()
+    return "" if is_right else f"counts of {similarity} in {dtype}"
