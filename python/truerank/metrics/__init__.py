@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .adjustments import adjusted, chance, compute, kept_moments, moments
+from .adjustments import adjusted, chance, compute, moments
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
 from .metric_table import ADJUSTMENTS, METRICS, Metric
@@ -21,7 +21,6 @@ __all__ = [
     "adjusted",
     "chance",
     "compute",
-    "kept_moments",
     "moments",
     "parse",
     "sample_of",

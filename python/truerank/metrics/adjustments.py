@@ -145,7 +145,6 @@ def adjusted(key: Key, measured: float, mean: float, variance: float) -> float:
     return ADJUSTMENTS[key.adjustment](measured, mean, variance, METRICS[key.metric].optimum)
 
 
-@public("truerank.metrics")
 def kept_moments(memo: dict[Any, Any], key: Key, sample: Sample) -> tuple[float, float]:
     """Return mean and variance under chance of a key's metric, computed once for each side.
 

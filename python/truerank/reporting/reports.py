@@ -11,7 +11,8 @@ from ..inference.samples.resampling import watched_resamples
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
-from ..metrics import Key, Sample, UnknownKeyError, compute, kept_moments, parse, sample_of
+from ..metrics import Key, Sample, UnknownKeyError, compute, parse, sample_of
+from ..metrics.adjustments import kept_moments
 from ..metrics.keys import ALL_SIDES
 from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.sides import sides_of
