@@ -19,7 +19,7 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run
 from support.environment import ROOT
-from truerank.cli import app, output, report_request
+from truerank.cli import app, report_request
 from truerank.cli.commands import commands
 
 pytestmark = pytest.mark.python_only
@@ -78,7 +78,6 @@ def test_other_exceptions(
     def broken(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(output, "report_table", broken)
     monkeypatch.setattr(commands.commands["info"], "callback", broken)
     outcome = run("info")
     assert (outcome.code, outcome.out) == (code, "")

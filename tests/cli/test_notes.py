@@ -9,7 +9,7 @@ import pytest
 
 import truerank as tr
 from truerank.cli import output
-from truerank.cli.output import SHEET_FORMATS, comparison_sheet, format_sheet, metrics_sheet
+from truerank.cli.output import FORMATS, comparison_sheet, metrics_sheet
 from truerank.inference.samples.cautions import count_kinds, gather
 
 pytestmark = pytest.mark.python_only
@@ -42,22 +42,22 @@ def pair_sheet() -> output.Sheet:
 
 @pytest.mark.parametrize("style", SHOWN)
 def test_every_format_shows_the_notes(style: str) -> None:
-    assert SHOWN[style].replace("few", "mr: few", 1) in format_sheet(interval_sheet(), style)
-    assert SHOWN[style] in format_sheet(pair_sheet(), style)
+    assert SHOWN[style].replace("few", "mr: few", 1) in FORMATS[style](interval_sheet())
+    assert SHOWN[style] in FORMATS[style](pair_sheet())
 
 
 def test_every_format_is_tested() -> None:
-    assert {"table", *SHEET_FORMATS} == {*SHOWN, "json", "csv", "spreadsheet"}
+    assert set(FORMATS) == {*SHOWN, "json", "csv", "spreadsheet"}
 
 
 def test_json_has_notes_as_data() -> None:
-    assert json.loads(format_sheet(interval_sheet(), "json"))["intervals"]["mr"]["notes"] == [NOTE]
-    assert json.loads(format_sheet(pair_sheet(), "json"))["comparisons"][0]["notes"] == [NOTE]
+    assert json.loads(FORMATS["json"](interval_sheet()))["intervals"]["mr"]["notes"] == [NOTE]
+    assert json.loads(FORMATS["json"](pair_sheet()))["comparisons"][0]["notes"] == [NOTE]
 
 
 @pytest.mark.parametrize("style", ["csv", "spreadsheet"])
 def test_csv_has_no_place_for_notes(style: str, capsys: Any) -> None:
-    text = format_sheet(pair_sheet(), style)
+    text = FORMATS[style](pair_sheet())
     assert "few units" not in text
     assert capsys.readouterr().err == f"{NOTE}\n"
 

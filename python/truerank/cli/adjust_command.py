@@ -12,7 +12,7 @@ from ..metrics.published import SIDES, SPLITS, adjust, data_set, known_candidate
 from .app import Subcommand, emit, error_text, user_errors
 from .files import read_targets
 from .options import style_option
-from .output import adjusted_sheet, format_sheet
+from .output import FORMATS, adjusted_sheet
 
 
 @click.command("adjust", cls=Subcommand)
@@ -71,7 +71,7 @@ def adjust_value(
     except (KeyError, TypeError, ValueError) as error:  # about values on the command line
         raise click.UsageError(error_text(error)) from error
     about = {} if dataset is None else data_set_facts(dataset, **given)
-    emit(format_sheet(adjusted_sheet(found, about), style))
+    emit(FORMATS[style](adjusted_sheet(found, about)))
 
 
 def data_set_facts(

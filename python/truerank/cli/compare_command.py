@@ -24,7 +24,7 @@ from .options import (
     seed_option,
     style_option,
 )
-from .output import comparison_sheet, format_sheet, json_text
+from .output import FORMATS, comparison_sheet
 from .report_request import check_page_path, writing_page
 
 
@@ -130,16 +130,16 @@ def compare_files(
                 f"{', '.join(metrics)} of {', '.join(names)}",
                 metrics,
                 {name: report(found, by=shown) for name, found in models.items()},
-                [*sheet.table.before, *sheet.table.notes],
-                sheet.table,
-                json_text(sheet),
+                [*sheet.printed.before, *sheet.printed.notes],
+                sheet.printed,
+                sheet.to_json(),
                 {**chosen, "allow_unlike": allow_unlike},
                 command_line(),
             )
         )
 
     with writing_page(html, page):
-        emit(format_sheet(sheet, style))
+        emit(FORMATS[style](sheet))
 
 
 def model_names(paths: tuple[Path, ...]) -> list[str]:

@@ -16,7 +16,7 @@ from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
 from ..reporting.macro import COUNT
 from .files import is_file, read_array
-from .output import SHEET_FORMATS
+from .output import FORMATS
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -129,11 +129,10 @@ def combine_options(*options: Option) -> Option:
     )
 
 
-STYLES = ("table", *SHEET_FORMATS)
 style_option = click.option(
     "--format",
     "style",
-    type=click.Choice(STYLES),
+    type=click.Choice(list(FORMATS)),
     default="table",
     show_default=True,
     help="How to write the result; spreadsheet is CSV where no name can be taken for a formula.",

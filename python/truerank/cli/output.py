@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from rich import box
 from rich.console import Console
@@ -21,8 +21,8 @@ from ..inference.samples.units import TASK, describe_units
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
 from ..metrics.keys import table_name
-from ..reporting.rendering import group_rows, label_text, report_table, summary_lines
-from ..tables import Table
+from ..reporting.rendering import group_rows, label_text, summary_lines
+from ..tables import AsTable, Table
 from ..tables.cells import format_count, format_p
 from ..tables.forms import (
     TextGrid,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
 
 
-class Sheet(NamedTuple):
-    """A result that can be written in any format.
+class Sheet(AsTable):
+    """A result that people and programs read in different tables.
 
-    Attributes
+    Parameters
     ----------
-    table : Table
+    printed : Table
         What people read, with lines and notes.
     records : Table
         What programs read as CSV.
@@ -54,53 +54,48 @@ class Sheet(NamedTuple):
         The content of the JSON; nan becomes null, an infinity becomes a word. It has the notes.
     """
 
-    table: Table
-    records: Table
-    content: Any
+    def __init__(self, printed: Table, records: Table, content: Any) -> None:
+        self.printed, self.records, self.content = printed, records, content
+
+    def table(self) -> Table:
+        """Return what people read."""
+        return self.printed
+
+    def to_latex(self, *, digits: int | None = 4, notes: bool = True) -> str:
+        """Return LaTeX with notes, which a CSV leaves to standard error."""
+        return self.printed.to_latex(digits=digits, notes=notes)
+
+    def to_csv(self, *, spreadsheet: bool = False) -> str:
+        """Return the records, and write the notes to standard error."""
+        for note in self.printed.notes:
+            write_line(note)
+        return self.records.to_csv(spreadsheet=spreadsheet)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return the content as JSON."""
+        return write_json(self.content, indent)
 
 
 # -- formats ---------------------------------------------------------------------------------------
 
 
+def _csv(found: AsTable, spreadsheet: bool = False) -> str:
+    """Write CSV; names are as they are, but control characters reach no terminal."""
+    text = found.to_csv(spreadsheet=spreadsheet)
+    to_terminal = sys.stdout is not None and sys.stdout.isatty()
+    return printable(text, keep="\n") if to_terminal else text
+
+
+FORMATS: dict[str, Callable[[AsTable], str]] = {
+    "table": lambda found: draw_to_text(draw_tables, found.table()),
+    "json": lambda found: found.to_json(),
+    "markdown": lambda found: found.to_markdown(),
+    "csv": _csv,
+    "spreadsheet": lambda found: _csv(found, spreadsheet=True),
+    "latex": lambda found: found.to_latex(),
+    "html": lambda found: found.to_html(),
+}
 CSV_FORMATS = ("csv", "spreadsheet")
-
-
-def json_text(sheet: Sheet) -> str:
-    """Write a sheet as JSON in several lines."""
-    return write_json(sheet.content, 2)
-
-
-def _csv_formats(write: Callable[..., str]) -> dict[str, Callable[[Any], str]]:
-    """Make the two formats of CSV; names are as they are, but control characters reach no terminal.
-
-    Parameters
-    ----------
-    write
-        Writes a result as CSV, with the keyword `spreadsheet`.
-    """
-
-    def made(result: Any, **how: bool) -> str:
-        text = write(result, **how)
-        to_terminal = sys.stdout is not None and sys.stdout.isatty()
-        return printable(text, keep="\n") if to_terminal else text
-
-    return dict(zip(CSV_FORMATS, (made, lambda x: made(x, spreadsheet=True)), strict=True))
-
-
-SHEET_FORMATS: dict[str, Callable[[Sheet], str]] = {
-    "json": json_text,
-    "markdown": lambda sheet: sheet.table.to_markdown(digits=6),
-    **_csv_formats(lambda sheet, **how: sheet.records.to_csv(**how)),
-    "latex": lambda sheet: sheet.table.to_latex(digits=4, notes=True),
-    "html": lambda sheet: sheet.table.to_html(digits=6),
-}
-REPORT_FORMATS: dict[str, Callable[[Report], str]] = {
-    "json": lambda measured: measured.to_json(),
-    "markdown": lambda measured: measured.to_markdown(),
-    **_csv_formats(lambda measured, **how: measured.to_csv(**how)),
-    "latex": lambda measured: measured.to_latex(),
-    "html": lambda measured: measured.to_html(),
-}
 # How lines of text, such as findings, are written. JSON has them as data, CSV has no place for
 # them.
 LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
@@ -109,23 +104,6 @@ LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
     "latex": latex_comment,
     "html": html_paragraphs,
 }
-
-
-def format_sheet(sheet: Sheet, style: str) -> str:
-    """Write a sheet in a format. A CSV has no place for notes, which go to standard error."""
-    if style == "table":
-        return draw_to_text(draw_tables, sheet.table)
-    if style in CSV_FORMATS:
-        for note in sheet.table.notes:
-            write_line(note)
-    return SHEET_FORMATS[style](sheet)
-
-
-def format_report(measured: Report, style: str) -> str:
-    """Write a whole report in a format."""
-    if style != "table":
-        return REPORT_FORMATS[style](measured)
-    return draw_to_text(draw_tables, report_table(measured))
 
 
 # -- sheets ----------------------------------------------------------------------------------------
@@ -145,7 +123,7 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
         f"{name} (as good by chance)": f"{p} ({found.method})",
     }
     heading = [found.metric, format_count(found.tasks, "task")]
-    table = Table(heading, rows.items(), before=lines, notes=found.notes)
+    table = Table(heading, rows.items(), before=lines, notes=found.notes, digits=6)
     fields = {**about, **found.to_dict()}
     cells = {name: value for name, value in fields.items() if name not in ("notes", "bounds")}
     if found.bounds is not None:
@@ -181,7 +159,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
         for pair in pairs
     ]
     columns = [*names, "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
-    table = Table(columns, rows, names=len(names), before=lines, notes=notes)
+    table = Table(columns, rows, names=len(names), before=lines, notes=notes, digits=6)
     fields = [pair.to_dict() for pair in pairs]
     records = {name: [row[name] for row in fields] for name in fields[0] if name != "notes"}
     return Sheet(table, Table(records), {"comparisons": fields})
@@ -227,13 +205,14 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     below = []
     if within:
         rows = group_rows(labels, tasks, list(by_group.values()))
-        below = [Table([f"by {measured.by}", "tasks", *within], rows)]
+        below = [Table([f"by {measured.by}", "tasks", *within], rows, digits=6)]
     table = Table(
         ["key", "value", *bounds],
         [[key, *line(key)] for key in keys],
         before=[*summary_lines(measured), *interval_lines(intervals)],
         notes=gather({key: found.notes for key, found in intervals.items()}),
         below=below,
+        digits=6,
     )
     group = ["group"] if within else []
     blank = [""] * len(bounds)

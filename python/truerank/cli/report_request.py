@@ -22,7 +22,7 @@ from ..ranks.labels import LABEL_ALIASES
 from .app import command_line, emit, error_text, user_errors, write_line
 from .files import errors_naming, is_file
 from .options import check_label, read_labels
-from .output import CSV_FORMATS, LINE_FORMATS, format_report, format_sheet, metrics_sheet
+from .output import CSV_FORMATS, FORMATS, LINE_FORMATS, metrics_sheet
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval
@@ -168,10 +168,8 @@ def print_report(
             key: measured.interval(key, by=units, seed=request.seed)
             for key in request.metrics * request.interval
         }
-    if request.metrics:
-        text = format_sheet(metrics_sheet(measured, request.metrics, bounds), request.style)
-    else:
-        text = format_report(measured, request.style)
+    found = metrics_sheet(measured, request.metrics, bounds) if request.metrics else measured
+    text = FORMATS[request.style](found)
     if description is not None:
         text = _with_heading(text, description, request.style)
     lines = [] if description is None else description.audit.split("\n")[1:]
