@@ -23,6 +23,7 @@ from truerank.metrics.keys import (
     increasing,
     table_name,
 )
+from truerank.metrics.sides import is_side_name
 from truerank.retrieval.answer_keys import ANSWER_KEYS, read_key
 from truerank.retrieval.answer_metrics import ANSWER_METRICS
 
@@ -268,6 +269,14 @@ def test_unknown_keys_say_why(name: str, key: Any, message: str) -> None:
         with pytest.raises(KeyError) as again:
             report(Ranks([0], [1], 5, side="tail"))[key]
         assert str(again.value) == str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["a.b", "a:b", "a@b", "", "both", "mrr", "amri", "expected", "z"])
+def test_sides_whose_name_no_key_can_tell(name: str) -> None:
+    assert not is_side_name(name)
+    if name and name != "both":
+        with pytest.raises(ValueError, match="a key cannot tell the side"):
+            report(Ranks([0], [1], 5, side=name))
 
 
 def test_answer_names_are_those_that_ranks_have_not() -> None:

@@ -52,7 +52,7 @@ class Row:
     description: str
     parameter: str = ""
     examples: tuple[str, ...] = ("",)
-    increasing: bool | None
+    increasing: bool | None = None
 
 
 def _identity(x: float) -> float:
@@ -208,28 +208,24 @@ _ROWS = (
         description="standard deviation",
         mean=averages.variance,
         inverse=math.sqrt,
-        increasing=None,
         optimum=0.0,
     ),
     Metric(
         name="variance",
         description="variance of ranks",
         mean=averages.variance,
-        increasing=None,
         optimum=0.0,
     ),
     Metric(
         name="mad",
         description="median absolute deviation",
         mean=averages.deviation,
-        increasing=None,
         optimum=0.0,
     ),
     Metric(
         name="count",
         description="number of tasks",
         mean=averages.count,
-        increasing=None,
     ),
 )
 METRICS: dict[str, Metric] = {row.name: row for row in _ROWS}
