@@ -2,13 +2,12 @@
 
 `damage` changes bytes and repairs nothing. `mutate` also knows what a file consists of: headers of
 `.npy` get other shapes and dtypes, members of archives other arrays, text other numbers; lengths,
-CRCs and checksums are then made right again, so that what is beneath them is reached.
+CRCs are then made right again, so that what is beneath them is reached.
 """
 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import re
 import zipfile
@@ -82,7 +81,7 @@ def mutate(data: bytes, random: Random, others: Sequence[bytes] = ()) -> bytes:
 
 
 def change_inside(data: bytes, random: Random, change: Callable[[bytes], bytes]) -> bytes:
-    """Change the bytes of a member, or what is gzipped, and make lengths and checksums right."""
+    """Change the bytes of a member, or what is gzipped, and make lengths and CRCs right."""
     if data[:2] == GZIP:
         try:
             return gzip.compress(change(gzip.decompress(data)), mtime=0)
@@ -268,40 +267,14 @@ def members_of(data: bytes) -> list[tuple[str, bytes]] | None:
         return None
 
 
-def archive_of(
-    members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED, *, repair: bool = True
-) -> bytes:
-    """Return an archive of members; `repair` the checksum that truerank's own files have."""
+def archive_of(members: Sequence[tuple[str, bytes]], method: int = zipfile.ZIP_STORED) -> bytes:
+    """Return an archive of members."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method) as archive:
-        for name, content in with_checksum(members) if repair else members:
+        for name, content in members:
             if name not in archive.NameToInfo:  # zipfile warns of two that have one name
                 archive.writestr(zipfile.ZipInfo(name), content, method)
     return stream.getvalue()
-
-
-def with_checksum(members: Sequence[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """Repair the checksum, if there is one, as the description of the format says."""
-    sha = hashlib.sha256()
-    for name, content in sorted((name.removesuffix(".npy"), content) for name, content in members):
-        if name == "checksum":
-            continue
-        encoded = name.encode("utf-8", "surrogatepass")
-        sha.update(len(encoded).to_bytes(8, "little") + len(content).to_bytes(8, "little"))
-        sha.update(encoded + content)
-    checksum = _array(np.array(sha.hexdigest()))
-    return [(name, checksum if name == "checksum.npy" else content) for name, content in members]
-
-
-def damage_member(data: bytes, random: Random) -> bytes:
-    """Damage a member of an archive, and repair zip's CRC, but not the checksum over all."""
-    members = members_of(data)
-    if not members:
-        return damage(data, random)
-    place = random.randrange(len(members))
-    name, content = members[place]
-    members[place] = name, damage(content, random)
-    return archive_of(members, repair=False)
 
 
 def _write_directory(data: bytes, random: Random) -> bytes:

@@ -524,7 +524,7 @@ def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
 def test_a_file_whose_content_is_impossible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, member: str, value: Any, words: str
 ) -> None:
-    """A file with a right checksum may still have impossible contents."""
+    """A file with right CRCs may still have impossible contents."""
     one = counter()
     one.update(SCORES[:, :2], start=0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import os
@@ -48,20 +47,8 @@ def members(path: Path) -> dict[str, bytes]:
         return {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
 
 
-def checksum(contents: dict[str, bytes]) -> str:
-    """Compute the checksum as the format's description says, independently of the package."""
-    sha = hashlib.sha256()
-    for name in sorted(contents):
-        sha.update(len(name.encode()).to_bytes(8, "little"))
-        sha.update(len(contents[name]).to_bytes(8, "little"))
-        sha.update(name.encode() + contents[name])
-    return sha.hexdigest()
-
-
 def write(path: Path, contents: dict[str, bytes], **options: Any) -> Path:
-    """Write any members, with a right checksum."""
-    contents = {name: data for name, data in contents.items() if name != "checksum"}
-    contents["checksum"] = npy(checksum(contents))
+    """Write any members."""
     with zipfile.ZipFile(path, "w", **options) as archive:
         for name, data in contents.items():
             archive.writestr(f"{name}.npy", data)
@@ -117,9 +104,6 @@ def test_numpy_reads_it_too(saved: Path) -> None:
         assert archive["above"].tolist() == [0, 3, 2**40, 1]
         assert json.loads(archive["side.vocabulary"].tobytes()) == ["head", "tail"]
         assert json.loads(archive["protocol"].tobytes())["comparable"]["split"] == "test"
-        assert archive["checksum"] == checksum(
-            {name: data for name, data in members(saved).items() if name != "checksum"}
-        )
 
 
 def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
@@ -253,11 +237,11 @@ def test_a_fault_leaves_the_old_file_alone(
 
 
 def test_a_fault_while_writing_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*arguments: object) -> None:
+    def fail(*arguments: object, **members: object) -> None:
         raise OSError("disk full")
 
     with monkeypatch.context() as patch:
-        patch.setattr(zipfile.ZipFile, "writestr", fail)
+        patch.setattr(archives.np, "savez", fail)
         with pytest.raises(OSError, match="disk full"):
             Ranks([0], [1], 5).save(saved.with_name("new.npz"))
     assert os.listdir(saved.parent) == [saved.name]
@@ -352,23 +336,9 @@ def test_flipped_bytes_of_the_structure(tmp_path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         places = set(range(archive.start_dir, path.stat().st_size))
         for info in archive.infolist():
-            places |= set(range(info.header_offset, info.header_offset + 50))
+            places |= set(range(info.header_offset, info.header_offset + 30 + len(info.filename)))
     # dates, attributes and versions in the zip archive say nothing about ranks
     assert 0 <= flips(path, ranks, places) < len(places) // 2
-
-
-def test_flipped_contents_with_a_right_crc(saved: Path) -> None:
-    contents = members(saved)
-    for name in contents:
-        if name in ("kind", "format"):
-            continue
-        damaged = bytearray(contents[name])
-        damaged[-1] ^= 0x02
-        with zipfile.ZipFile(saved, "w") as archive:
-            for other, data in contents.items():
-                archive.writestr(f"{other}.npy", bytes(damaged) if other == name else data)
-        # what is flipped in the text of the checksum is beyond Unicode
-        refused(saved, "damaged: the checksum does not match|checksum: expected text, got a char")
 
 
 @pytest.mark.parametrize(
@@ -475,25 +445,17 @@ def test_pickles_are_refused(saved: Path) -> None:
         ),
     ],
 )
-def test_impossible_contents_with_a_right_checksum(
-    saved: Path, change: dict[str, bytes], match: str
-) -> None:
+def test_impossible_contents(saved: Path, change: dict[str, bytes], match: str) -> None:
     write(saved, members(saved) | change)
     refused(saved, match)
 
 
-@pytest.mark.parametrize("name", ["above", "protocol", "audit.nan", "checksum"])
+@pytest.mark.parametrize("name", ["above", "protocol", "audit.nan"])
 def test_missing_members(saved: Path, name: str) -> None:
     contents = members(saved)
-    with zipfile.ZipFile(saved, "w") as archive:
-        for other, data in contents.items():
-            if other != name:
-                archive.writestr(f"{other}.npy", data)
-    refused(saved, "damaged: the checksum does not match")
-    if name != "checksum":
-        del contents[name]
-        write(saved, contents)
-        refused(saved, "damaged: no member|audit.nan: expected integers, got NoneType")
+    del contents[name]
+    write(saved, contents)
+    refused(saved, "damaged: no member|audit.nan: expected integers, got NoneType")
 
 
 def test_two_members_of_one_name(saved: Path) -> None:
@@ -534,14 +496,13 @@ def refused_in_little_memory(path: Path, match: str) -> None:
         header((2**40,)),
         header((2**62, 2**62, 2**62)),
         header((5,)) + bytes(39),
-        header((5,)) + bytes(41),
         header((2**40,), "<U0"),
         header((0, 2**70)),
         header((-1,)) + bytes(8),
         header((), "<U1000000000") + bytes(4),
     ],
 )
-@pytest.mark.parametrize("name", ["above", "addition", "kind", "checksum"])
+@pytest.mark.parametrize("name", ["above", "addition", "kind"])
 def test_declared_shapes(saved: Path, content: bytes, name: str) -> None:
     contents = members(saved) | {name: content}
     with zipfile.ZipFile(saved, "w") as archive:
@@ -608,12 +569,10 @@ def test_disk_errors_stay_disk_errors(saved: Path, monkeypatch: pytest.MonkeyPat
         load(saved)
 
 
-def test_hostile_members_with_a_right_checksum(
-    saved: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
     everything().with_labels(labels={"word": list("abca"), "degree": [1, 2, 3, 4]}).save(saved)
-    names, refused = set(members(saved)) - {"kind", "format", "checksum"}, set()
+    names, refused = set(members(saved)) - {"kind", "format"}, set()
     for name in hostile_files(saved, KIND):
         try:
             ranks = load(saved)

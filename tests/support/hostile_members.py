@@ -1,4 +1,4 @@
-"""Saved files with a right checksum, in which one member is of any other kind."""
+"""Saved files in which one member is of any other kind."""
 
 from __future__ import annotations
 

@@ -389,7 +389,7 @@ def _count_with_checkpoint(path: Path, number: int) -> tr.Ranks:
 
 
 def _read_checkpoint(path: Path) -> Any:
-    """Go on with a count. Only a repaired checksum can make its counts other ones."""
+    """Go on with a count. Only a repaired CRC can make its counts other ones."""
     data = path.read_bytes()
     error: Exception | None = None
     for number in range(len(_COUNTS)):

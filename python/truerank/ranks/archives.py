@@ -1,11 +1,8 @@
-"""Archives: files of named arrays with a checksum, written whole or not at all.
+"""Archives: files of named arrays, written whole or not at all.
 
-A file is a zip archive of uncompressed `.npy` members (what `numpy.load` calls an `.npz`), without
-pickles; text is UTF-8 JSON in uint8. Every archive has the members `kind` (str), `format` (int64)
-and `checksum` (SHA-256, hexadecimal). The checksum runs over all other members in order of their
-names: the lengths of name and content as 8 bytes each (little-endian), the name, then the member's
-bytes, whose header states dtype and shape. It protects against damage, not against deception:
-whoever can change the file can change the checksum.
+A file is what `numpy.savez` writes: a zip archive of uncompressed `.npy` members, each with its
+CRC-32, without pickles; text is UTF-8 JSON in uint8. Every archive has the members `kind` (str) and
+`format` (int64).
 """
 
 from __future__ import annotations
@@ -42,12 +39,13 @@ def write_archive(path: str | os.PathLike[str], kind: ArchiveKind, members: Memb
     Equal members give equal bytes. Raises as `replace_file` does.
     """
     header = {"kind": np.array(kind.name), "format": np.array(kind.format, np.int64)}
+    every = dict(sorted((header | members).items()))
     with replace_file(path) as file:
-        _write_zip(file, header | members)
+        np.savez(file, **every)  # type: ignore[arg-type]
 
 
 def read_archive(file: IO[bytes], kind: ArchiveKind) -> Members:
-    """Read all members but kind, format and checksum; these and all sizes are checked.
+    """Read all members but kind and format; these and all sizes are checked.
 
     Raises
     ------
@@ -107,52 +105,8 @@ def integer_member(
     return array
 
 
-# -- writing ---------------------------------------------------------------------------------------
-
-
-def _write_zip(file: IO[bytes], members: dict[str, npt.NDArray[Any]]) -> None:
-    import io
-    import zipfile
-
-    checksum = _Checksum()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-
-        def write_member(name: str, array: npt.NDArray[Any]) -> bytes:
-            stream = io.BytesIO()
-            little_endian = array.astype(array.dtype.newbyteorder("<"), order="C", copy=False)
-            np.lib.format.write_array(stream, little_endian, (1, 0), allow_pickle=False)
-            info = zipfile.ZipInfo(f"{name}.npy")  # dated 1980: the bytes depend on the ranks alone
-            info.create_system = 3
-            archive.writestr(info, stream.getvalue())
-            return stream.getvalue()
-
-        for name in sorted(members):
-            checksum.add(name, write_member(name, members[name]))
-        write_member("checksum", np.array(checksum.hexdigest()))
-
-
-class _Checksum:
-    def __init__(self) -> None:
-        import hashlib
-
-        self._sha = hashlib.sha256()
-
-    def add(self, name: str, content: bytes) -> None:
-        encoded = name.encode()
-        for part in (len(encoded), len(content)):
-            self._sha.update(part.to_bytes(8, "little"))
-        self._sha.update(encoded)
-        self._sha.update(content)
-
-    def hexdigest(self) -> str:
-        return self._sha.hexdigest()
-
-
-# -- reading ---------------------------------------------------------------------------------------
-
-
 def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDArray[Any]]:
-    """Read all members but the checksum; kind, format, sizes and checksum are checked."""
+    """Read all members; kind, format and sizes are checked."""
     import zipfile
 
     if file.read(1) == b"{":
@@ -160,14 +114,12 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
     with report_damage("not a file of truerank, or a damaged one"):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
-    contents: dict[str, bytes] = {}
 
     def array(name: str) -> npt.NDArray[Any]:
         with report_damage(f"damaged, or not a file of truerank: {name}"):
             if entries[name].compress_type != zipfile.ZIP_STORED:
                 raise ValueError("compressed")
-            contents[name] = archive.read(entries[name])
-            return _decode_npy(contents[name])
+            return _decode_npy(archive.read(entries[name]))
 
     if "kind" not in entries or "format" not in entries:
         raise ValueError("not a file of truerank: it has no kind and format")
@@ -182,15 +134,7 @@ def _read_zip(file: IO[bytes], expected_kind: ArchiveKind) -> dict[str, npt.NDAr
             f"written by a newer truerank, format {version}; this version reads format "
             f"{expected_kind.format}"
         )
-    members = {name: array(name) for name in sorted(entries)}
-    checksum = _Checksum()
-    for name in members:
-        if name != "checksum":
-            checksum.add(name, contents[name])
-    expected = _scalar(members.pop("checksum", np.array(None, dtype=object)))
-    if expected != checksum.hexdigest():
-        raise ValueError("damaged: the checksum does not match")
-    return members
+    return {name: array(name) for name in sorted(entries)}
 
 
 def _decode_npy(content: bytes) -> npt.NDArray[Any]:

@@ -527,8 +527,8 @@ _PER_TASK = (*COUNTS, "weights", *LABELS, "listed")
 def load(path: str | os.PathLike[str]) -> Ranks:
     """Read ranks that `Ranks.save` wrote.
 
-    Nothing in the file is executed, and no size that it declares is trusted. The checksum protects
-    against damage, not against deception.
+    Nothing in the file is executed, and no size that it declares is trusted. A CRC of each array
+    protects against damage, not against deception.
 
     Parameters
     ----------

@@ -17,12 +17,11 @@ labels.<name>.vocabulary                  uint8 JSON list of str   likewise
 audit.nan, audit.inf, audit.at_best       int64, (n,)              optional, all or none
 audit.differing, audit.mismatched         int64, (n,)              optional; where any is above 0
 protocol                                  uint8 JSON               {"comparable", "provenance"}
-checksum                                  str, ()                  SHA-256, hexadecimal
 ========================================  =======================  ===============================
 
 Semantic versioning covers this format: every later version reads format 1. Within format 1 a later
-version may add members and provenance fields that a reader does not need; this version includes
-them in the checksum and otherwise ignores them. It refuses a comparable field that it does not
+version may add members and provenance fields that a reader does not need, and this version ignores
+them. It refuses a comparable field that it does not
 know, because it could not tell ranks apart that differ in it. Any other change makes a new format.
 """
 
