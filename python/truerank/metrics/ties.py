@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 Parameter = float  # k of hits@k, p of power_mean:p; 0 where there is none
 
-DIRECT_TERMS = 8  # sums of up to so many positions are added term by term
-
 
 class RankFunction(NamedTuple):
     """f of ranks, and its mean over ties.
@@ -145,7 +143,7 @@ def _mean_over(
         return means
     rows, inverse = np.unique([begin[ties], end[ties], greatest[ties]], axis=1, return_inverse=True)
     a, last, most = rows
-    single = np.where(last - a < DIRECT_TERMS, last, np.minimum(last, start - 1))
+    single = np.minimum(last, start - 1)
     total = np.zeros(a.shape)
     for step in range(int((single - a).max()) + 1):
         here = a + step <= single

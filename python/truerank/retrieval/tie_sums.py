@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..metrics.ties import DIRECT_TERMS, mean_log, mean_power
+from ..metrics.ties import mean_log, mean_power
 from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
 
+DIRECT_TERMS = 8  # sums of up to so many places are added term by term
 _TABLE = 1 << 16  # the places whose discounts are summed once; later ones by an integral
 _NODES = 24  # of Gauss and Legendre: exact to 1e-15 for 1 / log x up to 1e19 times the first x
 _SERIES_FROM = 1024
