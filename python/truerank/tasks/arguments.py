@@ -137,12 +137,15 @@ def open_side_scores(
     """
     name, value = argument
     with scores_or_store(value, dtype, name, io=io, tiled=tiled) as matrix:
-        got = shape_of(matrix)
-        if got != shape:
-            each = f"a row for each {row_noun} and a column for each candidate"
-            expected = f"scores of shape {shape}, {each}"
-            raise InputValueError(name, expected=expected, got=got)
+        check_score_shape(name, shape_of(matrix), shape, row_noun)
         yield matrix
+
+
+def check_score_shape(name: str, got: object, shape: tuple[int, int], row_noun: str) -> None:
+    """Check that scores have a row for each query and a column for each candidate."""
+    if got != shape:
+        each = f"a row for each {row_noun} and a column for each candidate"
+        raise InputValueError(name, expected=f"scores of shape {shape}, {each}", got=got)
 
 
 def split_progress(

@@ -10,8 +10,8 @@ import numpy as np
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
-from ..inputs.errors import InputValueError
 from ..stores import read_scores, shape_of
+from .arguments import check_score_shape
 
 if TYPE_CHECKING:
     from ..inputs.progress_listeners import Progress
@@ -71,7 +71,9 @@ def rank_batches(
     array([3, 1, 1])
     """
     height, columns = len(side.queries), side.columns
-    size = _check_batch_size(batch_size, height, columns)
+    size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
+    if batch_size is not None:
+        size = integer("batch_size", batch_size, least=1)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, height, size)
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
@@ -79,19 +81,8 @@ def rank_batches(
     def batches() -> Iterator[dict[str, Any]]:
         for number, start in enumerate(starts):
             queries = side.queries[start : start + size].copy()
-            shape = len(queries), columns
-            scores = scorer(queries)
-            scores = read_scores(scores, dtype)
-            got = shape_of(scores)
-            if got != shape:
-                raise InputValueError(
-                    "scores",
-                    expected=(
-                        f"scores of shape {shape}, a row for each query and a column for each "
-                        "candidate"
-                    ),
-                    got=got,
-                )
+            scores = read_scores(scorer(queries), dtype)
+            check_score_shape("scores", shape_of(scores), (len(queries), columns), "query")
             tasks = ordered[bounds[number] : bounds[number + 1]]
             without, among = side.selections(tasks)
             yield {
@@ -120,9 +111,3 @@ def rank_batches(
             watch(min(done.done * size, height))
 
     return rank_named_blocks(batches(), name, progress=on_batch, dtype=dtype, **rules)[positions]
-
-
-def _check_batch_size(batch_size: object, height: int, columns: int) -> int:
-    if batch_size is None:
-        return max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    return integer("batch_size", batch_size, least=1)

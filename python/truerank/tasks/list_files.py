@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -286,23 +286,21 @@ def _is_whole(row: str) -> bool:
 
 def _lists_of(where: str, value: Any, name: str) -> Iterator[tuple[str, str | None, Any]]:
     expected = "an object of lists, such as {query: {candidate: score}}"
+    got = "" if isinstance(value, dict | list) else type(value).__name__
+    lists: list[tuple[str | None, Any]] = []
     if isinstance(value, list):
+        lists = [(None, listed) for listed in value]
         if not all(isinstance(listed, dict) for listed in value):
             got = "an array of other things than objects"
-            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
-        yield from ((where, None, listed) for listed in value)
-        return
-    if not isinstance(value, dict):
-        got = type(value).__name__
+    elif isinstance(value, dict) and not any(isinstance(each, dict) for each in value.values()):
+        lists = [(None, value)] if value else []
+    elif isinstance(value, dict):
+        lists = list(value.items())
+        wrong = [query for query, listed in lists if not isinstance(listed, dict)]
+        got = f"{type(value[wrong[0]]).__name__} for {wrong[0]!r}" if wrong else ""
+    if got:
         raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
-    if value and not any(isinstance(listed, Mapping) for listed in value.values()):
-        yield where, None, value
-        return
-    for query, listed in value.items():
-        if not isinstance(listed, dict):
-            got = f"{type(listed).__name__} for {query!r}"
-            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
-        yield where, query, listed
+    yield from ((where, query, listed) for query, listed in lists)
 
 
 def parse_json(text: str, where: str, name: str) -> Any:

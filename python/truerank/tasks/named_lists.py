@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -257,6 +258,10 @@ class NamedLists(ReadOnlyArrays):
                 if grade >= 1 and query in left_out:
                     left_out[query].append(codes[name])
         indptr = np.append(self.indptr, self.indptr[-1])
+        numbers = {query: i for i, query in enumerate(left_out)}
+        unit = np.array([numbers[query] for query in queries], np.int64)
+        codes_left_out = np.array(list(chain.from_iterable(left_out.values())), np.int64)
+        selection = indptr_of(list(map(len, left_out.values()))), codes_left_out, unit
         is_filtered = filtered or known is not None
         ranks = rank_lists(
             (codes.of_lists(self.ids), indptr),
@@ -264,18 +269,15 @@ class NamedLists(ReadOnlyArrays):
             np.array(targets, np.int64),
             candidates=codes.count(),
             rows=np.array(rows, np.int64),
-            filter=_selection_of(left_out, queries) if is_filtered else None,
+            filter=selection if is_filtered else None,
             order=order,
             nan=nan,
             threads=threads,
         )
         names = [split or "test"] * filtered + ["known"] * (known is not None)
-        numbers = {query: i for i, query in enumerate(left_out)}
-        return ranks.with_labels(
-            queries=queries,
-            targets=[judged.documents[i] for i in tasks],
-            unit=[numbers[query] for query in queries],
-        ).with_protocol(filter=names, split=split)
+        documents = [judged.documents[i] for i in tasks]
+        labelled = ranks.with_labels(queries=queries, targets=documents, unit=unit)
+        return labelled.with_protocol(filter=names, split=split)
 
 
 class _Codes:
@@ -316,13 +318,3 @@ class _Codes:
             return len(self._codes) if self._given is None else self._given
         expected = f"at least {len(self._codes)}, as many names occur"
         raise InputValueError("candidates", expected=expected, got=self._given)
-
-
-def _selection_of(
-    left_out: Mapping[str, Sequence[int]], queries: Sequence[str]
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return a filter with a list for every query, which its tasks share."""
-    places = {query: i for i, query in enumerate(left_out)}
-    indptr = indptr_of([len(one) for one in left_out.values()])
-    indices = np.array([code for one in left_out.values() for code in one], np.int64)
-    return indptr, indices, np.array([places[query] for query in queries], np.int64)

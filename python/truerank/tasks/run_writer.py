@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..tables.writing import replace_text
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.candidate_lists import CandidateLists
 
 _LISTS_PER_BLOCK = 1 << 10
 
@@ -80,7 +75,11 @@ def write_run(
         expected = f"a name for every id, up to {int(lists.ids.max())}"
         raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
     _fields("tag", [tag])
-    numbers = _numbers_of(lists)
+    if lists.scores is None:
+        raise InputValueError("top", expected="scores beside the ids", got="None")
+    numbers = lists.scores.array
+    if lists.scores.dtype == "bfloat16":
+        numbers = widen_bfloat16(numbers)
     with replace_text(path) as file:
         for first in range(0, height, _LISTS_PER_BLOCK):
             rows: list[str] = []
@@ -94,13 +93,6 @@ def write_run(
                     for rank, (label, score) in enumerate(scored, 1)
                 ]
             file.write("".join(rows).encode())
-
-
-def _numbers_of(lists: CandidateLists) -> npt.NDArray[Any]:
-    if lists.scores is None:
-        raise InputValueError("top", expected="scores beside the ids", got="None")
-    numbers = lists.scores.array
-    return widen_bfloat16(numbers) if lists.scores.dtype == "bfloat16" else numbers
 
 
 def _fields(argument: str, values: Sequence[str]) -> list[str]:

@@ -111,14 +111,11 @@ def encode_columns(
             )
         labels = sorted(distinct_labels(named))
         if all(map(_is_id, labels)):
+            some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
             raise InputValueError(
                 name,
-                (
-                    f"all labels of {name} are numbers "
-                    f"({', '.join(labels[:3])}{(', ...' if len(labels) > 3 else '')}), which "
-                    f"is not told apart from ids; give {name}=<int>, how many ids there are, "
-                    "or the labels in their order"
-                ),
+                f"all labels of {name} are numbers ({some}), which is not told apart from ids; "
+                f"give {name}=<int>, how many ids there are, or the labels in their order",
             )
         return _encode_by_names(name, what, tuple(labels), columns)
     if given is None:
