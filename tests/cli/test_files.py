@@ -54,7 +54,6 @@ DOORS = (
     "compare ranks.npz X.npz",
     "compat X.npy targets.npy",
     "compat scores.npy X.npy",
-    "compat X.npz",
     *(f"compat scores.npy targets.npy --{name} X.npy" for name in ("filter", "rows", "side")),
     f"{LINKS} --train X.tsv",
     f"{LINKS} --valid X.npy",
