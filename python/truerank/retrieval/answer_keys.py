@@ -19,16 +19,13 @@ ANSWER_KEYS = Grammar(
     metric_form="metric[@k]",
     # the names of trec_eval, pytrec_eval and ranx
     synonyms={
-        name: (NO_ADJUSTMENT, metric)
-        for name, metric in {
-            "recip_rank": "mrr",
-            "map_cut": "map",
-            "ndcg_cut": "ndcg",
-            "rprec": "r_precision",
-            "p": "precision",
-            "r": "recall",
-            "hit_rate": "success",
-        }.items()
+        "recip_rank": (NO_ADJUSTMENT, "mrr"),
+        "map_cut": (NO_ADJUSTMENT, "map"),
+        "ndcg_cut": (NO_ADJUSTMENT, "ndcg"),
+        "rprec": (NO_ADJUSTMENT, "r_precision"),
+        "p": (NO_ADJUSTMENT, "precision"),
+        "r": (NO_ADJUSTMENT, "recall"),
+        "hit_rate": (NO_ADJUSTMENT, "success"),
     },
     refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
     separators=("_at_", "_"),
