@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-import numpy as np
-
 from ..inputs.checks import choice, integer_at_least
 from ..inputs.naming import public
 from ..metrics.adjustments import kept_moments
@@ -27,15 +25,15 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
-from .paired_models.pairing import HasRanks, weighted_ranks
-from .samples.cautions import Notes, dependent_tasks, few_outcomes, normal_approximation
-from .samples.units import AUTO, TASK, unit_codes
+from ..tables.table_writer import format_count
+from .pairing import HasRanks, weighted_ranks
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    pass
 
 __all__ = ["PValue", "pvalue"]
 
+_COARSE = 1e-3  # the best p-value from which on there are few outcomes
 _FEW_TASKS = 16  # up to so many the p-value of the best value is computed, too
 Alternative = Literal["better", "worse", "two-sided"]
 ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
@@ -67,8 +65,7 @@ class PValue(NamedTuple):
     alternative : str
         "better", "worse" or "two-sided".
     notes : tuple of str
-        What p leaves out: tasks that share queries, few outcomes, a large error, a normal
-        approximation.
+        What p leaves out: few outcomes, a large error, a normal approximation.
 
     Examples
     --------
@@ -195,8 +192,7 @@ def pvalue(
     then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up
     on the better side and down on the worse one.
 
-    The model takes tasks for independent, which the tasks of one query are not. A note says so
-    where queries have several tasks.
+    The model takes tasks for independent, which the tasks of one query are not quite.
 
     Examples
     --------
@@ -220,10 +216,8 @@ def pvalue(
         raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
     sides = sides_of(ranks)
     sides.check(key.side, metric)
-    mask = sides.mask(key.side)
-    sample = take(sample_of(ranks, key.kind, seed), mask)
-    found = pvalue_of_sample(key, sample, ranks._memo, alternative)
-    return found._replace(notes=(*found.notes, *_shared_units(ranks, mask)))
+    sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))
+    return pvalue_of_sample(key, sample, ranks._memo, alternative)
 
 
 def pvalue_of_sample(
@@ -235,6 +229,7 @@ def pvalue_of_sample(
 
     Examples
     --------
+    >>> import numpy as np
     >>> sample = Sample(np.array([1.0, 2.0]), np.array([3, 3]))
     >>> round(pvalue_of_sample(parse("mr"), sample, {}).p, 12)
     0.333333333333
@@ -252,27 +247,21 @@ def pvalue_of_sample(
         log = min(log + math.log(2), 0.0)
     notes = rough_p(error) + _discreteness(key, tasks, alternative)
     if method == "normal":
-        notes += normal_approximation("no other method gave a number")
+        notes += ("normal approximation: no other method gave a number",)
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, error, alternative, notes)
 
 
-def _shared_units(ranks: Ranks, mask: npt.NDArray[np.bool_] | None) -> Notes:
-    """Say where tasks share queries or pairs."""
-    tasks = np.arange(len(ranks)) if mask is None else np.flatnonzero(mask)
-    codes, unit = unit_codes(ranks, AUTO, tasks)
-    if unit == TASK:
-        return ()
-    numbers = np.unique(codes[tasks], return_counts=True)[1]
-    return dependent_tasks(len(tasks), len(numbers), int(numbers.max()), unit)
-
-
-def _discreteness(key: Key, tasks: Tasks, alternative: str) -> Notes:
+def _discreteness(key: Key, tasks: Tasks, alternative: str) -> tuple[str, ...]:
     """Say where even the best value would have a p-value that is not small."""
     if tasks.count > _FEW_TASKS or alternative == "worse" or tasks.sizes[-1] == 1:
         return ()
     best = best_tail(*law_of(key.metric, key.parameter), tasks)
     factor = 2 if alternative == "two-sided" else 1
-    return few_outcomes(min(factor * math.exp(best.log), 1.0), tasks.count)
+    least = min(factor * math.exp(best.log), 1.0)
+    if least <= _COARSE:
+        return ()
+    counted = format_count(tasks.count, "task")
+    return (f"few outcomes: {counted}; no value has a p-value below {least:.3g}",)
 
 
 def _tail(key: Key, sample: Sample, tasks: Tasks, z: float, worse: bool) -> Tail:

@@ -1,62 +1,56 @@
-"""The results of comparing models: one comparison, or those of all pairs of several models."""
+"""The results of comparing models: one comparison, or those of several pairs or metrics."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
-from ...inputs.naming import printable, public
-from ...metrics.keys import parse, table_name
-from ...tables.table_writer import Records, TextGrid, TextTables, format_count, format_p
-from ...tables.tabular import Tabular
-from ..samples.cautions import gather
-from ..samples.units import describe_units
+from ..inputs.naming import printable, public
+from ..metrics.keys import parse, table_name
+from ..tables.table_writer import Records, TextGrid, TextTables, format_count, format_p
+from ..tables.tabular import Tabular
+from .units import describe_units
+
+DIFFERENCE, RATIO = "difference", "ratio"
 
 
 @public("truerank.inference")
 class Comparison(NamedTuple):
-    """The difference of a metric between two models, a minus b.
+    """How far two models are apart by a metric.
 
     Attributes
     ----------
     metric : str
         The key.
     value_a, value_b, difference : float
+        The difference is a minus b.
     low, high : float
-        The interval of the difference.
+        The interval of the difference, or of the ratio a / b, as `effect` says. The models are
+        equal within it exactly if the p-value exceeds 1 - level.
     level : float
     p_value : float
         The two-sided p-value.
-    p_floor : float
-        The smallest p-value that so many resamples can give; 0 where p is exact. A p-value that has
-        reached it is written "p <= ...".
     wins, ties, losses : int
-        The numbers of tasks in which a is better than b, as good, and worse: by f(r) (1 / r for
-        mrr), or by the rank for metrics that are not a mean over tasks (medians, std, variance,
-        mad, power means).
+        The numbers of tasks in which the rank of a is better than that of b, as good, and worse;
+        for hits@k those that a alone hits, and so on.
     method : str
-        How the p-value was computed.
-    basis : str
-        How the interval was computed: "swaps" (of the permutation test, inverted), "studentised
-        bootstrap" or "percentile bootstrap"; "" where there is none.
+        "sign flips", or "two-level t" for several runs.
     units : int
-        The number of tasks or groups that were swapped or resampled.
     by : str
-        The name of a unit: "task", "query", "unit", "relation", another label, or "group".
-    largest : int
-        The number of tasks in the largest unit.
-    resamples, seed : int
+        The name of a unit: "unit", "task", "query", "relation", another label, or "group".
     pairing : str
         How the tasks were matched: "query and target ids", "query ids", "target ids" or
         "position".
+    effect : str
+        "difference", or "ratio" for metrics that are no mean over tasks (gmr, medians, std, ...).
     notes : tuple of str
         What limits the comparison.
     name_a, name_b : str
     runs_a, runs_b : int
         The number of runs of each model; values are the means over them.
     p_holm : float or None
-        The p-value corrected for several comparisons by Holm's step-down rule.
+        The p-value corrected for several comparisons by Holm's rule.
     """
 
     metric: str
@@ -67,24 +61,27 @@ class Comparison(NamedTuple):
     high: float
     level: float
     p_value: float
-    p_floor: float
     wins: int
     ties: int
     losses: int
     method: str
-    basis: str
     units: int
     by: str
-    largest: int
-    resamples: int
-    seed: int
     pairing: str
+    effect: str = DIFFERENCE
     notes: tuple[str, ...] = ()
     name_a: str = "a"
     name_b: str = "b"
     runs_a: int = 1
     runs_b: int = 1
     p_holm: float | None = None
+
+    @property
+    def estimate(self) -> float:
+        """What low and high are the bounds of: the difference a - b, or the ratio a / b."""
+        if self.effect == DIFFERENCE:
+            return self.difference
+        return self.value_a / self.value_b if self.value_b else float("nan")
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
@@ -99,14 +96,15 @@ class Comparison(NamedTuple):
         return {**self._asdict(), "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        shown = f"{self.difference:+.6g} [{self.low:+.6g}, {self.high:+.6g}]"
-        p = f"p {format_p(self.p_value, self.p_floor)}"
+        sign = "+" if self.effect == DIFFERENCE else ""
+        numbers = (f"{x:{sign}.6g}" for x in (self.estimate, self.low, self.high))
+        shown = "{} {} [{}, {}]".format(self.effect, *numbers)
+        p = f"p {format_p(self.p_value)}"
         if self.p_holm is not None:
-            p += f" (Holm {self.format_holm()})"
-        how = f"{self.method}, {self.describe_units()}"
+            p += f" (Holm {format_p(self.p_holm)})"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
-            f"difference {shown} ({100 * self.level:g} %), {p} ({how}); "
+            f"{shown} ({100 * self.level:g} %), {p} ({self.method}, {self.describe_units()}); "
             f"{format_count(self.wins, 'win')}, "
             f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
@@ -114,23 +112,15 @@ class Comparison(NamedTuple):
         return "\n".join(map(printable, lines))
 
     def describe_units(self) -> str:
-        """Write the runs, where there are several, the number of units, and the largest unit."""
+        """Write the runs, where there are several, and the number of units."""
         runs = f"{self.runs_a} runs of {self.name_a} and {self.runs_b} of {self.name_b}, "
         several = runs if self.runs_a > 1 or self.runs_b > 1 else ""
-        return several + describe_units(self.units, self.by, self.largest)
-
-    def format_holm(self) -> str:
-        """Write the corrected p-value, "<=" before it where the p-value has reached its floor."""
-        corrected = math.nan if self.p_holm is None else self.p_holm
-        return format_p(corrected, corrected if self.p_value <= self.p_floor else 0.0)
+        return several + describe_units(self.units, self.by)
 
 
 @public("truerank.inference")
 class Comparisons(Sequence[Comparison], Tabular):
     """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
-
-    `print` shows the table; `to_markdown`, `to_latex`, `to_csv` and `to_pandas` give it in other
-    formats.
 
     Examples
     --------
@@ -159,10 +149,7 @@ class Comparisons(Sequence[Comparison], Tabular):
         return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the comparisons by names such as "a against b", or "mrr: a against b" of several.
-
-        The metric is named where there are several.
-        """
+        """Return the comparisons by names such as "a against b", or "mrr: a against b"."""
         several = len(self.metrics) > 1
         return {
             f"{pair.metric}: " * several + f"{pair.name_a} against {pair.name_b}": pair.to_dict()
@@ -171,15 +158,7 @@ class Comparisons(Sequence[Comparison], Tabular):
 
     @property
     def metrics(self) -> list[str]:
-        """The keys of the metrics, each once.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, compare
-        >>> a, b = Ranks([0, 1, 0], [1, 1, 1], 10), Ranks([3, 1, 2], [1, 1, 1], 10)
-        >>> compare(a, b, metric=["mrr", "mr"]).metrics
-        ['mrr', 'mr']
-        """
+        """The keys of the metrics, each once."""
         return list(dict.fromkeys(pair.metric for pair in self._pairs))
 
     @property
@@ -197,23 +176,22 @@ class Comparisons(Sequence[Comparison], Tabular):
         """Return a table with a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
         bounds = f"{100 * first.level:g} % interval"
-        title = parse(first.metric).title
-        header = ["metric", "a", "b", "of a"] if several else ["a", "b", f"{title} of a"]
-        header += ["of b", "difference", bounds]
-        header += ["p", "p (Holm)", "wins / ties / losses"]
+        effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
+        header = ["metric", "a", "b", "of a"]
+        header = header if several else ["a", "b", f"{parse(first.metric).title} of a"]
+        header += ["of b", effects, bounds, "p", "p (Holm)", "wins / ties / losses"]
         rows = [
             [
                 *([table_name(pair.metric)] * several),
                 *(pair.name_a, pair.name_b),
-                *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.difference)),
+                *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.estimate)),
                 f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
-                *(format_p(pair.p_value, pair.p_floor), pair.format_holm()),
+                *(format_p(p) for p in (pair.p_value, pair.p_holm or 0.0)),
                 f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
             ]
             for pair in self._pairs
         ]
-        resamples = format_count(first.resamples, "resample")
-        how = f"{first.method}, {first.describe_units()}; {resamples}."
+        how = f"{first.method}, {first.describe_units()}."
         return TextTables(
             [TextGrid(header, rows, names=2 + several)], after=[how], notes=self.notes
         )
@@ -226,9 +204,40 @@ def format_notes(pairs: Sequence[Comparison]) -> list[str]:
     --------
     >>> from truerank import Ranks, compare
     >>> pairs = compare({"a": Ranks([0] * 30, [1] * 30, 10), "b": Ranks([3] * 30, [1] * 30, 10)})
-    >>> format_notes(pairs)[0]
-    'paired by position only'
+    >>> format_notes(pairs)
+    ['paired by position only']
     """
     several = len({pair.metric for pair in pairs}) > 1
     names = [f"{pair.metric}, " * several + f"{pair.name_a} - {pair.name_b}" for pair in pairs]
-    return gather(dict(zip(names, (pair.notes for pair in pairs), strict=True)))
+    return gather_notes(dict(zip(names, (pair.notes for pair in pairs), strict=True)))
+
+
+def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """List each note once; a note that some of the names lack is preceded by those that have it.
+
+    Examples
+    --------
+    >>> gather_notes({"mrr": ["few units: 9 tasks"], "mr": ["few units: 9 tasks", "long tail"]})
+    ['few units: 9 tasks', 'mr: long tail']
+    """
+    who: dict[str, list[str]] = {}
+    for name, found in notes.items():
+        for note in found:
+            who.setdefault(note, []).append(name)
+    return [
+        note if len(names) == len(notes) else f"{', '.join(names)}: {note}"
+        for note, names in who.items()
+    ]
+
+
+def count_notes(found: Sequence[Sequence[str]], thing: str) -> list[str]:
+    """Say how many of many results have which kind of note, which stands before its colon.
+
+    Examples
+    --------
+    >>> count_notes([("few units: 5 queries",), ("few units: 9 queries",)], "group")
+    ['few units in 2 of 2 groups']
+    """
+    kinds = Counter(kind for notes in found for kind in {x.partition(":")[0] for x in notes})
+    of_all = f"of {format_count(len(found), thing)}"
+    return [f"{kind} in {number:,} {of_all}" for kind, number in sorted(kinds.items())]
