@@ -22,7 +22,7 @@ from ..metrics.chance_model.tails import spelled_p
 from ..metrics.keys import table_name
 from ..reporting.rendering import group_rows, label_text, summary_lines
 from ..tables import AsTable, Table
-from ..tables.cells import format_count, format_p
+from ..tables.cells import format_count
 from ..tables.forms import (
     TextGrid,
     aligned_columns,
@@ -151,8 +151,8 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
             *([table_name(pair.metric)] if len(names) > 1 else []),
             f"{pair.name_a} - {pair.name_b}",
             *(pair.value_a, pair.value_b, pair.estimate, (pair.low, pair.high)),
-            format_p(pair.p_value),
-            *([format_p(pair.p_holm or 0.0)] if several else []),
+            f"{pair.p_value:.3g}",
+            *([f"{pair.p_holm or 0.0:.3g}"] if several else []),
             f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
         ]
         for pair in pairs

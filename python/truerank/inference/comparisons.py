@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
 from ..metrics.keys import parse, table_name
-from ..tables.table_writer import Records, TextGrid, TextTables, format_count, format_p
-from ..tables.tabular import Tabular
+from ..tables import AsTable, Column, Table
+from ..tables.cells import format_count
+from ..tables.forms import write_json
 from .units import describe_units
 
 DIFFERENCE, RATIO = "difference", "ratio"
@@ -99,9 +100,9 @@ class Comparison(NamedTuple):
         sign = "+" if self.effect == DIFFERENCE else ""
         numbers = (f"{x:{sign}.6g}" for x in (self.estimate, self.low, self.high))
         shown = "{} {} [{}, {}]".format(self.effect, *numbers)
-        p = f"p {format_p(self.p_value)}"
+        p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
-            p += f" (Holm {format_p(self.p_holm)})"
+            p += f" (Holm {self.p_holm:.3g})"
         lines = [
             f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
             f"{shown} ({100 * self.level:g} %), {p} ({self.method}, {self.describe_units()}); "
@@ -119,7 +120,7 @@ class Comparison(NamedTuple):
 
 
 @public("truerank.inference")
-class Comparisons(Sequence[Comparison], Tabular):
+class Comparisons(Sequence[Comparison], AsTable):
     """Comparisons of pairs of models, or by several metrics; Holm's rule corrects the p-values.
 
     Examples
@@ -162,39 +163,52 @@ class Comparisons(Sequence[Comparison], Tabular):
         return list(dict.fromkeys(pair.metric for pair in self._pairs))
 
     @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+    def notes(self) -> tuple[str, ...]:
         """The notes of all pairs, each once."""
         return tuple(format_notes(self._pairs))
 
-    def records(self) -> Records:
-        """Return a row for each pair, with all fields but the notes."""
-        rows = [pair._asdict() for pair in self._pairs]
-        columns = [name for name in Comparison._fields if name != "notes"]
-        return Records(columns, [[row[name] for name in columns] for row in rows])
-
-    def text_tables(self, digits: int = 4) -> TextTables:
-        """Return a table with a row for each pair, how the pairs were compared, and the notes."""
+    def table(self) -> Table:
+        """Return a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
-        bounds = f"{100 * first.level:g} % interval"
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
-        header = ["metric", "a", "b", "of a"]
-        header = header if several else ["a", "b", f"{parse(first.metric).title} of a"]
-        header += ["of b", effects, bounds, "p", "p (Holm)", "wins / ties / losses"]
-        rows = [
-            [
-                *([table_name(pair.metric)] * several),
-                *(pair.name_a, pair.name_b),
-                *(f"{x:.{digits}g}" for x in (pair.value_a, pair.value_b, pair.estimate)),
-                f"{pair.low:.{digits}g} to {pair.high:.{digits}g}",
-                *(format_p(p) for p in (pair.p_value, pair.p_holm or 0.0)),
-                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
-            ]
-            for pair in self._pairs
-        ]
+        of_a = "of a" if several else f"{parse(first.metric).title} of a"
+        shown = {
+            Column("title", "metric"): [table_name(pair.metric) for pair in self._pairs],
+            Column("a"): [pair.name_a for pair in self._pairs],
+            Column("b"): [pair.name_b for pair in self._pairs],
+            Column("of a", of_a): [pair.value_a for pair in self._pairs],
+            Column("of b"): [pair.value_b for pair in self._pairs],
+            Column("effects", effects): [pair.estimate for pair in self._pairs],
+            Column("interval", f"{100 * first.level:g} % interval"): [
+                (pair.low, pair.high) for pair in self._pairs
+            ],
+            Column("p"): [f"{pair.p_value:.3g}" for pair in self._pairs],
+            Column("p (Holm)"): [f"{pair.p_holm or 0.0:.3g}" for pair in self._pairs],
+            Column("wins / ties / losses"): [
+                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}" for pair in self._pairs
+            ],
+        }
+        if not several:
+            del shown[Column("title", "metric")]
+        fields = [name for name in Comparison._fields if name != "notes"]
+        data = [[getattr(pair, name) for name in fields] for pair in self._pairs]
         how = f"{first.method}, {first.describe_units()}."
-        return TextTables(
-            [TextGrid(header, rows, names=2 + several)], after=[how], notes=self.notes
+        return Table(
+            [
+                *(column._replace(only="print") for column in shown),
+                *(Column(name, only="data") for name in fields),
+            ],
+            [
+                [*cells, *row]
+                for cells, row in zip(zip(*shown.values(), strict=True), data, strict=True)
+            ],
+            names=2 + several,
+            notes=[how, *self.notes],
         )
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:

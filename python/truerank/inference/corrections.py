@@ -11,8 +11,8 @@ import numpy as np
 from ..inputs.checks import choice, is_iterable, is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..tables.table_writer import Records
-from ..tables.tabular import PlainTable
+from ..tables import AsTable, Table
+from ..tables.forms import write_json
 
 TITLES = {
     "bonferroni": "p (Bonferroni)",
@@ -59,7 +59,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 @public("truerank.inference")
-class CorrectedPValues(Mapping[str, dict[str, float]], PlainTable):
+class CorrectedPValues(Mapping[str, dict[str, float]], AsTable):
     """The p-values of several questions and their corrections; made by `correct_pvalues`.
 
     As a mapping it leads from the name of a question to its p-values: `table["mrr"]["holm"]`.
@@ -101,11 +101,16 @@ class CorrectedPValues(Mapping[str, dict[str, float]], PlainTable):
         """Return the p-values of all questions by name."""
         return {name: dict(row) for name, row in self._rows.items()}
 
-    def records(self) -> Records:
-        """Return the heading and a row for each question."""
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
+
+    def table(self) -> Table:
+        """Return a row for each question, with its p-value and the corrected ones."""
         titles = ["p", *(TITLES[method] for method in self.methods)]
-        rows = [[name, *row.values()] for name, row in self._rows.items()]
-        return Records(["question", *titles], rows, titles)
+        return Table(
+            ["question", *titles], [[name, *row.values()] for name, row in self._rows.items()]
+        )
 
 
 @public("truerank.inference")

@@ -9,7 +9,7 @@ from ..inputs.checks import integer_at_least, number
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..metrics import Key, parse
-from ..tables.table_writer import format_count, percent
+from ..tables.cells import format_count, percent
 from .comparing import Options, check_comparable, gather_pair
 from .influences import degrees_of_freedom, standard_error
 from .pairing import weighted_ranks

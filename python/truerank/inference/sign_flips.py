@@ -61,7 +61,8 @@ class SignFlips:
         self.null, self.is_share = null, is_share
         self.differs = bool(apart.any())
         self._total, self._whole = float(apart.sum()), float(shares.sum())
-        self.estimate = null + self._total / self._whole
+        # where the second model varies in nothing, there is no ratio, but a p-value
+        self.estimate = null + self._total / self._whole if self._whole else math.nan
         step = float(np.abs(apart[apart != 0]).min(initial=math.inf))
         self._smooth = (step / 2) ** 2 if is_share and self.differs else 0.0
         first = min(EXACT, len(apart))

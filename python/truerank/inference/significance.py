@@ -25,7 +25,7 @@ from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..metrics.ties import mean_power
 from ..ranks.container import Ranks
-from ..tables.table_writer import format_count
+from ..tables.cells import format_count
 from .pairing import HasRanks, weighted_ranks
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from ..metrics.sides import sides_of
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
-from ..tables.table_writer import number, percent
+from ..tables.cells import number, percent
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -16,7 +16,7 @@ from ..metrics.keys import increasing, parse
 from ..reporting.notes import unlike_protocols
 from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
-from ..tables.cells import format_p, number
+from ..tables.cells import number
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
 from .rows import Bounds, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks
@@ -166,7 +166,7 @@ def _differences(
 
 def _difference_row(found: Comparison) -> _Row:
     sign = "" if found.effect == RATIO else "+"
-    cell = f"{found.estimate:{sign}.4g}, p {format_p(found.p_holm or 0.0)}"
+    cell = f"{found.estimate:{sign}.4g}, p {found.p_holm or 0.0:.3g}"
     return _Row(found.name_a, found.estimate, Bounds(found.low, found.high), cell)
 
 
