@@ -16,9 +16,7 @@ from ..inputs.naming import public
 from ..inputs.words import suggest
 from .adjustments import adjusted, chance
 from .chance_model import compress
-from .chance_model.saddlepoints import log_normal_tail
-from .chance_model.tails import chance_tail, law_of, mean_of, rough_p, spelled_p
-from .chance_model.task_groups import Tail
+from .chance_model.tails import spelled_p, tail
 from .keys import ALL_SIDES, Key, parse_alone
 from .kinds import Sample
 from .metric_table import METRICS, metric_value
@@ -27,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.arrays import IntArray
-    from .chance_model import Tasks
 
     Counts = tuple[IntArray, IntArray]  # numbers of candidates, and how many tasks have each
 
@@ -107,7 +104,7 @@ class Adjusted(NamedTuple):
     Examples
     --------
     >>> print(adjust("mr", 7000, candidates=40943, tasks=6268))
-    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (exact)
+    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (saddlepoint)
     """  # noqa: E501
 
     metric: str
@@ -247,9 +244,11 @@ def adjust(
     _check_range(key, number, counts, weights)
     ratio, index, z = _adjust_all(key, number, expectation, variance)
     bounds = None if least is None else _bounds(key, number, least, counts)
-    tail, notes = _tail(key, number, compress(counts if least is None else least, weights), z)
+    grouped = compress(counts if least is None else least, weights)
+    log, method = tail(METRICS[key.metric], key.parameter, grouped, number)
+    notes: tuple[str, ...] = ()
     if least is not None and bounds is not None:
-        notes = (_bounds_note(bounds, least, counts), *notes)
+        notes = (_bounds_note(bounds, least, counts),)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -258,9 +257,9 @@ def adjust(
         ratio=ratio,
         index=index,
         z=z,
-        p_value=math.exp(tail.log),
-        log10_p=tail.log / math.log(10) + 0.0,
-        method=tail.method,
+        p_value=math.exp(log),
+        log10_p=log / math.log(10) + 0.0,
+        method=method,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
         tasks=int(counts[1].sum()),
         notes=notes,
@@ -302,17 +301,6 @@ def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
         f"{bounds.index[1]:.6g}, z from {bounds.z[0]:g} to {bounds.z[1]:g}; the other values are "
         "those of all entities, but p is that of the fewest candidates, so at most so large"
     )
-
-
-def _tail(key: Key, value: float, tasks: Tasks, z: float) -> tuple[Tail, tuple[str, ...]]:
-    """The probability of a value at least as good by chance, and notes on it."""
-    name, power = law_of(key.metric, key.parameter)
-    tail = chance_tail(name, tasks, power, mean_of(key.metric, value, tasks, key.parameter))
-    if tail is not None and math.isfinite(tail.log):
-        return tail, rough_p(tail.error)
-    log = log_normal_tail(z if METRICS[key.metric].increasing else -z)
-    note = "normal approximation: the metric has no other law"
-    return Tail(log, "normal", math.nan), (note,)
 
 
 def _read_counts(candidates: Any, tasks: Any, weights: Any) -> Counts:

@@ -1,272 +1,409 @@
-"""How likely chance is to do at least as well as an observed value, or at least as badly.
-
-Monotone functions of one another have one law: imr that of mr, hmr that of mrr, igmr that of gmr.
-A law is given by its name, the power or cutoff, and the mean of f over the tasks: of r, 1 / r,
-log r, r <= k, or r^p divided by its greatest value; for the median and the extremes, their value.
-"""
+"""How likely chance is to do at least as well as an observed value, or at least as badly."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .bracketed_sums import bracketed_tail
-from .few_outcomes import counted_tail
-from .median_tails import hits_at_least, hits_at_most, median_at_least, median_at_most
-from .rank_sums import lattice_tail, sum_at_least, sum_at_most
-from .saddlepoints import Cumulants
-from .task_groups import Law, Tail, Tasks
+from ..ties import LOG
+from .nodes import rank_nodes, stand_ins
+from .order_statistics import at_least, median_at_least, median_at_most
+from .tasks import Tasks
 
-_INVERT_ABOVE = 1e-4  # an inversion is tried where the error of the saddle point is larger
-_BOUND_ABOVE = 1e-2  # bounds are tried where the inversion fails and the error is larger
-# Up to so many tasks a smooth approximation may miss what its error is estimated from: the steps of
-# the law. Bounds come first there, and an inversion does not claim more than so many digits.
-_FEW_TASKS = 64
-_NARROW = 1e-2  # bounds with a smaller error need no other method
-_LEAST_ERROR = 1e-5
-_FEW_WEIGHTS = 4
-_FEW_VALUES = (64, 1e-3)  # the least error where no task has more candidates
+if TYPE_CHECKING:
+    from ...inputs.arrays import FloatArray
+
 _SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
-# Up to so many candidates every 1 / r is a multiple of a number that is not tiny.
-_MAX_RECIPROCAL_SIZE = 16
-
-_ROUGH = 0.05  # a relative error of a p-value from which on a note states it
-_SHARED = {"imr": "mr", "hmr": "mrr", "igmr": "gmr", "imedian": "median"}
-_POWERS = {1: "mr", -1: "mrr", 0: "gmr", math.inf: "greatest", -math.inf: "least"}
 
 
-def law_of(metric: str, parameter: float) -> tuple[str, float]:
-    """The name and the parameter of the law of a metric.
+class Tail(NamedTuple):
+    """The natural logarithm of a probability, and how it was found.
 
-    Examples
-    --------
-    >>> law_of("hmr", 0), law_of("power_mean", 1), law_of("power_mean", 2)
-    (('mrr', 0), ('mr', 0), ('power_mean', 2))
+    "exact": up to rounding. "convolution": summed on a grid, mostly to 3 digits or more.
+    "saddlepoint": the approximation of Lugannani and Rice (1980), whose relative error is of the
+    order of 1 / tasks if no single task decides.
     """
-    if metric == "power_mean" and parameter in _POWERS:
-        return _POWERS[parameter], 0
-    return _SHARED.get(metric, metric), parameter
+
+    log: float
+    method: str
 
 
-def chance_tail(
-    name: str, tasks: Tasks, power: float, observed: float, *, worse: bool = False
-) -> Tail | None:
-    """P(as good as observed or better), or as bad or worse; None for a metric without a law.
+def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bool = False) -> Tail:
+    """P(a value as good as the observed one or better), or as bad or worse, under chance.
 
     Parameters
     ----------
-    name, power : str, float
-        As `law_of` returns them.
+    metric : truerank.metrics.Metric
+        A row of the table of metrics, with a chance model.
+    parameter : float
+        Its parameter.
     tasks : Tasks
         At least one.
-    observed : float
-        The mean of f over the tasks, or the value.
+    value : float
     worse : bool
 
     Examples
     --------
+    >>> from truerank.metrics import METRICS
     >>> from truerank.metrics.chance_model import compress
-    >>> found = chance_tail("mr", compress([3, 3]), 0, 1.5, worse=True)
-    >>> round(math.exp(found.log), 12)  # 8 of 9
-    0.888888888889
+    >>> found = tail(METRICS["mr"], 0, compress([3, 3]), 1.5, worse=True)
+    >>> round(math.exp(found.log), 12), found.method  # 8 of 9
+    (0.888888888889, 'exact')
     """
-    if name not in _LAWS:
-        return None
     if tasks.sizes[-1] == 1:
-        return Tail(0.0, "exact", 0.0)
-    if tasks.count == 1 and name in _RANK_OF_ONE_TASK:
-        return _single_task_tail(tasks, _RANK_OF_ONE_TASK[name](observed, power, tasks), worse)
-    return _LAWS[name](tasks, power, observed, worse)
+        return Tail(0.0, "exact")
+    if metric.name == "hits":
+        if tasks.equal:
+            return Tail(_hits(tasks, parameter, value, worse), "exact")
+        return _sum_tail(_Law(tasks, metric.transform.of_ranks, parameter, worse, parameter), value)
+    # the rank that has this value if all tasks have it
+    rank = 1 / value if metric.increasing else value
+    if metric.name in ("median", "imedian") and tasks.count % 2 == 0:
+        found = median_at_least if worse else median_at_most
+        slack = -1e-9 if worse else 1e-9
+        return Tail(found(tasks, (math.ceil if worse else math.floor)(2 * rank + slack)), "exact")
+    least_of = {"median": (tasks.count + 1) // 2, "imedian": (tasks.count + 1) // 2}
+    if metric.name == "power_mean" and math.isinf(parameter):
+        least_of["power_mean"] = 1 if parameter < 0 else tasks.count
+    if metric.name in least_of or tasks.count == 1:
+        return Tail(_order_tail(tasks, least_of.get(metric.name, 1), rank, worse), "exact")
+    f = LOG.of_ranks if (metric.name, parameter) == ("power_mean", 0) else metric.transform.of_ranks
+    law = _Law(tasks, f, parameter, worse)
+    observed = value if metric.single else float(f(np.array([rank]), tasks.sizes[:1], parameter)[0])
+    return _sum_tail(law, observed)
 
 
-def _single_task_tail(tasks: Tasks, rank: float, worse: bool) -> Tail:
-    """The share of the ranks of a single task that are at least as good, or as bad."""
-    size = int(tasks.sizes[0])
+def _order_tail(tasks: Tasks, k: int, rank: float, worse: bool) -> float:
+    """Log of P(k-th least rank <= rank), or >= rank."""
+    slack = min(1e-9 + _SLACK * rank, 0.25)
+    if worse:  # fewer than k ranks are below
+        hit, miss = _shares(tasks, math.ceil(rank - slack) - 1)
+        return at_least(miss, hit, tasks.multiplicities, tasks.count - k + 1)
+    return at_least(*_shares(tasks, math.floor(rank + slack)), tasks.multiplicities, k)
+
+
+def _hits(tasks: Tasks, cutoff: float, mean: float, worse: bool) -> float:
+    hit, miss = _shares(tasks, cutoff)
+    total = mean * tasks.count
+    slack = min(1e-9 + 1e-15 * total, 0.25)
     if worse:
-        number = size + 1 - min(max(math.ceil(rank * (1 - _SLACK)), 1), size)
-    else:
-        number = min(max(math.floor(rank * (1 + _SLACK)), 1), size)
-    return Tail(math.log(number / size), "exact", 1e-15)
+        number = tasks.count - math.floor(total + slack)
+        return at_least(miss, hit, tasks.multiplicities, number)
+    return at_least(hit, miss, tasks.multiplicities, math.ceil(total - slack))
 
 
-# For a single task these laws are monotone in its rank.
-_RANK_OF_ONE_TASK: dict[str, Callable[[float, float, Tasks], float]] = {
-    "mr": lambda mean, power, tasks: mean,
-    "mrr": lambda mean, power, tasks: 1 / mean,
-    "gmr": lambda mean, power, tasks: math.exp(mean),
-    "power_mean": lambda mean, power, tasks: greatest_base(tasks, power) * mean ** (1 / power),
-}
+def _shares(tasks: Tasks, cutoff: float) -> tuple[FloatArray, FloatArray]:
+    """The probabilities of a rank <= cutoff and of one beyond it."""
+    size, k = tasks.sizes.astype(np.float64), float(min(cutoff, 2**63))
+    return np.minimum(k / size, 1.0), np.maximum(size - k, 0.0) / size
 
 
-def _rounded(total: float, *, up: bool) -> int:
-    """A sum as an integer; what is nearly an integer, as after rounding, is that integer."""
-    slack = min(1e-9 + 1e-15 * abs(total), 0.25)
-    return math.ceil(total - slack) if up else math.floor(total + slack)
+# -- sums over tasks -------------------------------------------------------------------------------
+
+_OUTCOMES = 1 << 20  # of one task; more are grouped
+_LISTED = 1 << 20  # the most outcomes of one half of the tasks
+_WORK = 1 << 21  # the most cells times laws of a convolution
+_ROWS = 128  # the most distinct laws
+_MULTIPLES = 60  # the smallest step between values is so many units at most
+_FINE = 0.03  # e-folds per cell, up to which a grid is fine enough
+_LIKELY = 1e-3  # such a probability may be 1 minus another one
 
 
-def _hits(tasks: Tasks, k: float, mean: float, worse: bool) -> Tail:
-    k = min(k, 2**63)  # no rank is beyond 2**63
-    if tasks.equal:
-        number = _rounded(mean * tasks.count, up=not worse)
-        return (hits_at_most if worse else hits_at_least)(tasks, k, number)
-    law = Law(lambda r: (r <= k).astype(float), cutoff=k, whole=lambda r: (r <= k).astype(int))
-    return _tail(tasks, law, mean, worse)
+class _Row(NamedTuple):
+    """Like tasks: w f(r) of the outcomes, the greatest first, their shares, and how many tasks."""
+
+    values: FloatArray
+    shares: FloatArray
+    number: int
 
 
-def _rank_sum(tasks: Tasks, power: float, mean: float, worse: bool) -> Tail:
-    if tasks.equal:
-        total = _rounded(mean * tasks.count, up=worse)
-        return (sum_at_least if worse else sum_at_most)(tasks, total)
-    return _tail(tasks, Law(lambda r: -r, whole=lambda r: -r), -mean, worse)
+class _Law:
+    """The sum X over tasks of w f(r), with the sign that makes an observed value unlikely if large.
 
-
-def _reciprocals(tasks: Tasks, power: float, mean: float, worse: bool) -> Tail:
-    law = Law(lambda r: 1 / r)
-    if tasks.sizes[-1] <= _MAX_RECIPROCAL_SIZE:
-        common = math.lcm(*range(1, int(tasks.sizes[-1]) + 1))
-        law = law._replace(whole=lambda r: common // r, scale=float(common))
-    return _tail(tasks, law, mean, worse)
-
-
-def _logs(tasks: Tasks, power: float, mean: float, worse: bool) -> Tail:
-    return _tail(tasks, Law(lambda r: -np.log(r)), -mean, worse)
-
-
-def greatest_base(tasks: Tasks, power: float) -> float:
-    """The rank whose power is 1, so that no power overflows."""
-    return 1.0 if power < 0 else float(tasks.sizes[-1])
-
-
-def _power_sums(tasks: Tasks, power: float, mean: float, worse: bool) -> Tail:
-    most, sign = int(greatest_base(tasks, power)), 1.0 if power < 0 else -1.0
-    law = Law(lambda r: sign * (r / most) ** power)
-    if power > 0 and power == int(power) and power * math.log2(most) < 40:
-        p = int(power)
-        law = law._replace(whole=lambda r: -(r**p), scale=float(most**p))
-    return _tail(tasks, law, sign * mean, worse)
-
-
-def _greatest(tasks: Tasks, power: float, value: float, worse: bool) -> Tail:
-    rank = max(_rounded(value, up=worse), 1) - worse
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.minimum(rank / tasks.sizes, 1.0)) * tasks.multiplicities
-    return _exact(float(logs.sum()), rest=worse)  # of all ranks up to that one
-
-
-def _least(tasks: Tasks, power: float, value: float, worse: bool) -> Tail:
-    rank = max(_rounded(value, up=worse), 1) - worse
-    with np.errstate(divide="ignore"):
-        logs = np.log1p(-np.minimum(rank / tasks.sizes, 1.0)) * tasks.multiplicities
-    return _exact(float(logs.sum()), rest=not worse)  # of all ranks above that one
-
-
-def _exact(log: float, *, rest: bool) -> Tail:
-    if rest:
-        return Tail(math.log(-math.expm1(log)) if log < 0 else -math.inf, "exact", 1e-14)
-    return Tail(log, "exact", 1e-14)
-
-
-def _median(tasks: Tasks, power: float, value: float, worse: bool) -> Tail:
-    if worse:
-        return median_at_least(tasks, math.ceil(2 * value - 1e-9))
-    return median_at_most(tasks, math.floor(2 * value + 1e-9))
-
-
-_LAWS: dict[str, Callable[[Tasks, float, float, bool], Tail]] = {
-    "hits": _hits,
-    "mr": _rank_sum,
-    "mrr": _reciprocals,
-    "gmr": _logs,
-    "power_mean": _power_sums,
-    "greatest": _greatest,
-    "least": _least,
-    "median": _median,
-}
-
-
-def _tail(tasks: Tasks, law: Law, observed: float, worse: bool) -> Tail:
-    """P(sum of w f(r) >= observed), or <= for the worse ones, by the first method that applies."""
-    if worse:
-        law, observed = law.mirrored(), -observed
-    for exact in (counted_tail, lattice_tail):
-        if (tail := exact(tasks, law, observed)) is not None:
-            return tail
-    few, bounds, inverted = tasks.count <= _FEW_TASKS, None, None
-    below = observed - _SLACK * abs(observed)
-    smooth = Cumulants(tasks, law.f, law.cutoff)
-    if few:
-        bounds = bracketed_tail(tasks, law.f, below)
-        if bounds is not None and bounds.error < _NARROW:
-            return bounds
-    log, error = smooth.log_tail(observed)
-    least = max(_error_of_ties(tasks, law, observed, log), _LEAST_ERROR if few else 0.0)
-    found = [Tail(log, "saddlepoint", max(error, least)) if error else Tail(log, "exact", 0.0)]
-    if error > _INVERT_ABOVE and (inverted := smooth.invert_tail(observed)):
-        found.append(Tail(inverted[0], "inversion", max(inverted[1], least)))
-    if not few and min(tail.error for tail in found) > _BOUND_ABOVE:
-        bounds = bracketed_tail(tasks, law.f, below)
-    found += [bounds] if bounds is not None else []
-    return min(found, key=lambda tail: tail.error if math.isfinite(tail.error) else math.inf)
-
-
-def _error_of_ties(tasks: Tasks, law: Law, observed: float, log: float) -> float:
-    """The share of p that methods for continuous laws may lose where many outcomes are equal.
-
-    They count half of the outcomes that equal the observed one. Sums of ranks or hits with few
-    distinct weights have the more of them the fewer sums there are of each weight, and the further
-    out the observed value, whose p has the log `log`, is.
+    Parameters
+    ----------
+    tasks : Tasks
+    f : callable
+        f, of ranks, numbers of candidates and the parameter; monotone over the ranks.
+    parameter : float
+    worse : bool
+        Whether bad values are unlikely.
+    cutoff : float, optional
+        If given, f has one value for ranks up to it, and one for others.
     """
-    most = int(tasks.sizes[-1])
-    whole = law.whole is not None and (
-        law.cutoff is not None or abs(law.f(np.array([2.0]))[0]) == 2
-    )
-    if not whole or len(tasks.sizes) > _FEW_WEIGHTS:
-        return _FEW_VALUES[1] if most <= _FEW_VALUES[0] and law.cutoff is None else 0.0
-    n = tasks.sizes.astype(np.float64)
-    if law.cutoff is None:
-        away = min(
-            abs(observed) - 1, float((tasks.weights * tasks.multiplicities) @ n) - abs(observed)
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        f: Callable[..., FloatArray],
+        parameter: float,
+        worse: bool,
+        cutoff: float | None = None,
+    ) -> None:
+        self.tasks, self._f, self._parameter = tasks, f, parameter
+        self.cutoff = None if cutoff is None else float(min(cutoff, 2**63))
+        last = tasks.sizes.astype(np.float64)
+        ends = np.stack(
+            [f(np.ones(len(last)), tasks.sizes, parameter), f(last, tasks.sizes, parameter)]
         )
-        spread = np.minimum((n * n - 1) / 12, away * (away + 1))
+        rising = bool((ends[1] > ends[0]).any())
+        self.sign = -1.0 if rising != worse else 1.0
+        self._from_end = rising == (self.sign > 0)  # whether the last rank is the best
+        ends *= self.sign
+        self._low, self._high = ends.min(axis=0), ends.max(axis=0)
+        self._total = tasks.weights * tasks.multiplicities
+        self.least, self.greatest = float(self._total @ self._low), float(self._total @ self._high)
+
+    def mirrored(self) -> _Law:
+        """The law of -X."""
+        other: _Law = object.__new__(_Law)
+        other.__dict__.update(self.__dict__)
+        other.sign, other._from_end = -self.sign, not self._from_end
+        other._low, other._high = -self._high, -self._low
+        other.least, other.greatest = -self.greatest, -self.least
+        return other
+
+    def value(self, ranks: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Return f(r) with its sign."""
+        return self.sign * self._f(ranks, sizes, self._parameter)
+
+    def best(self, slack: float) -> float:
+        """Log of the probability that every task that matters has its greatest value."""
+        sizes = self.tasks.sizes.astype(np.float64)
+        best = np.ones(len(sizes))
+        if self.cutoff is not None:
+            hits = np.minimum(self.cutoff, sizes)
+            best = np.where(hits < sizes, sizes - hits, sizes) if self._from_end else hits
+        matters = self.tasks.weights * (self._high - self._low) > slack
+        return float(self.tasks.multiplicities @ np.where(matters, np.log(best / sizes), 0.0))
+
+    def rows(self) -> list[_Row]:
+        """The outcomes of all tasks."""
+        tasks, found = self.tasks, []
+        for size, weight, number in zip(
+            *(part.tolist() for part in (tasks.sizes, tasks.weights, tasks.multiplicities)),
+            strict=True,
+        ):
+            if self.cutoff is not None:
+                hits = min(self.cutoff, size)
+                starts = np.unique([1.0, min(hits + 1, size)]) if hits < size else np.ones(1)
+                ranks, counts = starts, np.diff(np.append(starts, size + 1.0))
+            else:
+                starts = (
+                    np.arange(1.0, size + 1)
+                    if size <= _OUTCOMES
+                    else np.unique(np.floor(np.geomspace(1, size, _OUTCOMES)))
+                )
+                counts = np.diff(np.append(starts, size + 1.0))
+                ranks = starts + (counts - 1) / 2
+            values = weight * self.value(ranks, np.full(len(ranks), size))
+            order = slice(None, None, -1) if self._from_end else slice(None)
+            found.append(_Row(values[order], (counts / size)[order], number))
+        return found
+
+    def cumulants(self) -> Callable[[float], tuple[float, float, float, float]]:
+        """K(t) = log E exp(t X) and its first three derivatives, for t >= 0."""
+        tasks, steep = self.tasks, max(1.0, abs(self._parameter))
+        power = steep if math.isfinite(steep) and self.cutoff is None else 1.0
+        size, weight, number = stand_ins(
+            tasks.sizes, tasks.weights, tasks.multiplicities, min(power, 10.0)
+        )
+        if self.cutoff is not None:
+            hits = np.minimum(self.cutoff, size)
+            nodes = np.stack([np.ones(len(size)), size], axis=1)
+            shares = np.stack([hits, size - hits], axis=1) / size[:, None]
+        else:
+            nodes, shares = rank_nodes(size, min(power, 10.0))
+        forward = weight[:, None] * self.value(nodes, size[:, None])
+        backward = weight[:, None] * self.value(size[:, None] + 1 - nodes, size[:, None])
+        ends = np.stack([np.ones(len(size)), size], axis=1)
+        top = weight * self.value(ends, size[:, None]).max(axis=1)
+        middle = weight * self.value(np.maximum(ends[:, 1] / 2, 1), size)
+
+        def at(t: float) -> tuple[float, float, float, float]:
+            # blocks of ranks grow from rank 1, or from N if the mass is there
+            turned = self._from_end and self.cutoff is None
+            near_end = turned & (t * (top - middle) > 5)
+            away = np.minimum(np.where(near_end[:, None], backward, forward) - top[:, None], 0.0)
+            terms = np.exp(t * away) * shares
+            whole = terms.sum(axis=1)
+            a, b, c = ((terms * away**k).sum(axis=1) / whole for k in (1, 2, 3))
+            parts = np.log(whole) + t * top, a + top, b - a * a, c - 3 * a * b + 2 * a**3
+            level, mean, variance, third = (float(number @ part) for part in parts)
+            return level, mean, variance, third
+
+        return at
+
+
+def _sum_tail(law: _Law, observed: float) -> Tail:
+    """P(X >= observed), by the first method that applies."""
+    x = law.sign * observed
+    slack = _SLACK * abs(x)
+    if x <= law.least + slack:
+        return Tail(0.0, "exact")
+    if x >= law.greatest - slack:
+        return Tail(law.best(0.1 * slack), "exact")
+    rows = law.rows() if len(law.tasks.sizes) <= _ROWS else []
+    grouped = law.cutoff is None and law.tasks.sizes[-1] > _OUTCOMES
+    if rows and not grouped and (log := _listed(rows, x - slack)) is not None:
+        return Tail(log, "exact")
+    t, cumulant = _saddle(law, x)
+    other = law.mirrored()
+    if rows:
+        unit = _unit(rows)
+        below = _convolved(other.rows(), -x, 0.0 if t > 0 else -t, unit, strict=True)
+        rest = -math.expm1(min(below, 0.0)) if below is not None else 0.0
+        if below is not None and (rest > _LIKELY or t <= 0):
+            return Tail(math.log(max(rest, 1e-300)), "exact" if unit else "convolution")
+        if t > 0 and (log := _convolved(rows, x, t, unit)) is not None:
+            return Tail(log, "exact" if unit else "convolution")
+    log = _lugannani_rice(abs(t), x if t > 0 else -x, cumulant)
+    return Tail(log if t > 0 else math.log1p(-min(math.exp(log), 1 - 1e-16)), "saddlepoint")
+
+
+def _listed(rows: list[_Row], least: float) -> float | None:
+    """Log of P(X >= least) from all outcomes; None where there are too many.
+
+    The outcomes of one half of the tasks are sorted. For each outcome of the other half, those that
+    suffice are at the end.
+    """
+    if sum(row.number for row in rows) > 64:
+        return None
+    each = sorted(
+        (row for row in rows for _ in range(row.number)), key=lambda row: -len(row.values)
+    )
+    halves = [(np.zeros(1), np.zeros(1)), (np.zeros(1), np.zeros(1))]
+    for row in each:
+        halves.sort(key=lambda half: len(half[0]))
+        sums, logs = halves[0]
+        if len(sums) * len(row.values) > _LISTED:
+            return None
+        halves[0] = (
+            np.add.outer(sums, row.values).ravel(),
+            np.add.outer(logs, np.log(row.shares)).ravel(),
+        )
+    (one, log_one), (two, log_two) = halves
+    order = np.argsort(two)
+    from_each = np.append(np.logaddexp.accumulate(log_two[order][::-1])[::-1], -math.inf)
+    least = min(least, float(one.max() + two.max()))
+    logs = log_one + from_each[np.searchsorted(two[order], least - one)]
+    top = float(logs.max())
+    return min(top + math.log(float(np.exp(logs - top).sum())), 0.0)
+
+
+def _unit(rows: list[_Row]) -> float:
+    """The step of the lattice on which all values lie; 0 if there is none."""
+    steps = np.concatenate([row.values[0] - row.values for row in rows])
+    steps = np.unique(steps[steps > 0])
+    ratios = steps / steps[0]
+    for multiple in range(1, _MULTIPLES + 1):
+        if (
+            ratios[-1] * multiple < _WORK
+            and (np.abs(np.remainder(ratios * multiple + 0.5, 1) - 0.5) < 1e-6).all()
+        ):
+            return float(steps[0] / multiple)
+    return 0.0
+
+
+def _convolved(
+    rows: list[_Row], x: float, t: float, unit: float, *, strict: bool = False
+) -> float | None:
+    """Log of P(X >= x), or > x, by Fourier transforms under the weight exp(t X); None if too rough.
+
+    The distances of the values from their greatest ones add up to at most those of x. They lie on
+    the lattice of the unit, or they are divided between the next two cells of a grid, so that
+    their means are kept. The weight keeps the digits of far tails.
+    """
+    gap = sum(row.number * float(row.values[0]) for row in rows) - x
+    products = sum(2 * row.number.bit_length() for row in rows)
+    cell = unit or gap / (_WORK // products - 1)
+    number = gap / cell
+    cells = math.ceil(number - 1e-6) - 1 if strict and unit else math.floor(number + 1e-6)
+    if cells < 0:
+        return -math.inf
+    if cells * products > 4 * _WORK or not (unit or t * cell < _FINE):
+        return None
+    level, product = t * cells * cell, np.ones(1)
+    for row in rows:
+        away = row.values[0] - row.values
+        tilted = row.shares * np.exp(-t * away)
+        whole = float(tilted.sum())
+        level += row.number * math.log(whole)
+        at = away / cell
+        lower = np.floor(at + 1e-6)
+        kept = lower <= cells
+        upper = (
+            np.clip(at - lower, 0.0, 1.0)[kept] * tilted[kept]
+            if not unit
+            else np.zeros(int(kept.sum()))
+        )
+        index = lower[kept].astype(np.int64)
+        law = np.bincount(index, tilted[kept] - upper, cells + 2)
+        law += np.bincount(index + 1, upper, cells + 2)
+        product = _product(product, _power(law[: cells + 1] / whole, row.number))
+    product = np.append(product, np.zeros(cells + 1 - len(product)))
+    if not unit:
+        product[-1] /= 2
+    total = float(product @ np.exp(t * cell * (np.arange(cells + 1.0) - cells)))
+    return level + math.log(total) if total > 0 else None
+
+
+def _power(law: FloatArray, number: int) -> FloatArray:
+    """The law of the sum of `number` independent terms, up to the last cell."""
+    result = np.ones(1)
+    while True:
+        if number & 1:
+            result = _product(result, law)
+        number >>= 1
+        if not number:
+            return result
+        law = _product(law, law)
+
+
+def _product(a: FloatArray, b: FloatArray) -> FloatArray:
+    if len(a) == 1 == a[0]:
+        return b
+    length = 1 << (2 * len(a) - 1).bit_length()
+    product = np.fft.irfft(np.fft.rfft(a, length) * np.fft.rfft(b, length), length)
+    return np.maximum(product[: len(a)], 0.0)
+
+
+def _saddle(law: _Law, x: float) -> tuple[float, tuple[float, float, float, float]]:
+    """The t with K'(t) = x, and K at t; with t < 0, that of the law of -X at |t|."""
+    from scipy.optimize import brentq
+
+    at, sign = law.cumulants(), 1.0
+    if x < at(0.0)[1]:
+        at, x, sign = law.mirrored().cumulants(), -x, -1.0
+    high = 1 / math.sqrt(max(at(0.0)[2], 1e-300))
+    while at(high)[1] < x and high < 1e300:
+        high *= 2
+    t = brentq(lambda t: at(t)[1] - x, 0.0, high, xtol=1e-12 * high, rtol=1e-13)
+    return sign * t, at(t)
+
+
+def _lugannani_rice(t: float, x: float, cumulant: tuple[float, float, float, float]) -> float:
+    """Log of P(X >= x) for x above the mean, from K and its derivatives at the saddle point t >= 0.
+
+    Notes
+    -----
+    Lugannani and Rice, "Saddle point approximation for the distribution of the sum of independent
+    random variables" (1980).
+    """
+    from scipy.special import erfcx
+
+    level, _, variance, third = cumulant
+    exponent = min(level - t * x, 0.0)
+    r, u = math.sqrt(-2 * exponent), t * math.sqrt(variance)
+    bulk = float(erfcx(r / math.sqrt(2))) / 2  # P(normal >= r) exp(r^2 / 2)
+    if min(r, u) < 1e-3:  # the limit of 1 / u - 1 / r
+        value = bulk - third / (6 * math.sqrt(2 * math.pi) * variance**1.5)
     else:
-        hit = np.minimum(law.cutoff / n, 1.0)
-        spread = np.minimum(hit * (1 - hit), abs(observed) * (1 - abs(observed)))
-    sums = 2 * math.pi * spread * tasks.multiplicities
-    share = float(np.prod(1 / np.sqrt(np.maximum(sums, 1.0))))  # of one sum in the middle
-    return min(1.0, 5 * share * (1 + math.sqrt(-2 * log))) if log < 0 else min(1.0, 5 * share)
-
-
-def mean_of(metric: str, value: float, tasks: Tasks, power: float) -> float:
-    """What `chance_tail` takes as observed, for a value of the metric.
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> mean_of("hmr", 4.0, compress([9]), 0), mean_of("power_mean", 3.0, compress([9]), 2)
-    (0.25, 0.1111111111111111)
-    """
-    name, power = law_of(metric, power)
-    if metric in ("hmr", "imr", "imedian") or (metric == "power_mean" and name == "mrr"):
-        return 1 / value
-    if name == "gmr":
-        return -math.log(value) if metric == "igmr" else math.log(value)
-    return float((value / greatest_base(tasks, power)) ** power) if name == "power_mean" else value
-
-
-def best_tail(name: str, power: float, tasks: Tasks) -> Tail:
-    """The probability that chance ranks the true candidate of every task first, or does as well.
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> round(math.exp(best_tail("hits", 2, compress([4, 5])).log), 12)  # 2/4 2/5
-    0.2
-    """
-    most = greatest_base(tasks, power) if name == "power_mean" else 1.0
-    ones = {"gmr": 0.0, "power_mean": most**-power}
-    return chance_tail(name, tasks, power, ones.get(name, 1.0)) or Tail(0.0, "exact", 0.0)
+        value = bulk + (1 / u - 1 / r) / math.sqrt(2 * math.pi)
+    return min(exponent + math.log(min(max(value, 1e-3 / (1 + r)), 1.0)), 0.0)
 
 
 def spelled_p(log10_p: float) -> str:
@@ -282,20 +419,3 @@ def spelled_p(log10_p: float) -> str:
     if log10_p < -300:
         return f"log10 p = {log10_p:.6g}"
     return f"p = {10**log10_p:.3g}"
-
-
-def rough_p(error: float) -> tuple[str, ...]:
-    """Make the note of a p-value with a large relative error.
-
-    Examples
-    --------
-    >>> rough_p(0.12), rough_p(2000.0)
-    (('rough p-value: its relative error may be 12 %',), ('rough p-value: it may be off by a factor of 2e+03',))
-    >>> rough_p(1e-6)
-    ()
-    """  # noqa: E501
-    if not error > _ROUGH:
-        return ()
-    if error < 1:
-        return (f"rough p-value: its relative error may be {100 * error:.2g} %",)
-    return (f"rough p-value: it may be off by a factor of {1 + error:.2g}",)

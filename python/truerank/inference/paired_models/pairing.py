@@ -1,0 +1,261 @@
+"""The ranks of two models, whether they have the same tasks, and how the tasks were matched."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ...inputs.errors import InputTypeError, InputValueError, spelled
+from ...inputs.naming import printable
+from ...ranks.container import Ranks
+
+if TYPE_CHECKING:
+    from ...inputs.arrays import FloatArray
+    from ...ranks.labels import Labels
+
+BY_IDS = {"queries": "query", "targets": "target"}
+BY_POSITION = "position"
+BY_POSITION_ONLY = "paired by position only"
+
+
+class HasRanks(Protocol):
+    """An object that has ranks, such as a Report, with the weights that are in force in it."""
+
+    @property
+    def ranks(self) -> Ranks: ...
+
+    @property
+    def weights(self) -> FloatArray | None: ...
+
+
+class HasReports(Protocol):
+    """An object that has the reports of several runs, such as Repeats."""
+
+    @property
+    def reports(self) -> Sequence[HasRanks]: ...
+
+
+class RanksMissingError(AttributeError):
+    """Raised by a Report that was read from JSON, which holds no ranks, when they are needed."""
+
+
+def has_protocol(model: object) -> bool:
+    """Whether a model has a protocol: reports and repeats, which are mappings, have one.
+
+    Examples
+    --------
+    >>> has_protocol(Ranks([0], [1], 10)), has_protocol({})
+    (True, False)
+    """
+    return hasattr(type(model), "protocol")
+
+
+def runs_of(name: str, model: object) -> list[Any] | None:
+    """The runs of a model, of which there are at least two; None for a single one.
+
+    Examples
+    --------
+    >>> len(runs_of("a", [Ranks([0], [1], 10), Ranks([2], [1], 10)]))
+    2
+    >>> runs_of("a", Ranks([0], [1], 10))
+    """
+    if isinstance(model, (list, tuple)):
+        runs = list(model)
+    elif hasattr(type(model), "runs"):
+        runs = list(model.reports)  # type: ignore[attr-defined]
+    else:
+        return None
+    if len(runs) < 2:
+        raise InputValueError(name, expected="at least two runs", got=len(runs))
+    return runs
+
+
+def have_same_tasks(a: Ranks, b: Ranks) -> bool:
+    """Whether nothing is known by which the tasks of two Ranks differ.
+
+    Examples
+    --------
+    >>> have_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9))
+    False
+    """
+    return len(a) == len(b) and not _task_differences(a, b)
+
+
+def weighted_ranks(name: str, model: Any) -> Ranks:
+    """The ranks of a model, with the weights that its report gives them.
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks and Reports.
+    ValueError
+        For a Report that was read from JSON, which holds no ranks.
+
+    Examples
+    --------
+    >>> weighted_ranks("a", Ranks([0], [1], 10))
+    Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
+    """
+    if isinstance(model, Ranks):
+        return model
+    try:
+        ranks: Ranks = model.ranks
+        weights = model.weights
+    except RanksMissingError as error:
+        raise InputValueError(name, str(error)) from None
+    except AttributeError:
+        got = type(model).__name__
+        if hasattr(model, "per_query"):  # of queries with several right answers
+            got += "; compare what per_query gives, query by query"
+        raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
+    return ranks if weights is ranks.weights else ranks.with_weights(weights)
+
+
+def check_same_tasks(
+    a: Ranks, b: Ranks, allow_unlike: bool = False
+) -> tuple[Ranks, tuple[str, ...]]:
+    """Check that two Ranks have the same tasks.
+
+    Returns
+    -------
+    Ranks
+        a, with the sides of b where it has none.
+    tuple of str
+        What differs, with `allow_unlike`.
+
+    Raises
+    ------
+    ValueError
+        For differences that are not allowed; the message lists all of them.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> check_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9), allow_unlike=True)[1]
+    ('unlike candidates: 1 of 1 tasks differ, the first at position 0 (10 against 9)',)
+    """
+    fatal = _fatal_differences(a, b)
+    unlike = [] if len(a) != len(b) else _task_differences(a, b)
+    unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
+    if fatal or (unlike and not allow_unlike):
+        advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
+        raise ValueError(printable(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}"))
+    side = a.side if a.side is not None else b.side
+    return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)
+
+
+def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
+    """Differences that forbid a comparison in any case."""
+    if len(a) != len(b):
+        return [f"tasks: {len(a):,} against {len(b):,}"]
+    shares = []
+    for ranks in (a, b):
+        weights = np.ones(len(ranks)) if ranks.weights is None else ranks.weights
+        shares.append(weights / weights.max(initial=0.0) if weights.any() else weights)
+    if not np.allclose(shares[0], shares[1], rtol=1e-12, atol=0):
+        return ["weights: they differ; give both the same with ranks.with_weights(...)"]
+    return []
+
+
+def _task_differences(a: Ranks, b: Ranks) -> list[str]:
+    """Differences of the tasks themselves."""
+    found = []
+    if (a.candidates != b.candidates).any():
+        found.append(_format_difference("candidates", a.candidates, b.candidates))
+    for name in ("side", *BY_IDS):
+        one: Labels | None = getattr(a, name)
+        two: Labels | None = getattr(b, name)
+        if one is None or two is None or one.same_as(two):
+            continue
+        if (one.vocabulary is None) != (two.vocabulary is None):
+            found.append(f"{name}: names against integer ids")
+        else:
+            found.append(_format_difference(name, one.values, two.values))
+    return found
+
+
+def _format_difference(name: str, one: Any, two: Any) -> str:
+    (places,) = np.nonzero(one != two)
+    i = int(places[0])
+    return (
+        f"{name}: {len(places):,} of {len(one):,} tasks differ, the first at position {i} "
+        f"({one[i]} against {two[i]})"
+    )
+
+
+def pair_ranks(
+    a: Any, b: Any, names: tuple[str, str] = ("a", "b"), *, allow_unlike: bool = False
+) -> tuple[Ranks, Ranks, str, tuple[str, ...]]:
+    """Pair the ranks of two models: with the same sides and weights; how, and notes on this.
+
+    Parameters
+    ----------
+    a, b : Ranks or Report
+    names : (str, str)
+        What messages call the models.
+    allow_unlike : bool
+
+    Examples
+    --------
+    >>> ranks = Ranks([0], [1], 10)
+    >>> pair_ranks(ranks, ranks)[2:]
+    ('position', ('paired by position only',))
+    """
+    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    a, notes = check_same_tasks(a, b, allow_unlike)
+    pairing = describe_pairing(a, b)
+    if pairing == BY_POSITION:
+        notes = (*notes, BY_POSITION_ONLY)
+    notes = (*notes, *notes_on_test_splits(a, b))
+    return a, b.with_labels(side=a.side).with_weights(a.weights), pairing, notes
+
+
+def is_test_split(split: str | None) -> bool:
+    """Whether a split is a test split, by its name.
+
+    Examples
+    --------
+    >>> is_test_split("Test-2"), is_test_split("valid"), is_test_split(None)
+    (True, False, False)
+    """
+    return split is not None and split.strip().casefold().startswith("test")
+
+
+def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
+    """Return the note on choosing between models by a test split, if one of the Ranks has one.
+
+    Examples
+    --------
+    >>> from truerank import Protocol, Ranks
+    >>> ranks = Ranks([0], [1], 10, protocol=Protocol(split="Test"))
+    >>> notes_on_test_splits(ranks, ranks)
+    ("ranks of the split 'Test': choosing a model by it uses it up; choose by a validation one",)
+    """
+    splits = dict.fromkeys(ranks.protocol.split for ranks in (a, b))
+    tests = " and ".join(repr(split) for split in splits if is_test_split(split))
+    if not tests:
+        return ()
+    advice = "choosing a model by it uses it up; choose by a validation one"
+    return (f"ranks of the split {tests}: {advice}",)
+
+
+def describe_pairing(a: Ranks, b: Ranks) -> str:
+    """Say how the tasks were matched: by ids that both have, or by position.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> ranks = Ranks([0], [1], 10, queries=[7])
+    >>> describe_pairing(ranks, ranks)
+    'query ids'
+    """
+    known = [
+        word for name, word in BY_IDS.items() if _equal_labels(getattr(a, name), getattr(b, name))
+    ]
+    return f"{' and '.join(known)} ids" if known else BY_POSITION
+
+
+def _equal_labels(one: Labels | None, two: Labels | None) -> bool:
+    return one is not None and two is not None and one.same_as(two)

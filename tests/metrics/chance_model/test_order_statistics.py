@@ -1,0 +1,252 @@
+"""Test the chance model of the median against exact values, every outcome and slow plain sums."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from truerank.metrics import UnknownKeyError
+from truerank.metrics.chance_model import compress, inverse_median, median
+from truerank.metrics.chance_model.order_statistics import invert
+
+pytestmark = pytest.mark.python_only
+
+MODELS: dict[str, Callable[..., tuple[float, float]]] = {
+    "median": median,
+    "imedian": inverse_median,
+}
+
+
+def tasks_of(candidates: Any) -> Any:
+    if isinstance(candidates, dict):
+        return compress(([int(n) for n in candidates], list(candidates.values())))
+    return compress(candidates)
+
+
+def test_reference_values(data: Path) -> None:
+    records = json.loads((data / "reference_values.json").read_text())
+    mine = [record for record in records if record["metric"] in MODELS]
+    assert len(mine) >= 70
+    for record in mine:
+        mean, variance = MODELS[record["metric"]](tasks_of(record["candidates"]))
+        assert type(mean) is type(variance) is float
+        assert mean == pytest.approx(float(record["mean"]), rel=1e-13, abs=0), record
+        assert variance == pytest.approx(float(record["variance"]), rel=1e-11, abs=0), record
+
+
+def by_outcomes(sizes: list[int], inverse: bool) -> tuple[Fraction, Fraction]:
+    """Mean and variance over all outcomes."""
+    n, half = len(sizes), len(sizes) // 2
+    values = []
+    for outcome in itertools.product(*(range(1, size + 1) for size in sizes)):
+        ranks = sorted(outcome)
+        middle = Fraction(ranks[half] + ranks[half - 1 + n % 2], 2)
+        values.append(1 / middle if inverse else middle)
+    mean = sum(values, Fraction(0)) / len(values)
+    return mean, sum((v * v for v in values), Fraction(0)) / len(values) - mean**2
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from([*MODELS]))
+def test_all_outcomes(sizes: list[int], name: str) -> None:
+    mean, variance = MODELS[name](compress(sizes))
+    exact = by_outcomes(sizes, name == "imedian")
+    assert mean == pytest.approx(float(exact[0]), rel=1e-13)
+    assert variance == pytest.approx(float(exact[1]), rel=1e-12, abs=1e-16)
+
+
+def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
+    """Mean and variance from P(a <= x, b > y) for all x <= y, by recursions of positive terms."""
+    n, half, top = len(sizes), len(sizes) // 2, max(sizes)
+    x = np.arange(top + 1)
+    below, above = x[:, None], x[None, :]
+    # the number of ranks <= x, and of those with all others > y
+    law = np.zeros((n + 1, top + 1))
+    law[0] = 1
+    joint = np.zeros((half + 1, top + 1, top + 1))
+    joint[0] = 1
+    for size in sizes:
+        p = np.minimum(x / size, 1.0)
+        law[1:] = law[1:] * (1 - p) + law[:-1] * p
+        law[0] *= 1 - p
+        hit, miss = np.minimum(below / size, 1.0), np.maximum(size - above, 0.0) / size
+        joint[1:] = joint[1:] * miss + joint[:-1] * hit
+        joint[0] *= miss
+
+    def g(q: Any) -> Any:
+        return 1 / q if inverse else q * 1.0
+
+    if n % 2:
+        cumulative = law[half + 1 :].sum(0)
+        mass = np.diff(cumulative)
+        values = g(x[1:])
+    else:
+        # P(a <= x, b <= y), then by differences
+        a = law[half:].sum(0)
+        b = law[half + 1 :].sum(0)
+        upto = np.where(below <= above, a[:, None] - joint[half], b[None, :])
+        grid = np.diff(np.diff(upto, axis=0), axis=1)
+        mass = grid.ravel()
+        values = g((below[1:] + above[:, 1:]) / 2).ravel()
+    mean = float(mass @ values)
+    return mean, float(mass @ (values - mean) ** 2)
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(1, 90), min_size=2, max_size=40),
+    st.sampled_from([*MODELS]),
+)
+def test_plain_sums(sizes: list[int], name: str) -> None:
+    mean, variance = MODELS[name](compress(sizes))
+    slow = by_sums(sizes, name == "imedian")
+    assert mean == pytest.approx(slow[0], rel=1e-11)
+    assert variance == pytest.approx(slow[1], rel=1e-9, abs=1e-12 * mean**2)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [*range(1, 150, 3)] * 2,
+        [*range(30, 150)],
+        [*range(30, 151)],
+        [90] * 120,
+        [1] * 40 + [120] * 42,
+        [1] * 40 + [120] * 41,
+        [2] * 60 + [110] * 61,
+        np.random.default_rng(0).integers(1, 120, 130).tolist(),
+        np.exp(np.random.default_rng(1).uniform(0, 5, 150)).astype(int).tolist(),
+    ],
+    ids=lambda sizes: f"{len(sizes)} up to {max(sizes)}",
+)
+def test_plain_sums_of_many(sizes: list[int], name: str) -> None:
+    mean, variance = MODELS[name](compress(sizes))
+    slow = by_sums(sizes, name == "imedian")
+    assert mean == pytest.approx(slow[0], rel=1e-11)
+    assert variance == pytest.approx(slow[1], rel=1e-8)
+
+
+def test_degenerate() -> None:
+    for model in MODELS.values():
+        assert all(math.isnan(x) for x in model(compress([])))
+        assert model(compress([1, 1, 1, 1])) == (1.0, 0.0)
+        assert model(compress([1, 1, 1, 9])) == (1.0, 0.0)
+        assert model(compress([5, 5], [2.0, 2.0])) == model(compress([5, 5]))
+        assert model(compress([5, 5, 5], [2.0, 2.0, 0.0])) == model(compress([5, 5]))
+    assert median(compress([9])) == (5.0, pytest.approx(80 / 12))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_unequal_weights_have_no_model(name: str) -> None:
+    with pytest.raises(UnknownKeyError, match="the weighted median has no chance model"):
+        MODELS[name](compress([5, 5], [1.0, 2.0]))
+
+
+def test_nearly_certain_medians_keep_their_variance() -> None:
+    mean, variance = median(compress(([1, 2], [400, 601])))
+    # 2 where at most 100 of 601 are 1
+    p = sum(math.comb(601, k) for k in range(101)) / 2**601
+    assert (mean, variance) == (1.0, pytest.approx(p, rel=1e-10))
+
+
+@pytest.mark.parametrize("size", [10**6, 10**9, 2**53 + 1, 2**62, 2**63 - 1])
+def test_huge_sizes_approach_the_beta_law(size: int) -> None:
+    for n in (3, 5, 101, 1001):
+        mean, variance = median(compress(([size], [n])))
+        assert mean == pytest.approx((size + 1) / 2, rel=1e-12)
+        # the continuous law's, and the grid's share, which is below 1 / size^2 of it
+        assert variance == pytest.approx(size**2 / (4 * (n + 2)), rel=1e-11 + 8 * n / size**2)
+        m = (n + 1) // 2
+        inverse, _ = inverse_median(compress(([size], [n])))
+        assert inverse == pytest.approx(n / (m - 1) / size, rel=1e-11 + 40 * math.log(size) / size)
+    for n in (2, 4, 100, 1000):
+        # the mean of the two middle order statistics
+        mean, variance = median(compress(([size], [n])))
+        k = n // 2
+        exact = (k * (k + 1) + k * (k + 1) + 2 * k * k) / ((n + 1) ** 2 * (n + 2)) / 4
+        assert mean == pytest.approx((size + 1) / 2, rel=1e-12)
+        assert variance == pytest.approx(exact * float(size) ** 2, rel=1e-11 + 8 * n / size)
+
+
+def test_few_tasks_of_unlike_huge_sizes() -> None:
+    mean, variance = median(compress([10**9, 2**62]))
+    assert mean == pytest.approx((10**9 + 1) / 4 + (2**62 + 1) / 4, rel=1e-13)
+    assert variance == pytest.approx((2**62 / 2) ** 2 / 12, rel=1e-12)
+
+
+def test_sizes_beyond_exact_floats() -> None:
+    sizes = [10169835676036493, 544083678943799, 13929350670477825, 13006295060769423]
+    mean, variance = median(compress(sizes))
+    # the same in units of 2^33, where the grid's share is below 1e-5
+    less = median(compress([n >> 33 for n in sizes]))
+    assert mean == pytest.approx(less[0] * 2.0**33, rel=1e-5)
+    assert variance == pytest.approx(less[1] * 4.0**33, rel=1e-5)
+    for model in MODELS.values():
+        for seed in range(2):
+            drawn = np.random.default_rng(seed).integers(1, 2**62, 4)
+            assert all(x > 0 for x in model(compress(drawn)))
+
+
+@pytest.mark.parametrize("m", [10**9, 10**12, 10**15])
+def test_huge_multiplicities(m: int) -> None:
+    mean, variance = median(compress(([1, 2 * m], [m, m])))
+    # (1 + b) / 2, b the least of m uniform ranks: P(b > x) = (1 - x / 2m)^m -> e^(-x/2)
+    q = math.exp(-0.5)
+    assert mean == pytest.approx(0.5 + 0.5 / (1 - q), rel=1e-8)
+    assert variance == pytest.approx(q / (1 - q) ** 2 / 4, rel=1e-8)
+
+
+def test_multiplicities_beyond_exact_floats() -> None:
+    for model in MODELS.values():
+        with pytest.raises(ValueError, match=r"multiplicities: expected fewer than 2\*\*53 tasks"):
+            model(compress(([1, 2**62], [2**61, 2**61])))
+
+
+# -- the parts -------------------------------------------------------------------------------------
+
+
+def law_of(p: list[Fraction]) -> list[Fraction]:
+    law = [Fraction(1)]
+    for chance in p:
+        law = [
+            (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] * chance if k else 0)
+            for k in range(len(law) + 1)
+        ]
+    return law
+
+
+def log(x: Fraction) -> float:
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.tuples(st.integers(1, 10**6), st.integers(1, 10**6)), min_size=1, max_size=60),
+    st.data(),
+)
+def test_poisson_binomial_tails(pairs: list[tuple[int, int]], data: st.DataObject) -> None:
+    """Both tails are accurate relatively, however far out."""
+    p = [Fraction(a, a + b) for a, b in pairs]
+    law = law_of(p)
+    m = data.draw(st.integers(1, len(p)))
+    hit = np.array([[float(x) for x in p]])
+    miss = np.array([[float(1 - x) for x in p]])
+    upper, lower = sum(law[m:], Fraction(0)), sum(law[:m], Fraction(0))
+    for kind, centre, above, below in (
+        ("above", m - 0.5, upper, lower),
+        ("half", float(m), upper - law[m] / 2, lower + law[m] / 2),
+        ("point", float(m), law[m], law[m]),
+    ):
+        logs, is_upper = invert(hit, miss, np.ones(len(p)), np.array([centre]), kind)  # type: ignore[arg-type]
+        exact = log(above if is_upper[0] else below)
+        assert logs[0] == pytest.approx(exact, rel=1e-14, abs=1e-12)
