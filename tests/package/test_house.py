@@ -24,31 +24,31 @@ pytestmark = [
 ROOMS = {
     "inputs": (1407, 1000),
     "tables": (933, 600),
-    "ranks": (1043, 700),
+    "ranks": (1006, 700),
     "stores": (2780, 1600),  # with devices: 700 and 900
     "counting": (2168, 1300),
     "embeddings": (819, 600),
-    "metrics": (3542, 1700),
-    "inference": (5327, 1600),
+    "metrics": (2166, 1700),
+    "inference": (5282, 1600),
     "reporting": (2219, 1000),
     "plot": (773, 700),
     "html": (552, 200),
-    "tasks": (1838, 1000),
+    "tasks": (1811, 1000),
     "link_prediction": (2235, 1400),
     "alignment": (2620, 1800),
-    "retrieval": (1348, 1300),
+    "retrieval": (1346, 1300),
     "compat": (1108, 650),
     "adapters": (1700, 1700),
     "cli": (2652, 1300),
 }
 FOLDERS = {
-    "python/truerank": (35053, 21000),
-    "tests": (43243, 24000),
-    "fuzz": (3547, 1500),
-    "bench": (13685, 6000),
+    "python/truerank": (33566, 21000),
+    "tests": (42721, 24000),
+    "fuzz": (3517, 1500),
+    "bench": (13634, 6000),
 }
-FILES = (284, 180)  # of the package
-LONG_LINES = 25  # of more than 100 characters, in the package
+FILES = (276, 180)  # of the package
+LONG_LINES = 23  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
     "bench/studies/alignment_protocols.py:summarise": 63,
@@ -68,9 +68,8 @@ LONG_FILES: dict[str, int] = {
     "fuzz/areas/inference.py": 771,
     "tests/cli/test_link_prediction.py": 702,
     "tests/inference/test_paired.py": 651,
-    "tests/inference/test_significance.py": 746,
+    "tests/inference/test_significance.py": 720,
     "tests/ranks/test_ranks.py": 716,
-    "tests/ranks/test_storage.py": 625,
 }
 
 
@@ -128,6 +127,11 @@ def test_every_room_has_a_ceiling() -> None:
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_folders_keep_below_their_ceilings(folder: str) -> None:
     assert size_of(folder) <= FOLDERS[folder][0]
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_ceilings_follow_what_became_smaller(folder: str) -> None:
+    assert FOLDERS[folder][0] <= max(FOLDERS[folder][1], 1.05 * size_of(folder))
 
 
 def test_the_number_of_files_falls() -> None:
