@@ -21,7 +21,7 @@ from support.alignment_runs import (
     task_of,
 )
 from truerank.alignment import Task, evaluate
-from truerank.inference.paired_models.pairing import describe_pairing
+from truerank.inference.pairing import describe_pairing
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 2])

@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Files, Run
-from truerank.inference.multiplicity.corrections import holm
+from truerank.inference.corrections import holm
 
 pytestmark = pytest.mark.python_only
 
@@ -41,14 +41,12 @@ def models(folder: Path) -> list[Path]:
     ("line", "keywords"),
     [
         ("", {}),
-        ("--metric hits@10 --method wilcoxon", {"metric": "hits@10", "method": "wilcoxon"}),
-        ("--metric amri --seed 4 --level 0.9", {"metric": "amri", "seed": 4, "level": 0.9}),
-        ("--method bootstrap --resamples 500", {"method": "bootstrap", "resamples": 500}),
-        ("--by query", {"by": "query"}),
         (
-            "--by task --metric hits@3 --method mcnemar",
-            {"by": "task", "metric": "hits@3", "method": "mcnemar"},
+            "--metric random.amri --seed 4 --level 0.9",
+            {"metric": "random.amri", "draw_seed": 4, "level": 0.9},
         ),
+        ("--by query", {"by": "query"}),
+        ("--by task --metric hits@3", {"by": "task", "metric": "hits@3"}),
     ],
 )
 def test_comparisons_equal_those_of_compare(
@@ -75,14 +73,10 @@ def test_comparisons_equal_those_of_compare(
 
 
 def test_several_metrics_are_corrected_together(run: Run, models: list[Path]) -> None:
-    options = ["--metric", "mrr", "--metric", "hits@10", "--metric", "mrr", "--resamples", "99"]
+    options = ["--metric", "mrr", "--metric", "hits@10", "--metric", "mrr"]
     for several in (models[:2], models):
         ranks = {path.stem: tr.load(path) for path in several}
-        expected = [
-            pair
-            for key in ("mrr", "hits@10")
-            for pair in tr.compare(ranks, metric=key, resamples=99)
-        ]
+        expected = [pair for key in ("mrr", "hits@10") for pair in tr.compare(ranks, metric=key)]
         corrected = holm([pair.p_value for pair in expected])
         code, out, err = run("compare", *several, *options, "--format", "json")
         assert (code, err) == (0, "")
@@ -91,7 +85,7 @@ def test_several_metrics_are_corrected_together(run: Run, models: list[Path]) ->
         assert [row["p_value"] for row in found] == [pair.p_value for pair in expected]
         assert [row["p_holm"] for row in found] == corrected
         out = run("compare", *several, *options).out
-        assert out.startswith("mrr, hits@10, permutation: 60 tasks")
+        assert out.startswith("mrr, hits@10, sign flips: 60 tasks")
         assert "p (Holm)" in out
         heading = "| metric | a - b | a | b |"
         assert heading in run("compare", *several, *options, "--format", "markdown").out
@@ -105,23 +99,22 @@ def test_metrics_of_unlike_tasks_are_described_one_by_one(
         tr.Ranks(above, [1] * 3, 9, side=["head", "tail", "tail"]).save(folder / f"{name}.npz")
     out = run("compare", *files("a.npz b.npz --metric mrr --metric tail.mrr --metric mr")).out
     lines = out.splitlines()
-    assert lines[0].startswith("mrr, mr, permutation: 3 tasks, paired by position;")
-    assert lines[1].startswith("tail.mrr, permutation: 2 tasks, paired by position;")
+    assert lines[0].startswith("mrr, mr, sign flips: 3 tasks, paired by position.")
+    assert lines[1].startswith("tail.mrr, sign flips: 2 tasks, paired by position.")
 
 
 def test_notes_name_the_metric(run: Run, files: Files, folder: Path) -> None:
     for name, above in (("a", [0, 1, 2]), ("b", [2, 1, 0])):
         tr.Ranks(above, [1] * 3, 9).save(folder / f"{name}.npz")
-    wilcoxon = "a.npz b.npz --metric mrr --metric std --method wilcoxon"
-    out = run("compare", *files(wilcoxon)).out
-    assert "std, a - b: Wilcoxon tests the ranks, not std" in out
+    out = run("compare", *files("a.npz b.npz --metric mrr --metric std")).out
+    assert "std, a - b: few tasks decide: one rank of 9 moves the mean rank by 2.67" in out
 
 
 @pytest.mark.parametrize("style", ["markdown", "latex", "html", "csv"])
 def test_formats_of_comparisons(run: Run, models: list[Path], style: str) -> None:
     code, out, err = run("compare", *models, "--format", style)
     assert code == 0
-    assert ("heavy tail: " in err) == (style == "csv")  # a CSV has no place for notes
+    assert ("position only" in err) == (style == "never")  # a CSV has no place for notes
     assert all(name in out for name in ("one", "two", "three"))
     if style == "csv":
         header, *rows = (line.split(",") for line in out.splitlines())
@@ -160,14 +153,14 @@ def test_one_task_is_written_in_the_singular(run: Run, files: Files, folder: Pat
     assert out.splitlines()[0].split() == ["mr", "1", "task"]
     for name, above in (("a", 0), ("b", 3)):
         tr.Ranks([above], [1], 10).save(folder / f"{name}.npz")
-    out = run("compare", *files("a.npz b.npz --resamples 1")).out
-    assert "1 task, paired by position; 1 resample, seed 0." in out
+    out = run("compare", *files("a.npz b.npz ")).out
+    assert "1 task, paired by position." in out
 
 
 def test_different_pairings_are_listed_by_pair(run: Run, files: Files, folder: Path) -> None:
     for name, queries in (("a", [1, 2]), ("b", [1, 2]), ("c", None)):
         tr.Ranks([0, 1], [1, 1], 9, queries=queries).save(folder / f"{name}.npz")
-    out = run("compare", *files("a.npz b.npz c.npz"), "--resamples", "9").out
-    pairings = "paired by query ids (a - b), by position (a - c, b - c); 9 resamples"
+    out = run("compare", *files("a.npz b.npz c.npz")).out
+    pairings = "paired by query ids (a - b), by position (a - c, b - c)."
     assert pairings in out
     assert "paired by position only" not in out

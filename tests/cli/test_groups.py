@@ -92,10 +92,8 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     report = tr.report(labelled(), by=by)
     found = report.interval("mrr")
     summary, _, table = run("evaluate", *line, "--interval").out.partition("\n\n")
-    units = "3 queries, the largest of 2 tasks"
-    how = f"95 %, bounded, 10,000 resamples of {units}, seed 0"
-    assert f"Intervals of mrr, hits@3: {how}." in summary
-    note = "few units: 3 queries; the interval is conservative"
+    assert "Intervals of mrr: 95 %, t, 4 tasks." in summary
+    note = "few units: 4 tasks"
     assert note in run("evaluate", *line, "--interval").out
     table = table.splitlines()
     assert table[0].split() == ["key", "value", "low", "high"]
@@ -103,19 +101,19 @@ def test_intervals(run: Run, files: Files, saved: Path, by: str | None) -> None:
     assert table[1].split() == ["mrr", *values]
     stored = json.loads(run("evaluate", *line, "--interval", "--format", "json").out)
     assert stored["intervals"]["mrr"]["low"] == found.low
-    assert stored["intervals"]["mrr"]["units"] == 3
+    assert stored["intervals"]["mrr"]["units"] == 4
     assert stored["intervals"]["mrr"]["notes"] == [note]
 
 
 def test_missing_bounds_are_explained(run: Run, files: Files, folder: Path) -> None:
     np.save(folder / "one.npy", np.array([2]))
     out = run("evaluate", *files("scores.npy 0 --rows one.npy --interval --metrics mr,mrr")).out
-    assert "of 1 task, seed 0." in out
-    assert "No bounds of mr, mrr: there is nothing to resample in 1 task." in out
+    assert "Intervals of mr, mrr: 95 %, none, 1 task." in out
+    assert "No bounds of mr, mrr: fewer than 2 units, or no value." in out
     np.save(folder / "zero.npy", np.array([0]))
     line = "scores.npy 0 --candidates zero.npy --interval --metrics mr,amri"
     out = run("evaluate", *files(line)).out
-    assert "No bounds of amri: it has no value here." in out
+    assert "amri: fewer than 2 units, or no value." in out
 
 
 @pytest.mark.parametrize("style", ["table", "markdown", "latex", "html", "csv", "json"])

@@ -102,7 +102,7 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
         labels: dict[str, Any] = {"queries": np.arange(60), "relation": np.arange(60) % 3}
         Ranks(above, np.ones(60, int), 99, **labels).save(tmp_path / f"{name}.npz")
     paths, page = [tmp_path / f"{name}.npz" for name in names], tmp_path / "r.html"
-    words = ["compare", *paths, "--metric", "hits@10", "--resamples", 200]
+    words = ["compare", *paths, "--metric", "hits@10"]
     assert run(*words, "--html", page) == run(*words)
     found = page_of(page)
     assert found.count("svg") == 3
@@ -113,7 +113,7 @@ def test_page_of_compared_models(run: Run, tmp_path: Path) -> None:
     words = ["compare", *paths[:2], "--metric", "macro.mrr", "--by", "relation", "--html", page]
     assert run(*words).code == 0
     assert "macro.MRR \u2191" in page_of(page).cells
-    words = ["compare", *paths, "--metric", "mr", "--metric", "amri", "--resamples", 200, "--html"]
+    words = ["compare", *paths, "--metric", "mr", "--metric", "amri", "--html"]
     assert run(*words, page).code == 0
     found = page_of(page)
     assert found.count("svg") == 4

@@ -10,7 +10,7 @@ import pytest
 import truerank as tr
 from truerank.cli import output
 from truerank.cli.output import FORMATS, comparison_sheet, metrics_sheet
-from truerank.inference.samples.cautions import count_kinds, gather
+from truerank.inference.comparisons import count_notes, gather_notes
 
 pytestmark = pytest.mark.python_only
 
@@ -27,7 +27,7 @@ SHOWN = {
 def interval_sheet() -> output.Sheet:
     """Make the sheet of two metrics, one of whose intervals has a note."""
     report = tr.report(tr.Ranks([0, 3, 1], [1, 1, 1], 10))
-    intervals = {key: report.interval(key, method="normal") for key in ("mrr", "mr")}
+    intervals = {key: report.interval(key) for key in ("mrr", "mr")}
     intervals = {key: found._replace(notes=()) for key, found in intervals.items()}
     intervals["mr"] = intervals["mr"]._replace(notes=(NOTE,))
     return metrics_sheet(report, list(intervals), intervals)
@@ -64,10 +64,10 @@ def test_csv_has_no_place_for_notes(style: str, capsys: Any) -> None:
 
 def test_notes_of_several_results() -> None:
     found = {"a": ("x: 1", "y: 2"), "b": ("x: 1",), "c": ("x: 1", "y: 2")}
-    assert gather(found) == ["x: 1", "a, c: y: 2"]
-    assert gather({}) == gather({"a": ()}) == []
-    assert count_kinds([*found.values(), ()], "group") == [
+    assert gather_notes(found) == ["x: 1", "a, c: y: 2"]
+    assert gather_notes({}) == gather_notes({"a": ()}) == []
+    assert count_notes([*found.values(), ()], "group") == [
         "x in 3 of 4 groups",
         "y in 2 of 4 groups",
     ]
-    assert count_kinds([()], "group") == []
+    assert count_notes([()], "group") == []

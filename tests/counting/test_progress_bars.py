@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import alignment, inference, link_prediction, retrieval
+from truerank import alignment, link_prediction, retrieval
 from truerank.counting import tiles
 from truerank.inputs import naming
 from truerank.inputs.progress_listeners import as_listener
@@ -115,16 +115,6 @@ CALLS: dict[str, Callable[..., object]] = {
     "listed blocks": lambda folder, **p: tr.rank_blocks([*blocks()], **p),
     "counter": lambda folder, **p: counted(**p),
     "dask": lambda folder, **p: dask_ranks(**p),
-    "compare": lambda folder, **p: tr.compare(*MODELS, **p),
-    "compare many": lambda folder, **p: tr.compare(
-        {"a": MODELS[0], "b": MODELS[1], "c": MODELS[0]}, metric=["mrr", "median"], **p
-    ),
-    "compare by bootstrap": lambda folder, **p: tr.compare(*MODELS, method="bootstrap", **p),
-    "max-T": lambda folder, **p: inference.max_t(*MODELS, metrics=["mrr", "hits@3"], **p),
-    "equivalence": lambda folder, **p: inference.equivalence(*MODELS, margin=0.1, **p),
-    "non-inferiority": lambda folder, **p: inference.noninferiority(*MODELS, margin=0.1, **p),
-    "interval": lambda folder, **p: inference.interval(MODELS[0], "mrr", **p),
-    "intervals": lambda folder, **p: tr.report(MODELS[0]).interval(["mrr", "mr", "hits@3"], **p),
     **{
         f"most similar of {what}": lambda folder, given=given, **p: alignment.most_similar(
             *given, **p

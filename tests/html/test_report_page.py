@@ -124,7 +124,7 @@ def test_kinds_have_columns_where_tasks_tie(sided: Ranks, tmp_path: Path) -> Non
 
 
 def test_keys_and_intervals_at_the_head(grouped: Report, tmp_path: Path) -> None:
-    found = grouped.interval("tail.mrr", method="normal")
+    found = grouped.interval("tail.mrr")
     for intervals in (["mrr"], {"tail.mrr": found}):
         text, page = saved(grouped, tmp_path, metrics=["macro.mrr"], intervals=intervals)
         for key in ("macro.mrr", *intervals):

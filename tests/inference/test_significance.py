@@ -528,21 +528,6 @@ def test_both_sides_cover_everything(drawn: tuple[list[int], list[int]], key: st
 # -- notes and words -------------------------------------------------------------------------------
 
 
-def test_shared_queries_are_noted() -> None:
-    queries = [1, 1, 1, 2, 3, 3]
-    ranks = ranks_of([1, 2, 3, 4, 5, 6], 1000, queries=queries)
-    assert pvalue(ranks, "mr").notes == (
-        "clusters: 6 tasks in 3 queries, the largest with 3; the chance model takes tasks for "
-        "independent",
-    )
-    assert pvalue(ranks[[0, 3, 4]], "mr").notes == ()
-    sides = ranks.with_labels(side=["head", "tail"] * 3)  # queries of two sides are two queries
-    assert "6 tasks in 5 queries, the largest with 2" in pvalue(sides, "mr").notes[0]
-    assert "3 tasks in 2 queries" in pvalue(sides, "head.mr").notes[0]
-    pairs = ranks_of([1, 2, 3, 4], 1000).with_labels(unit=[1, 1, 2, 2])
-    assert "4 tasks in 2 units, the largest with 2" in pvalue(pairs, "mr").notes[0]
-
-
 def test_few_outcomes_are_noted() -> None:
     few = ranks_of([1, 1], [4, 5])
     assert pvalue(few, "mrr").notes == ("few outcomes: 2 tasks; no value has a p-value below 0.05",)

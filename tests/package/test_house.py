@@ -23,29 +23,29 @@ pytestmark = [
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
     "inputs": (1407, 1000),
-    "tables": (933, 600),
+    "tables": (588, 600),
     "ranks": (1006, 700),
     "stores": (2780, 1600),  # with devices: 700 and 900
     "counting": (2168, 1300),
     "embeddings": (819, 600),
     "metrics": (2166, 1700),
-    "inference": (5282, 1600),
-    "reporting": (2219, 1000),
-    "plot": (773, 700),
-    "html": (552, 200),
+    "inference": (1653, 1600),
+    "reporting": (2218, 1000),
+    "plot": (676, 700),
+    "html": (545, 200),
     "tasks": (1811, 1000),
-    "link_prediction": (2235, 1400),
+    "link_prediction": (2233, 1400),
     "alignment": (2620, 1800),
-    "retrieval": (1346, 1300),
+    "retrieval": (1344, 1300),
     "compat": (1108, 650),
-    "adapters": (1700, 1700),
-    "cli": (2652, 1300),
+    "adapters": (1564, 1700),
+    "cli": (2629, 1300),
 }
 FOLDERS = {
-    "python/truerank": (33566, 21000),
-    "tests": (42721, 24000),
-    "fuzz": (3517, 1500),
-    "bench": (13634, 6000),
+    "python/truerank": (29460, 21000),
+    "tests": (39329, 24000),
+    "fuzz": (3025, 1500),
+    "bench": (12306, 6000),
 }
 FILES = (276, 180)  # of the package
 LONG_LINES = 23  # of more than 100 characters, in the package

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import inference
-from truerank.inference import Interval, MarginTest, PValue
+from truerank.inference import Interval, PValue
 from truerank.inputs.naming import short_repr
 from truerank.link_prediction import Statements
 from truerank.metrics import Adjusted
@@ -151,10 +150,10 @@ def test_large_objects(name: str) -> None:
 
 
 def test_small_objects_show_all() -> None:
-    found = Interval(0.25, 0.3, 0.35, 0.95, "bca", 99, 400, 0, "mrr", notes=("few units",))
+    found = Interval("mrr", 0.3, 0.25, 0.35, 0.95, "t", 400, notes=("few units",))
     assert repr(found) == (
-        "Interval(low=0.25, value=0.3, high=0.35, level=0.95, method='bca', resamples=99, "
-        "units=400, seed=0, key='mrr', by='task', largest=1, notes=('few units',))"
+        "Interval(metric='mrr', value=0.3, low=0.25, high=0.35, level=0.95, method='t', units=400, "
+        "by='task', notes=('few units',))"
     )
     ids = np.array([[1, 2]])
     assert repr(tr.TopK(ids, ids * 0.5)) == "TopK(ids=array([[1, 2]]), scores=array([[0.5, 1. ]]))"
@@ -182,11 +181,7 @@ SHOWN: dict[str, Callable[[], Any]] = {
     "TopK": OBJECTS["TopK"],
     "TaskAudit": OBJECTS["TaskAudit"],
     "PairAudit": lambda: tr.alignment.Task([[0, 0], [1, 1]], left=3, right=3).audit,
-    "MarginTest": lambda: inference.equivalence(
-        *[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2, margin=0.01
-    ),
     "Detectable": lambda: tr.detectable(tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)),
-    "EffectSizes": lambda: inference.effect_sizes(*[tr.Ranks([0, 3, 5], [1, 1, 1], 10)] * 2),
     "Protocol": tr.Protocol,
     "Report": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)),
     "Repeats": lambda: tr.report([tr.report(tr.Ranks([i], [1], 10)) for i in (0, 3)]),
@@ -210,4 +205,4 @@ def test_notebooks_show_what_is_printed(name: str) -> None:
 
 def test_results_are_named() -> None:
     """The table above has the results that people look at."""
-    assert {Adjusted.__name__, Finding.__name__, PValue.__name__, MarginTest.__name__} <= {*SHOWN}
+    assert {Adjusted.__name__, Finding.__name__, PValue.__name__} <= {*SHOWN}

@@ -39,10 +39,10 @@ tr.compare(ranks, ranks, level=0.9).difference
 tr.compare(ranks, ranks, level="high")  # type: ignore[call-overload]
 tr.compare(ranks, ranks, metric=["mrr", "mr"]).metrics
 tr.compare({"a": ranks, "b": ranks}).metrics
-interval(ranks, method="boot")  # type: ignore[arg-type]
+interval(ranks, level="high")  # type: ignore[arg-type]
 tr.pvalue(ranks, alternative="greater")  # type: ignore[arg-type]
 report = tr.report(ranks)
-report["mrr"] + report.interval("mrr", method="bca").low
+report["mrr"] + report.interval("mrr", level=0.9).low
 report[["mrr", "mr"]]["mr"] + report.interval(["mrr", "mr"])["mr"].low
 tr.chance("mrr", 40943), tr.pvalue(report), tr.report(report, by="side")
 task = tr.link_prediction.Task([(0, 0, 1)])

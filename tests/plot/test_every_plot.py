@@ -14,7 +14,6 @@ import pytest
 
 import truerank as tr
 from truerank import plot
-from truerank.inference import friedman
 
 pytestmark = pytest.mark.python_only
 
@@ -54,11 +53,7 @@ DRAW: dict[str, Callable[..., Any]] = {
     **{
         f"truerank.plot.{draw.__name__}": lambda draw=draw, **options: draw(REPORT, **options)
         for draw in map(plot.__dict__.get, plot.__all__)
-        if draw is not plot.critical_difference
     },
-    "truerank.plot.critical_difference": lambda **options: plot.critical_difference(
-        friedman({"x": {"A": 1, "B": 2}, "y": {"A": 2, "B": 1}}), **options
-    ),
 }
 EACH = pytest.mark.parametrize("name", DRAW)
 

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks
-from truerank.inference import Friedman, friedman
 from truerank.reporting.axes import compose_key
 
 pytest.importorskip("matplotlib", reason="plots need matplotlib")
@@ -233,24 +232,13 @@ def test_groups_of_a_side() -> None:
     assert len(plot.groups(report, "zmrr", interval=False).get_lines()) == 1
 
 
-def test_many_tasks_take_the_delta_method() -> None:
-    n = 50_001
-    ranks = tr.Ranks(np.arange(n) % 90, np.ones(n, dtype=int), 100)
-    report = tr.report(ranks, by=["all"] * n)
-    (ends,) = whiskers(plot.groups(report))
-    assert ends == ends_of(report.interval("mrr", method="normal"))
-    small = tr.report(ranks[:50], by=["all"] * 50)
-    (ends,) = whiskers(plot.groups(small, method="percentile", resamples=100))
-    assert ends == ends_of(small.interval("mrr", method="percentile", resamples=100))
-
-
 # -- models ----------------------------------------------------------------------------------------
 
 
 def test_dots_and_intervals_of_models() -> None:
     models = {"A": tr.report(A), "B": tr.report(B)}
-    ax = plot.comparison(models, "mr", seed=2)
-    found = [report.interval("mr", seed=2) for report in models.values()]
+    ax = plot.comparison(models, "mr")
+    found = [report.interval("mr") for report in models.values()]
     assert [line.get_xdata().tolist() for line in ax.get_lines()] == [[x.value] for x in found]
     assert whiskers(ax) == list(map(ends_of, found))
     assert names(ax) == ["A", "B"]
@@ -335,52 +323,3 @@ def test_names_that_are_equal_when_shortened() -> None:
     assert len(points(plot.metric_against_index(models))) == 2
     assert len(plot.hits_curve(models).get_lines()) == 3
     assert len(plot.comparison(models).get_lines()) == 2
-
-
-# -- critical differences --------------------------------------------------------------------------
-
-
-def ranked(rows: list[list[float]]) -> Friedman:
-    named = [dict(zip("ABCD", row, strict=False)) for row in rows]
-    return friedman({f"set {i}": row for i, row in enumerate(named)})
-
-
-def test_critical_difference() -> None:
-    """The lines of names begin at the mean ranks, bars cover what is not told apart."""
-    found = ranked([[1, 2, 3, 4]] * 5 + [[2, 1, 4, 3]] * 5)
-    ax = plot.critical_difference(found)
-    limit = found.critical_difference()
-    lines = [(line.get_xdata(), line.get_linewidth()) for line in ax.get_lines()]
-    assert list(lines[0][0]) == pytest.approx([4, 4 - limit])
-    bars = [sorted(xs) for xs, width in lines if width == 4]
-    expected = [
-        [found.mean_ranks[name] for name in (group[0], group[-1])]
-        for group in found.not_told_apart()
-    ]
-    assert bars == [pytest.approx([low - 0.03, high + 0.03]) for low, high in expected]
-    assert [xs[0] for xs, _ in lines if len(xs) == 3] == sorted(found.mean_ranks.values())
-    assert [xs[2] for xs, _ in lines if len(xs) == 3] == [1, 1, 4, 4]
-    assert ax.get_xlim() == (4, 1)
-    said = ax.get_xlabel().splitlines()
-    assert said == [
-        "mean rank over 10 data sets, 1 is best",
-        f"Friedman: p {found.p_value:.3g} (exact)",
-    ]
-
-
-def test_no_difference_is_critical() -> None:
-    ax = plot.critical_difference(ranked([[1, 2]] * 3))
-    assert "no difference of mean ranks is critical at 5 %" in [x.get_text() for x in ax.texts]
-    assert "few units: 3 data sets" in ax.get_xlabel()
-    assert "critical difference 1 at 50 %" in [
-        x.get_text() for x in plot.critical_difference(ranked([[1, 2]] * 3), level=0.5).texts
-    ]
-
-
-def test_what_has_no_critical_difference() -> None:
-    with pytest.raises(TypeError, match=r"^found: expected the result of truerank.inference.fr"):
-        plot.critical_difference({"x": {"A": 1}})
-    with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
-        plot.critical_difference(ranked([[1, 2]] * 3), level=5)
-    with pytest.raises(TypeError, match=r"^ax: expected matplotlib's Axes, got int"):
-        plot.critical_difference(ranked([[1, 2]] * 3), ax=3)

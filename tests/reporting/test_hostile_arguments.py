@@ -36,7 +36,7 @@ HOSTILE: dict[str, Any] = {
 RANKS = Ranks([0, 3], [1, 2], [4, 9], side=["head", "tail"], relation=[1, 2])
 REPORT = tr.report(RANKS)
 TABLE = tr.table({"a": REPORT}, ["mr"])
-PAIRS = tr.compare({"a": RANKS, "b": RANKS}, resamples=9)
+PAIRS = tr.compare({"a": RANKS, "b": RANKS})
 CALLS: dict[str, Callable[[Any], object]] = {
     "chance metric": lambda x: tr.chance(x, [3, 4]),
     "chance candidates": lambda x: tr.chance("mr", x),
@@ -54,14 +54,13 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "pvalue ranks": lambda x: tr.pvalue(x),
     "pvalue metric": lambda x: tr.pvalue(RANKS, x),
     "pvalue seed": lambda x: tr.pvalue(RANKS, "random.mr", seed=x),
-    "compare metric": lambda x: tr.compare(RANKS, RANKS, metric=x, resamples=9),
-    "compare method": lambda x: tr.compare(RANKS, RANKS, method=x, resamples=9),
-    "compare by": lambda x: tr.compare(RANKS, RANKS, by=x, resamples=9),
-    "compare level": lambda x: tr.compare(RANKS, RANKS, level=x, resamples=9),
-    "compare seed": lambda x: tr.compare(RANKS, RANKS, seed=x, resamples=9),
-    "interval key": lambda x: interval(RANKS, x, resamples=9),
-    "interval weights": lambda x: interval(RANKS, "mr", weights=x, resamples=9),
-    "interval level": lambda x: interval(RANKS, "mr", level=x, resamples=9),
+    "compare metric": lambda x: tr.compare(RANKS, RANKS, metric=x),
+    "compare by": lambda x: tr.compare(RANKS, RANKS, by=x),
+    "compare level": lambda x: tr.compare(RANKS, RANKS, level=x),
+    "compare draw_seed": lambda x: tr.compare(RANKS, RANKS, draw_seed=x),
+    "interval key": lambda x: interval(RANKS, x),
+    "interval weights": lambda x: interval(RANKS, "mr", weights=x),
+    "interval level": lambda x: interval(RANKS, "mr", level=x),
     "report ranks": lambda x: tr.report(x),
     "report by": lambda x: tr.report(RANKS, by=x),
     "report weights": lambda x: tr.report(RANKS, weights=x),
@@ -103,18 +102,6 @@ def test_only_promised_errors(name: str) -> None:
             assert len(str(error)) < 6000, what  # noqa: PT017
         except Exception as error:
             raise AssertionError(f"{name} = {what}") from error
-
-
-@pytest.mark.parametrize("resamples", [0, -1, 10**9, 2**62, 2**64, 10**400])
-def test_numbers_of_resamples(resamples: int) -> None:
-    """More would take days, and gigabytes for their values."""
-    for call in (
-        lambda: tr.compare(RANKS, RANKS, resamples=resamples),
-        lambda: REPORT.interval("mr", resamples=resamples),
-        lambda: interval(RANKS, "mr", resamples=resamples),
-    ):
-        with pytest.raises(InputValueError, match=r"^resamples: expected an integer from 1 to 1"):
-            call()
 
 
 def test_messages_name_large_numbers_by_their_digits() -> None:

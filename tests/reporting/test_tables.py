@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, compare, report, retrieval
-from truerank.inference.paired_models.pairing import is_test_split
+from truerank.inference.pairing import is_test_split
 from truerank.reporting.axes import unique_keys
 from truerank.reporting.repeats import Repeats
 from truerank.reporting.tables import Models, table
@@ -409,7 +409,7 @@ def test_unlike_groups_of_macro_averages_are_noted() -> None:
 def test_wrong_digits(digits: object) -> None:
     """More than 17 digits say nothing about a float64, and 10**7 took 18 seconds."""
     error = ValueError if type(digits) is int else TypeError
-    pairs = compare({"a": one(1).ranks, "b": one(1).ranks}, resamples=9)
+    pairs = compare({"a": one(1).ranks, "b": one(1).ranks})
     renders = [pairs.to_markdown, pairs.to_text]
     for made in (table({"a": one(1)}), report([one(1)]), one(1)):
         renders += [made.to_text, made.to_markdown, made.to_latex]
@@ -464,7 +464,7 @@ def test_tables_without_notes_are_for_papers() -> None:
         measured,
         report([measured, other]),
         table({"A": measured, "B": other}),
-        compare({"A": ranks, "B": other.ranks, "C": ranks}, resamples=9),
+        compare({"A": ranks, "B": other.ranks, "C": ranks}),
         retrieval.report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[0, 0, 1])),
     ]
     for result in results:

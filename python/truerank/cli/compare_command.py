@@ -9,8 +9,8 @@ import click
 
 from .. import load, report
 from ..html.comparison_page import ComparisonContent, comparison_page
-from ..inference.paired import COUNT, COUNT_MESSAGE, METHODS, PairedMethod, compare
-from ..inference.samples.units import AUTO, TASK
+from ..inference.comparing import compare
+from ..inference.units import COUNT, COUNT_MESSAGE, TASK, UNIT
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
 from .app import Subcommand, command_line, emit, error_text, user_errors
@@ -40,13 +40,6 @@ from .report_request import check_page_path, writing_page
     show_default="mrr",
     help="Compared metric, such as tail.hits@10; may be given several times.",
 )
-@click.option(
-    "--method",
-    type=click.Choice(METHODS),
-    default=METHODS[0],
-    show_default=True,
-    help="How p is computed.",
-)
 @by_option
 @click.option(
     "--level",
@@ -55,13 +48,6 @@ from .report_request import check_page_path, writing_page
     show_default=True,
     help="Confidence level of the interval of the difference.",
 )
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=1),
-    default=10_000,
-    show_default=True,
-    help="Number of resamples.",
-)
 @seed_option
 @click.option("--allow-unlike", is_flag=True, help="Compare even if protocols or ids differ.")
 @html_option
@@ -69,10 +55,8 @@ from .report_request import check_page_path, writing_page
 def compare_files(
     ranks: tuple[Path, ...],
     metrics: tuple[str, ...],
-    method: PairedMethod,
     by: str | None,
     level: float,
-    resamples: int,
     seed: int,
     allow_unlike: bool,
     html: Path | None,
@@ -88,8 +72,8 @@ def compare_files(
     truerank compare transe.npz rotate.npz --metric mrr --metric hits@10
     truerank compare a.npz b.npz c.npz --metric hits@10 --by relation --format markdown
 
-    The tasks of a query, or of an aligned pair, are swapped together where these repeat; --by task
-    takes every task on its own.
+    The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
+    pairs, queries), or tasks where they have none; --by names another label.
     """
     if len(ranks) < 2:
         raise click.UsageError("expected the saved ranks of at least two models")
@@ -104,18 +88,16 @@ def compare_files(
         models = {name: load(path) for name, path in zip(names, ranks, strict=True)}
         groups = read_labels("--by", by)
         check_page_path(html, [*ranks, *([Path(by)] if by is not None and is_file(by) else [])])
-    check_label("--by", groups, [*LABEL_ALIASES, TASK], next(iter(models.values())))
-    units = AUTO if groups is None else groups
+    check_label("--by", groups, [*LABEL_ALIASES, UNIT, TASK], next(iter(models.values())))
+    units = UNIT if groups is None else groups
     with user_errors():
         try:
             pairs = compare(
                 models,
                 metric=chosen_keys,
-                method=method,
                 by=units,
                 level=level,
-                resamples=resamples,
-                seed=seed,
+                draw_seed=seed,
                 allow_unlike=allow_unlike,
             )
         except KeyError as error:  # a side that the ranks lack, or no groups
@@ -124,7 +106,7 @@ def compare_files(
 
     def page() -> str:
         shown = None if isinstance(groups, str) and groups == TASK else groups
-        chosen = {"by": units, "level": level, "resamples": resamples, "seed": seed}
+        chosen = {"by": units, "level": level}
         return comparison_page(
             ComparisonContent(
                 f"{', '.join(metrics)} of {', '.join(names)}",

@@ -14,16 +14,15 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from ..html.descriptions import interval_lines
-from ..inference.paired_models.comparisons import format_notes
-from ..inference.paired_models.pairing import BY_POSITION_ONLY
-from ..inference.samples.cautions import gather
-from ..inference.samples.units import TASK, describe_units
+from ..inference.comparisons import format_notes, gather_notes
+from ..inference.pairing import BY_POSITION_ONLY
+from ..inference.units import TASK, describe_units
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
 from ..metrics.keys import table_name
 from ..reporting.rendering import group_rows, label_text, summary_lines
 from ..tables import AsTable, Table
-from ..tables.cells import format_count, format_p
+from ..tables.cells import format_count
 from ..tables.forms import (
     TextGrid,
     aligned_columns,
@@ -35,8 +34,8 @@ from ..tables.forms import (
 from .app import write_line
 
 if TYPE_CHECKING:
+    from ..inference.comparisons import Comparison
     from ..inference.intervals import Interval
-    from ..inference.paired_models.comparisons import Comparison
     from ..metrics.published import Adjusted
     from ..reporting.reports import Report
 
@@ -151,14 +150,15 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
         [
             *([table_name(pair.metric)] if len(names) > 1 else []),
             f"{pair.name_a} - {pair.name_b}",
-            *(pair.value_a, pair.value_b, pair.difference, (pair.low, pair.high)),
-            format_p(pair.p_value, pair.p_floor),
-            *([pair.format_holm()] if several else []),
+            *(pair.value_a, pair.value_b, pair.estimate, (pair.low, pair.high)),
+            f"{pair.p_value:.3g}",
+            *([f"{pair.p_holm or 0.0:.3g}"] if several else []),
             f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
         ]
         for pair in pairs
     ]
-    columns = [*names, "a", "b", "difference", bounds, "p", *holm, "wins / ties / losses"]
+    effects = " or ".join(dict.fromkeys(pair.effect for pair in pairs))
+    columns = [*names, "a", "b", effects, bounds, "p", *holm, "wins / ties / losses"]
     table = Table(columns, rows, names=len(names), before=lines, notes=notes, digits=6)
     fields = [pair.to_dict() for pair in pairs]
     records = {name: [row[name] for row in fields] for name in fields[0] if name != "notes"}
@@ -169,13 +169,9 @@ def _compared(pairs: Sequence[Comparison]) -> str:
     """Say how the pairs of one metric were compared."""
     first = pairs[0]
     tasks = first.wins + first.ties + first.losses
-    units = f" in {describe_units(first.units, first.by, first.largest)}"
+    units = f" in {describe_units(first.units, first.by)}"
     units = "" if first.by == TASK else units
-    return (
-        f"{first.method}: {format_count(tasks, 'task')}{units}, "
-        f"paired by {pairing_text(pairs)}; {format_count(first.resamples, 'resample')}, "
-        f"seed {first.seed}."
-    )
+    return f"{first.method}: {format_count(tasks, 'task')}{units}, paired by {pairing_text(pairs)}."
 
 
 def pairing_text(pairs: Sequence[Comparison]) -> str:
@@ -210,7 +206,7 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
         ["key", "value", *bounds],
         [[key, *line(key)] for key in keys],
         before=[*summary_lines(measured), *interval_lines(intervals)],
-        notes=gather({key: found.notes for key, found in intervals.items()}),
+        notes=gather_notes({key: found.notes for key, found in intervals.items()}),
         below=below,
         digits=6,
     )

@@ -162,10 +162,9 @@ def print_report(
     measured: Report, request: ReportRequest, description: TaskDescription | None = None
 ) -> None:
     """Print a report, or the requested keys of it, and write its page."""
-    units = "auto" if request.by is None else request.by
     with user_errors():
         bounds: dict[str, Interval] = {
-            key: measured.interval(key, by=units, seed=request.seed)
+            key: measured.interval(key, seed=request.seed)
             for key in request.metrics * request.interval
         }
     found = metrics_sheet(measured, request.metrics, bounds) if request.metrics else measured

@@ -41,7 +41,7 @@ class ComparisonContent(NamedTuple):
     json : str
         The comparison as JSON.
     options : dict
-        Arguments of `truerank.plot.comparison`: level, by, resamples, seed, allow_unlike.
+        Arguments of `truerank.plot.comparison`: level, by, allow_unlike.
     command : str
         The command that was typed; empty if there was none.
     """

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..inference.units import describe_units
 from ..metrics.keys import ALL_SIDES
 from ..tables.cells import format_count
 
@@ -83,44 +84,26 @@ def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
     Returns
     -------
     list of str
-        A sentence for all intervals that were computed in the same way. Their notes, which say how
-        far to trust them, are in `gather` of `truerank.inference.samples.cautions`.
+        A sentence for all intervals that were computed in the same way.
 
     Examples
     --------
     >>> import truerank as tr
     >>> measured = tr.report(tr.Ranks([0, 3, 1], [1, 1, 1], 10))
-    >>> interval_lines({"mrr": measured.interval("mrr", method="normal")})
-    ['Intervals of mrr: 95 %, normal of 3 tasks, seed 0.']
+    >>> interval_lines({"mrr": measured.interval("mrr")})
+    ['Intervals of mrr: 95 %, t, 3 tasks.']
     """
     alike: dict[str, list[str]] = {}
     for key, found in intervals.items():
-        units = found.describe_units()
-        resamples = f", {format_count(found.resamples, 'resample')}" if found.resamples else ""
-        how = f"{100 * found.level:g} %, {found.method}{resamples} of {units}, seed {found.seed}"
+        units = describe_units(found.units, found.by)
+        how = f"{100 * found.level:g} %, {found.method}, {units}"
         alike.setdefault(how, []).append(key)
     lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
-    missing: dict[str, list[str]] = {}
-    for key, found in intervals.items():
-        if math.isnan(found.low):
-            missing.setdefault(missing_bounds_reason(found), []).append(key)
-    return lines + [f"No bounds of {', '.join(keys)}: {why}." for why, keys in missing.items()]
-
-
-def missing_bounds_reason(found: Interval) -> str:
-    """Say why an interval has no bounds.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> missing_bounds_reason(tr.report(tr.Ranks([0], [1], 10)).interval("mrr"))
-    'there is nothing to resample in 1 task'
-    """
-    if math.isnan(found.value):
-        return "it has no value here"
-    if found.units < 2:
-        return f"there is nothing to resample in {found.describe_units()}"
-    return "too many resamples have no value"
+    missing = [key for key, found in intervals.items() if math.isnan(found.low)]
+    lines += [f"No bounds of {', '.join(missing)}: fewer than 2 units, or no value."] * bool(
+        missing
+    )
+    return lines
 
 
 def _describe_tasks(report: Report) -> str:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 DIGITS = 4
 EXTREMES = 10  # the number of groups with the lowest values, and of those with the highest
 MOST_GROUPS = 1000  # a page has all groups if there are no more
-RESAMPLES = 1000  # enough for the interval of a bar
 METRIC = "mrr"  # the metric that orders the groups
 
 
@@ -41,7 +40,7 @@ def groups_section(report: Report, with_plot: bool) -> str:
 
         key = compose_key(side, kind, METRIC)
         caption = f"{key} of the groups with the most tasks, and how sure it is"
-        draw = partial(groups, report, key, resamples=RESAMPLES)
+        draw = partial(groups, report, key)
         beside = pictures.picture(draw, "groups", caption) + beside
     parts = [side_by_side(beside)]
     tasks = report.group_tasks(side)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from ..inference.samples.cautions import gather
+from ..inference.comparisons import gather_notes
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
@@ -164,7 +164,7 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
             low, high = (number(b, FEW_DIGITS) for b in (intervals[key].low, intervals[key].high))
             rows[-1].append(f"{low} to {high}")
     kind = f"Realistic ranks unless a name says otherwise; {report.protocol}."
-    notes = gather({key: found.notes for key, found in intervals.items()})
+    notes = gather_notes({key: found.notes for key, found in intervals.items()})
     lines = [kind, *descriptions.interval_lines(intervals), *notes]
     return "\n".join([cards(rows), *(paragraph(line, "faint") for line in lines)])
 

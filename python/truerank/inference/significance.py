@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
-
-import numpy as np
+from typing import Any, Literal, NamedTuple, get_args
 
 from ..inputs.checks import choice, integer_at_least
 from ..inputs.naming import public
@@ -17,15 +15,12 @@ from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
 from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.sides import sides_of
 from ..ranks.container import Ranks
-from .paired_models.pairing import HasRanks, weighted_ranks
-from .samples.cautions import Notes, dependent_tasks, few_outcomes
-from .samples.units import AUTO, TASK, unit_codes
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from ..tables.cells import format_count
+from .pairing import HasRanks, weighted_ranks
 
 __all__ = ["PValue", "pvalue"]
 
+_COARSE = 1e-3  # the best p-value from which on there are few outcomes
 _FEW_TASKS = 16  # up to so many the p-value of the best value is computed, too
 Alternative = Literal["better", "worse", "two-sided"]
 ALTERNATIVES: tuple[Alternative, ...] = get_args(Alternative)
@@ -51,7 +46,7 @@ class PValue(NamedTuple):
     alternative : str
         "better", "worse" or "two-sided".
     notes : tuple of str
-        What p leaves out: tasks that share queries, few outcomes.
+        What p leaves out: few outcomes.
 
     Examples
     --------
@@ -151,8 +146,7 @@ def pvalue(
     then. The value of the kind "expected" is taken as observed; a fraction of a hit is rounded up
     on the better side and down on the worse one.
 
-    The model takes tasks for independent, which the tasks of one query are not. A note says so
-    where queries have several tasks.
+    The model takes tasks for independent, which the tasks of one query are not quite.
 
     Examples
     --------
@@ -176,10 +170,8 @@ def pvalue(
         raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
     sides = sides_of(ranks)
     sides.check(key.side, metric)
-    mask = sides.mask(key.side)
-    sample = take(sample_of(ranks, key.kind, seed), mask)
-    found = pvalue_of_sample(key, sample, ranks._memo, alternative)
-    return found._replace(notes=(*found.notes, *_shared_units(ranks, mask)))
+    sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))
+    return pvalue_of_sample(key, sample, ranks._memo, alternative)
 
 
 def pvalue_of_sample(
@@ -191,6 +183,7 @@ def pvalue_of_sample(
 
     Examples
     --------
+    >>> import numpy as np
     >>> sample = Sample(np.array([1.0, 2.0]), np.array([3, 3]))
     >>> round(pvalue_of_sample(parse("mr"), sample, {}).p, 12)
     0.333333333333
@@ -212,23 +205,17 @@ def pvalue_of_sample(
     return PValue(math.exp(log), log / math.log(10) + 0.0, method, z, alternative, notes)
 
 
-def _shared_units(ranks: Ranks, mask: npt.NDArray[np.bool_] | None) -> Notes:
-    """Say where tasks share queries or pairs."""
-    tasks = np.arange(len(ranks)) if mask is None else np.flatnonzero(mask)
-    codes, unit = unit_codes(ranks, AUTO, tasks)
-    if unit == TASK:
-        return ()
-    numbers = np.unique(codes[tasks], return_counts=True)[1]
-    return dependent_tasks(len(tasks), len(numbers), int(numbers.max()), unit)
-
-
-def _discreteness(key: Key, tasks: Tasks, alternative: str) -> Notes:
+def _discreteness(key: Key, tasks: Tasks, alternative: str) -> tuple[str, ...]:
     """Say where even the best value would have a p-value that is not small."""
     if tasks.count > _FEW_TASKS or alternative == "worse" or tasks.sizes[-1] == 1:
         return ()
     best = tail(METRICS[key.metric], key.parameter, tasks, 1.0)  # all ranks are 1
     factor = 2 if alternative == "two-sided" else 1
-    return few_outcomes(min(factor * math.exp(best.log), 1.0), tasks.count)
+    least = min(factor * math.exp(best.log), 1.0)
+    if least <= _COARSE:
+        return ()
+    counted = format_count(tasks.count, "task")
+    return (f"few outcomes: {counted}; no value has a p-value below {least:.3g}",)
 
 
 def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:

@@ -24,11 +24,8 @@ if TYPE_CHECKING:
     from .triple_task import Task
     from .triples import Triples, read_triples
 
-Finding = SplitFinding  # its name in version 0.1
-
 __all__ = [
     "ComplexQueries",
-    "Finding",
     "Negatives",
     "Predictions",
     "QueryAnswers",

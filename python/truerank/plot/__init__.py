@@ -1,7 +1,7 @@
 """Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
 
 `rank_distribution` and `hits_curve` show where the ranks lie, `groups` shows a metric by relation,
-`comparison` models with intervals, `critical_difference` many models over many data sets, and
+`comparison` models with intervals, and
 `metric_against_index` the effect of the number of candidates.
 
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
@@ -13,7 +13,6 @@ Reports.
 
 from __future__ import annotations
 
-from .critical_differences import critical_difference
 from .curves import hits_curve, rank_distribution
 from .groupwise import groups
 from .indices import metric_against_index
@@ -21,7 +20,6 @@ from .models import comparison
 
 __all__ = [
     "comparison",
-    "critical_difference",
     "groups",
     "hits_curve",
     "metric_against_index",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inference.samples.cautions import count_kinds
+from ..inference.comparisons import count_notes
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -18,7 +18,7 @@ from ..reporting.rendering import label_text
 from ..reporting.reports import Report
 from ..tables.cells import format_count, number
 from .drawing import COLOURS, axes_for, legend_above
-from .rows import IntervalOptions, interval_bounds, whiskers, width_for, write_rows
+from .rows import interval_bounds, whiskers, width_for, write_rows
 
 if TYPE_CHECKING:
     from .drawing import Axes
@@ -42,9 +42,6 @@ def groups(
     order: str = "tasks",
     interval: bool = True,
     level: float = 0.95,
-    method: str | None = None,
-    resamples: int = 10_000,
-    seed: int = 0,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw a metric for each group of a report, with numbers of tasks and both averages.
@@ -64,11 +61,6 @@ def groups(
         so no intervals.
     level : float
         The level of the intervals.
-    method : str, optional
-        As in `Report.interval`. Default: "auto" for up to 50,000 tasks, "normal" for more,
-        where resampling takes long, and both agree but near the ends of a metric's range.
-    resamples, seed : int
-        Number of resamples and seed of the bootstrap.
     ax : matplotlib.axes.Axes, optional
         Where to draw. Default: a new figure.
 
@@ -85,8 +77,8 @@ def groups(
     KeyError
         For an unknown metric.
     TypeError, ValueError
-        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order
-        or method, and a level outside of (0, 1).
+        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order,
+        and a level outside of (0, 1).
 
     Examples
     --------
@@ -120,9 +112,8 @@ def groups(
     handles, names = _draw_averages(ax, report, metric)
     notes: list[str] = []
     if interval:
-        options = IntervalOptions(level, method, resamples, seed)
-        found = [interval_bounds(report.groups[label], metric, options) for label in chosen]
-        notes = count_kinds([bounds.notes for bounds in found], "group")
+        found = [interval_bounds(report.groups[label], metric, level=level) for label in chosen]
+        notes = count_notes([bounds.notes for bounds in found], "group")
         if (line := whiskers(ax, found, ["#333333"] * len(chosen))) is not None:
             handles.append(line)
             names.append(f"{100 * level:g} % interval")

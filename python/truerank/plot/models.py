@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..inference import Comparison, compare
-from ..inference.multiplicity.corrections import holm
-from ..inference.paired_models.comparisons import format_notes
-from ..inference.samples.cautions import gather
+from ..inference.comparing import corrected
+from ..inference.comparisons import RATIO, format_notes, gather_notes
 from ..inputs.checks import choice, confidence
 from ..inputs.errors import InputValueError, spelled
 from ..inputs.naming import public
@@ -19,7 +18,7 @@ from ..reporting.repeats import Repeats
 from ..reporting.reports import Report
 from ..tables.cells import number
 from .drawing import axes_for, check_named, colours_for, escape_formulas, shorten
-from .rows import Bounds, IntervalOptions, interval_bounds, whiskers, width_for, write_rows
+from .rows import Bounds, interval_bounds, whiskers, width_for, write_rows
 from .shares import check_has_ranks
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def comparison(
     *,
     against: str | None = None,
     level: float = 0.95,
-    method: str | None = None,
-    by: LabelsLike | None = "auto",
-    resamples: int = 10_000,
-    seed: int = 0,
+    by: LabelsLike | None = "unit",
     allow_unlike: bool = False,
     ax: Axes | None = None,
 ) -> Axes:
@@ -57,19 +53,13 @@ def comparison(
     metric : str
         Any key that all of them have.
     against : str, optional
-        The name of a model. The rows are then the other models, with their value minus that of this
-        model, the interval of the difference, and the p-value of `truerank.compare`, corrected by
-        Holm's rule.
+        The name of a model. The rows are then the other models, with the difference of their value
+        from that of this model (or the ratio, where `truerank.compare` has that), its interval, and
+        the p-value of `truerank.compare`, corrected by Holm's rule.
     level : float
         The level of the intervals.
-    method : str, optional
-        As in `Report.interval`; by default "auto" for up to 50,000 tasks, "normal" for more,
-        where both agree but near the ends of a metric's range. With `against` as in
-        `truerank.compare`, by default "permutation".
-    by : str or labels, optional
-        The groups that are resampled or swapped as a whole: "query", "relation", ...
-    resamples, seed : int
-        As in `Report.interval` and `truerank.compare`.
+    by : str, labels or None
+        The units, as in `truerank.compare`.
     allow_unlike : bool
         Draw reports side by side even if their protocols differ.
     ax : matplotlib.axes.Axes, optional
@@ -105,23 +95,25 @@ def comparison(
     confidence(level)
     if not allow_unlike:
         _refuse_unlike(named)
-    options = IntervalOptions(level, method, resamples, seed, by)
+    options: dict[str, Any] = {"level": level, "by": by}
     if against is None:
         rows = [_value_row(name, one, metric, options) for name, one in named.items()]
         label = heading = parse(metric).title
-        notes = gather({row.name: row.bounds.notes for row in rows})
+        notes = gather_notes({row.name: row.bounds.notes for row in rows})
     else:
         found = _differences(named, metric, against, options, allow_unlike)
         rows, notes = [_difference_row(one) for one in found], format_notes(found)
-        label = f"{parse(metric).title} minus that of {shorten(against)}"
-        heading = "difference, p" + " (Holm)" * (len(rows) > 1)
+        effect, base = found[0].effect, int(found[0].effect == RATIO)
+        relation = "divided by" if base else "minus"
+        label = f"{parse(metric).title} {relation} that of {shorten(against)}"
+        heading = f"{effect}, p" + " (Holm)" * (len(rows) > 1)
     names = [row.name for row in rows]
     height, width = 1.4 + _ROW_HEIGHT * max(len(rows), 2), width_for(names)
     ax = axes_for("truerank.plot.comparison", ax, height, width)
     known = dict(zip(named, colours_for(len(named)), strict=True))
     colours = [known[name] for name in names]
     if against is not None:
-        ax.axvline(0, color="black", linestyle=":", linewidth=1)
+        ax.axvline(base, color="black", linestyle=":", linewidth=1)
     for place, (row, colour) in enumerate(zip(rows, colours, strict=True)):
         ax.plot([row.value], [place], "o", color=colour, markersize=6, zorder=4)
     line = whiskers(ax, [row.bounds for row in rows], colours)
@@ -142,16 +134,16 @@ class _Row(NamedTuple):
     cell: str
 
 
-def _value_row(name: str, report: Report, metric: str, options: IntervalOptions) -> _Row:
+def _value_row(name: str, report: Report, metric: str, options: Mapping[str, Any]) -> _Row:
     value = report[metric]
-    return _Row(name, value, interval_bounds(report, metric, options), number(value, 4))
+    return _Row(name, value, interval_bounds(report, metric, **options), number(value, 4))
 
 
 def _differences(
     named: Mapping[str, Report],
     metric: str,
     against: str,
-    options: IntervalOptions,
+    options: Mapping[str, Any],
     allow_unlike: bool,
 ) -> list[Comparison]:
     """Compare each of the other models with one."""
@@ -165,17 +157,17 @@ def _differences(
             {name: report, against: base},
             metric=metric,
             allow_unlike=allow_unlike,
-            **options._replace(method=options.method or "permutation")._asdict(),
+            **options,
         )[0]
         for name, report in reports.items()
     ]
-    corrected = holm([one.p_value for one in found])
-    return [one._replace(p_holm=p) for one, p in zip(found, corrected, strict=True)]
+    return corrected(found)
 
 
 def _difference_row(found: Comparison) -> _Row:
-    cell = f"{found.difference:+.4g}, p {found.format_holm()}"
-    return _Row(found.name_a, found.difference, Bounds(found.low, found.high), cell)
+    sign = "" if found.effect == RATIO else "+"
+    cell = f"{found.estimate:{sign}.4g}, p {found.p_holm or 0.0:.3g}"
+    return _Row(found.name_a, found.estimate, Bounds(found.low, found.high), cell)
 
 
 def _refuse_unlike(named: Mapping[str, Report]) -> None:

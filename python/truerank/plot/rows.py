@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
     from .drawing import Axes
 
-_RESAMPLED_TO = 50_000  # up to so many tasks, resampling takes a few seconds at most
-
 
 def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
     """Name the rows 0, 1, ... from the top down, and write a cell beside each.
@@ -53,25 +51,6 @@ def width_for(names: Sequence[str]) -> float:
     return max([6.4, *(5.4 + 0.06 * len(shorten(name)) for name in names)])
 
 
-class IntervalOptions(NamedTuple):
-    """The arguments of `Report.interval`.
-
-    Attributes
-    ----------
-    level : float
-    method : str or None
-        None: "auto" for up to 50,000 tasks, "normal" for more.
-    resamples, seed : int
-    by : str, labels or None
-    """
-
-    level: float
-    method: str | None
-    resamples: int
-    seed: int
-    by: LabelsLike | None = "auto"
-
-
 class Bounds(NamedTuple):
     """The bounds of an interval, with its notes.
 
@@ -86,22 +65,22 @@ class Bounds(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def interval_bounds(report: Report, key: str, options: IntervalOptions) -> Bounds:
+def interval_bounds(
+    report: Report, key: str, *, level: float, by: LabelsLike | None = "unit"
+) -> Bounds:
     """Return the bounds of `Report.interval`, and its notes; nan where a report has no ranks.
 
     Examples
     --------
     >>> from truerank import Ranks, report
     >>> measured = report(Ranks([0, 3, 0, 1], [1, 1, 1, 1], 10))
-    >>> found = interval_bounds(measured, "hits@1", IntervalOptions(0.95, None, 1000, 0))
+    >>> found = interval_bounds(measured, "hits@1", level=0.95)
     >>> found.low <= measured["hits@1"] <= found.high
     True
     """
-    tasks = len(getattr(report, "ranks", ()))
-    if not tasks:
+    if not len(getattr(report, "ranks", ())):
         return Bounds()
-    method = options.method or ("auto" if tasks <= _RESAMPLED_TO else "normal")
-    found = report.interval(key, **options._replace(method=method)._asdict())
+    found = report.interval(key, level=level, by=by)
     return Bounds(found.low, found.high, found.notes)
 
 

@@ -6,18 +6,17 @@ import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..inference.multiplicity.corrections import holm
-from ..inference.paired import COUNT, compare
-from ..inference.paired_models.comparisons import Comparisons, format_notes
-from ..inference.paired_models.paired_tests import error_rate
-from ..inference.samples.cautions import count_kinds
+from ..inference.comparing import compare, corrected
+from ..inference.comparisons import Comparisons, count_notes, format_notes
+from ..inference.sign_flips import error_rate
+from ..inference.units import COUNT
 from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..metrics import parse
 from ..tables.cells import format_count
 
 if TYPE_CHECKING:
-    from ..inference.paired_models.comparisons import Comparison
+    from ..inference.comparisons import Comparison
     from .repeats import Repeats
 
 BEST = "best"
@@ -103,10 +102,10 @@ def mark_differences(
     said = f"{DAGGER} differs from {who}" if cells else f"Nothing differs from {who}"
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
     number = format_count(len(pairs), COUNTED)
-    how = f"{tests} test, p <= {alpha:g} by Holm's rule over {number}."
+    how = f"{tests}, p <= {alpha:g} by Holm's rule over {number}."
     of_all = [note for note in format_notes(pairs) if all(note in pair.notes for pair in pairs)]
     of_some = [tuple(note for note in pair.notes if note not in of_all) for pair in pairs]
-    notes = (f"{note[:1].upper()}{note[1:]}." for note in (*of_all, *count_kinds(of_some, COUNTED)))
+    notes = (f"{note[:1].upper()}{note[1:]}." for note in (*of_all, *count_notes(of_some, COUNTED)))
     return DifferenceMarks(frozenset(cells), Comparisons(pairs), (f"{said}: {how}", *notes))
 
 
@@ -123,5 +122,4 @@ def _compared(
         for one, two in names
         for pair in compare({one: models[one], two: models[two]}, metric=keys, **options)
     ]
-    corrected = holm([pair.p_value for pair in pairs])
-    return [pair._replace(p_holm=p) for pair, p in zip(pairs, corrected, strict=True)]
+    return corrected(pairs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..inference.paired_models.pairing import RanksMissingError
+from ..inference.pairing import RanksMissingError
 from ..inputs.naming import printable
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..inference.paired_models.pairing import is_test_split
+from ..inference.pairing import is_test_split
 from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO

@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, overload
 
-from ..inference.paired_models.pairing import weighted_ranks
-from ..inference.repeated_runs import interval_over_runs
+from ..inference.pairing import weighted_ranks
+from ..inference.runs import interval_over_runs
+from ..inference.units import UNIT
 from ..inputs.checks import is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics.keys import table_name
+from ..metrics.keys import parse, table_name
 from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count, number
@@ -109,11 +110,8 @@ class Repeats(KeyedTables):
         self,
         metric: str = "mrr",
         *,
+        by: LabelsLike | None = UNIT,
         level: float = 0.95,
-        by: LabelsLike | None = "auto",
-        design: str = "auto",
-        resamples: int = 2_000,
-        seed: int = 0,
     ) -> Interval:
         """Return the interval of the mean over runs: what other runs over other tasks would give.
 
@@ -121,27 +119,22 @@ class Repeats(KeyedTables):
         ----------
         metric : str
             Any key of a report.
-        level : float
         by : str, labels or None
             The units, as in `Report.interval`.
-        design : {"auto", "crossed", "nested"}
-            "crossed": all runs have the same tasks, as with training seeds; what makes a task hard
-            for one run makes it hard for all. "nested": each run has tasks of its own, as with
-            folds. "auto": nested if the numbers, candidates, sides or ids of the tasks differ.
-        resamples, seed : int
-            For the variance over tasks of medians, mad and power_mean:inf and -inf.
+        level : float
 
         Returns
         -------
         Interval
             The mean and the bounds of a t interval, whose squared error is that of runs and of
-            units; they stay within what the metric can reach. Its notes say that there are few runs
+            units. Runs of unlike tasks are taken for folds. Notes say that there are few runs
             (fewer than 5), and that folds share what the interval does not know of.
 
         Raises
         ------
         ValueError
-            For a single run, for crossed runs of unlike tasks, and for Reports without ranks.
+            For a single run, for Reports without ranks, and for metrics that tell no units apart
+            (mad, power_mean:inf).
         KeyError
             For an unknown key.
 
@@ -150,8 +143,8 @@ class Repeats(KeyedTables):
         >>> import truerank as tr
         >>> rows = ([0, 3, 1], [0, 2, 2], [0, 5, 2], [1, 3, 1], [0, 4, 2])
         >>> runs = Repeats([tr.report(tr.Ranks(above, [1] * 3, 10)) for above in rows])
-        >>> low, mean, high = runs.interval("mrr", level=0.5)[:3]
-        >>> round(low, 3), round(mean, 3), round(high, 3)
+        >>> found = runs.interval("mrr", level=0.5)
+        >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
         (0.351, 0.513, 0.676)
         """
         ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
@@ -160,9 +153,7 @@ class Repeats(KeyedTables):
             metric,
             level=level,
             by=by,
-            design=design,
-            resamples=resamples,
-            seed=seed,
+            groups=self.reports[0].group_labels if parse(metric).macro else None,
             draw_seeds=[run.seed for run in self.reports],
         )
 

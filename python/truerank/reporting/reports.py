@@ -6,8 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from ..inference.intervals import Interval, IntervalOptions, interval
-from ..inference.samples.resampling import watched_resamples
+from ..inference.intervals import Interval, interval
+from ..inference.units import UNIT
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
@@ -28,11 +28,7 @@ from .summary import Summary, summarise
 from .validity import Finding, findings
 
 if TYPE_CHECKING:
-    from typing import Unpack
-
-    from ..inference.interval_methods import IntervalMethod
-    from ..inputs.arrays import FloatArray
-    from ..inputs.progress_listeners import Progress
+    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from .macro import MacroWeights
 
@@ -149,6 +145,11 @@ class Report(AnyReport):
     def ranks(self) -> Ranks:
         """The ranks of the report."""
         return self._ranks
+
+    @property
+    def group_labels(self) -> IntArray | None:
+        """The group of each task, numbered in the order of `groups`; None without groups."""
+        return None if self._grouping is None else self._grouping.codes
 
     @property
     def weights(self) -> FloatArray | None:
@@ -399,90 +400,86 @@ class Report(AnyReport):
         return self._moments(parsed)
 
     @overload
-    def interval(self, metric: str, **options: Unpack[IntervalOptions]) -> Interval: ...
+    def interval(
+        self,
+        metric: str,
+        *,
+        by: LabelsLike | None = ...,
+        level: float = ...,
+        seed: int = ...,
+    ) -> Interval: ...
 
     @overload
     def interval(
-        self, metric: list[str] | tuple[str, ...], **options: Unpack[IntervalOptions]
+        self,
+        metric: list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = ...,
+        level: float = ...,
+        seed: int = ...,
     ) -> dict[str, Interval]: ...
 
     def interval(
         self,
         metric: str | list[str] | tuple[str, ...],
         *,
+        by: LabelsLike | None = UNIT,
         level: float = 0.95,
-        method: IntervalMethod = "auto",
-        by: LabelsLike | None = "auto",
         seed: int = 0,
-        resamples: int = 10_000,
-        strata: LabelsLike | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
     ) -> Interval | dict[str, Interval]:
         """Compute the confidence interval of the value of a key, or of several.
 
         Parameters
         ----------
         metric : str, or list of str
+            For "macro.X" the groups are those of the report.
+        by : str, labels or None
+            What was drawn when the test set was made, as in `truerank.inference.interval`: the
+            label "unit", or tasks where the ranks have none; or "query", "relation", ...
         level : float
             How often such intervals cover the true value.
-        method : str
-            "auto": the method that covers best for this metric and these units; see
-            `truerank.inference.interval` for the others.
-        by : str, labels or None
-            The units that are drawn as a whole. "auto": pairs or queries where they repeat, since
-            their ranks are not independent, else single tasks; for "macro.X" the report's own
-            groups. "task" or None: single tasks. Or the name of a label, or labels; or a tuple of
-            two names, ("query", "target"), for units of two kinds at once.
-        seed, resamples : int
-            Seed and number of resamples.
-        strata : str or labels, optional
-            Labels, such as "relation", whose numbers of units are fixed.
-        progress : callable or bool, optional
-            Called with a `Progress`, in resamples. True: a bar of tqdm or rich.
+        seed : int
+            The seed of the resamples, which only mad and extreme power means need.
 
         Returns
         -------
         Interval, or dict of str to Interval
-            low, value and high. Several keys are resampled alike: the same units in the same order.
 
         Raises
         ------
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), an unknown method or one that does not apply, labels that
-            do not fit the tasks, and a macro average in which groups have unequal weights.
+            For a level outside of (0, 1), labels that do not fit the tasks, and a macro average in
+            which groups have unequal weights.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> low, value, high = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")[:3]
-        >>> low <= value <= high
+        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
+        >>> found.low <= found.value <= found.high
         True
         >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
         ['mrr', 'hits@1']
         """
-        options: dict[str, Any] = {"level": level, "method": method, "by": by, "strata": strata}
-        options |= {"seed": seed, "resamples": resamples}
-        names = unique_keys(metric, "metric") if isinstance(metric, (list, tuple)) else [metric]
-        with watched_resamples(progress, len(names)):
-            found = {name: self._interval(name, **options) for name in names}
-        return found if isinstance(metric, (list, tuple)) else found[metric]
+        if not isinstance(metric, (list, tuple)):
+            return self._interval(metric, by=by, level=level, seed=seed)
+        names = unique_keys(metric, "metric")
+        return {name: self._interval(name, by=by, level=level, seed=seed) for name in names}
 
-    def _interval(self, key: str, *, by: LabelsLike | None, **options: Any) -> Interval:
+    def _interval(self, key: str, **options: Any) -> Interval:
         """Compute the interval of one key."""
         parsed = parse(key)
-        self._sides.check(parsed.side, key)
         if parsed.macro:
-            grouping = self._require_grouping(key)
+            self._require_grouping(key)
             if self._average.weighted:
                 raise InputValueError(
                     "metric",
                     f"{key!r} is {self.macro_weighting}; an interval is there where every "
                     "group counts once",
                 )
-            by = grouping.codes if by is None or (isinstance(by, str) and by == "auto") else by
-        return interval(self._tasks, parsed, by=by, draw_seed=self.seed, **options)
+        groups = self.group_labels if parsed.macro else None
+        return interval(self._tasks, parsed, groups=groups, draw_seed=self.seed, **options)
 
     def audit(self) -> list[Finding]:
         """List what makes the numbers suspect; an empty list says that nothing was found.

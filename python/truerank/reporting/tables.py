@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..inference.samples.units import AUTO
+from ..inference.units import UNIT
 from ..inputs.checks import confidence
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
@@ -192,7 +192,7 @@ def table(
     allow_unlike: bool = False,
     against: str | None = None,
     level: float = 0.95,
-    by: LabelsLike | None = AUTO,
+    by: LabelsLike | None = UNIT,
 ) -> Models:
     """Put several models into one table: `table({"TransE": r1, "RotatE": [fold1, fold2]})`.
 

@@ -138,8 +138,6 @@ def find_known(sets: AnswerSets) -> IntArray:
     >>> find_known(AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1))
     array([1])
     """
-    if not sets.known:
-        return np.zeros(0, dtype=np.int64)
     everything = np.concatenate([sets.pairs, *sets.known.values()])
     keys = row_keys([everything[:, 0], everything[:, 1]])
     n = len(sets.pairs)

@@ -10,8 +10,8 @@ from ..inputs.naming import printable
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
 
 
-def cell(value: object, digits: int) -> str:
-    """Write a cell: a float with so many significant digits, an integer in full.
+def cell(value: object, digits: int, decimals: int | None = None) -> str:
+    """Write a cell: a float with so many significant digits or decimals, an integer in full.
 
     Two numbers are the ends of a range.
 
@@ -19,29 +19,16 @@ def cell(value: object, digits: int) -> str:
     --------
     >>> cell(0.43847712, 4), cell(2000, 4), cell("mr", 4), cell(None, 4), cell((0.25, 1.0), 4)
     ('0.4385', '2,000', 'mr', '', '0.25 to 1')
+    >>> cell(0.46, 4, 3), cell(-0.0001, 4, 3)
+    ('0.460', '0.000')
     """
     if isinstance(value, float):
-        return number(value, digits)
+        return number(value, digits) if decimals is None else f"{value:z.{decimals}f}"
     if isinstance(value, tuple):
-        return " to ".join(dict.fromkeys(cell(end, digits) for end in value))
+        return " to ".join(dict.fromkeys(cell(end, digits, decimals) for end in value))
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return "" if value is None else str(value)
-
-
-def fixed(value: object, decimals: int) -> str:
-    """Write a cell with so many digits behind the point, but an integer in full.
-
-    Examples
-    --------
-    >>> fixed(0.46, 3), fixed(-0.0001, 3), fixed(2000, 3), fixed((0.25, 1.0), 1)
-    ('0.460', '0.000', '2,000', '0.2 to 1.0')
-    """
-    if isinstance(value, float):
-        return f"{value:z.{decimals}f}"
-    if isinstance(value, tuple):
-        return " to ".join(dict.fromkeys(fixed(end, decimals) for end in value))
-    return cell(value, 1)
 
 
 def number(value: float, digits: int) -> str:
@@ -65,21 +52,6 @@ def percent(share: float) -> str:
     ('100 %', '1.25 %', '1250 %')
     """
     return f"{number(100 * share, 3)} %"
-
-
-def format_p(p: float, floor: float = 0.0) -> str:
-    """Write a p-value; "<=" before one that has reached the smallest that resamples can give.
-
-    Examples
-    --------
-    >>> format_p(0.03125), format_p(1 / 10_001, 1 / 10_001), format_p(0.01, 0.01)
-    ('0.0312', '<= 1e-04', '<= 0.01')
-    """
-    if math.isnan(p) or p > floor:
-        return f"{p:.3g}"
-    digits, exponent = f"{p:.2e}".split("e")
-    small = f"{digits.rstrip('0').rstrip('.')}e{exponent}"
-    return f"<= {small if p < 0.001 else format(p, '.3g')}"
 
 
 def format_count(n: int, thing: str, things: str = "") -> str:

@@ -283,14 +283,13 @@ def html_text(text: str) -> str:
     return html.escape(printable(text))
 
 
-def html_table(grid: TextGrid, caption: str = "") -> str:
+def html_table(grid: TextGrid) -> str:
     """Write a table with headings that screen readers find; all text is escaped.
 
     Examples
     --------
-    >>> print(html_table(TextGrid(["metric", "value"], [["mr", "4.5"]]), "1 < 2"))
+    >>> print(html_table(TextGrid(["metric", "value"], [["mr", "4.5"]])))
     <table>
-    <caption>1 &lt; 2</caption>
     <thead><tr><th scope="col">metric</th><th scope="col">value</th></tr></thead>
     <tbody>
     <tr><th scope="row">mr</th><td>4.5</td></tr>
@@ -298,23 +297,12 @@ def html_table(grid: TextGrid, caption: str = "") -> str:
     </table>
     """
     heading = "".join(f'<th scope="col">{html_text(word)}</th>' for word in grid.columns)
-    rows = []
-    for name, *cells in _marked_rows(
-        grid, html_text, "<strong>{}</strong>".format, "<em>{}</em>".format
-    ):
+    rows = _marked_rows(grid, html_text, "<strong>{}</strong>".format, "<em>{}</em>".format)
+    lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
+    for name, *cells in rows:
         values = "".join(f"<td>{text}</td>" for text in cells)
-        rows.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
-    return "\n".join(
-        [
-            "<table>",
-            *([f"<caption>{html_text(caption)}</caption>"] if caption else []),
-            f"<thead><tr>{heading}</tr></thead>",
-            "<tbody>",
-            *rows,
-            "</tbody>",
-            "</table>",
-        ]
-    )
+        lines.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
+    return "\n".join([*lines, "</tbody>", "</table>"])
 
 
 def html_paragraphs(lines: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ from ..inputs.checks import choice, flag, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
-from .cells import cell, check_digits, fixed, format_count
+from .cells import cell, check_digits, format_count
 from .forms import TextGrid
 from .writing import replace_file, writable_place
 
@@ -355,7 +355,7 @@ class Table(AsTable):
         def write(value: Any, digits: int = fallback) -> str:
             if column.unit == "%" and isinstance(value, float):
                 value = 100 * value
-            return cell(value, digits) if decimals is None else fixed(value, decimals)
+            return cell(value, digits, decimals)
 
         values = self[column.name]
         texts = list(map(write, values))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ...inputs.errors import InputTypeError, InputValueError, spelled
-from ...inputs.naming import printable
-from ...ranks.container import Ranks
+from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.naming import printable
+from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import FloatArray
-    from ...ranks.labels import Labels
+    from ..inputs.arrays import FloatArray
+    from ..ranks.labels import Labels
 
 BY_IDS = {"queries": "query", "targets": "target"}
 BY_POSITION = "position"

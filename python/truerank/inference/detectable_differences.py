@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...inputs.checks import integer_at_least, number
-from ...inputs.errors import InputValueError
-from ...inputs.naming import printable, public
-from ...metrics.keys import Key, parse
-from ...tables.table_writer import format_count, percent
-from ..paired import COUNT, COUNT_MESSAGE
-from ..samples.cautions import clusters, few_units, floor_reached, heavy_tail
-from ..samples.units import AUTO, describe_units, plural
-from .t_test_power import power_at, shift_for, units_for
-from .unit_pairs import RESAMPLES, errors_of, gather_pair
+from ..inputs.checks import integer_at_least, number
+from ..inputs.errors import InputValueError
+from ..inputs.naming import printable, public
+from ..metrics import Key, parse
+from ..tables.cells import format_count, percent
+from .comparing import Options, check_comparable, gather_pair
+from .influences import degrees_of_freedom, standard_error
+from .pairing import weighted_ranks
+from .runs import influences_of_run
+from .units import UNIT, Units, describe_units, notes_on_units, units_of
 
 if TYPE_CHECKING:
-    from ...ranks.container import Ranks
-    from ...ranks.labels import LabelsLike
-    from ..paired_models.pairing import HasRanks
+    from ..inputs.arrays import FloatArray
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
+    from .pairing import HasRanks
 
 CORRELATION = 0.5
-FEW_CARRIERS = 10  # units that carry the variance
 MOST_UNITS = 2**62
-UNCERTAIN = "the power is uncertain"
 
 
 @public("truerank.inference")
@@ -44,19 +43,14 @@ class Detectable(NamedTuple):
     standard_error : float
         That of the difference between two models.
     correlation : float
-        The correlation of the two models' errors over units: measured, or assumed.
+        The correlation of the two models' errors over units: measured, or assumed for one model.
     assumed : bool
-        Whether the correlation was assumed, as for one model alone.
     units : int
     by : str
-        The name of a unit: "task", "query", "unit", ...
-    largest : int
-        The number of tasks in the largest unit.
+        The name of a unit.
     tasks : int
-    asked : float or None
-        The difference that was asked for.
-    asked_power : float or None
-        The power with which it is found with these units.
+    asked, asked_power : float or None
+        The difference that was asked for, and the power with which these units find it.
     required_units, required_tasks : int or None
         The numbers of units, and of tasks at the present number of tasks per unit, with which it is
         found with the power that is wanted.
@@ -74,7 +68,6 @@ class Detectable(NamedTuple):
     assumed: bool
     units: int
     by: str
-    largest: int
     tasks: int
     asked: float | None = None
     asked_power: float | None = None
@@ -98,18 +91,18 @@ class Detectable(NamedTuple):
         lines = [
             f"{self.metric}: a difference of {self.difference:.4g} is found with a power of "
             f"{percent(self.power)} (two-sided test at {percent(self.alpha)}, "
-            f"{describe_units(self.units, self.by, self.largest)}; standard error "
+            f"{describe_units(self.units, self.by)}; standard error "
             f"{self.standard_error:.4g}, correlation {self.correlation:.2f} {how})"
         ]
         if self.asked is not None:
             text = f"a difference of {self.asked:.4g}"
             if self.asked_power is not None:
                 text += f" is found with a power of {percent(self.asked_power)}"
-            if self.required_units is not None:
+            if self.required_units is not None and self.required_tasks is not None:
                 text += f"; {percent(self.power)} needs "
-                text += format_count(self.required_units, self.by, plural(self.by))
-                if self.largest > 1:
-                    text += f", about {self.required_tasks:,} tasks"
+                text += describe_units(self.required_units, self.by)
+                if self.required_tasks > self.required_units:
+                    text += f", about {format_count(self.required_tasks, 'task')}"
             lines.append(text)
         return "\n".join(map(printable, (*lines, *self.notes)))
 
@@ -121,14 +114,18 @@ def detectable(
     *,
     metric: str | Key = "mrr",
     difference: float | None = None,
-    by: LabelsLike | None = AUTO,
+    by: LabelsLike | None = UNIT,
     alpha: float = 0.05,
     power: float = 0.8,
     correlation: float | None = None,
+    groups: LabelsLike | None = None,
     draw_seed: int = 0,
     allow_unlike: bool = False,
 ) -> Detectable:
     """Compute the smallest difference of a metric that a test set can show.
+
+    It is the shift of the noncentral t distribution that leaves the critical values of the t test
+    with this power, times the standard error of the difference over units.
 
     Parameters
     ----------
@@ -138,11 +135,11 @@ def detectable(
         Another model over the same tasks. With it, the standard error of the difference is
         measured; without it, it follows from that of a and from `correlation`.
     metric : str or Key
-        Any key of a report; `macro.X` needs `by`.
+        Any key that `compare` takes.
     difference : float, optional
         A difference for which to compute the power, and the number of tasks that it needs.
-    by : str, labels or None
-        The units, as in `compare`: "auto" takes pairs or queries where they repeat.
+    by, groups, draw_seed, allow_unlike
+        As in `compare`.
     alpha : float
         The level of the two-sided test.
     power : float
@@ -151,10 +148,6 @@ def detectable(
         For one model: the correlation between the errors of the two models that will be compared,
         from -1 to below 1. If not given, 0.5, with which the standard error of the difference is
         that of one model.
-    draw_seed : int
-        The seed of the kind "random".
-    allow_unlike : bool
-        As in `compare`.
 
     Returns
     -------
@@ -163,33 +156,11 @@ def detectable(
     Raises
     ------
     ValueError
-        For numbers out of range, a correlation beside two models, and models with other tasks.
+        For numbers out of range, a correlation beside two models, and what `compare` refuses.
     KeyError
-        For an unknown key, and `macro.X` without `by`.
+        For an unknown key, and `macro.X` without groups.
     TypeError
         For anything but Ranks and Reports.
-
-    Notes
-    -----
-    The smallest difference is s times the standard error of the difference, where s is the shift of
-    the noncentral t distribution with units - 1 degrees of freedom that is outside of the critical
-    values of the t test with this power: 2.80 for 80 % at 5 % and many units. The standard error is
-    root(u / (u - 1) times the sum over the u units of (d - mean of d)^2), where d is how much the
-    unit moves the difference (its influence), so that the tasks of a unit may depend on each
-    other. For one model with the standard error e, it is e root(2 (1 - correlation)). For metrics
-    that are no function of sums (medians) it comes from 2,000 resamples. More units are taken to
-    have as many tasks each, and to vary as these do. A difference of z is one of z at the present
-    number of tasks, which grows with the root of it. At least as many units are asked for as a
-    permutation test needs to reject at all: 6 at 5 %.
-
-    In simulations `compare` rejected in 74 to 89 % of the samples where 80 % were computed, for
-    differences of mrr and hits@10 over single tasks and over queries of like sizes, and in 80 to
-    99 % for mr and gmr. Where few units carry the variance (sizes like Pareto's, heavy tails of the
-    mean rank) the number of units was right only to a factor of two or three, which a note says.
-
-    Between four models of Kinships the correlation is 0.3 to 0.5 for mrr, 0.3 to 0.7 for hits@10
-    and 0.5 to 0.9 for mr; between two training runs of one model on WN18RR it is 0.95 for mrr. A
-    higher one makes smaller differences detectable, so that 0.5 is careful for models of one kind.
 
     Examples
     --------
@@ -216,67 +187,127 @@ def detectable(
     if asked is not None and not 0 < asked < math.inf:
         raise InputValueError("difference", expected="a finite number other than 0", got=difference)
     key = metric if isinstance(metric, Key) else parse(metric)
-    if key.metric == COUNT:
-        raise InputValueError("metric", COUNT_MESSAGE)
+    check_comparable(key)
     draw_seed = integer_at_least("draw_seed", draw_seed)
-    one, two, notes = gather_pair(a, b, key, by=by, draw_seed=draw_seed, allow_unlike=allow_unlike)
-    errors = errors_of(one, two)
-    units, tasks = errors.units, len(one.tasks)
-    error = errors.difference
-    if two is None:
-        error = errors.one * math.sqrt(2 * (1 - assumed))
+    options = Options(by, 0.95, groups, draw_seed, allow_unlike)
+    units, notes, value, moved, error, measured = _errors(a, b, key, options)
+    if b is None:
+        error *= math.sqrt(2 * (1 - assumed))
     found = Detectable(
         metric=str(key),
-        value=one.value(),
+        value=value,
         difference=math.nan,
         alpha=alpha,
         power=power,
         standard_error=error,
-        correlation=assumed if two is None else errors.correlation,
-        assumed=two is None,
-        units=units,
-        by=one.by,
-        largest=one.largest,
-        tasks=tasks,
+        correlation=assumed if b is None else measured,
+        assumed=b is None,
+        units=units.number,
+        by=units.by,
+        tasks=len(units.unit),
         asked=asked,
         notes=notes,
     )
     if not error > 0:  # nan, too
         return found
-    needed = None
+    degrees = degrees_of_freedom(moved)
     if asked is not None:
-        standardised = asked / error / math.sqrt(units)
-        needed = _required_units(standardised, power, alpha)
+        needed = _required_units(asked / error, units.number, degrees, power, alpha)
         found = found._replace(
-            asked_power=power_at(asked / error, units, alpha),
+            asked_power=power_at(asked / error, degrees, alpha),
             required_units=needed,
-            required_tasks=math.ceil(needed * tasks / units),
+            required_tasks=math.ceil(needed * found.tasks / units.number),
         )
-    notes += few_units(units, one.by, "the power of a t test is that of nearly normal differences")
-    if units < _fewest_units(alpha):
-        notes += floor_reached(0.0, 2.0 ** (1 - units), f"{2**units} ways to swap {units} units")
-    notes += clusters(units, one.by, one.largest, tasks)
-    if errors.carriers < FEW_CARRIERS:
-        notes += heavy_tail(errors.carriers, units, one.by, UNCERTAIN)
-    elif needed is not None and errors.carriers * needed / units < FEW_CARRIERS:
-        notes += heavy_tail(errors.carriers * needed / units, needed, one.by, UNCERTAIN)
-    if math.isnan(errors.carriers):
-        notes += (f"the standard error is that of {RESAMPLES:,} resamples",)
-    return found._replace(difference=shift_for(power, units, alpha) * error, notes=notes)
+    return found._replace(difference=shift_for(power, degrees, alpha) * error)
 
 
-def _required_units(standardised: float, power: float, alpha: float) -> int:
-    """The units that a t test needs, and at least as many as a permutation test does."""
-    if not standardised > shift_for(power, MOST_UNITS, alpha) / math.sqrt(MOST_UNITS):
-        raise InputValueError(
-            "difference", "it is so small that no test set of fewer than 2**62 units can show it"
+def _errors(
+    a: Any, b: Any, key: Key, options: Options
+) -> tuple[Units, tuple[str, ...], float, FloatArray, float, float]:
+    """Units, notes, the value of a, influences, their error, and the correlation."""
+    if b is None:
+        groups = options.groups
+        if groups is None:
+            groups = getattr(a, "group_labels", None)
+        units = units_of(
+            weighted_ranks("a", a),
+            key,
+            by=options.by,
+            groups=groups,
+            draw_seed=options.draw_seed,
         )
-    return max(units_for(standardised, power, alpha), _fewest_units(alpha))
+        one = influences_of_run(units, options.level)
+        moved = one.on_value_scale()
+        return units, notes_on_units(units), one.value, moved, standard_error(moved), math.nan
+    pair = gather_pair(a, b, key, options, ("a", "b"))
+    one, two = pair.influences(options.level)
+    each = [x.on_value_scale() for x in (one, two)]
+    errors, moved = [standard_error(x) for x in each], each[0] - each[1]
+    error, product = standard_error(moved), 2 * errors[0] * errors[1]
+    shared = errors[0] ** 2 + errors[1] ** 2 - error**2
+    correlation = min(1.0, max(-1.0, shared / product)) if product else math.nan
+    notes = (*pair.notes, *notes_on_units(pair.one))
+    return pair.one, notes, one.value, moved, error, correlation
 
 
-def _fewest_units(alpha: float) -> int:
-    """How many units have so many ways to be swapped that the smallest p-value is at most alpha."""
-    return math.ceil(1 - math.log2(alpha))
+def power_at(shift: float, degrees: float, alpha: float) -> float:
+    """Return the probability that a two-sided t test rejects at level alpha.
+
+    Parameters
+    ----------
+    shift : float
+        The true difference in standard errors of its estimate.
+    degrees, alpha : float
+
+    Examples
+    --------
+    >>> round(power_at(3.0, 9, 0.05), 3)
+    0.761
+    """
+    from scipy.special import stdtrit
+    from scipy.stats import nct, norm
+
+    critical = float(stdtrit(degrees, 1 - alpha / 2))
+    found = float(nct.sf(critical, degrees, shift) + nct.cdf(-critical, degrees, shift))
+    if math.isnan(found):  # large shifts, which are as good as normal
+        found = float(norm.sf(critical - shift))
+    return min(found, 1.0)
+
+
+def shift_for(power: float, degrees: float, alpha: float) -> float:
+    """Return the shift at which the test rejects with the given probability, above alpha.
+
+    Examples
+    --------
+    >>> round(shift_for(0.8, 9, 0.05), 4), round(shift_for(0.8, 1e7, 0.05), 4)
+    (3.1496, 2.8016)
+    """
+    from scipy.optimize import brentq
+
+    high = 1.0
+    while power_at(high, degrees, alpha) < power:
+        high *= 2
+    found = brentq(lambda shift: power_at(shift, degrees, alpha) - power, 0.0, high, rtol=1e-12)
+    return float(found)
+
+
+def _required_units(shift: float, units: int, degrees: float, power: float, alpha: float) -> int:
+    """The smallest number of units that find a difference, at least as many as sign flips need."""
+
+    def finds(number: int) -> bool:
+        growth = number / units
+        return power_at(shift * math.sqrt(growth), max(degrees * growth, 1.0), alpha) >= power
+
+    low = high = math.ceil(1 - math.log2(alpha))
+    while not finds(high):
+        low, high = high, 2 * high
+        if high > MOST_UNITS:
+            problem = "it is so small that no test set of fewer than 2**62 units can show it"
+            raise InputValueError("difference", problem)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if finds(middle) else (middle, high)
+    return high
 
 
 def _share(name: str, value: object, least: float, of: str = "") -> float:

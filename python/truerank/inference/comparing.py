@@ -1,0 +1,430 @@
+"""Compare models over the same tasks: the difference of a metric, its interval, its p-value."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overload
+
+import numpy as np
+
+from ..inputs.checks import confidence, integer_at_least
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..metrics import METRICS, Key, parse
+from ..metrics.averages import arithmetic, values_per_task
+from ..ranks.container import Ranks
+from .comparisons import DIFFERENCE, RATIO, Comparison, Comparisons
+from .corrections import holm
+from .influences import (
+    DIFFERENCES,
+    LOGARITHM,
+    MEDIAN,
+    SHARE,
+    Influences,
+    slope,
+    standard_error,
+)
+from .intervals import unseen_share
+from .pairing import (
+    HasRanks,
+    HasReports,
+    has_protocol,
+    have_same_tasks,
+    pair_ranks,
+    runs_of,
+    weighted_ranks,
+)
+from .runs import TWO_LEVEL, TwoLevelT, crossed_runs, influences_of_run, nested_runs, notes_on_runs
+from .sign_flips import SignFlips
+from .units import (
+    COUNT,
+    COUNT_MESSAGE,
+    UNIT,
+    Units,
+    group_of_tasks,
+    notes_on_units,
+    unit_codes,
+    units_of,
+)
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from ..ranks.labels import LabelsLike
+
+FLIPS = "sign flips"
+
+Metrics: TypeAlias = list[str] | list[Key] | list[str | Key] | tuple[str, ...]
+Model: TypeAlias = Ranks | HasRanks | Sequence[Ranks] | Sequence[HasRanks] | HasReports
+
+
+class _Keywords(TypedDict, total=False):
+    by: LabelsLike | None
+    level: float
+    groups: LabelsLike | None
+    draw_seed: int
+    allow_unlike: bool
+
+
+@overload
+def compare(
+    a: Model, b: Model, *, metric: str | Key = ..., **options: Unpack[_Keywords]
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    a: Model, b: Model, *, metric: Metrics, **options: Unpack[_Keywords]
+) -> Comparisons: ...
+
+
+@overload
+def compare(
+    a: Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
+    b: None = None,
+    *,
+    metric: str | Key | Metrics = ...,
+    **options: Unpack[_Keywords],
+) -> Comparisons: ...
+
+
+@public("truerank")
+def compare(
+    a: Model | Mapping[str, Model] | Mapping[str, Ranks] | Mapping[str, HasRanks],
+    b: Model | None = None,
+    *,
+    metric: str | Key | Metrics = "mrr",
+    by: LabelsLike | None = UNIT,
+    level: float = 0.95,
+    groups: LabelsLike | None = None,
+    draw_seed: int = 0,
+    allow_unlike: bool = False,
+) -> Comparison | Comparisons:
+    """Compare a metric of two models over the same tasks, unit by unit.
+
+    The p-value says how often the difference would be as large if the models' results were swapped
+    at random in each unit; the interval holds the shifts that this test does not reject. Metrics
+    that are no mean over tasks (gmr, hmr, medians, std, ...) are compared by their ratio. For
+    several runs of each model it is a t test over runs and units. The how-to page "Compare models"
+    has the details.
+
+    Parameters
+    ----------
+    a : Ranks, Report, a list of those, Repeats, or mapping of str to those
+        A Report stands for its ranks, with the weights that are in force in it. With a mapping, all
+        pairs of its members are compared, and their p-values corrected by Holm's rule. A list, or
+        Repeats, has several runs of one model, such as training seeds.
+    b : Ranks, Report, a list of those, or Repeats
+        The same tasks in the same order. Several runs where a has several; if the runs of a have
+        unlike tasks, they are folds, and b has the same. Not given with a mapping.
+    metric : str or Key, or several of them
+        Any key of a report. For several keys, p-values are corrected by Holm's rule.
+    by : str, labels or None
+        The units, as in `interval`.
+    level : float
+        The level of the interval.
+    groups : str or labels, optional
+        The groups of a macro average, as in `interval`.
+    draw_seed : int
+        The seed of the kind "random"; the seeds of Reports are ignored.
+    allow_unlike : bool
+        Compare ranks whose protocols, candidates or ids differ, too, by position; a note says what
+        differs. The numbers of tasks and the weights must agree in any case.
+
+    Returns
+    -------
+    Comparison or Comparisons
+        Comparisons for a mapping of models, and for several metrics.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of tasks, weights, candidates, comparable fields of the protocols, or ids
+        differ; the message lists all differences. For metrics that tell no units apart (count, mad,
+        power_mean:inf), and for those whose own metric is to be compared (index.gmr, z.gmr).
+    KeyError
+        For an unknown key.
+    TypeError
+        For anything but Ranks and Reports.
+
+    Examples
+    --------
+    >>> a = Ranks([0, 1, 0, 2, 0, 0], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
+    >>> b = Ranks([3, 1, 2, 4, 1, 2], [1, 1, 1, 1, 1, 1], 10, queries=range(6), targets=range(6))
+    >>> found = compare(a, b, metric="mr")
+    >>> round(found.difference, 4), found.p_value, found.wins, found.ties, found.losses
+    (-1.6667, 0.0625, 5, 1, 0)
+    >>> from truerank import report
+    >>> compare(report(a), report(b), metric="mr") == found
+    True
+    """
+    single = isinstance(metric, (str, Key)) or not isinstance(metric, (list, tuple))
+    keys: Any = [metric] if single else metric
+    parsed = [*dict.fromkeys(key if isinstance(key, Key) else parse(key) for key in keys)]
+    if not parsed:
+        raise InputValueError("metric", expected="at least one key", got="none")
+    for key in parsed:
+        check_comparable(key)
+    level, draw_seed = confidence(level), integer_at_least("draw_seed", draw_seed)
+    options = Options(by, level, groups, draw_seed, allow_unlike)
+    if has_protocol(a) or not isinstance(a, Mapping):
+        if single:
+            return _compare_pair(a, b, parsed[0], options, ("a", "b"))
+        models: Mapping[str, Any] = {"a": a, "b": b}
+    elif b is not None:
+        raise InputTypeError("b", expected="nothing beside a mapping of Ranks or Reports")
+    else:
+        models = a
+    if len(models) < 2:
+        got = len(models)
+        raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=got)
+    pairs = [
+        _compare_pair(models[one], models[two], key, options, (one, two))
+        for key, (one, two) in itertools.product(parsed, itertools.combinations(models, 2))
+    ]
+    return Comparisons(corrected(pairs))
+
+
+def corrected(pairs: Sequence[Comparison]) -> list[Comparison]:
+    """Correct the p-values of comparisons by Holm's rule over all of them.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0], [1], 10)
+    >>> corrected([compare(ranks, ranks)])[0].p_holm
+    1.0
+    """
+    adjusted = holm([pair.p_value for pair in pairs])
+    return [pair._replace(p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def check_comparable(key: Key) -> None:
+    """Raise an error for keys that cannot differ, or whose own metric is to be compared.
+
+    Examples
+    --------
+    >>> check_comparable(parse("amri"))
+    >>> check_comparable(parse("index.gmr"))
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: metric: index.gmr differs where gmr does; compare gmr, by its ratio
+    """
+    metric = METRICS[key.metric]
+    if key.metric == COUNT:
+        raise InputValueError("metric", COUNT_MESSAGE)
+    if key.adjustment in ("index", "z") and metric.single is None:
+        plain = key._replace(adjustment="none")
+        problem = f"{key} differs where {plain} does; compare {plain}, by its ratio"
+        raise InputValueError("metric", problem)
+
+
+class Options(NamedTuple):
+    """The keywords that pairs of models have in common."""
+
+    by: LabelsLike | None
+    level: float
+    groups: LabelsLike | None
+    draw_seed: int
+    allow_unlike: bool
+
+
+class Pair(NamedTuple):
+    """The tasks of two models in the same units, how they were matched, and notes on this."""
+
+    one: Units
+    two: Units
+    pairing: str
+    notes: tuple[str, ...]
+
+    def influences(self, level: float) -> tuple[Influences, Influences]:
+        """The influences on the metric of both models."""
+        return influences_of_run(self.one, level), influences_of_run(self.two, level)
+
+
+def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
+    """Gather the tasks of two models in the units of the first."""
+    groups = options.groups
+    if groups is None:
+        groups = getattr(a, "group_labels", None)
+    a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
+    codes, name = unit_codes(a, options.by)
+    one, two = (
+        units_of(
+            ranks,
+            key,
+            by=codes if name != "task" else None,
+            groups=group_of_tasks(a, key, options.by, groups),
+            draw_seed=options.draw_seed,
+        )._replace(by=name)
+        for ranks in (a, b)
+    )
+    return Pair(one, two, pairing, notes)
+
+
+def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Comparison:
+    several = [runs_of(name, model) for name, model in zip(names, (a, b), strict=True)]
+    if several != [None, None]:
+        return _compare_runs(several, key, options, names)
+    pair = gather_pair(a, b, key, options, names)
+    first, second = pair.influences(options.level)
+    p = low = high = math.nan
+    if not math.isnan(first.value - second.value):
+        p, low, high = _test(first, second, options.level)
+    wins, ties, losses = count_wins(key, [[pair.one]], [[pair.two]])
+    return Comparison(
+        metric=str(key),
+        value_a=first.value,
+        value_b=second.value,
+        difference=first.value - second.value,
+        low=low,
+        high=high,
+        level=options.level,
+        p_value=p,
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        method=FLIPS,
+        units=len(first.shares),
+        by=pair.one.by,
+        pairing=pair.pairing,
+        effect=DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO,
+        notes=(*pair.notes, *notes_on_units(pair.one)),
+        name_a=names[0],
+        name_b=names[1],
+    )
+
+
+def _test(first: Influences, second: Influences, level: float) -> tuple[float, float, float]:
+    """The p-value, and the interval of the difference or of the ratio."""
+    least, most = first.ends
+    gained, shares = first.tops - second.tops, second.shares
+    if first.form in DIFFERENCES:
+        scale = slope(second.outward, second.inner)
+        flips = SignFlips(gained, shares, is_share=first.form == SHARE)
+        low, high = flips.bounds(level, (least - most, most - least))
+        if first.form == SHARE and not flips.differs:
+            high = unseen_share(shares, level) * (most - least)
+            low = -high
+        difference = first.value - second.value
+        bounds = min(low * scale, difference), max(high * scale, difference)
+    elif first.form in (LOGARITHM, MEDIAN):
+        flips = SignFlips(gained, shares)
+        shifts = flips.bounds(level, (least - most, most - least))
+        bounds = _ratios(second, *(second.inner + x for x in shifts))
+    else:
+        flips = SignFlips(first.tops, second.tops, null=1.0)
+        if not second.inner:
+            return flips.p_value(1.0), math.nan, math.nan
+        limits = (least / most, most / least) if least > 0 else (0.0, math.inf)
+        bounds = _ratios(second, *(second.inner * x for x in flips.bounds(level, limits)))
+    return flips.p_value(flips.null), *bounds
+
+
+def _ratios(found: Influences, *inners: float) -> tuple[float, float]:
+    """The ratios to the metric that other means would have, in ascending order."""
+    ratios = []
+    for inner in inners:
+        try:
+            ratios.append(found.outward(inner) / found.outward(found.inner))
+        except (ArithmeticError, ValueError):  # 1 / 0
+            ratios.append(math.inf)
+    return min(ratios), max(ratios)
+
+
+def _compare_runs(
+    several: list[list[Any] | None], key: Key, options: Options, names: tuple[str, str]
+) -> Comparison:
+    """Compare the means over the runs of two models, over the same tasks or over folds."""
+    first, second = several
+    if first is None or second is None:
+        which = names[several.index(None)]
+        raise InputTypeError(which, expected="several runs, as the other model has", got="one")
+    labels = [
+        [f"{n}[{i}]" for i in range(len(x))] for n, x in zip(names, (first, second), strict=True)
+    ]
+    ranks = [weighted_ranks(label, x) for label, x in zip(labels[0], first, strict=True)]
+    crossed = all(have_same_tasks(ranks[0], x) for x in ranks[1:])
+    if crossed:
+        others = [*zip(labels[0][1:], first[1:], strict=True), *zip(labels[1], second, strict=True)]
+        pairs = [gather_pair(first[0], x, key, options, (labels[0][0], n)) for n, x in others]
+        units = [pairs[0].one, *(pair.two for pair in pairs)]
+        models = units[: len(first)], units[len(first) :]
+    else:
+        if len(first) != len(second):
+            expected = f"{len(first)} runs, one for each fold of {names[0]}"
+            raise InputValueError(names[1], expected=expected, got=len(second))
+        folds = zip(first, second, *labels, strict=True)
+        pairs = [gather_pair(x, y, key, options, (one, two)) for x, y, one, two in folds]
+        models = [pair.one for pair in pairs], [pair.two for pair in pairs]
+    found = [[influences_of_run(x, options.level) for x in model] for model in models]
+    values = [math.fsum(x.value for x in model) / len(model) for model in found]
+    test = crossed_runs(found) if crossed else _test_of_folds(found)
+    low, high = test.bounds(options.level)
+    of_folds = [[model] if crossed else [[x] for x in model] for model in models]
+    wins, ties, losses = count_wins(key, *of_folds)
+    one, runs = models[0][0], [len(model) for model in models]
+    about = notes_on_runs(dict(zip(names, runs, strict=True)), 0 if crossed else len(first))
+    notes = dict.fromkeys([note for pair in pairs for note in pair.notes])
+    return Comparison(
+        metric=str(key),
+        value_a=values[0],
+        value_b=values[1],
+        difference=values[0] - values[1],
+        low=low,
+        high=high,
+        level=options.level,
+        p_value=test.p_value(),
+        wins=wins,
+        ties=ties,
+        losses=losses,
+        method=TWO_LEVEL,
+        units=one.number if crossed else sum(x.number for x in models[0]),
+        by=one.by,
+        pairing=pairs[-1].pairing,
+        notes=(*notes, *about, *notes_on_units(one)),
+        name_a=names[0],
+        name_b=names[1],
+        runs_a=runs[0],
+        runs_b=runs[1],
+    )
+
+
+def _test_of_folds(found: list[list[Influences]]) -> TwoLevelT:
+    """Test the mean of the differences of the folds of two models."""
+    pairs = [*zip(*found, strict=True)]
+    errors = [standard_error(x.on_value_scale() - y.on_value_scale()) for x, y in pairs]
+    return nested_runs([x.value - y.value for x, y in pairs], errors)
+
+
+def count_wins(
+    key: Key, first: Sequence[Sequence[Units]], second: Sequence[Sequence[Units]]
+) -> tuple[int, int, int]:
+    """Count the tasks in which the first model is better, as good and worse.
+
+    Parameters
+    ----------
+    key : Key
+    first, second : sequence of sequences of Units
+        For each fold the runs of a model, whose mean f(r) counts.
+    """
+    metric, parameter = METRICS[key.metric], key.parameter
+    if metric.mean is not arithmetic:
+        metric, parameter = METRICS["mr"], 0
+
+    def means(folds: Sequence[Sequence[Units]]) -> np.ndarray[Any, Any]:
+        return np.concatenate(
+            [
+                np.mean([values_per_task(metric.transform, x.sample, parameter) for x in runs], 0)
+                for runs in folds
+            ]
+        )
+
+    ends = np.array([1.0, 2.0**63])
+    top, far = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter).tolist()
+    one, two = means(first), means(second)
+    gained = one - two if top > far else two - one
+    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
+    wins, losses = int((gained > slack).sum()), int((gained < -slack).sum())
+    return wins, len(gained) - wins - losses, losses

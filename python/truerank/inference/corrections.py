@@ -1,0 +1,174 @@
+"""Corrections of the p-values of several questions, and a table of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..inputs.checks import choice, is_iterable, is_number
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..tables import AsTable, Table
+from ..tables.forms import write_json
+
+TITLES = {
+    "bonferroni": "p (Bonferroni)",
+    "holm": "p (Holm)",
+    "bh": "p (Benjamini-Hochberg)",
+    "by": "p (Benjamini-Yekutieli)",
+}
+
+
+def correct(p_values: Sequence[float], method: str) -> list[float]:
+    """Correct p-values by one of `TITLES`; nan stays nan and is not counted.
+
+    Examples
+    --------
+    >>> correct([0.01, 0.04, 0.03], "holm"), correct([0.01, 0.04, 0.03], "bonferroni")[0]
+    ([0.03, 0.06, 0.06], 0.03)
+    """
+    p = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(p)
+    found, m = p[known], int(known.sum())
+    if method in ("bh", "by") and m:
+        from scipy.stats import false_discovery_control
+
+        found = false_discovery_control(found, method=method)
+    elif method == "holm":
+        order = np.argsort(found, kind="stable")
+        found[order] = np.maximum.accumulate(found[order] * np.arange(m, 0, -1))
+    elif method == "bonferroni":
+        found = found * m
+    p = p.copy()
+    p[known] = np.minimum(found, 1.0)
+    return [float(x) for x in p]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Correct m p-values by Holm's rule: the i-th smallest is multiplied by m - i + 1.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    return correct(p_values, "holm")
+
+
+@public("truerank.inference")
+class CorrectedPValues(Mapping[str, dict[str, float]], AsTable):
+    """The p-values of several questions and their corrections; made by `correct_pvalues`.
+
+    As a mapping it leads from the name of a question to its p-values: `table["mrr"]["holm"]`.
+
+    Examples
+    --------
+    >>> print(correct_pvalues({"mrr": 0.01, "hits@1": 0.04, "hits@10": 0.03}))
+    question     p  p (Holm)  p (Benjamini-Hochberg)
+    mrr       0.01      0.03                    0.03
+    hits@1    0.04      0.06                    0.04
+    hits@10   0.03      0.06                    0.04
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, p_values: Mapping[str, float], methods: Sequence[str]) -> None:
+        self.methods = tuple(methods)
+        given = list(p_values.values())
+        columns = [given, *(correct(given, method) for method in methods)]
+        self._rows = {
+            name: dict(zip(("p", *methods), row, strict=True))
+            for name, row in zip(p_values, zip(*columns, strict=True), strict=True)
+        }
+
+    def __getitem__(self, name: str) -> dict[str, float]:
+        """The p-values of a question: "p", and one for each correction."""
+        return dict(self._rows[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __repr__(self) -> str:
+        return f"CorrectedPValues({len(self)} p-values, {', '.join(self.methods)})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the p-values of all questions by name."""
+        return {name: dict(row) for name, row in self._rows.items()}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
+
+    def table(self) -> Table:
+        """Return a row for each question, with its p-value and the corrected ones."""
+        titles = ["p", *(TITLES[method] for method in self.methods)]
+        return Table(
+            ["question", *titles], [[name, *row.values()] for name, row in self._rows.items()]
+        )
+
+
+@public("truerank.inference")
+def correct_pvalues(
+    p_values: Mapping[str, Any] | Iterable[Any], *, methods: Iterable[str] = ("holm", "bh")
+) -> CorrectedPValues:
+    """Correct the p-values of several questions: over metrics, data sets, groups or models.
+
+    Of twenty true null hypotheses, one is rejected at 5 % on average. All questions that were asked
+    belong into one family, those without a finding, too.
+
+    Parameters
+    ----------
+    p_values : mapping of str to p-values, or iterable of them
+        Numbers from 0 to 1 (nan is not counted), and results that have one, such as `Comparison`
+        and `PValue`. Without names they are "1", "2", and so on.
+    methods : iterable of str
+        "bonferroni" and "holm" hold the probability of one or more false rejections; Holm's rule
+        holds as generally and rejects more. "bh" (Benjamini and Hochberg, for independent or
+        positively dependent p-values) and "by" (Benjamini and Yekutieli, for all) hold the expected
+        share of false ones among the rejections.
+
+    Raises
+    ------
+    ValueError
+        For a p-value below 0 or above 1, an unknown correction, and no p-values at all.
+    TypeError
+        For anything that is no p-value and has none.
+
+    Examples
+    --------
+    >>> correct_pvalues([0.5, 0.01], methods=["by"])["2"]
+    {'p': 0.01, 'by': 0.03}
+    """
+    if isinstance(methods, str) or not is_iterable(methods):
+        got = repr(methods) if isinstance(methods, str) else type(methods).__name__
+        raise InputTypeError("methods", expected=f"a sequence of {', '.join(TITLES)}", got=got)
+    chosen = [choice("methods", method, tuple(TITLES)) for method in dict.fromkeys(methods)]
+    if isinstance(p_values, (str, bytes)) or not is_iterable(p_values):
+        got = type(p_values).__name__
+        raise InputTypeError("p_values", expected="several p-values", got=got)
+    if isinstance(p_values, Mapping):
+        named = {str(name): value for name, value in p_values.items()}
+    else:
+        named = {str(i): value for i, value in enumerate(p_values, 1)}
+    found = {name: _p_of(name, value) for name, value in named.items()}
+    if not found:
+        raise InputValueError("p_values", expected="several p-values", got="none")
+    return CorrectedPValues(found, chosen)
+
+
+def _p_of(name: str, value: Any) -> float:
+    for attribute in ("p_value", "p"):
+        value = getattr(value, attribute, value)
+    if not is_number(value):
+        got = type(value).__name__
+        raise InputTypeError("p_values", expected="p-values, or what has one", got=got, place=name)
+    p = float(value)
+    if not (0 <= p <= 1 or math.isnan(p)):
+        raise InputValueError("p_values", expected="0 to 1", got=p, place=name)
+    return p

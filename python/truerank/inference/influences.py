@@ -1,0 +1,410 @@
+"""How much each unit moves a metric: intervals, comparisons, runs and power follow from it.
+
+A metric is outward(mean of f), where the mean is a ratio of two sums over units. What a unit adds
+to them says how much it moves the mean; medians get the same numbers from their order statistics.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..metrics import METRICS, Sample, adjusted, compute, moments
+from ..metrics.averages import arithmetic, median, power, tie_centres, values_per_task, variance
+from ..metrics.keys import NO_ADJUSTMENT
+from ..metrics.kinds import take
+from ..metrics.ties import LOG
+from ..metrics.within_groups import key_values_within
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray
+    from ..metrics import Key
+    from .units import Units
+
+    Outward = Callable[[float], float]
+
+# What the mean is, which decides how it is bounded and how two models differ in it.
+MEAN, SHARE, LOGARITHM, POWER, VARIANCE, MEDIAN = (
+    *("mean", "share", "logarithm", "power"),
+    *("variance", "median"),
+)
+DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms by a ratio
+LEAST_POWER, MOST_LOG = 1e-6, 300.0  # smaller powers are logarithms; larger ones leave float64
+ROUNDING = 1e-12
+
+
+class Influences(NamedTuple):
+    """What each unit adds to a metric.
+
+    Attributes
+    ----------
+    value : float
+        The metric, outward(inner).
+    inner : float
+        The mean on whose scale units add up.
+    tops : ndarray of float64, shape (units,)
+        What each unit adds to the mean; the sum is `inner`.
+    shares : ndarray of float64, shape (units,)
+        The share of each unit in the weights; the sum is 1.
+    moved : ndarray of float64, shape (units,)
+        The derivative of `inner` by the multiplicity of each unit; the sum is 0.
+    outward : callable
+    ends : (float, float)
+        The least and the greatest `inner` that the tasks allow.
+    form : str
+        MEAN, SHARE, LOGARITHM, POWER, VARIANCE or MEDIAN.
+    bounds : (float, float), optional
+        Those of a median, on the scale of `inner`.
+    """
+
+    value: float
+    inner: float
+    tops: FloatArray
+    shares: FloatArray
+    moved: FloatArray
+    outward: Outward
+    ends: tuple[float, float]
+    form: str
+    bounds: tuple[float, float] | None = None
+
+    @property
+    def error(self) -> float:
+        """The standard error of `inner`; nan for fewer than 2 units."""
+        return standard_error(self.moved)
+
+    def on_value_scale(self) -> FloatArray:
+        """The derivative of the value by the multiplicity of each unit."""
+        return self.moved * slope(self.outward, self.inner)
+
+
+def influences_of_sums(
+    tops: FloatArray,
+    bases: FloatArray,
+    *,
+    value: float | None = None,
+    outward: Outward = float,
+    ends: tuple[float, float] = (-math.inf, math.inf),
+    form: str = MEAN,
+) -> Influences:
+    """Return the influences of units on the ratio of two sums over them.
+
+    Parameters
+    ----------
+    tops, bases : ndarray of float64, shape (units,)
+        For a weighted mean the sums of w f and of w over the tasks of each unit.
+    value : float, optional
+    outward, ends, form
+        As the attributes.
+
+    Examples
+    --------
+    >>> found = influences_of_sums(np.array([1.0, 0.5]), np.array([1.0, 1.0]))
+    >>> found.value, found.moved
+    (0.75, array([ 0.125, -0.125]))
+    """
+    total = bases.sum()
+    inner = float(tops.sum() / total)
+    tops, shares = tops / total, bases / total
+    moved = without_rounding(tops - inner * shares, tops)
+    found = outward(inner) if value is None else value
+    return Influences(found, inner, tops, shares, moved, outward, ends, form)
+
+
+def influences_of(units: Units, level: float = 0.95) -> Influences | None:
+    """Return the influences of units on their key; None for a metric that has none, and for nan.
+
+    Those of a median hang on the level a little, by the order statistics between which the density
+    is measured.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> from truerank.inference.units import units_of
+    >>> influences_of(units_of(Ranks([0, 3], [1, 1], 10), "mrr")).moved
+    array([ 0.1875, -0.1875])
+    """
+    key, metric = units.key, METRICS[units.key.metric]
+    if not units.number:
+        return None
+    adjusts = key.adjustment != NO_ADJUSTMENT and not (metric.single and key.adjustment != "z")
+    back, form = (metric.inverse, MEDIAN) if metric.mean is median else _mean_form(key, units)
+    if key.macro and (adjusts or form in ("", MEDIAN)):
+        return _of_whole_groups(units)
+    if not form:
+        return None
+    outward = back
+    if adjusts:
+        chance = moments(key.alone, units.sample.candidates, units.sample.weights)
+
+        def outward(inner: float) -> float:
+            return adjusted(key, back(inner), *chance)
+
+    if form == MEDIAN:
+        return _of_median(units, level, outward)
+    with np.errstate(all="ignore"):
+        top, base = sums_of_tasks(units, units.sample)
+        ends = [sums_of_tasks(units, end) for end in ends_of(units.sample)]
+        if key.macro:
+            return _of_groups(units, top, base, ends, back, form)
+        least, most = sorted(float(x.sum() / y.sum()) for x, y in ends)
+        if form == VARIANCE:
+            least, most = 0.0, math.inf
+        made = influences_of_sums(
+            units.sums(top),
+            units.sums(base),
+            value=compute(key, units.sample),
+            outward=outward,
+            ends=(least, most),
+            form=form,
+        )
+    return made if math.isfinite(made.value) and math.isfinite(made.inner) else None
+
+
+def _mean_form(key: Key, units: Units) -> tuple[Outward, str]:
+    """How the mean of f becomes the metric, and its form, which is empty for a metric of none."""
+    metric, p = METRICS[key.metric], float(key.parameter)
+    if metric.mean is arithmetic:
+        if metric.single:
+            return float, SHARE if metric.name == "hits" else MEAN
+        return metric.inverse, LOGARITHM if metric.transform is LOG else POWER
+    if metric.mean is variance:
+        return metric.inverse, VARIANCE
+    if metric.mean is power:
+        if abs(p) < LEAST_POWER:
+            return math.exp, LOGARITHM
+        if abs(p) * math.log(units.sample.candidates.max()) <= MOST_LOG:
+            return lambda mean: float(mean ** (1 / p)), POWER
+    return float, ""
+
+
+def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]:
+    """What each task adds to the two sums whose ratio is the mean of f, of the ranks of a sample.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> from truerank.inference.units import units_of
+    >>> units = units_of(Ranks([0, 3], [1, 1], 9), "amri")
+    >>> sums_of_tasks(units, units.sample)
+    (array([-4., -1.]), array([-4., -4.]))
+    """
+    key, weights = units.key, units.weights
+    metric, parameter = METRICS[key.metric], key.parameter
+    if metric.mean is variance:
+        centres, inner = tie_centres(sample)
+        groups = np.zeros(len(centres), np.int64) if units.groups is None else units.groups
+        centres = centres - centres[:1]
+        middles = np.bincount(groups, weights * centres) / np.bincount(groups, weights)
+        return weights * (np.square(centres - middles[groups]) + inner), weights
+    if metric.mean is power and abs(parameter) < LEAST_POWER:
+        f = values_per_task(LOG, sample)
+    else:
+        f = values_per_task(metric.transform, sample, parameter)
+    if metric.single is None or key.adjustment in (NO_ADJUSTMENT, "z"):
+        return weights * f, weights
+    sizes, place = np.unique(sample.candidates, return_inverse=True)
+    chance = metric.single(sizes, parameter)[0][place]
+    if key.adjustment == "ratio":
+        return weights * f, weights * chance
+    return weights * (f - chance), weights * (metric.optimum - chance)
+
+
+def ends_of(sample: Sample) -> tuple[Sample, Sample]:
+    """The same tasks with every rank 1, and with every rank the last.
+
+    Examples
+    --------
+    >>> [end.ranks for end in ends_of(Sample(np.array([3.0, 4.0]), np.array([9, 7])))]
+    [array([1., 1.]), array([9., 7.])]
+    """
+    first, last = np.ones(len(sample.ranks)), sample.candidates.astype(np.float64)
+    return sample._replace(ranks=first, tied=None), sample._replace(ranks=last, tied=None)
+
+
+def _of_groups(
+    units: Units,
+    top: FloatArray,
+    base: FloatArray,
+    ends_of_tasks: list[tuple[FloatArray, FloatArray]],
+    back: Outward,
+    form: str,
+) -> Influences | None:
+    """The influences on the mean over groups, which are fixed; what varies is within them.
+
+    A group of g units corrects its variance by g / (g - 1). Groups of one unit are taken as drawn
+    from those like them.
+    """
+    _, group = np.unique(np.asarray(units.groups), return_inverse=True)
+    weight = np.bincount(group, base)
+    means = np.bincount(group, top) / weight
+    known = np.isfinite(means)
+    number = int(known.sum())
+    if not number:
+        return None
+    values = np.array([back(x) if ok else 0.0 for x, ok in zip(means, known, strict=True)])
+    slopes = np.nan_to_num([slope(back, x) for x in means.tolist()])
+
+    # a cell has the tasks of a unit in a group
+    cells, cell = np.unique(units.unit * len(means) + group, return_inverse=True)
+    unit, group_of = np.divmod(cells, len(means))
+    share = np.bincount(cell, base) / weight[group_of]
+    moved = np.bincount(cell, top) / weight[group_of] - means[group_of] * share
+    moved = without_rounding(moved * slopes[group_of], values[group_of] * share)
+    sizes = np.bincount(group_of)
+    alone = (sizes == 1) & known
+    apart = np.zeros(len(means))
+    if alone.sum() > 1:
+        apart[alone] = values[alone] - values[alone].mean()
+    sizes = np.where(alone, alone.sum(), sizes)
+    factors = np.sqrt(sizes / np.maximum(sizes - 1, 1))
+
+    def of_units(column: FloatArray) -> FloatArray:
+        held = np.where(known[group_of], column, 0.0)
+        return np.bincount(unit, held, units.number) / number
+
+    varies = of_units((moved + apart[group_of]) * factors[group_of])
+    ends = [np.bincount(group, x) / np.bincount(group, y) for x, y in ends_of_tasks]
+    least, most = sorted(float(np.mean([back(x) for x in end[known].tolist()])) for end in ends)
+    if form == VARIANCE:
+        least, most = 0.0, math.inf
+    value = float(values[known].mean())
+    return Influences(
+        value,
+        value,
+        of_units(moved + values[group_of] * share),
+        of_units(share),
+        varies * math.sqrt(1 - 1 / units.number),  # the formula of the error has u / (u - 1)
+        float,
+        (least, most),
+        form if form in DIFFERENCES else MEAN,
+    )
+
+
+def _of_whole_groups(units: Units) -> Influences | None:
+    """The influences of groups, as if drawn, on the mean over them of a metric of any kind."""
+    order = np.argsort(np.asarray(units.groups), kind="stable")
+    starts = np.flatnonzero(np.diff(np.asarray(units.groups)[order], prepend=-1))
+    values = key_values_within(units.key, take(units.sample, order), starts)
+    values = values[~np.isnan(values)]
+    return influences_of_sums(values, np.ones(len(values))) if len(values) else None
+
+
+def _of_median(units: Units, level: float, outward: Outward) -> Influences | None:
+    """The influences on the logarithm of a median, and its bounds by order statistics.
+
+    The share of tasks up to the median says how far from it the bounds are in the order of the
+    ranks; the distance of the bounds says how much the median moves when that share does.
+    """
+    from scipy.special import ndtri
+
+    sample, weights = units.sample, units.weights
+    key, tied = units.key, sample.tied
+    total, most = weights.sum(), float(sample.candidates.max())
+
+    def up_to(x: float) -> FloatArray:
+        """The share of each task's positions up to x."""
+        if tied is None:
+            return (sample.ranks <= x).astype(np.float64)
+        reached: FloatArray = np.clip(np.floor(x - sample.ranks) + 1, 0, tied) / tied
+        return reached
+
+    def quantile(share: float) -> float:
+        """The first position, or half of one, up to which the tasks have a share."""
+        low, high = 2, int(2 * most)
+        while low < high:
+            middle = (low + high) // 2
+            reached = float(weights @ up_to(middle / 2)) / total >= share - ROUNDING
+            low, high = (low, middle) if reached else (middle + 1, high)
+        return low / 2
+
+    whole = bool((sample.ranks % 1 == 0).all())
+
+    def place_of(share: float) -> float:
+        """The same as a real number, as if each position were an interval about it."""
+        x, width = quantile(min(max(share, 0.0), 1.0)), 1.0 if whole else 0.5
+        before, reached = (float(weights @ up_to(y)) / total for y in (x - width, x))
+        share = min(max((share - before) / max(reached - before, ROUNDING), 0.0), 1.0)
+        return x + width * (share - 0.5)
+
+    metric = METRICS[key.metric]
+    middle = METRICS["median"].mean(metric.transform, sample, 0)
+    below = math.nextafter(middle, 0.0)
+    near = [(x, float(weights @ x) / total) for x in (up_to(middle), up_to(below))]
+    counted, share = min(near, key=lambda x: abs(x[1] - 0.5))
+    shares = units.sums(weights) / total
+    moved = units.sums(weights * (counted - share)) / total
+    spread = float(np.sqrt((shares**2).sum()))
+    if 0 < share < 1 and units.number > 1:
+        spread = standard_error(moved) / math.sqrt(share * (1 - share))
+    reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
+    low = quantile(0.5 - reach) if reach < 0.5 else 1.0
+    high = quantile(0.5 + reach) if reach < 0.5 else most
+    density = math.log(place_of(0.5 + reach) / place_of(0.5 - reach)) / (2 * reach)
+    inner = math.log(middle)
+    moved = -density * without_rounding(moved, shares)
+    return Influences(
+        compute(key, sample),
+        inner,
+        moved + inner * shares,
+        shares,
+        moved,
+        lambda x: outward(math.exp(x)),
+        (0.0, math.log(most)),
+        MEDIAN,
+        (math.log(low), math.log(high)),
+    )
+
+
+def standard_error(moved: FloatArray) -> float:
+    """The root of u / (u - 1) times the sum of squares; nan for fewer than 2 units.
+
+    Examples
+    --------
+    >>> standard_error(np.array([1.0, -1.0]))
+    2.0
+    """
+    units = len(moved)
+    return math.sqrt(float(moved @ moved) * units / (units - 1)) if units > 1 else math.nan
+
+
+def degrees_of_freedom(moved: FloatArray) -> float:
+    """How many units carry the variance, less one: (sum d^2)^2 / sum d^4 - 1, from 1 to u - 1.
+
+    Examples
+    --------
+    >>> degrees_of_freedom(np.array([1.0, -1.0, 1.0, -1.0, 0.0]))
+    3.0
+    """
+    largest = float(np.abs(moved).max(initial=0.0))
+    if not largest:
+        return 1.0
+    squares = np.square(moved / largest)
+    carriers = float(squares.sum() ** 2 / np.square(squares).sum())
+    return min(max(carriers - 1, 1.0), max(len(moved) - 1.0, 1.0))
+
+
+def without_rounding(moved: FloatArray, scale: FloatArray) -> FloatArray:
+    """Set to 0 what is only rounding, beside numbers of this scale."""
+    least = ROUNDING * float(np.abs(scale).max(initial=0.0))
+    return np.where(np.abs(moved) <= least, 0.0, moved)
+
+
+def slope(outward: Outward, x: float) -> float:
+    """The derivative of a smooth function of one number, to about nine digits.
+
+    Examples
+    --------
+    >>> round(slope(math.exp, 1.0), 8)
+    2.71828183
+    """
+    if outward is float:
+        return 1.0
+    step = 1e-3 * (abs(x) or 1.0)
+    try:
+        ends = [outward(x + i * step) for i in (-2, -1, 1, 2)]
+    except (ArithmeticError, ValueError):
+        return math.nan
+    return (ends[0] - 8 * ends[1] + 8 * ends[2] - ends[3]) / (12 * step)

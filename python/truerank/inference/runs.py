@@ -1,0 +1,228 @@
+"""Several runs of a model, such as training seeds or folds: what chance adds over runs and units.
+
+The runs of one model over the same tasks are crossed with the units: what makes a unit hard for one
+run makes it hard for all. Folds have tasks of their own, and are nested.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..inputs.checks import confidence
+from ..inputs.errors import InputValueError
+from .influences import Influences, degrees_of_freedom, influences_of, standard_error
+from .intervals import Interval
+from .pairing import have_same_tasks
+from .sign_flips import error_rate
+from .units import TASK, UNIT, Units, notes_on_units, unit_codes, units_of
+
+if TYPE_CHECKING:
+    from ..metrics import Key
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
+
+TWO_LEVEL = "two-level t"
+FEW_RUNS = 5
+NO_INFLUENCES = (
+    "{} tells no units apart, so that models and runs cannot be compared by it in closed form; "
+    "docs/how-to/recipes.md resamples it with scipy.stats.bootstrap"
+)
+
+
+class TwoLevelT(NamedTuple):
+    """A t test of every shift, whose error is that of runs and of units.
+
+    Attributes
+    ----------
+    estimate, error, degrees : float
+    """
+
+    estimate: float
+    error: float
+    degrees: float
+
+    def p_value(self) -> float:
+        """The two-sided p-value of a difference of 0; nan where nothing varies."""
+        from scipy.special import stdtr
+
+        if abs(self.estimate) <= 1e-12 * self.error or not self.estimate:
+            return 1.0
+        away = -abs(self.estimate)
+        return 2 * float(stdtr(self.degrees, away / self.error)) if self.error > 0 else math.nan
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """The shifts whose p-value exceeds 1 - level, as their two ends."""
+        from scipy.special import stdtrit
+
+        if not self.error > 0:
+            return self.estimate, self.estimate
+        reach = float(stdtrit(self.degrees, 1 - error_rate(level) / 2)) * self.error
+        return self.estimate - reach, self.estimate + reach
+
+
+def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
+    """Test the mean over the runs of one model, or the difference of such means of two models.
+
+    With the variance s^2 of the values of k runs, the squared error is the sum of s^2 / k over the
+    models, plus the variance over units of the mean over runs, minus the part of it that is in both
+    (what units and runs do together), and at least either of them. The degrees of freedom are those
+    of Welch and Satterthwaite.
+
+    Notes
+    -----
+    F. E. Satterthwaite: An Approximate Distribution of Estimates of Variance Components.
+    Biometrics Bulletin 2 (1946). A. C. Cameron, J. B. Gelbach, D. L. Miller: Robust Inference With
+    Multiway Clustering. Journal of Business & Economic Statistics 29 (2011).
+    """
+    values = [np.array([run.value for run in model]) for model in models]
+    moved = [np.array([run.on_value_scale() for run in model]) for model in models]
+    means, units = [x.mean(axis=0) for x in moved], moved[0].shape[1]
+    estimate = float(values[0].mean())
+    apart = means[0]
+    if len(models) > 1:
+        estimate -= float(values[1].mean())
+        apart = means[0] - means[1]
+    if units < 2:
+        return TwoLevelT(estimate, math.nan, math.nan)
+    of_units = standard_error(apart) ** 2
+    of_runs = [float(v.var(ddof=1)) / len(v) for v in values]
+    # what units and runs do together: the variance over units of the deviations from the mean run
+    shared = sum(
+        float(np.square(x - mean).sum()) * units / (units - 1) / (len(x) * (len(x) - 1))
+        for x, mean in zip(moved, means, strict=True)
+    )
+    total = max(sum(of_runs) + of_units - shared, sum(of_runs), of_units)
+    freedom = of_units**2 / degrees_of_freedom(apart)
+    freedom += sum(x * x / (len(v) - 1) for x, v in zip(of_runs, values, strict=True))
+    degrees = total * total / freedom if freedom > 0 else math.inf
+    return TwoLevelT(estimate, math.sqrt(total), degrees)
+
+
+def nested_runs(values: Sequence[float], errors: Sequence[float]) -> TwoLevelT:
+    """Test the mean over folds, each of which has tasks of its own.
+
+    Parameters
+    ----------
+    values : sequence of float
+        The value, or the difference, in each fold; at least two.
+    errors : sequence of float
+        The standard error over the units of each fold. The error of the mean is at least what these
+        make of it, with as many degrees of freedom as there are folds, less one.
+    """
+    v, k = np.array(values, dtype=np.float64), len(values)
+    of_folds, of_units = float(v.var(ddof=1)) / k, float(np.square(errors).sum()) / k**2
+    larger = of_folds if math.isnan(of_units) else max(of_folds, of_units)
+    return TwoLevelT(float(v.mean()), math.sqrt(larger), k - 1)
+
+
+def influences_of_run(units: Units, level: float) -> Influences:
+    """Return the influences on a metric; an error for one that has none.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> influences_of_run(units_of(Ranks([0, 3], [1, 1], 10), "mr"), 0.95).value
+    2.5
+    """
+    found = influences_of(units, level)
+    if found is None and units.number:
+        raise InputValueError("metric", NO_INFLUENCES.format(units.key))
+    nothing = np.zeros(0)
+    empty = nothing, nothing, nothing
+    return found or Influences(math.nan, math.nan, *empty, float, (math.nan, math.nan), "")
+
+
+def notes_on_runs(numbers: dict[str, int], folds: int = 0) -> tuple[str, ...]:
+    """Say that there are few runs, and that folds are not independent.
+
+    Examples
+    --------
+    >>> notes_on_runs({"a": 3, "b": 10})
+    ('few runs: 3 of a, 10 of b',)
+    """
+    notes = []
+    if folds:
+        shared = f"what {folds} folds share, such as training data, makes the interval too narrow"
+        notes.append(f"folds: {shared}")
+    if min(numbers.values()) < FEW_RUNS:
+        counted = ", ".join(f"{number} of {name}" for name, number in numbers.items())
+        notes.append(f"few runs: {counted}")
+    return tuple(notes)
+
+
+def interval_over_runs(
+    runs: Sequence[Ranks],
+    metric: str | Key = "mrr",
+    *,
+    level: float = 0.95,
+    by: LabelsLike | None = UNIT,
+    groups: LabelsLike | None = None,
+    draw_seeds: Sequence[int] = (),
+) -> Interval:
+    """Compute the interval of the mean of a metric over runs: over other runs and other units.
+
+    Parameters
+    ----------
+    runs : sequence of Ranks
+        At least two. If their tasks are unlike, they are folds.
+    metric, level, by, groups
+        As in `interval`.
+    draw_seeds : sequence of int
+        The seed of the kind "random" of each run.
+
+    Raises
+    ------
+    ValueError
+        For fewer than two runs, and for metrics without influences.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> runs = [Ranks([0, 3, x], [1, 1, 1], 10) for x in (1, 2, 4)]
+    >>> found = interval_over_runs(runs, "mr")
+    >>> found.method, found.units, round(found.value, 4)
+    ('two-level t', 3, 2.7778)
+    """
+    level = confidence(level)
+    if len(runs) < 2:
+        raise InputValueError("runs", expected="at least two", got=len(runs))
+    crossed = all(have_same_tasks(runs[0], run) for run in runs[1:])
+    seeds = draw_seeds or [0] * len(runs)
+    codes, name = unit_codes(runs[0], by)
+    each = codes if crossed and name != TASK else by
+    units = [
+        units_of(run, metric, by=each, groups=groups, draw_seed=seed)._replace(by=name)
+        for run, seed in zip(runs, seeds, strict=True)
+    ]
+    found = [influences_of_run(x, level) for x in units]
+    number = units[0].number if crossed else sum(x.number for x in units)
+    value = math.fsum(x.value for x in found) / len(found)
+    low = high = math.nan
+    if number > 1 and not math.isnan(value):
+        if crossed:
+            test = crossed_runs([found])
+        else:
+            values = [x.value for x in found]
+            test = nested_runs(values, [standard_error(x.on_value_scale()) for x in found])
+        least, most = sorted(_outward_ends(found[0]))
+        low, high = test.bounds(level)
+        low, high = max(low, least), min(high, most)
+    notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))
+    notes += notes_on_units(units[0])
+    about = number, name, notes
+    return Interval(str(units[0].key), value, low, high, level, TWO_LEVEL, *about)
+
+
+def _outward_ends(found: Influences) -> tuple[float, float]:
+    """The least and the greatest value that the tasks allow."""
+    ends = []
+    for end, unknown in zip(found.ends, (-math.inf, math.inf), strict=True):
+        try:
+            ends.append(found.outward(end))
+        except (ArithmeticError, ValueError):
+            ends.append(unknown)
+    return ends[0], ends[1]

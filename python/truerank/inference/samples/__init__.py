@@ -1,1 +1,0 @@
-"""The units of a sample, metrics of samples drawn again from them, and notes on what they tell."""

@@ -1,0 +1,240 @@
+"""The tasks of a key, and the units in which they were drawn."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..inputs.arrays import checked_weights
+from ..inputs.errors import InputTypeError, spelled
+from ..metrics import Key, Sample, UnknownKeyError, parse, sample_of
+from ..metrics.averages import rescale_weights
+from ..metrics.kinds import take
+from ..metrics.sides import sides_of
+from ..ranks.container import Ranks
+from ..ranks.grouping import group_codes, task_weights_by
+from ..ranks.labels import LABEL_WORDS
+from ..tables.cells import number, percent
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.labels import LabelsLike
+
+UNIT, TASK, GROUP = "unit", "task", "group"
+FEW_UNITS, LARGE_SHARE = 30, 0.1
+MEAN_RANKS = ("mr", "imr", "std", "variance")  # and power means of order 1 and more
+COUNT = "count"
+COUNT_MESSAGE = (
+    "count is the number of tasks, which is the same for two models over the same tasks; take a "
+    "metric of their ranks"
+)
+
+
+class Units(NamedTuple):
+    """The tasks of a key, and the unit of each.
+
+    Attributes
+    ----------
+    key : Key
+    sample : Sample
+        The tasks of the side and kind, without those of weight 0.
+    weights : ndarray of float64, shape (n,)
+        Their sums are safe; 1 where all are equal.
+    unit : ndarray of int64, shape (n,)
+        The unit of each task, 0 .. number - 1, each of which occurs.
+    number : int
+    by : str
+        The name of a unit, in the singular.
+    groups : ndarray of int64, shape (n,), or None
+        The group of each task, 0, 1, ..., for a macro average.
+    """
+
+    key: Key
+    sample: Sample
+    weights: FloatArray
+    unit: IntArray
+    number: int
+    by: str
+    groups: IntArray | None = None
+
+    def sums(self, values: FloatArray) -> FloatArray:
+        """Add up the values of the tasks of each unit."""
+        if self.number == len(self.unit) and self.by == TASK:
+            return values
+        added: FloatArray = np.bincount(self.unit, weights=values, minlength=self.number)  # type: ignore[assignment]
+        return added
+
+
+def units_of(
+    ranks: Ranks,
+    key: str | Key,
+    *,
+    by: LabelsLike | None = UNIT,
+    groups: LabelsLike | None = None,
+    weights: str | npt.ArrayLike | None = None,
+    draw_seed: int = 0,
+) -> Units:
+    """Gather the tasks of a key and their units.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    key : str or Key
+    by : str, labels or None
+        "unit": the label "unit" of the ranks, or single tasks where they have none. "task" and
+        None: single tasks. Else as `group_codes`.
+    groups : str or labels, optional
+        The groups of a macro average; if not given, those of `by`.
+    weights : str or array_like of float, optional
+        Used instead of the weights of the ranks.
+    draw_seed : int
+
+    Raises
+    ------
+    KeyError
+        For an unknown key or side, and for `macro.X` without groups.
+
+    Examples
+    --------
+    >>> found = units_of(Ranks([0, 3, 4], [1, 1, 1], 10), "mrr", by=["a", "b", "a"])
+    >>> found.unit, found.number, found.by
+    (array([0, 1, 0]), 2, 'group')
+    """
+    if not isinstance(ranks, Ranks):
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    key = key if isinstance(key, Key) else parse(key)
+    if isinstance(weights, str):
+        weights = task_weights_by(ranks, weights)
+    if weights is not None:
+        ranks = ranks.with_weights(checked_weights(weights, length=len(ranks)))
+    sides = sides_of(ranks)
+    sides.check(key.side, str(key))
+    # all tasks are ranked and grouped at once, so that the sides agree with the whole
+    sample, chosen = sample_of(ranks, key.kind, draw_seed), sides.mask(key.side)
+    if sample.weights is not None and not sample.weights.all():
+        chosen = (sample.weights > 0) & (True if chosen is None else chosen)
+    codes, name = unit_codes(ranks, by)
+    macro = group_of_tasks(ranks, key, by, groups)
+    if chosen is not None:
+        (tasks,) = np.nonzero(chosen)
+        sample, codes = take(sample, tasks), codes[tasks]
+        macro = None if macro is None else macro[tasks]
+    if sample.tied is not None and (sample.tied == 1).all():
+        sample = sample._replace(tied=None)
+    number, unit = len(codes), np.arange(len(codes))
+    if name != TASK:
+        present, unit = np.unique(codes, return_inverse=True)
+        number = len(present)
+    return Units(key, sample, safe_weights(sample), unit, number, name, macro)
+
+
+def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
+    """Return the unit of each task as a code, and the name of a unit in the singular.
+
+    Examples
+    --------
+    >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
+    (array([0, 0, 1]), 'query')
+    """
+    if isinstance(by, str) and by == UNIT and ranks.unit is None:
+        by = TASK
+    if by is None or (isinstance(by, str) and by == TASK):
+        return np.arange(len(ranks)), TASK
+    name = GROUP
+    if isinstance(by, str):
+        name = LABEL_WORDS.get(by, by)
+    return group_codes(ranks, by)[0], name
+
+
+def group_of_tasks(
+    ranks: Ranks, key: Key, by: LabelsLike | None, groups: LabelsLike | None
+) -> IntArray | None:
+    """Return the group of each task for a macro average, None for another key.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
+    >>> group_of_tasks(ranks, parse("macro.mrr"), "unit", "relation")
+    array([0, 1, 0])
+    """
+    if not key.macro:
+        return None
+    if groups is None and by is not None and not (isinstance(by, str) and by in (UNIT, TASK)):
+        groups = by
+    if groups is None:
+        raise UnknownKeyError(
+            f"{str(key)!r}: a macro average is over groups; name them with {spelled('groups=...')}"
+        )
+    return group_codes(ranks, groups)[0]
+
+
+def safe_weights(sample: Sample) -> FloatArray:
+    """Return weights whose sums are safe; 1 where all are equal.
+
+    Examples
+    --------
+    >>> safe_weights(Sample(np.ones(2), np.array([9, 9]), np.array([1e308, 1e308])))
+    array([1., 1.])
+    """
+    if sample.weights is None or (sample.weights == sample.weights[:1]).all():
+        return np.ones(len(sample.ranks))
+    return rescale_weights(sample.weights)
+
+
+def notes_on_units(units: Units) -> tuple[str, ...]:
+    """Say what limits the trust in a result, by the design and the weights alone.
+
+    Where one rank at the end of the candidates moves the mean rank by more than 1, its interval
+    hangs on tasks of which a sample may have none.
+
+    Examples
+    --------
+    >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 1000, queries=[7, 7, 9])
+    >>> for note in notes_on_units(units_of(ranks, "mr", by="query")):
+    ...     print(note)
+    few units: 2 queries
+    large unit: one query has 66.7 % of the weight
+    few tasks decide: one rank of 1,000 moves the mean rank by 333
+    """
+    if not units.number:
+        return ()
+    notes = []
+    if units.number < FEW_UNITS:
+        notes.append(f"few units: {describe_units(units.number, units.by)}")
+    largest = float(units.sums(units.weights).max() / units.weights.sum())
+    if largest > max(LARGE_SHARE, 1.2 / units.number):
+        notes.append(f"large unit: one {units.by} has {percent(largest)} of the weight")
+    key, most = units.key, int(units.sample.candidates.max())
+    task = float(units.weights.max() / units.weights.sum())
+    hangs = key.metric in MEAN_RANKS or (key.metric == "power_mean" and key.parameter >= 1)
+    if hangs and task * (most - 1) > 1:
+        moves = f"moves the mean rank by {number(task * (most - 1), 3)}"
+        notes.append(f"few tasks decide: one rank of {most:,} {moves}")
+    return tuple(notes)
+
+
+def describe_units(number: int, unit: str) -> str:
+    """Write a number of units.
+
+    Examples
+    --------
+    >>> describe_units(22812, "query"), describe_units(1, "task"), describe_units(4, "class")
+    ('22,812 queries', '1 task', '4 classes')
+    """
+    return f"{number:,} {unit if number == 1 else plural(unit)}"
+
+
+def plural(unit: str) -> str:
+    """Write the name of a unit in the plural.
+
+    Examples
+    --------
+    >>> plural("task"), plural("query"), plural("class")
+    ('tasks', 'queries', 'classes')
+    """
+    if unit[-1:] == "y" and unit[-2:-1] not in tuple("aeiou"):
+        return unit[:-1] + "ies"
+    return unit + ("es" if unit.endswith(("s", "x", "ch", "sh")) else "s")
