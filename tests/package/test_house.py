@@ -29,7 +29,7 @@ ROOMS = {
     "counting": (2168, 1300),
     "embeddings": (819, 600),
     "metrics": (2166, 1700),
-    "inference": (1653, 1600),
+    "inference": (1636, 1600),
     "reporting": (2218, 1000),
     "plot": (700, 700),
     "html": (545, 200),
@@ -42,7 +42,7 @@ ROOMS = {
     "cli": (2629, 1300),
 }
 FOLDERS = {
-    "python/truerank": (29460, 21000),
+    "python/truerank": (29443, 21000),
     "tests": (39324, 24000),
     "fuzz": (3025, 1500),
     "bench": (12306, 6000),

@@ -172,39 +172,23 @@ class Comparisons(Sequence[Comparison], AsTable):
         first, several = self._pairs[0], len(self.metrics) > 1
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
         of_a = "of a" if several else f"{parse(first.metric).title} of a"
-        shown = {
-            Column("title", "metric"): [table_name(pair.metric) for pair in self._pairs],
-            Column("a"): [pair.name_a for pair in self._pairs],
-            Column("b"): [pair.name_b for pair in self._pairs],
-            Column("of a", of_a): [pair.value_a for pair in self._pairs],
-            Column("of b"): [pair.value_b for pair in self._pairs],
-            Column("effects", effects): [pair.estimate for pair in self._pairs],
-            Column("interval", f"{100 * first.level:g} % interval"): [
-                (pair.low, pair.high) for pair in self._pairs
-            ],
-            Column("p"): [f"{pair.p_value:.3g}" for pair in self._pairs],
-            Column("p (Holm)"): [f"{pair.p_holm or 0.0:.3g}" for pair in self._pairs],
-            Column("wins / ties / losses"): [
-                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}" for pair in self._pairs
-            ],
-        }
-        if not several:
-            del shown[Column("title", "metric")]
+        headings = ["metric"] * several + ["a", "b", of_a, "of b", effects]
+        headings += [f"{100 * first.level:g} % interval", "p", "p (Holm)", "wins / ties / losses"]
         fields = [name for name in Comparison._fields if name != "notes"]
-        data = [[getattr(pair, name) for name in fields] for pair in self._pairs]
+        shown = [Column(f"shown {name}", name, only="print") for name in headings]
+        rows = [
+            [
+                *([table_name(pair.metric)] * several),
+                *(pair.name_a, pair.name_b, pair.value_a, pair.value_b, pair.estimate),
+                *((pair.low, pair.high), f"{pair.p_value:.3g}", f"{pair.p_holm or 0.0:.3g}"),
+                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
+                *(getattr(pair, name) for name in fields),
+            ]
+            for pair in self._pairs
+        ]
         how = f"{first.method}, {first.describe_units()}."
-        return Table(
-            [
-                *(column._replace(only="print") for column in shown),
-                *(Column(name, only="data") for name in fields),
-            ],
-            [
-                [*cells, *row]
-                for cells, row in zip(zip(*shown.values(), strict=True), data, strict=True)
-            ],
-            names=2 + several,
-            notes=[how, *self.notes],
-        )
+        columns = shown + [Column(name, only="data") for name in fields]
+        return Table(columns, rows, names=2 + several, notes=[how, *self.notes])
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON; nan becomes null."""

@@ -108,9 +108,8 @@ class CorrectedPValues(Mapping[str, dict[str, float]], AsTable):
     def table(self) -> Table:
         """Return a row for each question, with its p-value and the corrected ones."""
         titles = ["p", *(TITLES[method] for method in self.methods)]
-        return Table(
-            ["question", *titles], [[name, *row.values()] for name, row in self._rows.items()]
-        )
+        rows = [[name, *row.values()] for name, row in self._rows.items()]
+        return Table(["question", *titles], rows)
 
 
 @public("truerank.inference")
