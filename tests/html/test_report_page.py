@@ -131,9 +131,9 @@ def test_keys_and_intervals_at_the_head(grouped: Report, tmp_path: Path) -> None
             assert f"<div><dt>{table_name(key)}</dt><dd>{grouped[key]:.4g}</dd>" in text
         assert "<dt>AMRI" not in text
     assert f"<dd>{found.low:.4g} to {found.high:.4g}</dd>" in text
-    assert "Intervals of tail.mrr: 95 %, normal of " in page.words
+    assert "Intervals of tail.mrr: 95 %, t, " in page.words
     _, alone = saved(report(Ranks([0], [1], 9)), tmp_path, intervals=["mrr"])
-    assert "No bounds of mrr: there is nothing to resample in 1 task." in alone.words
+    assert "No bounds of mrr: fewer than 2 units, or no value." in alone.words
 
 
 def test_findings_may_be_replaced(grouped: Report) -> None:

@@ -136,7 +136,7 @@ class Adjusted(NamedTuple):
 
         Examples
         --------
-        >>> adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["p_value"]
+        >>> round(adjust("mr", 2.0, candidates=4, tasks=1).to_dict()["p_value"], 12)
         0.5
         """
         bounds = None if self.bounds is None else self.bounds._asdict()

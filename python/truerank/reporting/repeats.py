@@ -145,7 +145,7 @@ class Repeats(KeyedTables):
         >>> runs = Repeats([tr.report(tr.Ranks(above, [1] * 3, 10)) for above in rows])
         >>> found = runs.interval("mrr", level=0.5)
         >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
-        (0.351, 0.513, 0.676)
+        (0.315, 0.513, 0.712)
         """
         ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
         return interval_over_runs(
