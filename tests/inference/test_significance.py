@@ -170,16 +170,42 @@ def test_sums_of_ranks(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("sizes", [[40, 50, 60] * 10, [300] * 20, [1000] * 200])
-def test_saddle_points_of_sums(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error is of the order of 1 / tasks, and half of the probability of one sum."""
+def test_inverted_sums(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where values lie on a lattice, half of the probability of one sum is left out."""
     monkeypatch.setattr(tails, "_ROWS", 0)
     tasks, law = compress(sizes), ways(sizes)
     below, total = [*itertools.accumulate(law)], sum(law)
     for slack in range(len(law) // 20, len(law) * 19 // 20, max(1, len(law) // 30)):
         found = sum_at_most(tasks, slack + len(sizes))
         half = Fraction(below[slack], total) - Fraction(law[slack], 2 * total)
+        assert found.method == "inversion"
+        assert found.log == pytest.approx(log(half), abs=0.35 / len(sizes))
+
+
+def test_saddle_points_of_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error is of the order of 1 / tasks."""
+    monkeypatch.setattr(tails, "_ROWS", 0)
+    monkeypatch.setattr(tails, "_NODES", 0)
+    sizes = [300] * 20
+    tasks, law = compress(sizes), ways(sizes)
+    below, total = [*itertools.accumulate(law)], sum(law)
+    for slack in range(len(law) // 20, len(law) * 19 // 20, len(law) // 30):
+        found = sum_at_most(tasks, slack + len(sizes))
+        half = Fraction(below[slack], total) - Fraction(law[slack], 2 * total)
         assert found.method == "saddlepoint"
         assert found.log == pytest.approx(log(half), abs=0.5 / len(sizes))
+
+
+def test_reciprocal_ranks_of_many_sizes() -> None:
+    """A single first place decides, which a saddle point does not see; a simulation does."""
+    rng = np.random.default_rng(3)
+    sizes = rng.choice(np.arange(1000, 15_000), 200, replace=False)
+    drawn = (1 / (rng.integers(0, sizes, (20_000, 200)) + 1)).mean(axis=1)
+    for share in (0.1, 0.5, 0.9, 0.99):
+        found = tails.tail(METRICS["mrr"], 0, compress(sizes), np.quantile(drawn, 1 - share))
+        error = math.sqrt(share * (1 - share) / len(drawn))
+        assert found.method == "inversion"
+        assert math.exp(found.log) == pytest.approx(share, abs=4 * error)
 
 
 def test_sums_of_few_huge_sizes() -> None:
@@ -286,7 +312,7 @@ def test_a_z_of_forty_has_a_finite_logarithm() -> None:
 
 
 def test_equal_and_unequal_weights_agree() -> None:
-    """The saddle point for nearly equal weights is near the exact law for equal weights."""
+    """The inversion for nearly equal weights is near the exact law for equal weights."""
     rng = np.random.default_rng(5)
     sizes = rng.integers(50, 500, 200)
     ranks = rng.integers(1, sizes + 1)
@@ -294,7 +320,7 @@ def test_equal_and_unequal_weights_agree() -> None:
     for key in ("mr", "hits@40"):
         equal = pvalue(ranks_of(ranks, sizes), key)
         unlike = pvalue(ranks_of(ranks, sizes, weights=weights), key)
-        assert unlike.method == "saddlepoint"
+        assert unlike.method == "inversion"
         assert unlike.p == pytest.approx(equal.p, abs=0.08)
 
 

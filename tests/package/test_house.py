@@ -28,7 +28,7 @@ ROOMS = {
     "stores": (2780, 1600),  # with devices: 700 and 900
     "counting": (2168, 1300),
     "embeddings": (819, 600),
-    "metrics": (2166, 1700),
+    "metrics": (2214, 1700),
     "inference": (1636, 1600),
     "reporting": (2218, 1000),
     "plot": (700, 700),
@@ -42,9 +42,9 @@ ROOMS = {
     "cli": (2629, 1300),
 }
 FOLDERS = {
-    "python/truerank": (29443, 21000),
-    "tests": (39324, 24000),
-    "fuzz": (3025, 1500),
+    "python/truerank": (29491, 21000),
+    "tests": (39344, 24000),
+    "fuzz": (3019, 1500),
     "bench": (12306, 6000),
 }
 FILES = (245, 180)  # of the package
@@ -63,7 +63,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 }
 LONG_FILES: dict[str, int] = {
     "tests/cli/test_link_prediction.py": 702,
-    "tests/inference/test_significance.py": 705,
+    "tests/inference/test_significance.py": 731,
     "tests/ranks/test_ranks.py": 716,
 }
 

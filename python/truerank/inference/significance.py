@@ -39,7 +39,8 @@ class PValue(NamedTuple):
     log10_p : float
         The decimal logarithm of p, finite for every p above 0, however small.
     method : str
-        "exact" (up to rounding), "convolution" (on a grid), "saddlepoint", or "none" without tasks.
+        "exact" (up to rounding), "convolution" (on a grid), "inversion" (of a Laplace transform),
+        "saddlepoint", or "none" without tasks.
     z : float
         (value - expectation) / standard deviation under chance, with the sign of the formula; nan
         where it is undefined.
@@ -135,10 +136,9 @@ def pvalue(
     task; for a few tasks, whose outcomes are listed (two halves of at most a million each); and
     where w f(r) lies on a lattice that is not too fine (sums of ranks), whose law is convolved.
     Up to 128 distinct pairs of candidates and weight are convolved on a grid where it is fine
-    enough, mostly to three digits or more. All else comes from the saddle point approximation of
-    Lugannani and Rice (1980), which holds far out in the tail, too; its relative error is of the
-    order of 1 / tasks, but larger for mrr and the like where p is neither near 1 nor tiny, and a
-    single first place decides. bench/studies/pvalue_errors.md has errors.
+    enough, mostly to three digits or more. For more of them the Laplace transform of the sum is
+    inverted, mostly to six digits or more, far out in the tail, too. What neither reaches has the
+    saddle point approximation of Lugannani and Rice (1980).
 
     The model has no ties, and p is that of the observed value, however it came about. A scorer that
     ties all candidates has a realistic rank in the middle every time. For hits@k with a large k and

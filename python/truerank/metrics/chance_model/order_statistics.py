@@ -209,8 +209,9 @@ def _saddle(
 
 
 def _log1p(z: ComplexArray) -> ComplexArray:
-    """Log of 1 + z; NumPy's loses small digits, which many tasks make large again."""
+    """Log of 1 + z, at least -1,000; NumPy's loses small digits, which many tasks make large."""
     size = 0.5 * np.log1p(np.maximum(z.real * (2 + z.real) + z.imag**2, -1.0))
+    size = np.maximum(size, -1000.0)  # a product of -inf and an angle of 0 is no number
     return np.asarray(size + 1j * np.arctan2(z.imag, 1 + z.real))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import cmath
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,9 +23,10 @@ _SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 class Tail(NamedTuple):
     """The natural logarithm of a probability, and how it was found.
 
-    "exact": up to rounding. "convolution": summed on a grid, mostly to 3 digits or more.
-    "saddlepoint": the approximation of Lugannani and Rice (1980), whose relative error is of the
-    order of 1 / tasks if no single task decides.
+    "exact": up to rounding. "convolution": of few unlike tasks on a grid, mostly to 3 digits or
+    more. "inversion": the Laplace transform of the sum inverted numerically,
+    mostly to six digits or more. "saddlepoint": the approximation of Lugannani and Rice (1980),
+    where that would take too long.
     """
 
     log: float
@@ -109,6 +111,10 @@ _WORK = 1 << 21  # the most cells times laws of a convolution
 _ROWS = 128  # the most distinct laws
 _MULTIPLES = 60  # the smallest step between values is so many units at most
 _FINE = 0.03  # e-folds per cell, up to which a grid is fine enough
+_DIGITS = 30.0  # e-folds between a probability and the error of its inversion
+_NODES = 1 << 14  # of an inversion, at most
+_FEW = 16
+_DOUBLINGS = 60
 _LIKELY = 1e-3  # such a probability may be 1 minus another one
 
 
@@ -204,8 +210,8 @@ class _Law:
             found.append(_Row(values[order], (counts / size)[order], number))
         return found
 
-    def cumulants(self) -> Callable[[float], tuple[float, float, float, float]]:
-        """K(t) = log E exp(t X) and its first three derivatives, for t >= 0."""
+    def tilted(self) -> Callable[[float], _Tilted]:
+        """Return a function of t >= 0 that weights each outcome by exp(t X)."""
         tasks, steep = self.tasks, max(1.0, abs(self._parameter))
         power = steep if math.isfinite(steep) and self.cutoff is None else 1.0
         size, weight, number = stand_ins(
@@ -223,7 +229,7 @@ class _Law:
         top = weight * self.value(ends, size[:, None]).max(axis=1)
         middle = weight * self.value(np.maximum(ends[:, 1] / 2, 1), size)
 
-        def at(t: float) -> tuple[float, float, float, float]:
+        def at(t: float) -> _Tilted:
             # blocks of ranks grow from rank 1, or from N if the mass is there
             turned = self._from_end and self.cutoff is None
             near_end = turned & (t * (top - middle) > 5)
@@ -233,9 +239,34 @@ class _Law:
             a, b, c = ((terms * away**k).sum(axis=1) / whole for k in (1, 2, 3))
             parts = np.log(whole) + t * top, a + top, b - a * a, c - 3 * a * b + 2 * a**3
             level, mean, variance, third = (float(number @ part) for part in parts)
-            return level, mean, variance, third
+            outcomes = away - a[:, None], terms / whole[:, None]
+            return _Tilted(level, mean, variance, third, number, *outcomes)
 
         return at
+
+
+class _Tilted(NamedTuple):
+    """The law of X under the weight exp(t X).
+
+    K(t) = log E exp(t X) is `level`, its derivatives are `mean`, `variance` and `third`. Each task
+    has the outcomes `centred` about its mean with the probabilities `shares`.
+    """
+
+    level: float
+    mean: float
+    variance: float
+    third: float
+    number: FloatArray
+    centred: FloatArray
+    shares: FloatArray
+
+    def transforms(self, step: float) -> Iterator[complex]:
+        """E exp(i u (X - mean)) under the weight, for u = step, 2 step, 3 step, ..."""
+        turn = np.exp(1j * step * self.centred)
+        terms = self.shares * turn
+        while True:
+            yield complex(np.exp(np.log(terms.sum(axis=1)) @ self.number))
+            terms *= turn
 
 
 def _sum_tail(law: _Law, observed: float) -> Tail:
@@ -250,18 +281,54 @@ def _sum_tail(law: _Law, observed: float) -> Tail:
     grouped = law.cutoff is None and law.tasks.sizes[-1] > _OUTCOMES
     if rows and not grouped and (log := _listed(rows, x - slack)) is not None:
         return Tail(log, "exact")
-    t, cumulant = _saddle(law, x)
-    other = law.mirrored()
     if rows:
-        unit = _unit(rows)
-        below = _convolved(other.rows(), -x, 0.0 if t > 0 else -t, unit, strict=True)
+        unit, t = _unit(rows), _saddle(law, x)[0]
+        below = _convolved(law.mirrored().rows(), -x, max(-t, 0.0), unit, strict=True)
         rest = -math.expm1(min(below, 0.0)) if below is not None else 0.0
         if below is not None and (rest > _LIKELY or t <= 0):
             return Tail(math.log(max(rest, 1e-300)), "exact" if unit else "convolution")
         if t > 0 and (log := _convolved(rows, x, t, unit)) is not None:
             return Tail(log, "exact" if unit else "convolution")
-    log = _lugannani_rice(abs(t), x if t > 0 else -x, cumulant)
+    elif (log := _inverted(law, x - slack)) is not None:
+        return Tail(log, "inversion")
+    t, tilted = _saddle(law, x)
+    log = _lugannani_rice(abs(t), x if t > 0 else -x, tilted)
     return Tail(log if t > 0 else math.log1p(-min(math.exp(log), 1 - 1e-16)), "saddlepoint")
+
+
+def _inverted(law: _Law, x: float) -> float | None:
+    """Log of P(X >= x) by the inversion of its Laplace transform; None if that takes too long.
+
+    With K the logarithm of the transform, it is the integral of exp(K(s) - s x) / s over the line
+    s = t + i u, divided by 2 pi i. The trapezoid rule with the step 2 pi / L adds exp(k t L) P(X >=
+    x + k L) for all k other than 0 (Poisson's formula). L is so long that Chernoff's bound has all
+    of them below e^-30 of the result.
+    """
+    at = law.tilted()
+    saddle = max(_saddle(law, x)[0], 0.0)
+    start = at(saddle)
+    least = start.level - saddle * x - _DIGITS
+    length = 16 * math.sqrt(max(start.variance, 1e-300))
+    for _ in range(_DOUBLINGS):
+        t = max(saddle, (_DIGITS + 2) / length)
+        larger = (at(t * 2**j).level - t * (2**j * (x + length) - length) for j in range(1, 7))
+        smaller = (at(t / 2**j).level - t * ((x - length) / 2**j + length) for j in range(1, 7))
+        beyond = x + length > law.greatest or any(bound < least for bound in larger)
+        if beyond and (-t * length < least or any(bound < least for bound in smaller)):
+            break
+        length *= 2
+    else:
+        return None
+    line, step, total = at(t), 2 * math.pi / length, 0.5 / t
+    few = 0  # how many terms in turn were negligible
+    for k, value in zip(range(1, _NODES), line.transforms(step), strict=False):
+        term = value / (t + 1j * k * step)
+        total += (cmath.exp(1j * k * step * (line.mean - x)) * term).real
+        few = few + 1 if abs(term) * k < 1e-10 * abs(total) else 0
+        if few == _FEW:
+            found = total * step / math.pi
+            return min(line.level - t * x + math.log(found), 0.0) if found > 0 else None
+    return None
 
 
 def _listed(rows: list[_Row], least: float) -> float | None:
@@ -371,21 +438,21 @@ def _product(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.maximum(product[: len(a)], 0.0)
 
 
-def _saddle(law: _Law, x: float) -> tuple[float, tuple[float, float, float, float]]:
-    """The t with K'(t) = x, and K at t; with t < 0, that of the law of -X at |t|."""
+def _saddle(law: _Law, x: float) -> tuple[float, _Tilted]:
+    """The t with K'(t) = x, and the law weighted by it; with t < 0, that of -X by |t|."""
     from scipy.optimize import brentq
 
-    at, sign = law.cumulants(), 1.0
-    if x < at(0.0)[1]:
-        at, x, sign = law.mirrored().cumulants(), -x, -1.0
-    high = 1 / math.sqrt(max(at(0.0)[2], 1e-300))
-    while at(high)[1] < x and high < 1e300:
+    at, sign = law.tilted(), 1.0
+    if x < at(0.0).mean:
+        at, x, sign = law.mirrored().tilted(), -x, -1.0
+    high = 1 / math.sqrt(max(at(0.0).variance, 1e-300))
+    while at(high).mean < x and high < 1e300:
         high *= 2
-    t = brentq(lambda t: at(t)[1] - x, 0.0, high, xtol=1e-12 * high, rtol=1e-13)
+    t = brentq(lambda t: at(t).mean - x, 0.0, high, xtol=1e-12 * high, rtol=1e-13)
     return sign * t, at(t)
 
 
-def _lugannani_rice(t: float, x: float, cumulant: tuple[float, float, float, float]) -> float:
+def _lugannani_rice(t: float, x: float, tilted: _Tilted) -> float:
     """Log of P(X >= x) for x above the mean, from K and its derivatives at the saddle point t >= 0.
 
     Notes
@@ -395,7 +462,7 @@ def _lugannani_rice(t: float, x: float, cumulant: tuple[float, float, float, flo
     """
     from scipy.special import erfcx
 
-    level, _, variance, third = cumulant
+    level, variance, third = tilted.level, tilted.variance, tilted.third
     exponent = min(level - t * x, 0.0)
     r, u = math.sqrt(-2 * exponent), t * math.sqrt(variance)
     bulk = float(erfcx(r / math.sqrt(2))) / 2  # P(normal >= r) exp(r^2 / 2)
