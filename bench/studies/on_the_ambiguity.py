@@ -19,7 +19,7 @@ import numpy as np
 from pages import format_page
 
 import truerank as tr
-from truerank.metrics.published import candidate_counts, data_set
+from truerank.metrics.published import data_set, known_candidates
 
 HERE = Path(__file__).parent
 
@@ -37,7 +37,7 @@ def read_printed() -> dict[str, dict[str, tuple[int, float]]]:
 
 def mean_candidates(dataset: str) -> float:
     """Return the mean number of filtered candidates over the test tasks of both sides."""
-    values, multiplicities = candidate_counts(dataset, filtered=True)
+    values, multiplicities, _ = known_candidates(dataset, filtered=True)
     return float(np.average(values, weights=multiplicities))
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.inference import interval
 from truerank.inputs import words
 from truerank.inputs.checks import choice
 
@@ -26,7 +25,6 @@ CALLS: dict[str, Callable[[str], object]] = {
         [0],
         similarity=word,  # type: ignore[arg-type]
     ),
-    "method": lambda word: tr.compare(RANKS, RANKS, method=word),  # type: ignore[call-overload]
     "alternative": lambda word: tr.pvalue(RANKS, alternative=word),  # type: ignore[arg-type]
 }
 
@@ -47,8 +45,6 @@ CALLS: dict[str, Callable[[str], object]] = {
         ("similarity", "manhattan", "l1"),
         ("similarity", "sqeuclidean", "sql2"),
         ("similarity", "inner_product", "dot"),
-        ("method", "bootstrapped", "bootstrap"),
-        ("method", "signed-rank", "wilcoxon"),
         ("alternative", "two_sided", "two-sided"),
         ("alternative", "greater", "better"),
     ],
@@ -63,15 +59,12 @@ def test_the_word_that_was_meant_is_named(option: str, word: str, meant: str) ->
 def test_a_word_that_is_like_none_has_no_suggestion() -> None:
     with pytest.raises(ValueError, match=r"order: expected one of .*, got 'qqq'$"):
         CALLS["order"]("qqq")
-    with pytest.raises(ValueError, match=r"method: .* did you mean studentised"):
-        interval(RANKS, method="studentized")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="order: expected a str, got int"):
         choice("order", 3, ("ascending",))
 
 
 def test_synonyms_are_of_words_that_are_taken() -> None:
-    taken = {"permutation", "bootstrap", "wilcoxon", "mcnemar", "two-sided", "better", "worse"}
-    taken |= {"studentised", "percentile", "normal"}
+    taken = {"two-sided", "better", "worse"}
     for kind in (words.ScoreOrder, words.NanRule, words.IoMode, words.Similarity):
         taken |= set(kind.__args__)
     assert words._SYNONYMS.keys() == taken - {"inverse_l1", "inverse_l2"}

@@ -81,8 +81,8 @@ def test_a_new_row_has_keys_tables_and_intervals() -> None:
         parse("share_of_the_candidate")
     measured = report(RANKS)
     assert "| Rank-Share:1 \u2193 |" in measured.to_markdown(["rank_share:1", "mrr"])
-    low, value, high = measured.interval("rank_share:1", level=0.5)[:3]
-    assert low <= value == measured["rank_share:1"] <= high
+    found = measured.interval("rank_share:1", level=0.5)
+    assert found.low <= found.value == measured["rank_share:1"] <= found.high
 
 
 def test_a_new_row_is_in_the_documents() -> None:

@@ -192,7 +192,6 @@ WRONG: dict[str, tuple[Any, Mapping[str, Any], type[Exception], str]] = {
     "most": (ONE, {"most": 0}, ValueError, "^most: expected at least 1, got 0"),
     "order": (ONE, {"order": "name"}, ValueError, "^order: expected one of tasks, value"),
     "level": (ONE, {"level": 95}, ValueError, "^level: expected a number between 0 and 1"),
-    "method": (ONE, {"method": "exact"}, ValueError, "^method: expected one of auto, studentised"),
     "metric": (ONE, {"metric": "mmr"}, KeyError, "did you mean"),
     "macro": (ONE, {"metric": "macro.mrr"}, KeyError, "a macro average is not of one group"),
     "not stored": (STORED, {"metric": "hits@7"}, KeyError, "not among the"),

@@ -371,5 +371,5 @@ def test_a_missing_library_is_named(
     (tmp_path / "z").mkdir()
     (tmp_path / name).write_bytes(b"{}")
     source = tmp_path / name if package == "h5py" else tmp_path / "z"
-    with pytest.raises(ImportError, match=rf"pip install 'truerank\[{package}\]'"):
+    with pytest.raises(ImportError, match=rf"{package}: pip install 'truerank\[files\]'"):
         open_scores(source)

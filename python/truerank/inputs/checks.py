@@ -138,12 +138,6 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
         raise InputValueError(name, expected=f"{expected} below 1.8e308", got=value) from None
 
 
-def resample_count(resamples: object) -> int:
-    """Check a number of resamples: more than the limit would take days and gigabytes."""
-    expected = f"an integer from 1 to {_MOST_RESAMPLES}"
-    return integer("resamples", resamples, least=1, most=_MOST_RESAMPLES, expected=expected)
-
-
 def several(name: str, values: Iterable[T], what: str) -> list[T]:
     """List the values of an iterable that is no str."""
     if isinstance(values, str):
