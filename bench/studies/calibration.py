@@ -97,8 +97,8 @@ def one_model(population: Population, drawn: str, units: int, repeats: int) -> I
 def two_models(
     question: str, population: Population, drawn: str, units: int, repeats: int
 ) -> Iterator[Cell]:
-    """Differences of two models; where they are equal, they change places at random."""
-    found = defaultdict(list)
+    """Differences or ratios of two models; where they are equal, they change places at random."""
+    found, ratios = defaultdict(list), dict[str, bool]()
     for rng in streams(question, population.name, drawn, units, repeats):
         a, b = population.draw(drawn, units, rng)
         if question == "equal":
@@ -106,12 +106,14 @@ def two_models(
             a, b = swapped(a, b, swap), swapped(b, a, swap)
         for metric in COMPARED:
             made = tr.compare(a, b, metric=metric, by=BY[drawn])
-            found[metric].append((made.difference, made.low, made.high, made.p_value))
+            found[metric].append((made.estimate, made.low, made.high, made.p_value))
+            ratios[metric] = made.effect == "ratio"
     for metric, rows in found.items():
-        truth = 0.0
+        null = truth = float(ratios[metric])
         if question == "difference":
-            truth = population.value(metric) - population.value(metric, 1)
-        yield tally((question, population.name, drawn, units, metric), rows, truth)
+            first, second = (population.value(metric, model) for model in (0, 1))
+            truth = first / second if ratios[metric] else first - second
+        yield tally((question, population.name, drawn, units, metric), rows, truth, null)
 
 
 def runs(population: Population, seeds: int, units: int, repeats: int) -> Iterator[Cell]:
@@ -122,7 +124,7 @@ def runs(population: Population, seeds: int, units: int, repeats: int) -> Iterat
         models = [[with_seed(ranks, rng) for _ in range(seeds)] for _ in range(2)]
         for metric in ("mrr", "hits@10", "gmr"):
             made = tr.compare(*models, metric=metric)
-            found[metric].append((made.difference, made.low, made.high, made.p_value))
+            found[metric].append((made.estimate, made.low, made.high, made.p_value))
     for metric, rows in found.items():
         yield tally(("runs", population.name, f"{seeds} seeds", units, metric), rows, 0.0)
 
@@ -150,22 +152,24 @@ def with_seed(ranks: tr.Ranks, rng: np.random.Generator) -> tr.Ranks:
     return found.with_labels(unit=ranks.unit.codes)
 
 
-def tally(name: tuple[str, str, str, int, str], rows: Iterable[object], truth: float) -> Cell:
-    """Count the samples of a cell."""
+def tally(
+    name: tuple[str, str, str, int, str], rows: Iterable[object], truth: float, null: float = 0.0
+) -> Cell:
+    """Count the samples of a cell; `null` is the effect of models that do not differ."""
     value, low, high, p = np.array([*rows], dtype=np.float64).T
     slack = 1e-12 * abs(truth)
     covered = (low - slack <= truth) & (truth <= high + slack)
     centre = np.diff(np.quantile(value, [0.025, 0.975]))[0]
     width = float(np.median(high - low)) / centre if centre else np.nan
     known = ~np.isnan(p)
-    apart = ((p < 0.05) != ((low > 0) | (high < 0)))[known]
+    apart = ((p <= 0.05) != ((low > null) | (high < null)))[known]
     rejected = float((p[known] < 0.05).mean()) if known.any() else np.nan
     share = float(apart.mean()) if known.any() else np.nan
     return Cell(*name, float(covered.mean()), rejected, width, share, len(value))
 
 
 def all_cells(
-    populations: list[Population], repeats: int, units: tuple[int, ...]
+    populations: list[Population], repeats: tuple[int, int], units: tuple[int, ...]
 ) -> Iterator[Cell]:
     """Run the study."""
     for population, drawn, number in itertools.product(populations, BY, units):
