@@ -14,6 +14,7 @@ import numpy as np
 
 from ..inputs.checks import confidence
 from ..inputs.errors import InputValueError
+from ..metrics import compute
 from .influences import Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
 from .pairing import have_same_tasks
@@ -129,9 +130,9 @@ def influences_of_run(units: Units, level: float) -> Influences:
     2.5
     """
     found = influences_of(units, level)
-    if found is None and units.number:
+    if found is None and not math.isnan(compute(units.key._replace(macro=False), units.sample)):
         raise InputValueError("metric", NO_INFLUENCES.format(units.key))
-    nothing = np.zeros(0)
+    nothing = np.zeros(units.number)
     empty = nothing, nothing, nothing
     return found or Influences(math.nan, math.nan, *empty, float, (math.nan, math.nan), "")
 

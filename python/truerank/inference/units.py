@@ -114,7 +114,8 @@ def units_of(
     sides.check(key.side, str(key))
     # all tasks are ranked and grouped at once, so that the sides agree with the whole
     sample, chosen = sample_of(ranks, key.kind, draw_seed), sides.mask(key.side)
-    if sample.weights is not None and not sample.weights.all():
+    # tasks of weight 0 are left out, but count counts them
+    if sample.weights is not None and not sample.weights.all() and key.metric != COUNT:
         chosen = (sample.weights > 0) & (True if chosen is None else chosen)
     codes, name = unit_codes(ranks, by)
     macro = group_of_tasks(ranks, key, by, groups)
