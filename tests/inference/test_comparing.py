@@ -123,7 +123,8 @@ def test_size_under_exchangeable_models(key: str) -> None:
         both = np.exp(rng.normal(3, 1.2, 60)[:, None] + rng.normal(0, 0.8, (60, 2))).astype(int) + 1
         found = compare(of_ranks(both[:, 0], 10**6), of_ranks(both[:, 1], 10**6), metric=key)
         rejected += found.p_value <= 0.05
-    assert 3 <= rejected <= 30
+    # the whole numbers of ranks hide steps of a median, so that its test is conservative
+    assert (0 if key == "median" else 3) <= rejected <= 30
 
 
 def test_models_without_any_difference() -> None:

@@ -106,7 +106,7 @@ def test_groups_of_one_unit_are_drawn() -> None:
 
 def test_median_moves_with_the_share_below_it() -> None:
     rng = np.random.default_rng(0)
-    ranks = tr.Ranks(np.exp(rng.normal(3, 1, 4000)).astype(int), np.ones(4000, int), 10**6)
+    ranks = tr.Ranks(np.exp(rng.normal(8, 1, 4000)).astype(int), np.ones(4000, int), 10**6)
     found = influences_of(units_of(ranks, "median"))
     assert found is not None
     # the error of the logarithm of a median of a log-normal law

@@ -320,15 +320,6 @@ def _of_median(units: Units, level: float, outward: Outward) -> Influences | Non
             low, high = (low, middle) if reached else (middle + 1, high)
         return low / 2
 
-    whole = bool((sample.ranks % 1 == 0).all())
-
-    def place_of(share: float) -> float:
-        """The same as a real number, as if each position were an interval about it."""
-        x, width = quantile(min(max(share, 0.0), 1.0)), 1.0 if whole else 0.5
-        before, reached = (float(weights @ up_to(y)) / total for y in (x - width, x))
-        share = min(max((share - before) / max(reached - before, ROUNDING), 0.0), 1.0)
-        return x + width * (share - 0.5)
-
     metric = METRICS[key.metric]
     middle = METRICS["median"].mean(metric.transform, sample, 0)
     below = math.nextafter(middle, 0.0)
@@ -342,7 +333,8 @@ def _of_median(units: Units, level: float, outward: Outward) -> Influences | Non
     reach = float(ndtri((1 + level) / 2)) / 2 * spread + 0.5 / len(sample.ranks)
     low = quantile(0.5 - reach) if reach < 0.5 else 1.0
     high = quantile(0.5 + reach) if reach < 0.5 else most
-    density = math.log(place_of(0.5 + reach) / place_of(0.5 - reach)) / (2 * reach)
+    # ranks are whole numbers: a median moves by steps, of which half may be hidden at either end
+    density = math.log((high + 0.5) / (low - 0.5)) / (2 * reach)
     inner = math.log(middle)
     moved = -density * without_rounding(moved, shares)
     return Influences(
