@@ -57,7 +57,7 @@ class Influences(NamedTuple):
     form : str
         MEAN, SHARE, LOGARITHM, POWER, VARIANCE or MEDIAN.
     bounds : (float, float), optional
-        Those of a median, on the scale of `inner`.
+        Those of a median, on the scale of the value, where they are exact.
     """
 
     value: float
@@ -292,7 +292,7 @@ def _of_whole_groups(units: Units) -> Influences | None:
     return influences_of_sums(values, np.ones(len(values))) if len(values) else None
 
 
-def _of_median(units: Units, level: float, outward: Outward) -> Influences | None:
+def _of_median(units: Units, level: float, back: Outward) -> Influences | None:
     """The influences on the logarithm of a median, and its bounds by order statistics.
 
     The share of tasks up to the median says how far from it the bounds are in the order of the
@@ -343,10 +343,10 @@ def _of_median(units: Units, level: float, outward: Outward) -> Influences | Non
         moved + inner * shares,
         shares,
         moved,
-        lambda x: outward(math.exp(x)),
+        lambda x: back(math.exp(x)),
         (0.0, math.log(most)),
         MEDIAN,
-        (math.log(low), math.log(high)),
+        (back(low), back(high)),
     )
 
 

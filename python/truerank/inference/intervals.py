@@ -12,7 +12,6 @@ from ..inputs.naming import printable, public
 from ..metrics import compute
 from ..metrics.kinds import take
 from .influences import (
-    MEDIAN,
     ROUNDING,
     SHARE,
     VARIANCE,
@@ -188,6 +187,8 @@ def bounds_of(found: Influences, level: float) -> Bounds:
     >>> round(low, 3), round(high, 3), method
     (1.486, 6.514, 't')
     """
+    if found.bounds is not None:
+        return min(found.bounds), max(found.bounds), "order"
     low, high, method = _inner_bounds(found, level)
     bounds = sorted(_outwards(found, x) for x in (low, high))
     return bounds[0], bounds[1], method
@@ -198,8 +199,6 @@ def _inner_bounds(found: Influences, level: float) -> Bounds:
     from scipy.special import stdtrit
 
     inner, moved, (least, most) = found.inner, found.moved, found.ends
-    if found.form == MEDIAN and found.bounds is not None:
-        return *found.bounds, "order"
     at_end = found.form == SHARE and min(inner - least, most - inner) <= ROUNDING * (most - least)
     if at_end or not moved.any():
         unseen = unseen_share(found.shares, level)
