@@ -29,7 +29,7 @@ ROOMS = {
     "counting": (2168, 1300),
     "embeddings": (819, 600),
     "metrics": (2214, 1700),
-    "inference": (1630, 1600),
+    "inference": (1600, 1600),
     "reporting": (2218, 1000),
     "plot": (700, 700),
     "html": (545, 200),

@@ -214,7 +214,7 @@ def test_comparisons_that_cannot_be_drawn() -> None:
         plot.comparison({"A": ONE}, against="A")
     with pytest.raises(ValueError, match=r"^reports: expected Reports with ranks.*for 'B'"):
         plot.comparison({"A": ONE, "B": STORED}, against="A")
-    with pytest.raises(ValueError, match=r"^cannot compare: tasks: 1 against 300"):
+    with pytest.raises(ValueError, match=r"^A: cannot be compared with B: tasks: 1 against 300"):
         plot.comparison({"A": ONE, "B": TINY}, against="A")
     with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
         plot.comparison(FOUR, level=0)

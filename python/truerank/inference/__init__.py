@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .comparing import compare
 from .comparisons import Comparison, Comparisons
-from .corrections import CorrectedPValues, correct_pvalues
+from .corrections import correct_pvalues
 from .detectable_differences import Detectable, detectable
 from .intervals import Interval, interval
 from .significance import PValue, pvalue
@@ -12,7 +12,6 @@ from .significance import PValue, pvalue
 __all__ = [
     "Comparison",
     "Comparisons",
-    "CorrectedPValues",
     "Detectable",
     "Interval",
     "PValue",

@@ -30,6 +30,7 @@ from .intervals import unseen_share
 from .pairing import (
     HasRanks,
     HasReports,
+    groups_of,
     has_protocol,
     have_same_tasks,
     pair_ranks,
@@ -245,9 +246,7 @@ class Pair(NamedTuple):
 
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
-    groups = options.groups
-    if groups is None:
-        groups = getattr(a, "group_labels", None)
+    groups = groups_of(a, options.groups)
     a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
     codes, name = unit_codes(a, options.by)
     one, two = (
@@ -272,27 +271,52 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
     p = low = high = math.nan
     if not math.isnan(first.value - second.value):
         p, low, high = _test(first, second, options.level)
-    wins, ties, losses = count_wins(key, [[pair.one]], [[pair.two]])
-    return Comparison(
-        metric=str(key),
+    return _comparison(
+        [pair],
+        [[pair.one]],
+        [[pair.two]],
+        names,
         value_a=first.value,
         value_b=second.value,
-        difference=first.value - second.value,
         low=low,
         high=high,
         level=options.level,
         p_value=p,
+        method=FLIPS,
+        units=len(first.shares),
+        effect=DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO,
+        notes=notes_on_units(pair.one),
+    )
+
+
+def _comparison(
+    pairs: Sequence[Pair],
+    folds_a: Sequence[Sequence[Units]],
+    folds_b: Sequence[Sequence[Units]],
+    names: tuple[str, str],
+    *,
+    notes: tuple[str, ...],
+    **measured: Any,
+) -> Comparison:
+    """Add to what was measured what is known of every comparison.
+
+    The folds of a model hold its runs; without folds there is one, and without runs each has one.
+    """
+    key = pairs[0].one.key
+    wins, ties, losses = count_wins(key, folds_a, folds_b)
+    of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
+    return Comparison(
+        metric=str(key),
+        difference=measured["value_a"] - measured["value_b"],
         wins=wins,
         ties=ties,
         losses=losses,
-        method=FLIPS,
-        units=len(first.shares),
-        by=pair.one.by,
-        pairing=pair.pairing,
-        effect=DIFFERENCE if key.macro or first.form in DIFFERENCES else RATIO,
-        notes=(*pair.notes, *notes_on_units(pair.one)),
+        by=pairs[0].one.by,
+        pairing=pairs[-1].pairing,
+        notes=(*of_pairs, *notes),
         name_a=names[0],
         name_b=names[1],
+        **measured,
     )
 
 
@@ -324,12 +348,7 @@ def _test(first: Influences, second: Influences, level: float) -> tuple[float, f
 
 def _ratios(found: Influences, *inners: float) -> tuple[float, float]:
     """The ratios to the metric that other means would have, in ascending order."""
-    ratios = []
-    for inner in inners:
-        try:
-            ratios.append(found.outward(inner) / found.outward(found.inner))
-        except (ArithmeticError, ValueError):  # 1 / 0
-            ratios.append(math.inf)
+    ratios = [found.at(inner) / found.value for inner in inners]
     return min(ratios), max(ratios)
 
 
@@ -362,32 +381,25 @@ def _compare_runs(
     values = [math.fsum(x.value for x in model) / len(model) for model in found]
     test = crossed_runs(found) if crossed else _test_of_folds(found)
     low, high = test.bounds(options.level)
-    of_folds = [[model] if crossed else [[x] for x in model] for model in models]
-    wins, ties, losses = count_wins(key, *of_folds)
-    one, runs = models[0][0], [len(model) for model in models]
-    about = notes_on_runs(dict(zip(names, runs, strict=True)), 0 if crossed else len(first))
-    notes = dict.fromkeys([note for pair in pairs for note in pair.notes])
-    return Comparison(
-        metric=str(key),
+    folds_a, folds_b = ([model] if crossed else [[x] for x in model] for model in models)
+    runs = {name: len(model) for name, model in zip(names, models, strict=True)}
+    of_first = models[0][0]
+    return _comparison(
+        pairs,
+        folds_a,
+        folds_b,
+        names,
         value_a=values[0],
         value_b=values[1],
-        difference=values[0] - values[1],
         low=low,
         high=high,
         level=options.level,
         p_value=test.p_value(),
-        wins=wins,
-        ties=ties,
-        losses=losses,
         method=TWO_LEVEL,
-        units=one.number if crossed else sum(x.number for x in models[0]),
-        by=one.by,
-        pairing=pairs[-1].pairing,
-        notes=(*notes, *about, *notes_on_units(one)),
-        name_a=names[0],
-        name_b=names[1],
-        runs_a=runs[0],
-        runs_b=runs[1],
+        units=of_first.number if crossed else sum(x.number for x in models[0]),
+        notes=notes_on_runs(runs, 0 if crossed else len(first)) + notes_on_units(of_first),
+        runs_a=len(first),
+        runs_b=len(second),
     )
 
 

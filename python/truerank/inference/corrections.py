@@ -1,9 +1,9 @@
-"""Corrections of the p-values of several questions, and a table of them."""
+"""Corrections of the p-values of several questions."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,7 @@ import numpy as np
 from ..inputs.checks import choice, is_iterable, is_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..tables import AsTable, Table
-from ..tables.forms import write_json
+from ..tables import Column, Table
 
 TITLES = {
     "bonferroni": "p (Bonferroni)",
@@ -59,63 +58,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 @public("truerank.inference")
-class CorrectedPValues(Mapping[str, dict[str, float]], AsTable):
-    """The p-values of several questions and their corrections; made by `correct_pvalues`.
-
-    As a mapping it leads from the name of a question to its p-values: `table["mrr"]["holm"]`.
-
-    Examples
-    --------
-    >>> print(correct_pvalues({"mrr": 0.01, "hits@1": 0.04, "hits@10": 0.03}))
-    question     p  p (Holm)  p (Benjamini-Hochberg)
-    mrr       0.01      0.03                    0.03
-    hits@1    0.04      0.06                    0.04
-    hits@10   0.03      0.06                    0.04
-    """
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __init__(self, p_values: Mapping[str, float], methods: Sequence[str]) -> None:
-        self.methods = tuple(methods)
-        given = list(p_values.values())
-        columns = [given, *(correct(given, method) for method in methods)]
-        self._rows = {
-            name: dict(zip(("p", *methods), row, strict=True))
-            for name, row in zip(p_values, zip(*columns, strict=True), strict=True)
-        }
-
-    def __getitem__(self, name: str) -> dict[str, float]:
-        """The p-values of a question: "p", and one for each correction."""
-        return dict(self._rows[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __repr__(self) -> str:
-        return f"CorrectedPValues({len(self)} p-values, {', '.join(self.methods)})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the p-values of all questions by name."""
-        return {name: dict(row) for name, row in self._rows.items()}
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; nan becomes null."""
-        return write_json(self.to_dict(), indent)
-
-    def table(self) -> Table:
-        """Return a row for each question, with its p-value and the corrected ones."""
-        titles = ["p", *(TITLES[method] for method in self.methods)]
-        rows = [[name, *row.values()] for name, row in self._rows.items()]
-        return Table(["question", *titles], rows)
-
-
-@public("truerank.inference")
 def correct_pvalues(
     p_values: Mapping[str, Any] | Iterable[Any], *, methods: Iterable[str] = ("holm", "bh")
-) -> CorrectedPValues:
+) -> Table:
     """Correct the p-values of several questions: over metrics, data sets, groups or models.
 
     Of twenty true null hypotheses, one is rejected at 5 % on average. All questions that were asked
@@ -132,6 +77,11 @@ def correct_pvalues(
         positively dependent p-values) and "by" (Benjamini and Yekutieli, for all) hold the expected
         share of false ones among the rejections.
 
+    Returns
+    -------
+    Table
+        A row for each question; the columns are "question", "p", and the methods.
+
     Raises
     ------
     ValueError
@@ -141,8 +91,14 @@ def correct_pvalues(
 
     Examples
     --------
-    >>> correct_pvalues([0.5, 0.01], methods=["by"])["2"]
-    {'p': 0.01, 'by': 0.03}
+    >>> corrected = correct_pvalues({"mrr": 0.01, "hits@1": 0.04, "hits@10": 0.03})
+    >>> corrected["holm"]
+    [0.03, 0.06, 0.06]
+    >>> print(corrected)
+    question     p  p (Holm)  p (Benjamini-Hochberg)
+    mrr       0.01      0.03                    0.03
+    hits@1    0.04      0.06                    0.04
+    hits@10   0.03      0.06                    0.04
     """
     if isinstance(methods, str) or not is_iterable(methods):
         got = repr(methods) if isinstance(methods, str) else type(methods).__name__
@@ -158,7 +114,10 @@ def correct_pvalues(
     found = {name: _p_of(name, value) for name, value in named.items()}
     if not found:
         raise InputValueError("p_values", expected="several p-values", got="none")
-    return CorrectedPValues(found, chosen)
+    given = [*found.values()]
+    columns = [[*found], given, *(correct(given, method) for method in chosen)]
+    headings = {"question": "", "p": "", **{method: TITLES[method] for method in chosen}}
+    return Table([Column(*names) for names in headings.items()], zip(*columns, strict=True))
 
 
 def _p_of(name: str, value: Any) -> float:

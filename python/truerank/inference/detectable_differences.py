@@ -14,7 +14,6 @@ from ..metrics import Key, parse
 from ..tables.cells import format_count, percent
 from .comparing import Options, check_comparable, gather_pair
 from .influences import degrees_of_freedom, standard_error
-from .pairing import weighted_ranks
 from .runs import influences_of_run
 from .units import UNIT, Units, describe_units, notes_on_units, units_of
 
@@ -228,16 +227,8 @@ def _errors(
 ) -> tuple[Units, tuple[str, ...], float, FloatArray, float, float]:
     """Units, notes, the value of a, influences, their error, and the correlation."""
     if b is None:
-        groups = options.groups
-        if groups is None:
-            groups = getattr(a, "group_labels", None)
-        units = units_of(
-            weighted_ranks("a", a),
-            key,
-            by=options.by,
-            groups=groups,
-            draw_seed=options.draw_seed,
-        )
+        by, groups, draw_seed = options.by, options.groups, options.draw_seed
+        units = units_of(a, key, by=by, groups=groups, draw_seed=draw_seed, name="a")
         one = influences_of_run(units, options.level)
         moved = one.on_value_scale()
         return units, notes_on_units(units), one.value, moved, standard_error(moved), math.nan

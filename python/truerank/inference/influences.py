@@ -75,6 +75,15 @@ class Influences(NamedTuple):
         """The standard error of `inner`; nan for fewer than 2 units."""
         return standard_error(self.moved)
 
+    def at(self, inner: float) -> float:
+        """The metric that this mean would have; inf where it is the inverse of 0."""
+        if inner == self.inner:
+            return self.value
+        try:
+            return self.outward(inner)
+        except (ArithmeticError, ValueError):
+            return math.inf
+
     def on_value_scale(self) -> FloatArray:
         """The derivative of the value by the multiplicity of each unit."""
         return self.moved * slope(self.outward, self.inner)

@@ -19,7 +19,6 @@ from .influences import (
     degrees_of_freedom,
     influences_of,
 )
-from .pairing import weighted_ranks
 from .units import COUNT, GROUP, TASK, UNIT, Units, describe_units, notes_on_units, units_of
 
 if TYPE_CHECKING:
@@ -152,10 +151,8 @@ def interval(
     few units: 8 tasks
     """
     level, seed = confidence(level), integer_at_least("seed", seed)
-    if groups is None:
-        groups = getattr(ranks, "group_labels", None)
     units = units_of(
-        weighted_ranks("ranks", ranks),
+        ranks,
         metric,
         by=by,
         groups=groups,
@@ -190,8 +187,8 @@ def bounds_of(found: Influences, level: float) -> Bounds:
     if found.bounds is not None:
         return min(found.bounds), max(found.bounds), "order"
     low, high, method = _inner_bounds(found, level)
-    bounds = sorted(_outwards(found, x) for x in (low, high))
-    return bounds[0], bounds[1], method
+    low, high = found.at(low), found.at(high)
+    return min(low, high), max(low, high), method
 
 
 def _inner_bounds(found: Influences, level: float) -> Bounds:
@@ -214,15 +211,6 @@ def _inner_bounds(found: Influences, level: float) -> Bounds:
         return inner / factor, inner * factor, "t"
     reach = quantile * found.error
     return max(inner - reach, least), min(inner + reach, most), "t"
-
-
-def _outwards(found: Influences, inner: float) -> float:
-    if inner == found.inner:
-        return found.value
-    try:
-        return found.outward(inner)
-    except (ArithmeticError, ValueError):  # 1 / 0
-        return math.inf
 
 
 def share_bounds(share: float, trials: float, quantile: float, level: float) -> Bounds:

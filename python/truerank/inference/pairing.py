@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.naming import printable
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
-    from ..ranks.labels import Labels
+    from ..ranks.labels import Labels, LabelsLike
 
 BY_IDS = {"queries": "query", "targets": "target"}
 BY_POSITION = "position"
@@ -113,37 +112,11 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
 
 
-def check_same_tasks(
-    a: Ranks, b: Ranks, allow_unlike: bool = False
-) -> tuple[Ranks, tuple[str, ...]]:
-    """Check that two Ranks have the same tasks.
-
-    Returns
-    -------
-    Ranks
-        a, with the sides of b where it has none.
-    tuple of str
-        What differs, with `allow_unlike`.
-
-    Raises
-    ------
-    ValueError
-        For differences that are not allowed; the message lists all of them.
-
-    Examples
-    --------
-    >>> from truerank import Ranks
-    >>> check_same_tasks(Ranks([0], [1], 10), Ranks([0], [1], 9), allow_unlike=True)[1]
-    ('unlike candidates: 1 of 1 tasks differ, the first at position 0 (10 against 9)',)
-    """
-    fatal = _fatal_differences(a, b)
-    unlike = [] if len(a) != len(b) else _task_differences(a, b)
-    unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
-    if fatal or (unlike and not allow_unlike):
-        advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
-        raise ValueError(printable(f"cannot compare: {'; '.join([*fatal, *unlike])}{advice}"))
-    side = a.side if a.side is not None else b.side
-    return a.with_labels(side=side), tuple(f"unlike {x}" for x in unlike)
+def groups_of(model: Any, groups: LabelsLike | None) -> LabelsLike | None:
+    """The groups of a macro average: those that are given, else those of a Report."""
+    if groups is None and not isinstance(model, Ranks):
+        groups = getattr(model, "group_labels", None)
+    return groups
 
 
 def _fatal_differences(a: Ranks, b: Ranks) -> list[str]:
@@ -196,6 +169,12 @@ def pair_ranks(
     names : (str, str)
         What messages call the models.
     allow_unlike : bool
+        Whether notes say what differs, where nothing forbids a comparison.
+
+    Raises
+    ------
+    ValueError
+        For differences that are not allowed; the message lists all of them.
 
     Examples
     --------
@@ -204,12 +183,19 @@ def pair_ranks(
     ('position', ('paired by position only',))
     """
     a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
-    a, notes = check_same_tasks(a, b, allow_unlike)
+    fatal = _fatal_differences(a, b)
+    unlike = [] if len(a) != len(b) else _task_differences(a, b)
+    unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
+    if fatal or (unlike and not allow_unlike):
+        advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
+        problem = f"cannot be compared with {names[0]}: {'; '.join([*fatal, *unlike])}{advice}"
+        raise InputValueError(names[1], problem)
     pairing = describe_pairing(a, b)
-    if pairing == BY_POSITION:
-        notes = (*notes, BY_POSITION_ONLY)
-    notes = (*notes, *notes_on_test_splits(a, b))
-    return a, b.with_labels(side=a.side).with_weights(a.weights), pairing, notes
+    notes = [f"unlike {x}" for x in unlike] + [BY_POSITION_ONLY] * (pairing == BY_POSITION)
+    side = a.side if a.side is not None else b.side
+    a = a.with_labels(side=side)
+    b = b.with_labels(side=side).with_weights(a.weights)
+    return a, b, pairing, (*notes, *notes_on_test_splits(a, b))
 
 
 def is_test_split(split: str | None) -> bool:

@@ -209,21 +209,10 @@ def interval_over_runs(
         else:
             values = [x.value for x in found]
             test = nested_runs(values, [standard_error(x.on_value_scale()) for x in found])
-        least, most = sorted(_outward_ends(found[0]))
+        least, most = sorted(found[0].at(end) for end in found[0].ends)
         low, high = test.bounds(level)
         low, high = max(low, least), min(high, most)
     notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))
     notes += notes_on_units(units[0])
     about = number, name, notes
     return Interval(str(units[0].key), value, low, high, level, TWO_LEVEL, *about)
-
-
-def _outward_ends(found: Influences) -> tuple[float, float]:
-    """The least and the greatest value that the tasks allow."""
-    ends = []
-    for end, unknown in zip(found.ends, (-math.inf, math.inf), strict=True):
-        try:
-            ends.append(found.outward(end))
-        except (ArithmeticError, ValueError):
-            ends.append(unknown)
-    return ends[0], ends[1]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.errors import InputTypeError, spelled
+from ..inputs.errors import spelled
 from ..metrics import Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import rescale_weights
 from ..metrics.kinds import take
@@ -16,12 +16,14 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from ..tables.cells import number, percent
+from .pairing import groups_of, weighted_ranks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
+    from .pairing import HasRanks
 
 UNIT, TASK, GROUP = "unit", "task", "group"
 FEW_UNITS, LARGE_SHARE = 30, 0.1
@@ -69,28 +71,31 @@ class Units(NamedTuple):
 
 
 def units_of(
-    ranks: Ranks,
+    model: Ranks | HasRanks,
     key: str | Key,
     *,
     by: LabelsLike | None = UNIT,
     groups: LabelsLike | None = None,
     weights: str | npt.ArrayLike | None = None,
     draw_seed: int = 0,
+    name: str = "ranks",
 ) -> Units:
     """Gather the tasks of a key and their units.
 
     Parameters
     ----------
-    ranks : Ranks
+    model : Ranks or Report
     key : str or Key
     by : str, labels or None
         "unit": the label "unit" of the ranks, or single tasks where they have none. "task" and
         None: single tasks. Else as `group_codes`.
     groups : str or labels, optional
-        The groups of a macro average; if not given, those of `by`.
+        The groups of a macro average; if not given, those of a Report, else those of `by`.
     weights : str or array_like of float, optional
         Used instead of the weights of the ranks.
     draw_seed : int
+    name : str
+        What messages call the model.
 
     Raises
     ------
@@ -103,8 +108,8 @@ def units_of(
     >>> found.unit, found.number, found.by
     (array([0, 1, 0]), 2, 'group')
     """
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    ranks = weighted_ranks(name, model)
+    groups = groups_of(model, groups)
     key = key if isinstance(key, Key) else parse(key)
     if isinstance(weights, str):
         weights = task_weights_by(ranks, weights)
