@@ -492,8 +492,8 @@ def toolkits(session: nox.Session) -> None:
     maps = str(session.run("python", "-c", script, silent=True)).split()
     if len(runtimes := {word for word in maps if "libgomp" in word}) != 2:
         session.error(f"expected two OpenMP runtimes, found {sorted(runtimes)}")
-    names = "torch|torchmetrics|jax|dask|distributed|pykeen|pykeen_models|docdata|statsmodels"
-    names += "|pytrec_eval|ranx|sklearn|polars"
+    names = "torch|torchmetrics|jax|dask|distributed|pykeen|pykeen_models|docdata|pytrec_eval"
+    names += "|ranx|sklearn|polars"
     session.env["NUMBA_DISABLE_JIT"] = "1"  # ranx would compile for a minute
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
     session.chdir(session.cache_dir / "source")

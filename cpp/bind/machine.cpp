@@ -1,4 +1,4 @@
-// What the machine is like: its instruction sets, its threads, the speed of its memory.
+// What the machine is like: its instruction sets and its threads.
 #include <pybind11/stl.h>
 
 #include <cstdlib>
@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "bind/calls.hpp"
-#include "engine/bandwidth.hpp"
 #include "engine/bounds.hpp"
 #include "engine/threads.hpp"
 #include "kernels/simd.hpp"
@@ -24,16 +23,6 @@ std::string join(const std::vector<std::string>& names) {
     std::string text;
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
     return text;
-}
-
-std::uint64_t or_of_words(const py::array& array, int threads) {
-    require((array.flags() & py::array::c_style) != 0, "array: not contiguous");
-    std::uint64_t words = 0;
-    bool (*const interrupted)() = interrupt_hook();
-    const auto* data = static_cast<const char*>(array.data());
-    const auto bytes = static_cast<std::int64_t>(array.nbytes());
-    without_gil([&] { words = read_pass(data, bytes, threads, interrupted); });
-    return words;
 }
 
 }  // namespace
@@ -72,8 +61,6 @@ void register_machine(py::module_& m) {
     m.def("use_default_arithmetic", &use_default_arithmetic,
           "Have this thread compute as IEEE 754 has it by default; returns what restore_arithmetic takes.");
     m.def("restore_arithmetic", &restore_arithmetic, py::arg("before"));
-    m.def("read_pass", &or_of_words, py::arg("array"), py::arg("threads"),
-          "All 64-bit words of a contiguous array, ORed together: a pass over memory that does as little as possible.");
 }
 
 }  // namespace truerank::bind

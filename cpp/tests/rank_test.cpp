@@ -1,11 +1,10 @@
-// Ranks of score matrices, and the pass over memory.
+// Ranks of score matrices.
 #include "engine/rank.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
-#include "engine/bandwidth.hpp"
 #include "tests/tests.hpp"
 
 namespace truerank::tests {
@@ -167,23 +166,6 @@ void check_fault(Checks& checks) {
     checks.expect(fault.kind == Fault::Kind::nan_score && fault.row == 2 && fault.column == 7, "the first NaN");
 }
 
-void check_read_pass(Checks& checks, Random& random) {
-    for (const std::int64_t bytes : {0, 7, 8, 63, 64, 65, 255, 256, 257, 1023, 9'000'001}) {
-        const std::vector<std::uint8_t> memory(static_cast<std::size_t>(bytes) + 1, 0);
-        std::vector<std::uint8_t> data = memory;
-        std::uint64_t expected = 0;
-        for (std::int64_t word = 0; word < bytes / 8; ++word) {
-            if (!random.one_in(1 + bytes / 64)) continue;
-            const std::uint64_t bit = std::uint64_t{1} << random.below(64);
-            std::memcpy(data.data() + 8 * word, &bit, sizeof bit);
-            expected |= bit;
-        }
-        const auto* const start = reinterpret_cast<const char*>(data.data());
-        checks.expect(read_pass(start, bytes, 2, [] { return false; }) == expected, "read_pass, %lld bytes",
-                      static_cast<long long>(bytes));
-    }
-}
-
 }  // namespace
 
 void check_rank(Checks& checks) {
@@ -209,7 +191,6 @@ void check_rank(Checks& checks) {
         }
     });
     check_fault(checks);
-    check_read_pass(checks, random);
 }
 
 }  // namespace truerank::tests
