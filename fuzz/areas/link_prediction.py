@@ -163,14 +163,14 @@ def scores(given: Given, data: Any) -> None:
     for name, side in task.sides.items():
         if how == "each":
             table[name] = rng.choice(np.array(values, dtype), (len(given.test), side.columns))
-            given_scores[f"{name}_scores"] = table[name]
+            given_scores[name] = table[name]
             continue
         unique = rng.choice(np.array(values, dtype), (len(side.queries), side.columns))
         table[name] = np.zeros((len(given.test), side.columns), dtype)
         table[name][side.given] = unique[side.rows]
-        given_scores[f"{name}_scores"] = unique
+        given_scores[name] = unique
         row_of = {tuple(query): i for i, query in enumerate(side.queries.tolist())}
-        scorers[f"{name}s"] = lambda queries, row_of=row_of, unique=unique: unique[
+        scorers[name] = lambda queries, row_of=row_of, unique=unique: unique[
             [row_of[tuple(query)] for query in queries.tolist()]
         ]
 
@@ -217,7 +217,7 @@ def embedded(given: Given, data: Any) -> None:
             queries[side.given] = queries[side.given][
                 [side.rows.tolist().index(row) for row in side.rows.tolist()]
             ]
-        arguments[f"queries_{name}"] = queries
+        arguments[name] = queries
         own = embeddings.score(queries, vectors[side.columns], similarity)
         table[name] = own
         if unique:
