@@ -58,6 +58,9 @@ def encrypted() -> bytes:
     return bytes(data)
 
 
+ARCHIVE = zipped(("a.npy",))
+
+
 class Fault(NamedTuple):
     """The contents of a file, the options to open it, and the words of the error."""
 
@@ -83,7 +86,7 @@ FAULTS = {
         "x.npy", b"0.5,0.25\n", "this one begins with b'0.5,0.25'; numbers in text are read by"
     ),
     "text by its name": Fault("x.csv", b"0.5,0.25\n", "numbers in text are read by numpy.loadtxt"),
-    "an archive": Fault("x.npy", zipped(("a.npy",)), "expected a .npy file"),
+    "an archive": Fault("x.npy", ARCHIVE, "expected a .npy file"),
     "a pickle": Fault("x.npy", pickle.dumps([1.0]), "this one is a pickle"),
     "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "got 9.0"),
     "header of 4 GB": Fault(
@@ -142,25 +145,24 @@ FAULTS = {
         "x.npz", zipped(("a.npy", "b.npy")), "expected member= to say which, there are 'a', 'b'"
     ),
     "no such member": Fault(
-        "x.npz", zipped(("a.npy",)), "expected member 'c', there are 'a'", {"member": "c"}
+        "x.npz", ARCHIVE, "expected member 'c', there are 'a'", {"member": "c"}
     ),
     "no members": Fault("x.npz", zipped(()), "there are no arrays in it"),
     "many members": Fault("x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "'m19', ..."),
-    "archive cut short": Fault("x.npz", zipped(("a.npy",))[:-30], "the archive is damaged"),
-    "archive without its beginning": Fault(
-        "x.npz", zipped(("a.npy",))[100:], "a.npy: cannot be read in place"
+    "archive cut short": Fault("x.npz", ARCHIVE[:-30], "the archive is damaged"),
+    "archive without a start": Fault("x.npz", ARCHIVE[100:], "a.npy: cannot be read in"),
+    "long extra field": Fault(
+        "x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], "a.npy: expected"
     ),
     "archive of text": Fault("x.npz", b"text", "the archive is damaged"),
     "empty archive": Fault("x.npz", b"", "the archive is damaged"),
-    "wrong local header": Fault(
-        "x.npz", b"PKxx" + zipped(("a.npy",))[4:], "a.npy: cannot be read in place"
-    ),
+    "wrong local header": Fault("x.npz", b"PKxx" + ARCHIVE[4:], "a.npy: cannot be read in"),
     "member that is no array": Fault(
-        "x.npz", zipped(("a.npy",)).replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
+        "x.npz", ARCHIVE.replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
     ),
     "member shorter than it says": Fault(
         "x.npz",
-        zipped(("a.npy",)).replace(b"(6, 5), }", b"(9, 5), }"),
+        ARCHIVE.replace(b"(6, 5), }", b"(9, 5), }"),
         "x.npz: a.npy: expected",
     ),
     # raw binary
@@ -391,7 +393,7 @@ def folder() -> Iterator[Path]:
 @example("x.npy", [(21, 49)], 600)  # a dtype of arrays
 def test_damage(folder: Path, name: str, changes: list[tuple[int, int]], end: int) -> None:
     """What can be opened is what numpy reads; anything else is an error that names the file."""
-    data = bytearray(npy() if name == "x.npy" else zipped(("a.npy",)))
+    data = bytearray(npy() if name == "x.npy" else ARCHIVE)
     for at, value in changes:
         if at < len(data):
             data[at] = value

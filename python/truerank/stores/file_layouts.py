@@ -165,7 +165,7 @@ def npz_layout(descriptor: int, name: str, member: str | None, request: DtypeReq
     lengths = (int.from_bytes(local_header[at : at + 2], "little") for at in (26, 28))
     start = info.header_offset + _LOCAL_HEADER_BYTES + sum(lengths)
     end = min(start + info.file_size, os.fstat(descriptor).st_size)
-    layout = _parse_npy(descriptor, start, end, place, request)
+    layout = _parse_npy(descriptor, min(start, end), end, place, request)
     layout.check(end)
     return layout
 
