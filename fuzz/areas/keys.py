@@ -196,13 +196,13 @@ FAULTS = [
     Fault(
         "a check left out",
         "python/truerank/metrics/keys.py",
-        'if found.macro and found.adjustment == "z":',
-        'if found.macro and found.adjustment == "z" and found.side == ALL_SIDES:',
+        'if parsed.macro and parsed.adjustment == "z":',
+        'if parsed.macro and parsed.adjustment == "z" and parsed.side == ALL_SIDES:',
     ),
     Fault(
         "an off-by-one in a cutoff",
         "python/truerank/metrics/keys.py",
-        "and len(text) < 1000 and int(text)",
-        "and len(text) < 999 and int(text)",
+        r"(?!.{1000})0*[1-9]",
+        r"(?!.{999})0*[1-9]",
     ),
 ]

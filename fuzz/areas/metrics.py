@@ -262,7 +262,7 @@ def pvalues(drawn: Drawn, name: str, kind: str, alternative: str, listed: bool) 
     sizes, shares = counted(drawn.candidates, drawn.weights)
     if not modelled(name, shares):
         return
-    nothing = {} if listed else {"_listed": lambda rows, least: None}
+    nothing = {} if listed else {"_listed": lambda rows, most: None}
     with mock.patch.multiple(tails, **nothing) if nothing else contextlib.nullcontext():
         found = pvalue(drawn.ranks(), f"{kind}.{name}", alternative=alternative)
     assert found.method == "exact" or not listed
@@ -333,7 +333,7 @@ FAULTS = [
     Fault(
         "a wrong rule for ties",
         "python/truerank/metrics/chance_model/tails.py",
-        "self.sign = -1.0 if rising != worse else 1.0",
-        "self.sign = -1.0 if rising == worse else 1.0",
+        "self._sign = -1.0 if rising != worse else 1.0",
+        "self._sign = -1.0 if rising == worse else 1.0",
     ),
 ]

@@ -299,9 +299,9 @@ FAULTS = [
     ),
     Fault(
         "an off-by-one in the groups",
-        "python/truerank/metrics/within_groups.py",
-        "sizes = np.diff(np.append(starts, n))",
-        "sizes = np.diff(np.append(starts, n)) + (len(starts) > 2)",
+        "python/truerank/metrics/values.py",
+        "ends = np.cumsum(np.bincount(codes, minlength=groups))",
+        "ends = np.cumsum(np.bincount(codes, minlength=groups)) - (groups > 2)",
     ),
     Fault(
         "a check left out",

@@ -27,7 +27,7 @@ def test_a_published_number(run: Run, folder: Path) -> None:
     assert table["index (0 is chance, 1 perfect)"] == f"{found.index:.6g}"
     assert table["z (in standard deviations)"] == f"{found.z:.6g}"
     assert json.loads(run(*line, "--format", "json").out) == found.to_dict()
-    assert table["log10 p (as good by chance)"] == f"{found.log10_p:.6g} (saddlepoint)"
+    assert table["log10 p (as good by chance)"] == f"{found.log10_p:.6g} (convolution)"
     header, row = run(*line, "--format", "csv").out.splitlines()
     assert header == ",".join(name for name in found._fields if name not in ("notes", "bounds"))
     assert row.split(",")[:2] == ["mr", "7000.0"]

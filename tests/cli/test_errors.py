@@ -142,7 +142,7 @@ def test_bad_data_ends_with_one(
             "--split: cannot be given without --dataset",
         ),
         ("adjust mr 7 --candidates 10 --tasks 3 --side tail --filtered", "--side, --filtered: can"),
-        ("adjust mr 7 --candidates counts.npy --tasks 3", "tasks: candidates has 2 tasks"),
+        ("adjust mr 7 --candidates counts.npy --tasks 3", "tasks: expected 2, as candidates has"),
         ("guess", "No such command 'guess'"),
         ("demo scores.npy", "unexpected extra argument"),
     ],

@@ -19,7 +19,7 @@ from support.metric_keys import keys_where
 from truerank import Ranks, Report, compare, report
 from truerank.metrics import KINDS, METRICS, Sample, chance, parse
 from truerank.metrics.metric_table import metric_value
-from truerank.metrics.within_groups import means_within, moments_within, values_within
+from truerank.metrics.values import means_within, moments_within, values_within
 from truerank.ranks.grouping import group_codes, task_weights_by
 
 pytestmark = pytest.mark.python_only
@@ -394,11 +394,11 @@ def test_no_tasks_have_no_groups() -> None:
 
 def test_moments_of_groups_are_those_of_their_candidates() -> None:
     sizes, weights = np.array([9, 4, 9, 1, 7]), np.array([1.0, 2, 3, 4, 0.5])
-    starts = np.array([0, 2, 4])
+    codes = np.array([0, 0, 1, 1, 2])
     for weighing in (None, weights):
         sample = Sample(np.ones(5), sizes, weighing)
         for metric in ("mr", "mrr", "hits@3", "gmr", "hmr"):
-            means, variances = moments_within(parse(metric), sample, starts)
+            means, variances = moments_within(parse(metric), sample, codes, 3)
             for i, part in enumerate((slice(0, 2), slice(2, 4), slice(4, 5))):
                 held = None if weighing is None else weighing[part]
                 expected = chance(metric, sizes[part], held)
@@ -410,10 +410,10 @@ def test_sums_within_are_a_plain_loop(drawn: tuple[Ranks, list[int]], name: str)
     ranks, labels = drawn
     ranks = ranks[np.argsort(labels, kind="stable")] if labels else ranks
     bounds = [0, *np.cumsum([int(mask.sum()) for _, mask in masks(labels)]).tolist()]
-    starts = np.array(bounds[:-1], dtype=np.int64)
+    grouping = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), len(bounds) - 1
     sample = Sample(ranks.realistic, ranks.candidates, ranks.weights)
     key = parse(name)
-    found = values_within(METRICS[key.metric], sample, starts, key.parameter)
+    found = values_within(METRICS[key.metric], sample, *grouping, key.parameter)
     plain = [
         metric_value(
             METRICS[key.metric],
@@ -423,7 +423,7 @@ def test_sums_within_are_a_plain_loop(drawn: tuple[Ranks, list[int]], name: str)
         for a, b in itertools.pairwise(bounds)
     ]
     assert found == pytest.approx(np.array(plain, dtype=float), rel=1e-9, nan_ok=True)
-    assert means_within(sample.ranks, None, starts) == pytest.approx(
+    assert means_within(sample.ranks, None, *grouping) == pytest.approx(
         np.array([sample.ranks[a:b].mean() for a, b in itertools.pairwise(bounds)])
     )
 

@@ -21,9 +21,9 @@ from truerank.metrics.keys import (
     RANK_KEYS,
     Grammar,
     increasing,
+    is_side_name,
     table_name,
 )
-from truerank.metrics.sides import is_side_name
 from truerank.retrieval.answer_keys import ANSWER_KEYS, read_key
 from truerank.retrieval.answer_metrics import ANSWER_METRICS
 

@@ -28,7 +28,7 @@ ROOMS = {
     "stores": (2780, 1600),  # with devices: 700 and 900
     "counting": (2168, 1300),
     "embeddings": (819, 600),
-    "metrics": (2214, 1700),
+    "metrics": (2070, 1700),
     "inference": (1600, 1600),
     "reporting": (2218, 1000),
     "plot": (700, 700),
@@ -42,12 +42,12 @@ ROOMS = {
     "cli": (2629, 1300),
 }
 FOLDERS = {
-    "python/truerank": (29475, 21000),
-    "tests": (39336, 24000),
-    "fuzz": (3019, 1500),
+    "python/truerank": (29286, 21000),
+    "tests": (39333, 24000),
+    "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (245, 180)  # of the package
+FILES = (243, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -14,7 +14,7 @@ import truerank as tr
 import truerank.reporting.repeats
 from support.example_ranks import everything, same
 from truerank import Ranks, Report, concatenate, report
-from truerank.metrics import KINDS, METRICS, Key, adjustments, chance, parse, sample_of
+from truerank.metrics import KINDS, METRICS, Key, chance, parse, sample_of, values
 from truerank.metrics.metric_table import metric_value
 from truerank.reporting.axes import FEW_METRICS
 
@@ -283,7 +283,7 @@ def test_chance_is_computed_once_for_all_kinds_and_reports(
         asked.append(key.metric)
         return 1.0, 1.0
 
-    monkeypatch.setattr(adjustments, "moments", moments)
+    monkeypatch.setattr(values, "moments", moments)
     for kind in ("optimistic", "realistic", "pessimistic", "expected", "random"):
         for adjustment in ("ratio", "index", "z"):
             report(sided, seed=3)[f"{kind}.{adjustment}.mr"]
@@ -398,8 +398,8 @@ def test_values_of_each_query() -> None:
     found = measured.by_query(["mr", "random.mrr", "amri"])
     assert found.keys() == {("head", "a"), ("head", "b"), ("tail", "a"), ("tail", "c")}
     within = report(ranks, seed=3, by="query")
-    for query, values in found.items():
-        for key, value in values.items():
+    for query, row in found.items():
+        for key, value in row.items():
             assert same(value, within.groups[query][key])
     assert list(next(iter(measured.by_query().values()))) == list(FEW_METRICS)
     with pytest.raises(KeyError, match="macro average"):

@@ -15,9 +15,8 @@ import numpy as np
 from ..metrics import METRICS, Sample, adjusted, compute, moments
 from ..metrics.averages import arithmetic, median, power, tie_centres, values_per_task, variance
 from ..metrics.keys import NO_ADJUSTMENT
-from ..metrics.kinds import take
 from ..metrics.ties import LOG
-from ..metrics.within_groups import key_values_within
+from ..metrics.values import key_values_within
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -294,9 +293,8 @@ def _of_groups(
 
 def _of_whole_groups(units: Units) -> Influences | None:
     """The influences of groups, as if drawn, on the mean over them of a metric of any kind."""
-    order = np.argsort(np.asarray(units.groups), kind="stable")
-    starts = np.flatnonzero(np.diff(np.asarray(units.groups)[order], prepend=-1))
-    values = key_values_within(units.key, take(units.sample, order), starts)
+    codes = np.asarray(units.groups)
+    values = key_values_within(units.key, units.sample, codes, int(codes.max()) + 1)
     values = values[~np.isnan(values)]
     return influences_of_sums(values, np.ones(len(values))) if len(values) else None
 

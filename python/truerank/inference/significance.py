@@ -7,13 +7,12 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from ..inputs.checks import choice, integer_at_least
 from ..inputs.naming import public
-from ..metrics.adjustments import kept_moments
 from ..metrics.chance_model.tails import spelled_p, tail
 from ..metrics.chance_model.tasks import Tasks, compress, significant_weights
-from ..metrics.keys import Key, parse
+from ..metrics.keys import Key, parse, sides_of
 from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
 from ..metrics.metric_table import METRICS, metric_value
-from ..metrics.sides import sides_of
+from ..metrics.values import kept_moments
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
 from .pairing import HasRanks, weighted_ranks
@@ -134,11 +133,11 @@ def pvalue(
     -----
     p is exact, also far out in the tail, for hits@k without weights, the median, extremes and one
     task; for a few tasks, whose outcomes are listed (two halves of at most a million each); and
-    where w f(r) lies on a lattice that is not too fine (sums of ranks), whose law is convolved.
-    Up to 128 distinct pairs of candidates and weight are convolved on a grid where it is fine
-    enough, mostly to three digits or more. For more of them the Laplace transform of the sum is
-    inverted, mostly to six digits or more, far out in the tail, too. What neither reaches has the
-    saddle point approximation of Lugannani and Rice (1980).
+    for up to 128 distinct pairs of candidates and weight where w f(r) lies on a lattice that is not
+    too fine (sums of ranks), whose law is convolved. Others of them are convolved on a grid where
+    it is fine enough, mostly to three digits or more. For more pairs the Laplace transform of the
+    sum is inverted, mostly to six digits or more, far out in the tail, too. What neither reaches
+    has the saddle point approximation of Lugannani and Rice (1980).
 
     The model has no ties, and p is that of the observed value, however it came about. A scorer that
     ties all candidates has a realistic rank in the middle every time. For hits@k with a large k and

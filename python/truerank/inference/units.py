@@ -10,8 +10,8 @@ from ..inputs.arrays import checked_weights
 from ..inputs.errors import spelled
 from ..metrics import Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import rescale_weights
+from ..metrics.keys import sides_of
 from ..metrics.kinds import take
-from ..metrics.sides import sides_of
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS

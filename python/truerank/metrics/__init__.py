@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from .adjustments import adjusted, chance, compute, moments
 from .keys import Key, parse
 from .kinds import KINDS, Sample, UnknownKeyError, sample_of
 from .metric_table import ADJUSTMENTS, METRICS, Metric
 from .published import Adjusted, Bounds
+from .values import adjusted, chance, compute, moments
 
 __all__ = [
     "ADJUSTMENTS",

@@ -8,6 +8,7 @@ closed forms (`ties`); its median and deviations are found without listing its p
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -209,12 +210,6 @@ def _exact_sign(weights: FloatArray, numerators: FloatArray, shares: FloatArray)
     """The sign of a sum of w n / share, without rounding."""
     from fractions import Fraction  # seldom needed, and not free to import
 
-    whole = np.abs(numerators) == shares
-    rows = [weights, np.where(whole, np.sign(numerators), numerators), np.where(whole, 1, shares)]
-    distinct, counts = np.unique(rows, axis=1, return_counts=True)
-    terms = (
-        Fraction(w) * Fraction(n) / Fraction(m) * count
-        for (w, n, m), count in zip(distinct.T.tolist(), counts.tolist(), strict=True)
-    )
-    total = sum(terms, Fraction(0))
+    terms = Counter(zip(weights.tolist(), numerators.tolist(), shares.tolist(), strict=True))
+    total = sum((Fraction(w) * Fraction(n) / Fraction(m) * k for (w, n, m), k in terms.items()))
     return float(total > 0) - float(total < 0)

@@ -7,16 +7,26 @@ one that a version reads means the same in later ones.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
 
+import numpy as np
+
+from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..inputs.words import near_words
+from ..inputs.words import near_words, suggest
 from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
 from .metric_table import ADJUSTMENTS, METRICS, Row
 from .ties import Parameter
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..ranks.container import Ranks
+    from ..ranks.labels import Labels
 
 MACRO = "macro"
 ALL_SIDES = "both"
@@ -24,9 +34,6 @@ RELATION_SIDE = "relation"  # never pooled with entities: relations have few can
 NO_ADJUSTMENT = "none"
 ADJUSTED = tuple(name for name in ADJUSTMENTS if name != NO_ADJUSTMENT)
 ARROWS = {True: " \u2191", False: " \u2193", None: ""}  # which values of a metric are better
-
-_PARTS = re.compile(r"([^@:]*)([@:]?)(.*)", re.DOTALL)  # words, the mark and the parameter
-_REAL = re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE)
 
 
 @public("truerank.metrics")
@@ -68,7 +75,7 @@ class Key(NamedTuple):
     @property
     def alone(self) -> Self:
         """The key of the metric and its parameter alone."""
-        return self._replace(**{each.name: each.default for each in self.grammar.fields})
+        return self._replace(macro=False, **self.grammar.defaults())
 
     @property
     def of_tasks(self) -> Self:
@@ -95,14 +102,38 @@ class Key(NamedTuple):
 class Field(NamedTuple):
     """A word of keys before the metric: the attribute of `Key` that has it, and what it may be.
 
-    Without words it is any that means nothing else. An attribute that is False by default is True
-    where the word is there.
+    Without words it is any that means nothing else.
     """
 
     name: str
-    default: Any
+    default: str
     words: tuple[str, ...] = ()
 
+
+class ParameterForm(NamedTuple):
+    """What follows a mark: its name in messages, what is expected, and how it is read."""
+
+    name: str
+    expected: str
+    pattern: re.Pattern[str]
+    read: Callable[[str], Parameter]
+
+
+PARAMETERS = {
+    "@": ParameterForm(
+        "'@k'",
+        "k must be a whole number >= 1",
+        re.compile(r"(?!.{1000})0*[1-9][0-9]*"),  # Python reads no integers of 4,301 digits
+        int,
+    ),
+    ":": ParameterForm(
+        "':' parameter",
+        "p must be a real number, inf or -inf",
+        re.compile(r"[+-]?(inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)", re.ASCII | re.IGNORECASE),
+        float,
+    ),
+}
+_PARTS = re.compile(r"((?:[^.@:]*\.)*)([^.@:]*)([@:]?)(.*)", re.DOTALL)
 
 K = TypeVar("K", bound=Key)
 
@@ -115,7 +146,7 @@ class Grammar:
     ----------
     metrics : mapping of str to Row
     fields : tuple of Field
-        The words before the metric, in order.
+        The words before the metric, in order; "macro" may precede them in every grammar.
     metric_form : str
         What follows them, as messages show it.
     titles : dict
@@ -124,8 +155,8 @@ class Grammar:
         Other names, in lower case and with "_", those of titles among them.
     refused : dict of str to str
         Why names of other libraries are no names here.
-    separators : tuple of str
-        What is written for "@" before digits.
+    numbered : re.Pattern
+        Names that end with a cutoff, without "@": groups are the name and the cutoff.
     """
 
     metrics: Mapping[str, Row]
@@ -134,24 +165,28 @@ class Grammar:
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    separators: tuple[str, ...] = ("_at_",)
+    numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
 
     def find(self, name: str) -> tuple[str, str] | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""
         return (NO_ADJUSTMENT, name) if name in self.metrics else self.synonyms.get(name)
 
     def is_taken(self, word: str) -> bool:
-        """Whether a word of keys means something."""
-        return bool(self.find(word)) or any(word in each.words for each in self.fields)
+        """Whether a word of keys means something; an empty one cannot mean anything else."""
+        words = ("", MACRO, *(word for each in self.fields for word in each.words))
+        return word in words or self.find(word) is not None
+
+    def defaults(self) -> dict[str, Any]:
+        """What the fields are where a key does not say it."""
+        return {each.name: each.default for each in self.fields}
 
     def write(self, key: Key, title: str = "") -> str:
         """Join the words that are no defaults; a title stands for the adjustment and the metric."""
-        words = []
+        words = [MACRO] if key.macro else []
         for name, default, _ in self.fields:
-            word = getattr(key, name)
-            if word != default and not (title and name == "adjustment"):
-                words.append(name if word is True else word)
-        metric, mark = title or key.metric, self.metrics[key.metric].parameter.strip("[]")[:1]
+            if getattr(key, name) != default and not (title and name == "adjustment"):
+                words.append(getattr(key, name))
+        metric, mark = title or key.metric, self.metrics[key.metric].mark
         if mark == ":" or key.parameter:
             metric += mark + str(key.parameter).removesuffix(".0")
         return ".".join([*words, metric])
@@ -160,73 +195,72 @@ class Grammar:
         """Read a key; see `parse`."""
         if not isinstance(key, str):
             raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
-        before, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
-        *words, last = before.split(".")
-        name = last.lower().replace("-", "_")
-        for separator in () if mark or self.find(name) else self.separators:
-            stem, found, digits = name.rpartition(separator)
-            if found and self.find(stem) and digits.isdecimal():
-                name, mark, text = stem, "@", digits
+        before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
+        name = written.lower().replace("-", "_")
+        if not mark and (match := self.numbered.fullmatch(name)) and self.find(match[1]):
+            name, mark, text = match[1], "@", match[2]
         if (meaning := self.find(name)) is None:
-            fail(key, f"no metric {quote(last + mark + text)}; {self._suggest(name, mark, text)}")
-        adjustment, metric = meaning
-        name = metric if adjustment == NO_ADJUSTMENT else name
-        parameter = self._parameter(key, name, self.metrics[metric].parameter, mark, text)
-        given: dict[str, Any] = {}
-        for each in self.fields:
-            fits = bool(words) and (
-                words[0] in each.words if each.words else not self.is_taken(words[0] or MACRO)
-            )
-            if each.name == "adjustment" and adjustment != NO_ADJUSTMENT:
-                if fits:
-                    fail(key, f"{last} is an adjusted metric already")
-                given[each.name] = adjustment
-            else:
-                word = words.pop(0) if fits else each.default
-                given[each.name] = word if each.default else bool(word)
-        if words:
-            form = "".join(f"[{each.name}.]" for each in self.fields) + self.metric_form
-            fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
-        return make(metric, parameter, **given)
+            why = self.refused.get(name) or self._suggest(name, text)
+            fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
+        parameter = self._read_parameter(key, *meaning, mark, text)
+        fields = self._read_fields(key, before.split(".")[:-1], *meaning)
+        return make(meaning[1], parameter, **fields)
 
-    def _parameter(self, key: str, name: str, takes: str, mark: str, text: str) -> Parameter:
-        if mark and mark not in takes:
-            what = "'@k'" if mark == "@" else "':' parameter"
+    def _read_parameter(
+        self, key: str, adjustment: str, metric: str, mark: str, text: str
+    ) -> Parameter:
+        row, name = self.metrics[metric], self._short_name(adjustment, metric)
+        if mark not in row.parameter:
             where = f"; {self.refused[name + mark]}" if name + mark in self.refused else ""
-            fail(key, f"{name} takes no {what}{where}")
-        if not mark and takes[:1] in ("", "["):
+            fail(key, f"{name} takes no {PARAMETERS[mark].name}{where}")
+        if not mark and not row.needed:
             return 0
-        if "@" in takes:
-            if text.isascii() and text.isdecimal() and len(text) < 1000 and int(text):
-                return int(text)
-            expected = "k must be a whole number >= 1"
-        else:
-            if _REAL.fullmatch(text):
-                return float(text) + 0.0  # no minus zero
-            expected = "p must be a real number, inf or -inf"
-        shown = quote(text)[1:-1] if len(text) < 1000 else f"one of {len(text):,} characters"
-        fail(key, f"{name}{takes.strip('[]')}: {expected}, got {shown or 'none'}")
+        form = PARAMETERS[row.mark]
+        if not form.pattern.fullmatch(text):
+            got = quote(text)[1:-1] if len(text) < 1000 else f"one of {len(text):,} characters"
+            fail(key, f"{name}{row.parameter.strip('[]')}: {form.expected}, got {got or 'none'}")
+        return form.read(text) + 0  # no minus zero
 
-    def _suggest(self, name: str, mark: str, text: str) -> str:
-        """Name the metrics that were meant by an unknown name, or say why it is none."""
-        if name in self.refused:
-            return self.refused[name]
-        stem = name[:100].rstrip("0123456789")
-        digits = text if mark == "@" else name[len(stem) :]
-        forms: dict[str, str] = {}  # of each name, what is shown for it
-        for known in (*self.metrics, *self.synonyms):
-            adjustment, metric = self.find(known) or ("", "")
-            row, short = self.metrics[metric], self.titles.get((adjustment, metric), "").lower()
-            needed = "" if row.parameter.startswith("[") else row.parameter
-            word = metric if adjustment == NO_ADJUSTMENT else short or f"{adjustment}.{metric}"
-            forms[known] = word + needed
-            forms[row.description.lower().replace(" ", "_")] = metric + needed
+    def _read_fields(
+        self, key: str, words: list[str], adjustment: str, metric: str
+    ) -> dict[str, Any]:
+        """Give each word before the metric to the next field that it fits."""
+        macro = words[:1] == [MACRO]
+        implied = [] if adjustment == NO_ADJUSTMENT else [adjustment]  # as that of "amri"
+        words = words[macro:] + implied
+        values = self.defaults()
+        for each in self.fields:
+            if words and (words[0] in each.words or not (each.words or self.is_taken(words[0]))):
+                values[each.name] = words.pop(0)
+        if words and words == implied:
+            fail(key, f"{self._short_name(adjustment, metric)} is an adjusted metric already")
+        if words:
+            form = "".join(f"[{name}.]" for name in (MACRO, *values)) + self.metric_form
+            fail(key, f"expected the form {form}; {quote(words[0])} does not fit there")
+        return {**values, "macro": macro}
+
+    def _suggest(self, name: str, cutoff: str) -> str:
+        """Name the metrics that were probably meant by an unknown name, with its cutoff."""
+        meanings = {metric: (NO_ADJUSTMENT, metric) for metric in self.metrics} | {**self.synonyms}
+        for metric, row in self.metrics.items():
+            meanings[row.description.lower().replace(" ", "_")] = NO_ADJUSTMENT, metric
+        forms = {
+            word: self._short_name(adjustment, metric) + self.metrics[metric].needed
+            for word, (adjustment, metric) in meanings.items()
+        }
+        stem = name.rstrip("0123456789")
         near = [forms[word] for word in near_words(stem.strip("_"), forms)]
+        shown = f"did you mean {' or '.join(dict.fromkeys(near))}?"
         if not near:
-            return f"known are {', '.join(dict.fromkeys(forms.values()))}"
-        if digits.isdecimal():
-            near = [form.replace("@k", f"@{digits}") for form in near]
-        return f"did you mean {' or '.join(dict.fromkeys(near))}?"
+            shown = f"known are {', '.join(dict.fromkeys(forms.values()))}"
+        cutoff = cutoff or name.removeprefix(stem)
+        return shown.replace("@k", f"@{cutoff}") if near and cutoff.isdecimal() else shown
+
+    def _short_name(self, adjustment: str, metric: str) -> str:
+        """Write an adjusted metric for messages, as "mr", "amri" and "index.gmr"."""
+        if adjustment == NO_ADJUSTMENT:
+            return metric
+        return self.titles.get((adjustment, metric), f"{adjustment}.{metric}").lower()
 
 
 # The literature's names of adjusted metrics, as tables print them.
@@ -277,7 +311,6 @@ ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "suc
 RANK_KEYS = Grammar(
     METRICS,
     fields=(
-        Field("macro", default=False, words=(MACRO,)),
         Field("side", default=ALL_SIDES),
         Field("kind", default=DEFAULT_KIND, words=(*KINDS,)),
         Field("adjustment", default=NO_ADJUSTMENT, words=(*ADJUSTMENTS,)),
@@ -328,16 +361,16 @@ def parse(key: str) -> Key:
     >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
     ('tail.index.hits@10', 'index.mr')
     """
-    found = RANK_KEYS.parse(key, Key)
-    if found.adjustment != NO_ADJUSTMENT and found.row.chance is None:
-        fail(key, f"{found.metric} has no chance model, so no adjustment {found.adjustment!r}")
-    if found.macro and found.adjustment == "z":
+    parsed = RANK_KEYS.parse(key, Key)
+    if parsed.adjustment != NO_ADJUSTMENT and parsed.row.chance is None:
+        fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
+    if parsed.macro and parsed.adjustment == "z":
         fail(
             key,
             "z grows with the number of tasks, so a mean of it over groups of unlike sizes says "
             "nothing; ask for 'macro.index' or for z over all tasks",
         )
-    return found
+    return parsed
 
 
 def parse_alone(metric: str) -> Key:
@@ -387,3 +420,102 @@ def quote(word: str) -> str:
 def fail(key: str, why: str) -> NoReturn:
     """Raise the error of a key."""
     raise UnknownKeyError(f"{quote(key)}: {why}")
+
+
+# -- sides -----------------------------------------------------------------------------------------
+
+
+class Sides(NamedTuple):
+    """The sides of a report; "both", which pools all but the relations, comes first.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        The number of tasks of each side; without "both" where no task may be pooled.
+    labels : Labels, optional
+        The side of each task.
+    """
+
+    counts: dict[str, int]
+    labels: Labels | None = None
+
+    @property
+    def present(self) -> tuple[str, ...]:
+        """The sides that have tasks; only "both" where there are no tasks."""
+        return tuple(side for side, n in self.counts.items() if n) or (ALL_SIDES,)
+
+    @property
+    def total(self) -> int:
+        """The number of all tasks, pooled or not."""
+        pooled = self.counts.get(ALL_SIDES, 0)
+        return sum(n for side, n in self.counts.items() if side != ALL_SIDES) or pooled
+
+    def check(self, side: str, key: str) -> None:
+        """Raise a KeyError for an unknown side."""
+        if not isinstance(side, str):
+            raise UnknownKeyError(f"side: expected a str, got {type(side).__name__}")
+        if side in self.counts:
+            return
+        if side == ALL_SIDES:
+            raise UnknownKeyError(
+                f"{quote(key)}: all tasks are of the side {RELATION_SIDE!r}, which is read only "
+                f"under its own name, as in '{RELATION_SIDE}.mrr'"
+            )
+        words = (*self.counts, *KINDS, *ADJUSTED)
+        raise UnknownKeyError(
+            f"{quote(key)}: no side {quote(side)} in these ranks, which have "
+            f"{', '.join(self.counts)}; {suggest(side, words)}"
+        )
+
+    def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
+        """A mask of the tasks of a side; None if all belong to it."""
+        if self.labels is None or self.labels.vocabulary is None:
+            return None
+        words, codes = self.labels.vocabulary, self.labels.codes
+        if side != ALL_SIDES:
+            return np.equal(codes, words.index(side))
+        return np.not_equal(codes, words.index(RELATION_SIDE)) if RELATION_SIDE in words else None
+
+
+def is_side_name(name: str) -> bool:
+    """Whether a key can tell the name of a side from its other words.
+
+    Examples
+    --------
+    >>> is_side_name("head"), is_side_name("mrr")
+    (True, False)
+    """
+    return not ({*".:@"} & {*name} or name == ALL_SIDES or RANK_KEYS.is_taken(name))
+
+
+def sides_of(ranks: Ranks) -> Sides:
+    """Read the sides of ranks.
+
+    Raises
+    ------
+    TypeError
+        If the sides are integer ids instead of names.
+    ValueError
+        If the name of a side cannot be told from the other words of a key.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> sides_of(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).counts
+    {'both': 2, 'head': 1, 'tail': 1}
+    """
+    labels = ranks.side
+    if labels is None or (labels.vocabulary is None and not len(ranks)):
+        return Sides({ALL_SIDES: len(ranks)})
+    counts = {str(name): n for name, n in labels.counts().items()}
+    if labels.vocabulary is None:
+        expected = "names of sides, as 'head' and 'tail'"
+        raise InputTypeError("ranks", expected=expected, got="integer ids")
+    for name in itertools.filterfalse(is_side_name, counts):
+        raise InputValueError(
+            "ranks",
+            f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
+            f"{spelled('ranks.with_labels(side=...)')}",
+        )
+    pooled = len(ranks) - counts.get(RELATION_SIDE, 0)
+    return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

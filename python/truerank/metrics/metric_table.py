@@ -54,9 +54,15 @@ class Row:
     examples: tuple[str, ...] = ("",)
     increasing: bool | None = None
 
+    @property
+    def mark(self) -> str:
+        """What stands before the parameter: "@", ":", or nothing where there is none."""
+        return self.parameter.strip("[]")[:1]
 
-def _identity(x: float) -> float:
-    return x
+    @property
+    def needed(self) -> str:
+        """What a key must have after the name: empty where the parameter may be left out."""
+        return "" if self.parameter.startswith("[") else self.parameter
 
 
 @public("truerank.metrics")
@@ -87,7 +93,7 @@ class Metric(Row):
 
     transform: RankFunction = ties.IDENTITY
     mean: Mean = averages.arithmetic
-    inverse: Callable[[float], float] = _identity
+    inverse: Callable[[float], float] = float  # which changes nothing
     chance: ChanceModel | None = None
     single: SingleModel | None = None
     optimum: float = 1.0

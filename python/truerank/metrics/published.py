@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import integers
-from ..inputs.checks import choice, flag, has_dimensions
+from ..inputs.checks import choice, flag, has_dimensions, integer, integer_at_least
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
 from ..inputs.words import suggest
-from .adjustments import adjusted, chance
-from .chance_model import compress
+from .chance_model import Tasks, compress
 from .chance_model.tails import spelled_p, tail
-from .keys import ALL_SIDES, Key, parse_alone
+from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
 from .kinds import Sample
 from .metric_table import METRICS, metric_value
+from .values import adjusted, grouped_tasks, moments_of_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from ..inputs.arrays import IntArray
 
-    Counts = tuple[IntArray, IntArray]  # numbers of candidates, and how many tasks have each
 
 SPLITS = ("train", "valid", "test")
 ENTITY_SIDES = ("head", "tail")
@@ -104,7 +102,7 @@ class Adjusted(NamedTuple):
     Examples
     --------
     >>> print(adjust("mr", 7000, candidates=40943, tasks=6268))
-    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (saddlepoint)
+    mr 7000 over 6,268 tasks; chance 20472 +- 149.288: ratio 0.341930, index 0.658102, z -90.2418, log10 p = -2096.66 (convolution)
     """  # noqa: E501
 
     metric: str
@@ -221,34 +219,28 @@ def adjust(
     choice("split", split, SPLITS)
     choice("side", side, SIDES)
     flag("filtered", filtered)
-    least: Counts | None = None
+    exact = True
     if dataset is None:
         if (split, side, filtered) != ("test", ALL_SIDES, False):
             raise InputValueError("split, side and filtered", "cannot be given without a dataset")
-        counts = _read_counts(candidates, tasks, weights)
+        counts = least = _candidates_of_tasks(candidates, tasks, weights)
     else:
-        known = known_candidates(dataset, split, side, filtered)
-        for name, given in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
-            if given is not None:
-                raise InputValueError(
-                    name,
-                    f"cannot be given beside {spelled('dataset', dataset)}, which says how many "
-                    "tasks there are of how many candidates",
-                )
-        counts = known[:2]
-        if not known.exact:
-            least, counts = counts, known_candidates(dataset, split, side)[:2]
-    if not counts[1].any():
-        raise InputValueError("candidates", expected="at least one task", got="none")
-    expectation, variance = chance(str(key), counts, weights)
-    _check_range(key, number, counts, weights)
+        values, multiplicities, exact = known_candidates(dataset, split, side, filtered)
+        for name, argument in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
+            if argument is not None:
+                problem = f"cannot be given beside {spelled('dataset', dataset)}, which has them"
+                raise InputValueError(name, problem)
+        counts = least = values, multiplicities
+        if not exact:
+            counts = known_candidates(dataset, split, side)[:2]
+    number_of_tasks = _count_tasks(counts, tasks)
+    grouped = grouped_tasks(counts, weights)
+    fewest = grouped if exact else compress(least)
+    expectation, variance = moments_of_tasks(key, grouped)
+    _check_range(key, number, grouped)
     ratio, index, z = _adjust_all(key, number, expectation, variance)
-    bounds = None if least is None else _bounds(key, number, least, counts)
-    grouped = compress(counts if least is None else least, weights)
-    log, method = tail(METRICS[key.metric], key.parameter, grouped, number)
-    notes: tuple[str, ...] = ()
-    if least is not None and bounds is not None:
-        notes = (_bounds_note(bounds, least, counts),)
+    bounds = None if exact else _bounds(key, number, fewest, grouped)
+    log, method = tail(METRICS[key.metric], key.parameter, fewest, number)
     return Adjusted(
         metric=str(key),
         value=number,
@@ -261,90 +253,56 @@ def adjust(
         log10_p=log / math.log(10) + 0.0,
         method=method,
         probability_of_z=0.5 * math.erfc(-z / math.sqrt(2.0)),
-        tasks=int(counts[1].sum()),
-        notes=notes,
+        tasks=number_of_tasks,
+        notes=() if bounds is None else (_bounds_note(bounds, fewest, grouped),),
         bounds=bounds,
     )
 
 
-def _adjust_all(key: Key, number: float, mean: float, variance: float) -> list[float]:
-    """The ratio, the index and z of a number."""
-    keys = (key._replace(adjustment=name) for name in ("ratio", "index", "z"))
-    return [adjusted(each, number, mean, variance) for each in keys]
-
-
-def _bounds(key: Key, number: float, least: Counts, most: Counts) -> Bounds:
-    """Bound adjusted values, given the least and the most candidates that tasks can have.
-
-    With more candidates ranks are larger, so the expectation moves in one direction. So does the
-    standard deviation: the only metric whose task varies most at some number of candidates that
-    data sets can have is hits@k, at 2k.
-    """
-    sizes, tasks = least
-    peak = np.clip(int(2 * key.parameter), sizes, most[0].max()) if key.metric == "hits" else sizes
-    moments = [chance(str(key), counts) for counts in (least, (peak, tasks), most)]
-    expectations = [moments[0][0], moments[-1][0]]
-    found = [
-        (mean, *_adjust_all(key, number, mean, variance))
-        for mean in expectations
-        for _, variance in moments
-    ]
-    return Bounds(*((min(ends), max(ends)) for ends in zip(*found, strict=True)))
-
-
-def _bounds_note(bounds: Bounds, least: Counts, most: Counts) -> str:
-    candidates = f"{least[0].min():,} to {most[0].max():,}"
-    mean = np.average(least[0], weights=least[1])
-    return (
-        "the exact numbers of filtered candidates are not known, but bounds of them "
-        f"({candidates}, at least {mean:,.0f} on average): index from {bounds.index[0]:.6g} to "
-        f"{bounds.index[1]:.6g}, z from {bounds.z[0]:g} to {bounds.z[1]:g}; the other values are "
-        "those of all entities, but p is that of the fewest candidates, so at most so large"
-    )
-
-
-def _read_counts(candidates: Any, tasks: Any, weights: Any) -> Counts:
-    """Read candidates in any form as values and multiplicities; with weights, a value per task."""
+def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> Any:
+    """Return what `chance` takes for candidates, also of one number for all tasks."""
     if candidates is None:
         problem = "expected them, or the name of a dataset, got neither"
         raise InputValueError("candidates", problem)
-    count = None if tasks is None else int(integers("tasks", [tasks])[0])
-    if isinstance(candidates, tuple) and len(candidates) == 2 and has_dimensions(candidates[0]):
-        values = integers("candidates", candidates[0])
-        multiplicities = integers("multiplicities", candidates[1], length=len(values))
-    elif has_dimensions(candidates):
-        values = integers("candidates", candidates)
-        multiplicities = np.ones(len(values), dtype=np.int64)
-    elif count is None:
+    if has_dimensions(candidates):
+        return candidates
+    if tasks is None:
         raise InputValueError(
             "tasks",
             expected="how many there are, as candidates is one number for all of them (a triple "
             "whose head and tail are both predicted makes two)",
         )
-    else:
-        if count < 1:
-            raise InputValueError("tasks", expected="an integer >= 1", got=count)
-        rows = 1 if weights is None else count
-        values = np.repeat(integers("candidates", [candidates]), rows)
-        multiplicities = np.full(rows, count // rows)
-    found = int(multiplicities.sum())
-    if count not in (None, found):
-        raise InputValueError("tasks", f"candidates has {found} tasks, got {tasks}")
-    return values, multiplicities
+    count = integer_at_least("tasks", tasks, 1)
+    return ([candidates], [count]) if weights is None else np.full(count, candidates)
 
 
-def _check_range(key: Key, number: float, counts: Counts, weights: Any) -> None:
+def _count_tasks(candidates: Any, tasks: int | None) -> int:
+    """Return how many tasks there are; as many as were announced, and at least one."""
+    count = compress(candidates).count
+    if tasks is not None and integer("tasks", tasks) != count:
+        expected = f"{count}, as candidates has so many tasks"
+        raise InputValueError("tasks", expected=expected, got=tasks)
+    if not count:
+        raise InputValueError("candidates", expected="at least one task", got="none")
+    return count
+
+
+def _adjust_all(key: Key, number: float, mean: float, variance: float) -> list[float]:
+    """The ratio, the index and z of a number."""
+    keys = (key._replace(adjustment=name) for name in ADJUSTED)
+    return [adjusted(each, number, mean, variance) for each in keys]
+
+
+def _check_range(key: Key, number: float, tasks: Tasks) -> None:
     """Refuse a number that the metric cannot have: one beyond its best or its worst value."""
-    metric, (sizes, multiplicities) = METRICS[key.metric], counts
+    metric = METRICS[key.metric]
     if not math.isfinite(number):
         raise InputValueError("value", expected="a finite number", got=number)
-    mass = multiplicities.astype(np.float64)
-    if weights is not None:
-        mass *= np.asarray(weights, dtype=np.float64)
-    worst = metric_value(metric, Sample(sizes.astype(np.float64), sizes, mass), key.parameter)
-    low, high = sorted((metric.optimum, worst))
+    weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])  # whole where all are equal
+    last = Sample(tasks.sizes.astype(np.float64), tasks.sizes, weights)
+    low, high = sorted((metric.optimum, metric_value(metric, last, key.parameter)))
     slack = 1e-9 * high  # for the rounding of sums
-    if not math.isnan(worst) and not low - slack <= number <= high + slack:
+    if not low - slack <= number <= high + slack:
         hint = ""
         if high == 1.0 < number <= 100.0 and metric.increasing:
             hint = f"; as a percentage it is {number / 100:g}"
@@ -352,6 +310,36 @@ def _check_range(key: Key, number: float, counts: Counts, weights: Any) -> None:
             hint = "; ranks start at 1 here"
         bounds = f"from {low:g} to {high:g}"
         raise InputValueError("value", expected=f"{key} {bounds}", got=f"{number:g}{hint}")
+
+
+def _bounds(key: Key, number: float, least: Tasks, most: Tasks) -> Bounds:
+    """Bound adjusted values, given the least and the most candidates that tasks can have.
+
+    With more candidates ranks are larger, so the expectation moves in one direction. So does the
+    standard deviation: the only metric whose task varies most at some number of candidates that
+    data sets can have is hits@k, at 2k.
+    """
+    sizes = least.sizes
+    peak = np.clip(int(2 * key.parameter), sizes, most.sizes[-1]) if key.metric == "hits" else sizes
+    middle = compress((peak, least.multiplicities))
+    means, variances = zip(*(moments_of_tasks(key, x) for x in (least, middle, most)), strict=True)
+    rows = [
+        (mean, *_adjust_all(key, number, mean, variance))
+        for mean in (means[0], means[-1])
+        for variance in variances
+    ]
+    return Bounds(*((min(ends), max(ends)) for ends in zip(*rows, strict=True)))
+
+
+def _bounds_note(bounds: Bounds, least: Tasks, most: Tasks) -> str:
+    mean = np.average(least.sizes, weights=least.multiplicities)
+    return (
+        "the exact numbers of filtered candidates are not known, but bounds of them "
+        f"({least.sizes[0]:,} to {most.sizes[-1]:,}, at least {mean:,.0f} on average): index from "
+        f"{bounds.index[0]:.6g} to {bounds.index[1]:.6g}, z from {bounds.z[0]:g} to "
+        f"{bounds.z[1]:g}; the other values are those of all entities, but p is that of the fewest "
+        "candidates, so at most so large"
+    )
 
 
 # -- data sets -------------------------------------------------------------------------------------

@@ -141,8 +141,10 @@ def _mean_over(
     (ties,) = np.nonzero(tied > 1)
     if not ties.size:
         return means
-    rows, inverse = np.unique([begin[ties], end[ties], greatest[ties]], axis=1, return_inverse=True)
-    a, last, most = rows
+    # equal ties are computed once
+    pairs = begin[ties] + 1j * end[ties]
+    pairs, index, inverse = np.unique(pairs, return_index=True, return_inverse=True)
+    a, last, most = pairs.real, pairs.imag, greatest[ties][index]
     single = np.minimum(last, start - 1)
     total = np.zeros(a.shape)
     for step in range(int((single - a).max()) + 1):
@@ -151,7 +153,7 @@ def _mean_over(
     rest = last > single
     low = np.maximum(a, single + 1)[rest]
     total[rest] += closed_sum(low - 0.5, last[rest] + 0.5, most[rest])
-    means[ties] = total[inverse.reshape(-1)] / tied[ties]
+    means[ties] = total[inverse] / tied[ties]
     return means
 
 

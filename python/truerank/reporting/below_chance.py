@@ -10,8 +10,8 @@ from typing import Protocol as Structure
 import numpy as np
 
 from ..inputs.errors import spelled
+from ..metrics.keys import sides_of
 from ..metrics.kinds import DEFAULT_KIND
-from ..metrics.sides import sides_of
 from .axes import compose_key
 
 if TYPE_CHECKING:

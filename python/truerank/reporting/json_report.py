@@ -9,7 +9,7 @@ from ..inference.pairing import RanksMissingError
 from ..inputs.naming import printable
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
-from ..metrics.sides import Sides
+from ..metrics.keys import Sides
 from ..tables.cells import format_count
 from .any_report import AnyReport
 from .axes import Axes, metric_of

@@ -13,7 +13,7 @@ from .axes import DEFAULT_KINDS, DEFAULT_METRICS, Axes
 from .keyed_tables import KeyedValues
 
 if TYPE_CHECKING:
-    from ..metrics.sides import Sides
+    from ..metrics.keys import Sides
     from ..ranks.protocol import Protocol
     from .summary import Summary
     from .validity import Finding

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 from ..inputs.errors import InputTypeError, InputValueError, spelling
 from ..metrics import Key, UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES, RELATION_SIDE
+from ..metrics.keys import ALL_SIDES, RELATION_SIDE, Sides, is_side_name
 from ..metrics.kinds import DEFAULT_KIND
-from ..metrics.sides import Sides, is_side_name
 from ..ranks.protocol import Protocol
 from ..tables.forms import json_value, write_json
 from .axes import unique_keys

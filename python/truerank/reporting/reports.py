@@ -12,11 +12,9 @@ from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import printable, public
 from ..metrics import Key, Sample, UnknownKeyError, compute, parse, sample_of
-from ..metrics.adjustments import kept_moments
-from ..metrics.keys import ALL_SIDES
+from ..metrics.keys import ALL_SIDES, sides_of
 from ..metrics.kinds import DEFAULT_KIND, take
-from ..metrics.sides import sides_of
-from ..metrics.within_groups import Grouping
+from ..metrics.values import Grouping, kept_moments
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
@@ -524,7 +522,7 @@ class Report(AnyReport):
     def _group_report(self, place: int) -> Report:
         grouping = self._require_grouping("groups")
         made = Report(grouping.ranks(place), seed=self._seed)
-        made._sample_kind = partial(grouping.sample, place)  # all groups are drawn at once
+        made._sample_kind = partial(grouping.sample, group=place)  # all groups are drawn at once
         # every group has the same keys, also for sides of which it has no tasks
         counts = {side: int(grouping.counts(side)[place]) for side in self._sides.counts}
         made._sides = made._sides._replace(counts=counts)

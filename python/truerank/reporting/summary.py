@@ -11,7 +11,7 @@ from ..metrics.keys import ALL_SIDES
 from .axes import compose_key
 
 if TYPE_CHECKING:
-    from ..metrics.sides import Sides
+    from ..metrics.keys import Sides
     from ..ranks.container import Ranks
 
 SPREAD_METRICS = ("mr", "mrr", "hits@1", "hits@10")
@@ -73,7 +73,7 @@ def summarise(ranks: Ranks, sides: Sides, values: Mapping[str, float]) -> Summar
     Examples
     --------
     >>> import truerank as tr
-    >>> from truerank.metrics.sides import sides_of
+    >>> from truerank.metrics.keys import sides_of
     >>> ranks = tr.Ranks([0, 3], [1, 2], 10)
     >>> summarise(ranks, sides_of(ranks), tr.report(ranks)).tied_tasks
     1

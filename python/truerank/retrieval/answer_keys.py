@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..metrics.keys import MACRO, NO_ADJUSTMENT, Field, Grammar, Key, fail
+import re
+
+from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from .answer_metrics import ANSWER_METRICS
 
@@ -12,7 +14,6 @@ LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kin
 ANSWER_KEYS = Grammar(
     ANSWER_METRICS,
     fields=(
-        Field("macro", default=False, words=(MACRO,)),
         Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
         Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
     ),
@@ -28,7 +29,7 @@ ANSWER_KEYS = Grammar(
         "hit_rate": (NO_ADJUSTMENT, "success"),
     },
     refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
-    separators=("_at_", "_"),
+    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
 )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..kinds import UnknownKeyError
 from ..ties import mean_power
-from .nodes import rank_nodes, stand_ins
+from .nodes import log1p, rank_nodes, stand_ins
 from .order_statistics import order_moments
 from .tasks import ChanceModel, Moments, Tasks, model
 
@@ -398,24 +398,16 @@ class _Block:
             over = np.zeros_like(t)
             for k in range(_TERMS - 1, -1, -1):
                 over = over * t + self.series[:, k]
-            excess = _log1p(over)
+            excess = log1p(over)
             return excess, whole - excess
         large = np.abs(whole) > 1
         z = np.where(large, 0.0, t)[:, :, None] * (self.powers - self.means[:, None])
         series = z * z * (0.5 - z / 6 * (1 - z / 4 * (1 - z / 5 * (1 - z / 6))))
         over = np.where(np.abs(z) < 0.01, series, np.expm1(-z) + z)
-        excess = _log1p(np.einsum("urn,rn->ur", over, self.shares))
+        excess = log1p(np.einsum("urn,rn->ur", over, self.shares))
         if not large.any():
             return excess, whole - excess
         low = self.powers.min(axis=1)
         terms = np.exp(-t[:, :, None] * (self.powers - low[:, None]))
         direct = t * low - np.log(np.einsum("urn,rn->ur", terms, self.shares))
         return np.where(large, whole - direct, excess), np.where(large, direct, whole - excess)
-
-
-def _log1p(y: AnyArray) -> AnyArray:
-    """log(1 + y); NumPy's loses small digits of complex numbers."""
-    if not np.iscomplexobj(y):
-        return np.log1p(y)
-    size = 0.5 * np.log1p(y.real * (2 + y.real) + y.imag**2)
-    return np.asarray(size + 1j * np.arctan2(y.imag, 1 + y.real))

@@ -7,25 +7,23 @@ So a few dozen frequencies suffice, and a tail of 1e-5000 keeps its digits.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...inputs.errors import InputValueError
 from ..kinds import UnknownKeyError
-from .nodes import run_nodes, stand_ins
+from .nodes import POINTS, log1p, run_nodes, stand_ins
 from .tasks import Moments, Tasks, model
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import FloatArray, IntArray
-
-    ComplexArray: TypeAlias = npt.NDArray[np.complex128]
-
-Kind: TypeAlias = Literal["above", "half", "point"]
+    from .nodes import AnyArray
 
 
 @model
@@ -43,9 +41,7 @@ def median(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> [round(x, 12) for x in median(compress([3, 5, 2, 7]))]
     [2.319047619048, 0.533922902494]
     """
-    if not tasks.equal:
-        raise UnknownKeyError("median: the weighted median has no chance model")
-    return order_moments(tasks, (tasks.count + 1) / 2)
+    return _median(tasks, "median")
 
 
 @model
@@ -63,9 +59,13 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
     >>> [round(x, 12) for x in inverse_median(compress([2, 2]))]
     [0.708333333333, 0.032986111111]
     """
+    return _median(tasks, "imedian")
+
+
+def _median(tasks: Tasks, name: str) -> Moments:
     if not tasks.equal:
-        raise UnknownKeyError("imedian: the weighted median has no chance model")
-    return order_moments(tasks, (tasks.count + 1) / 2, inverse=True)
+        raise UnknownKeyError(f"{name}: the weighted median has no chance model")
+    return order_moments(tasks, (tasks.count + 1) / 2, inverse=name == "imedian")
 
 
 # -- sums of independent events --------------------------------------------------------------------
@@ -77,38 +77,37 @@ _NEAR = -60.0  # log probability above which the wrapped tail of the other side 
 
 
 def invert(
-    hit: FloatArray,
-    miss: FloatArray,
+    size: FloatArray,
     numbers: FloatArray,
+    x: FloatArray,
+    y: FloatArray,
     centre: FloatArray,
-    kind: Kind,
     *,
-    lost: FloatArray | float = 0.0,
-    drop: tuple[FloatArray, FloatArray] | None = None,
+    point: bool = False,
+    drop: tuple[int, int] = (0, 0),
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """Invert the generating polynomial G(z), the product of (miss + hit z)^number.
+    """Invert the generating polynomial of how many ranks are <= x, while no others are <= y.
+
+    It is G(z), the product of (P(r > y) + P(r <= x) z)^number.
 
     Parameters
     ----------
-    hit, miss : ndarray of float64, shape (x, d)
-        Probabilities of x problems, each with d groups of events.
-    numbers : ndarray of float64, shape (d,)
-        Not necessarily integers, since a rule may represent many groups.
-    centre : ndarray of float64, shape (x,)
-        Where the law is cut.
-    kind : {"above", "half", "point"}
-        "above": P(B > centre) or P(B < centre), for a half-integer centre. "half": the same plus
-        half of P(B = centre), for an integer centre. "point": P(B = centre).
-    lost : ndarray of float64, shape (x, d), or float
-        1 - hit - miss. Where it is not 0, G is not a law, but all its terms are positive.
-    drop : pair of ndarray of float64, shape (x, d), optional
-        With (e, d) the product of (miss - e + (hit - d) z)^number is subtracted from G.
+    size, numbers : ndarray of float64, shape (d,)
+        The candidates, and how many tasks have as many; numbers are not necessarily integers, since
+        a rule may represent many tasks.
+    x, y, centre : ndarray of float64, shape (q,)
+        Problems, with x <= y, and where each law is cut.
+    point : bool
+        Whether the term of z^centre is wanted. Else x = y, and it is the sum of the terms before
+        the centre or after it, with half of the term at the centre if that is a whole number.
+    drop : tuple of int
+        With (1, 0) the polynomial of x - 1 is subtracted from G, with (0, 1) that of y + 1.
 
     Returns
     -------
-    logs : ndarray of float64, shape (x,)
-        The logarithm of the smaller tail, or of the probability of the point.
-    upper : ndarray of bool, shape (x,)
+    logs : ndarray of float64, shape (q,)
+        The logarithm of the smaller tail, or of the point.
+    upper : ndarray of bool, shape (q,)
         Whether the tail is the upper one (True for a point).
 
     Notes
@@ -124,19 +123,21 @@ def invert(
 
     Examples
     --------
-    >>> half = np.array([[0.5]])
-    >>> logs, upper = invert(half, half, np.array([4.0]), np.array([2.5]), "above")
-    >>> np.exp(logs).round(12), upper  # 5 of 16
+    >>> two, one = np.array([2.0]), np.array([1.0])
+    >>> logs, upper = invert(two, np.array([4.0]), one, one, np.array([2.5]))
+    >>> np.exp(logs).round(12), upper  # of four ranks in 1..2 at least three are 1: 5 of 16
     (array([0.3125]), array([ True]))
     """
-    total = float(numbers.sum())
+    x, y = x[:, None], y[:, None]
+    hit, miss = np.minimum(x / size, 1.0), np.maximum(size - y, 0.0) / size
+    lost = (np.minimum(y, size) - np.minimum(x, size)) / size
     s, sigma = _saddle(hit, miss, numbers, centre)
     tilted = hit * np.exp(s)[:, None]
     share, rest = tilted / (tilted + miss), miss / (tilted + miss)
     grown = hit * np.expm1(s)[:, None] - lost
     logs = np.where(np.abs(grown) < 0.5, np.log1p(np.maximum(grown, -0.5)), np.log(tilted + miss))
     exponent = logs @ numbers - s * centre
-    every = 2 * math.ceil((total + 1 - 1e-6) / 2)  # even, so that no frequency is its own mirror
+    every = 2 * math.ceil((float(numbers.sum()) + 1 - 1e-6) / 2)  # no frequency is its own mirror
     count = min(every // 2, _FREQUENCIES)
     period = np.maximum(_PERIOD * sigma, 2.0 * count) if 2 * count < every else every + 0 * s
     factor = np.zeros(len(s))
@@ -146,20 +147,20 @@ def invert(
             k = np.arange(first, min(first + step, count))[:, None]
             t = (k + 0.5) * 2 * math.pi / period
             half = np.sin(t / 2)[:, :, None] ** 2
-            size = 0.5 * np.log1p(-4 * share * rest * half) @ numbers
+            modulus = 0.5 * np.log1p(-4 * share * rest * half) @ numbers
             turn = np.arctan2(share * np.sin(t)[:, :, None], 1 - 2 * share * half) @ numbers
-            terms = np.exp(size + 1j * (turn - t * centre))
-            if kind != "point":
-                terms *= 0.5 / (np.sinh if kind == "above" else np.tanh)((s + 1j * t) / 2)
-            if drop is not None:
-                z: ComplexArray = np.exp(s + 1j * t)[:, :, None]
-                ratio: ComplexArray = (drop[0] + drop[1] * z) / (miss + hit * z)
-                less = _log1p(-ratio) @ numbers
-                terms *= -np.expm1(less)
+            terms = np.exp(modulus + 1j * (turn - t * centre))
+            w = s + 1j * t
+            if not point:
+                terms *= np.where(centre % 1, 0.5, 0.5 * np.cosh(w / 2)) / np.sinh(w / 2)
+            if any(drop):
+                z = np.exp(w)[:, :, None]
+                less = drop[0] * np.clip(size - x + 1, 0, 1) * z + drop[1] * np.clip(size - y, 0, 1)
+                terms *= -np.expm1(log1p(-less / ((miss + hit * z) * size)) @ numbers)
             factor += terms.real.sum(axis=0)
     factor *= 2 / period
     upper = np.ones(len(s), dtype=np.bool_)
-    if kind != "point":
+    if not point:
         upper = s >= 0
         factor = np.where(upper, factor, -factor)
         back = np.exp(-np.minimum(np.abs(s) * period, 700.0))
@@ -175,54 +176,137 @@ def _saddle(
 
     An inversion is correct along any line; the saddle point only keeps the integrand from
     cancelling. So a few steps of Newton's method suffice. They work on the log odds of the mean,
-    which are those of the events if these are all alike, and stay inside the bracket given by the
-    smallest and the largest odds.
+    which are those of the events if these are all alike, and stay inside a bracket.
     """
-    open_ = (miss > 0) & (hit > 0)
-    counts = np.where(open_, numbers, 0.0)
+    counts = np.where((miss > 0) & (hit > 0), numbers, 0.0)
     total = np.maximum(counts.sum(axis=1), 1.0)
     goal = np.clip(centre - np.where(miss > 0, 0.0, numbers).sum(axis=1), 0.01, total - 0.01)
     target = np.log(goal) - np.log(total - goal)
-    odds = np.log(np.where(open_, hit, 1.0)) - np.log(np.where(open_, miss, 1.0))
-    some = open_.any(axis=1)
-    low = np.where(some, target - np.where(open_, odds, -np.inf).max(axis=1) - 1e-9, 0.0)
-    high = np.where(some, target - np.where(open_, odds, np.inf).min(axis=1) + 1e-9, 0.0)
-    s, sigma = np.clip(0.0, low, high), np.zeros(len(centre))
+    s = np.zeros(len(centre))
+    low, high = s - 200.0, s + 200.0  # no odds are beyond 2^63, no numbers beyond 2^53
     for _ in range(80):
         tilted = hit * np.exp(s)[:, None]
         share = tilted / (tilted + miss)
         mean = (share * counts).sum(axis=1)
         variance = np.maximum((share * (1 - share) * counts).sum(axis=1), 1e-300)
-        sigma = np.sqrt(variance)
         off = mean - goal
-        done = (np.abs(off) <= 0.02 * np.maximum(sigma, 0.1)) | (high - low < 1e-12)
+        done = (np.abs(off) <= 0.02 * np.sqrt(np.maximum(variance, 0.01))) | (high - low < 1e-12)
+        done |= ~counts.any(axis=1)
         if done.all():
             break
         high, low = np.where(off > 0, s, high), np.where(off > 0, low, s)
         mean = np.clip(mean, 1e-300, total * (1 - 1e-16))
-        moved = s + (target - np.log(mean / (total - mean))) * mean * (total - mean) / (
-            variance * total
-        )
+        slope = variance * total / (mean * (total - mean))
+        moved = s + (target - np.log(mean / (total - mean))) / slope
         inside = (moved > low) & (moved < high)
         s = np.where(done, s, np.where(inside, moved, (low + high) / 2))
-    return s, sigma
+    return s, np.sqrt(variance)
 
 
-def _log1p(z: ComplexArray) -> ComplexArray:
-    """Log of 1 + z, at least -1,000; NumPy's loses small digits, which many tasks make large."""
-    size = 0.5 * np.log1p(np.maximum(z.real * (2 + z.real) + z.imag**2, -1.0))
-    size = np.maximum(size, -1000.0)  # a product of -inf and an angle of 0 is no number
-    return np.asarray(size + 1j * np.arctan2(z.imag, 1 + z.real))
+class _Counts:
+    """B(x) of tasks by their distinct sizes; weights make no difference."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        if tasks.count >= 2**53:
+            raise InputValueError(
+                "multiplicities",
+                expected="fewer than 2**53 tasks for the chance model of medians and extremes",
+                got=tasks.count,
+            )
+        self.sizes, first = np.unique(tasks.sizes, return_index=True)
+        self.numbers = np.add.reduceat(tasks.multiplicities, first).astype(np.float64)
+        self._certain = np.append(0.0, np.cumsum(self.numbers))
+        self._slope = np.cumsum((self.numbers / self.sizes)[::-1])[::-1]  # of the mean of B(x)
+        self._far: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
+
+    def where(self, means: FloatArray, top: int) -> IntArray:
+        """The first x in 1..top at which B(x) has at least such a mean."""
+        at_sizes = self._certain[1:] + self.sizes * np.append(self._slope[1:], 0.0)
+        i = np.minimum(np.searchsorted(at_sizes, means), len(at_sizes) - 1)
+        x = np.ceil((means - self._certain[i]) / self._slope[i])
+        found: IntArray = np.clip(x, 1, 2.0**63 - 1024).astype(np.int64)
+        return np.minimum(found, top)
+
+    def split(
+        self, first: float, last: float, centre: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        """The sizes above `first`, few for those above `last`, how many tasks they have, and the
+        centre without the other tasks, whose ranks are certainly <= `first`.
+        """
+        start, stop = np.searchsorted(self.sizes, [first, last], side="right").tolist()
+        start = min(start, len(self.sizes) - 1)  # a node may be rounded up to the last size
+        stop = _BATCH * math.ceil(stop / _BATCH)  # so that few are needed
+        if stop not in self._far:
+            ones = np.ones(len(self.sizes[stop:]))
+            self._far[stop] = stand_ins(self.sizes[stop:], ones, self.numbers[stop:])
+        far, _, many = self._far[stop]
+        sizes = np.append(self.sizes[start:stop].astype(np.float64), far)
+        numbers = np.append(self.numbers[start:stop], many)
+        return sizes, numbers, centre - float(self._certain[start])
+
+    def tails(self, x: FloatArray, centre: float, *, upper: bool) -> FloatArray:
+        """P(B(x) > centre), or < centre, plus half of P(B(x) = centre); x ascends."""
+        parts = []
+        for i in range(0, len(x), _BATCH):
+            at = x[i : i + _BATCH]
+            size, number, middle = self.split(at[0], at[-1], centre)
+            logs, is_upper = invert(size, number, at, at, np.full(len(at), middle))
+            tail = np.exp(logs)
+            parts.append(np.where(is_upper == upper, tail, 1 - tail))
+        return np.concatenate(parts)
+
+    def joint(self, x: float, centre: float, top: int) -> tuple[FloatArray, FloatArray]:
+        """Nodes y >= x, and P(B(x) = B(y) = centre) times their weights (half at y = x)."""
+        size, number, middle = self.split(x, x, centre)
+        hit, left = np.minimum(x / size, 1), np.maximum(size - x, 0)
+        s, _ = _saddle(hit[None], (left / size)[None], number, np.array([middle]))
+        tilted = hit * np.exp(s)
+
+        def logs(steps: FloatArray) -> FloatArray:
+            lower: FloatArray = np.log(np.maximum(left - steps[:, None], 0) / size + tilted)
+            return lower @ number
+
+        steps, weights = np.zeros(0), np.zeros(0)
+        if x < top:
+            steps, weights = _falling_nodes(logs, top - x, x, self.sizes - x)
+        y = np.append(x, x + steps)
+        size, number, middle = self.split(x, float(y[-1]), centre)
+        each = np.ones(len(y))
+        joint, _ = invert(size, number, x * each, y, middle * each, point=True)
+        return y, np.exp(joint) * np.append(0.5, weights)
+
+
+def _falling_nodes(
+    logs: Callable[[FloatArray], FloatArray],
+    last: float,
+    scale: float,
+    kinks: AnyArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights for a sum over 1..last of terms that fall, given by their logarithms.
+
+    They double their distance; at first it is at most the scale. A sum whose `last` is no whole
+    number continues those of whole numbers smoothly.
+    """
+    powers = np.ldexp(1.0, np.arange(63))
+    ahead = powers[powers <= last]
+    levels = logs(ahead)
+    fall = np.maximum(levels[:1], -1e300) - levels
+    most = min([*ahead[fall > _FALL].tolist(), last])
+    width = min([*ahead[fall > 1].tolist(), last, scale])
+    edges = 1 + width * (powers[1:] - 1)
+    kinks = kinks[(kinks > 1) & (kinks <= most)]
+    few = kinks if len(kinks) <= _KINKS else kinks[:0]
+    return run_nodes(np.array([1, *edges[edges < most - POINTS], most + 1]), few)
 
 
 # -- moments of order statistics -------------------------------------------------------------------
 
-_CUT = 40.0  # tails below e^-40 are left out
 _BATCH = 48  # x that are inverted at once
-_MOST = 2**53  # there must be fewer tasks
-_ALL = 2000  # up to so many x with few kinks are all summed
 _FALL = 36.0  # e-folds of the gap between the middle two
 _KINKS = 48  # sums over y are cut at up to so many sizes
+_ALL = 2000  # up to so many x with few kinks are all summed
+_NODES = 500  # the gap between the middle two is computed at up to so many other x
+_RUNS = np.arange(64) * (np.arange(64) + 5.0) / 6  # from the middle, in standard deviations
 
 
 def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
@@ -237,7 +321,7 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
         E g(M) = sum over x >= Z of (1 - F(x)) (g(x + 1) - g(x)) - sum over x < Z of F(x) (...),
 
     and the same for g^2. For two ranks a <= b, F is the mean of their laws, and a correction for
-    their gap is subtracted.
+    their gap is subtracted. Sums are taken in runs of x from Z on, until they are negligible.
 
     Examples
     --------
@@ -245,335 +329,148 @@ def order_moments(tasks: Tasks, k: float, *, inverse: bool = False) -> Moments:
     >>> [round(x, 12) for x in order_moments(compress([2, 2]), 1)]  # 1 in three cases of four
     [1.25, 0.1875]
     """
-    order = _Order(tasks, k)
-    pivot = order.pivot
-    usual = float(order.exponent(np.array([max(pivot - 1, 1), pivot])).min())
-    # where one rank has nearly all the probability, the rest of it decides the variance; the
-    # inverse is up to 1 where the rank is small
-    cuts = (_CUT + 2 * usual + (2 * math.log(pivot) if inverse else 0.0), _CUT + 2 * usual)
-    edges = order.edges(*cuts, octaves=inverse)
-    if len(edges) < 2:
-        return (1 / pivot if inverse else float(pivot)), 0.0
-    x, w = run_nodes(edges, tasks.sizes)
-    tail = order.tails(x) * w * np.where(x >= pivot, 1.0, -1.0)
-    first, second = _steps(x, float(pivot), inverse)
-    mean, square = float(tail @ first), float(tail @ second)
-    size = float(np.abs(tail) @ np.abs(second))
-    if not order.single:
-        down, down_square = order.gap(edges, inverse)
-        mean, square = mean - down, square - down_square
-    variance = square - mean**2
+    counts, centre = _Counts(tasks), k - 0.5
+    top = int(counts.sizes[np.argmax(np.cumsum(counts.numbers) > centre)]) - 1
+    if top < 1:
+        return 1.0, 0.0
+    pivot = int(counts.where(np.array([centre]), top)[0])
+    share = np.minimum(pivot / counts.sizes, 1)
+    spread = max(math.sqrt(counts.numbers @ (share * (1 - share))), 0.5)
+    kinks = np.append(counts.sizes, 2 ** np.arange(3, 63)) if inverse else counts.sizes
+    nodes, sums, size = [], np.zeros(2), 0.0
+    for side in (-1, 1):
+        ends = counts.where(centre + side * spread * _RUNS, top)
+        ends[0] = pivot
+        for here, end in itertools.pairwise([*ends.tolist(), 1 if side < 0 else top + 1]):
+            if here == end:
+                continue
+            x, w = run_nodes(np.array([min(here, end), max(here, end)]), kinks)
+            steps = _steps(x, float(pivot), inverse)
+            tail = side * w * counts.tails(x, centre, upper=side < 0)
+            part = steps @ tail
+            nodes.append((x, w))
+            sums, size = sums + part, size + abs(float(part[1]))
+            if (np.abs(part) <= 1e-18 * np.abs(sums)).all():
+                break
+    if k != int(k):
+        x, w = np.concatenate(nodes, axis=1)
+        low, high = int(x.min()), int(x.max())
+        inside = int(((counts.sizes > low) & (counts.sizes < high)).sum())
+        every = high - low <= (_ALL if 0 < inside <= _KINKS else _ALL // 8)
+        if every or (
+            inside > _KINKS and len(x) > _NODES
+        ):  # equal steps sum a bell of this width to all digits
+            slope = float(counts.numbers @ ((counts.sizes > pivot) / counts.sizes))
+            step = 1 if every else max(1, int(spread / slope / 8))
+            x = np.arange(low, high + 1, step, dtype=np.float64)
+            w = np.full(len(x), float(step))
+        sums = sums - _gap(counts, centre, top, x, w, float(pivot), inverse)
+    mean, variance = float(sums[0]), float(sums[1] - sums[0] ** 2)
     # the variance of a nearly certain rank is rounding, and becomes 0
     return (1 / pivot if inverse else pivot) + mean, variance if variance > 1e-15 * size else 0.0
 
 
-def _steps(x: FloatArray, pivot: float, inverse: bool) -> tuple[FloatArray, FloatArray]:
+def _steps(x: FloatArray, pivot: float, inverse: bool) -> FloatArray:
     """g(x + 1) - g(x), and the same of g^2."""
     if not inverse:
-        return np.ones_like(x), 2 * (x - pivot) + 1
+        return np.stack([np.ones_like(x), 2 * (x - pivot) + 1])
     here, there = (pivot - x) / (x * pivot), (pivot - x - 1) / ((x + 1) * pivot)
     step = -1 / (x * (x + 1))
-    return step, step * (here + there)
+    return np.stack([step, step * (here + there)])
 
 
-class _Order:
-    """The k-th least rank M of tasks, or the mean of the two ranks next to k.
+def _gap(
+    counts: _Counts,
+    centre: float,
+    top: int,
+    nodes: FloatArray,
+    weights: FloatArray,
+    pivot: float,
+    inverse: bool,
+) -> FloatArray:
+    """The mean of (g(a) + g(b)) / 2 - g((a + b) / 2), and the same of g^2.
 
-    Attributes
-    ----------
-    single : bool
-        Whether k is a whole number.
-    centre : float
-        M is <= x if B(x) is above it, and half of the time if B(x) is equal to it.
-    top, pivot : int
-        The last x that M may exceed; the first x at which the mean of B(x) reaches the centre.
+    J(x, y) = P(a <= x, b > y) is the probability that exactly as many ranks as the centre are <= x
+    and the others > y. The mean is the sum over x of J(x, x) h(x + 1/2) / 2 plus that over all y >
+    x of J(x, y) h((x + y + 1) / 2), where h(u) = g(u + 1/2) - 2 g(u) + g(u - 1/2).
     """
-
-    def __init__(self, tasks: Tasks, k: float) -> None:
-        if tasks.count >= _MOST:
-            raise InputValueError(
-                "multiplicities",
-                expected="fewer than 2**53 tasks for the chance model of medians and extremes",
-                got=tasks.count,
-            )
-        self.single = k == int(k)
-        self.centre = k - 0.5
-        self.sizes, first = np.unique(tasks.sizes, return_index=True)
-        self.numbers = np.add.reduceat(tasks.multiplicities, first).astype(np.float64)
-        self._far: dict[int, tuple[FloatArray, FloatArray, FloatArray]] = {}
-        size = self.sizes.astype(np.float64)
-        self._certain = np.append(0.0, np.cumsum(self.numbers))
-        self._inverse, self._square = (
-            np.append(np.cumsum((self.numbers / size**power)[::-1])[::-1], 0.0) for power in (1, 2)
-        )
-        self.top = int(self.sizes[np.argmax(self._certain[1:] > self.centre)]) - 1
-        ends = np.array([1]), np.array([self.top + 1])
-        self.pivot = int(_bisect(*ends, lambda x: self.moments(x)[0] >= self.centre)[0])
-
-    def moments(self, x: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Mean and variance of B(x)."""
-        i = np.searchsorted(self.sizes, x, side="right")
-        open_ = x * self._inverse[i]
-        square = x.astype(np.float64) ** 2 * self._square[i]
-        return self._certain[i] + open_, np.maximum(open_ - square, 0.0)
-
-    def exponent(self, x: IntArray) -> FloatArray:
-        """A lower bound of -log of the smaller tail of B(x), by Bennett (1962)."""
-        mean, variance = self.moments(x)
-        spread = np.maximum(variance, 1e-300)
-        u = np.abs(self.centre - mean) / spread
-        bound: FloatArray = spread * ((1 + u) * np.log1p(u) - u)
-        return bound
-
-    def edges(self, left: float, right: float, *, octaves: bool) -> IntArray:
-        """Edges between which tails change little, from the first to the last x that matters.
-
-        They are one standard deviation apart by the bound of the exponent, up to exponents left
-        and right; for functions such as 1 / x there are more, where x has doubled.
-        """
-        steps = np.arange(1, math.ceil(math.sqrt(2 * left))) ** 2 / 2
-        ends = np.append(steps, left), np.append(steps[steps < right], right)
-        one, two = (np.ones(len(end), dtype=np.int64) for end in ends)
-        first = _bisect(one, one * self.pivot, lambda x: self.exponent(x) < ends[0])
-        last = _bisect(
-            two * self.pivot, two * (self.top + 1), lambda x: self.exponent(x) >= ends[1]
-        )
-        powers = 2 ** np.arange(3, 63) if octaves else first
-        edges: IntArray = np.unique(np.concatenate([first, last, [self.pivot], powers]))
-        inside: IntArray = edges[(edges >= first[-1]) & (edges <= last[-1])]
-        return inside
-
-    def shares(self, first: float, last: float) -> tuple[FloatArray, FloatArray, float]:
-        """The sizes above `first`, few for those above `last`, how many tasks they have, and M's
-        centre without the other tasks, whose ranks are certainly <= `first`.
-        """
-        start, stop = np.searchsorted(self.sizes, [first, last], side="right").tolist()
-        start = min(start, len(self.sizes) - 1)  # a node may be rounded up to the last size
-        stop = _BATCH * math.ceil(stop / _BATCH)  # so that few are needed
-        if stop not in self._far:
-            ones = np.ones(len(self.sizes[stop:]))
-            self._far[stop] = stand_ins(self.sizes[stop:], ones, self.numbers[stop:])
-        far, _, many = self._far[stop]
-        size, number = self.sizes[start:stop].astype(np.float64), self.numbers[start:stop]
-        centre = self.centre - float(self._certain[start])
-        return np.append(size, far), np.append(number, many), centre
-
-    def tails(self, x: FloatArray) -> FloatArray:
-        """P(M <= x) for x below the pivot, and P(M > x) from the pivot on; x ascends."""
-        found = []
-        for i in range(0, len(x), _BATCH):
-            at = x[i : i + _BATCH]
-            size, number, centre = self.shares(at[0], at[-1])
-            logs, upper = invert(
-                np.minimum(at[:, None] / size, 1.0),
-                np.maximum(size - at[:, None], 0.0) / size,
-                number,
-                np.full(len(at), centre),
-                "above" if self.single else "half",
-            )
-            tail = np.exp(logs)
-            found.append(np.where(upper == (at < self.pivot), tail, 1 - tail))
-        return np.concatenate(found)
-
-    def gap(self, edges: IntArray, inverse: bool) -> tuple[float, float]:
-        """The mean of (g(a) + g(b)) / 2 - g((a + b) / 2), and the same of g^2.
-
-        J(x, y) = P(a <= x, b > y) is the probability that exactly k - 1/2 ranks are <= x and the
-        others > y. The mean is the sum over x of J(x, x) h(x + 1/2) / 2 plus that over all y > x of
-        J(x, y) h((x + y + 1) / 2), where h(u) = g(u + 1/2) - 2 g(u) + g(u - 1/2).
-        """
-        pivot = np.array([self.pivot])
-        mean, variance = (float(m[0]) for m in self.moments(pivot))
-        certain = float(self._certain[np.searchsorted(self.sizes, self.pivot, side="right")])
-        rate = (mean - certain) / self.pivot
-        low, high = int(edges[0]), int(edges[-1])
-        kinks = int(((self.sizes > low) & (self.sizes < high)).sum())
-        small = high - low <= (_ALL if 0 < kinks < _KINKS else _ALL // 8)
-        if small or variance > 12:
-            # equal steps sum a bell of this width to all digits, if there are no kinks
-            step = 1 if small else max(1, int(math.sqrt(variance) / rate / 8))
-            nodes = np.arange(low, high, step).astype(np.float64)
-            weights = np.full(len(nodes), float(step))
+    total = np.zeros(2)
+    for x, weight in zip(nodes.tolist(), weights.tolist(), strict=True):
+        y, joint = counts.joint(x, centre, top)
+        u = (x + y + 1) / 2
+        if inverse:
+            bend = 0.5 / (u * (u - 0.5) * (u + 0.5))
+            after, before = -0.5 / (u * (u + 0.5)), 0.5 / (u * (u - 0.5))
+            down = [bend, 2 * (pivot - u) / (u * pivot) * bend + after**2 + before**2]
         else:
-            nodes, weights = run_nodes(edges, self.sizes)
-        first = second = 0.0
-        for x, w in zip(nodes.tolist(), weights.tolist(), strict=True):
-            y, joint = self._joint(x)
-            down, down_square = _second_differences((x + y + 1) / 2, float(self.pivot), inverse)
-            first += w * float(joint @ down)
-            second += w * float(joint @ down_square)
-        return first, second
-
-    def _joint(self, x: float) -> tuple[FloatArray, FloatArray]:
-        """Nodes y >= x, and J(x, y) times their weights (half at y = x)."""
-        size, number, centre = self.shares(x, x)
-        hit, miss = np.minimum(x / size, 1)[None], (np.maximum(size - x, 0) / size)[None]
-        s, _ = _saddle(hit, miss, number, np.array([centre]))
-        tilted = hit[0] * np.exp(s)
-        # log J falls by so much, at first and after 2, 4, 8, ... steps
-        rate = float(number @ (1 / (size * (miss[0] + tilted))))
-        ahead = 2.0 ** np.arange(1, 64)
-        left = np.maximum(size - x - ahead[:, None], 0.0) / size
-        fall = np.log((miss[0] + tilted) / (left + tilted)) @ number
-        most = min(np.append(ahead[fall > _FALL], 2.0**63 - 1024)[0], math.ceil(self.top - x))
-        width = max(min(2 / rate, x), 1.0)
-        cuts = np.concatenate([[0], (2.0 ** np.arange(1, 40) - 1) * width])
-        edges = np.append(cuts[cuts < most], max(most, 0.0)).astype(np.int64) + 1
-        kinks = np.ceil(self.sizes[(self.sizes > x) & (self.sizes < x + most)] - x)
-        kinks = kinks[: _KINKS if len(kinks) <= _KINKS else 0]
-        steps, weights = run_nodes(edges, kinks.astype(np.int64))
-        y = np.append(x, x + steps)
-        size, number, centre = self.shares(x, float(y[-1]))
-        hit = np.broadcast_to(np.minimum(x / size, 1), (len(y), len(size)))
-        miss = size - y[:, None]
-        lost = np.minimum(y[:, None], size) - x
-        logs, _ = invert(
-            hit,
-            np.maximum(miss, 0.0) / size,
-            number,
-            np.full(len(y), centre),
-            "point",
-            lost=lost / size,
-        )
-        return y, np.exp(logs) * np.append(0.5, weights)
-
-
-def _second_differences(
-    u: FloatArray, pivot: float, inverse: bool
-) -> tuple[FloatArray, FloatArray]:
-    """h of g, and h of g^2, at u; with the sign with which they are subtracted."""
-    if not inverse:
-        return np.zeros_like(u), np.full_like(u, 0.5)
-    bend = 0.5 / (u * (u - 0.5) * (u + 0.5))
-    after, before = -0.5 / (u * (u + 0.5)), 0.5 / (u * (u - 0.5))
-    return bend, 2 * (pivot - u) / (u * pivot) * bend + after**2 + before**2
-
-
-def _bisect(
-    low: IntArray, high: IntArray, holds: Callable[[IntArray], npt.NDArray[np.bool_]]
-) -> IntArray:
-    """The first integers in low..high at which a monotone condition holds (high if none)."""
-    while (low < high).any():
-        middle = low + (high - low) // 2
-        yes = holds(middle) | (low >= high)
-        low, high = np.where(yes, low, middle + 1), np.where(yes, middle, high)
-    return low
+            down = [np.zeros_like(u), np.full_like(u, 0.5)]
+        total += weight * (np.stack(down) @ joint)
+    return total
 
 
 # -- tails -----------------------------------------------------------------------------------------
 
 
-def at_least(hit: FloatArray, miss: FloatArray, numbers: IntArray, k: int) -> float:
-    """Log of P(at least k of independent events happen).
-
-    Parameters
-    ----------
-    hit, miss : ndarray of float64, shape (d,)
-        The probabilities of the events of each group, and 1 minus these.
-    numbers : ndarray of int64, shape (d,)
-        The number of events in each group.
-    k : int
+def count_tail(tasks: Tasks, x: float, k: int, *, fewer: bool = False) -> float:
+    """Log of P(at least k ranks are <= x), or of P(fewer than k are).
 
     Examples
     --------
-    >>> half = np.array([0.5])
-    >>> round(math.exp(at_least(half, half, np.array([4]), 3)), 12)  # 5 of 16
+    >>> from truerank.metrics.chance_model import compress
+    >>> round(math.exp(count_tail(compress([2, 2, 2, 2]), 1, 3)), 12)  # 5 of 16
     0.3125
     """
-    k -= int(numbers[miss == 0].sum())
-    open_ = (hit > 0) & (miss > 0)
-    if k <= 0:
-        return 0.0
-    if k > numbers[open_].sum():
-        return -math.inf
-    each = numbers[open_].astype(np.float64)
-    logs, upper = invert(hit[None, open_], miss[None, open_], each, np.array([k - 0.5]), "above")
+    x = float(min(x, 2**63))
+    open_ = tasks.sizes > x
+    size, numbers = tasks.sizes[open_].astype(np.float64), tasks.multiplicities[open_]
+    k -= tasks.count - int(numbers.sum())
+    if k <= 0 or x < 1 or k > numbers.sum():
+        return 0.0 if (k <= 0) != fewer else -math.inf
+    at = np.array([x])
+    logs, upper = invert(size, numbers.astype(np.float64), at, at, np.array([k - 0.5]))
     log = min(float(logs[0]), 0.0)
-    return log if upper[0] else math.log1p(-math.exp(log)) if log < 0 else -math.inf
+    if upper[0] != fewer:
+        return log
+    return math.log1p(-math.exp(log)) if log < 0 else -math.inf
 
 
-def median_at_most(tasks: Tasks, twice: int) -> float:
-    """Log of P(a + b <= twice) for the two middle ranks a <= b of an even number of tasks.
+def median_tail(tasks: Tasks, twice: int, *, worse: bool = False) -> float:
+    """Log of P(a + b <= twice), or >= twice, for the middle ranks a <= b of an even count.
 
-    Either b <= twice // 2, or b = y is above it and a <= twice - y.
+    Either b <= twice // 2, or b is above it and a <= twice - b. If worse, either a >= twice / 2, or
+    a is below it and b >= twice - a.
 
     Examples
     --------
     >>> from truerank.metrics.chance_model import compress
-    >>> round(math.exp(median_at_most(compress([2, 2]), 3)), 12)  # not both 2
+    >>> round(math.exp(median_tail(compress([2, 2]), 3)), 12)  # not both 2
     0.75
-    """
-    half, c = tasks.count // 2, twice // 2
-    if c < 1:
-        return -math.inf
-    size = tasks.sizes.astype(np.float64)
-    both = at_least(
-        np.minimum(c / size, 1), np.maximum(size - c, 0) / size, tasks.multiplicities, half + 1
-    )
-
-    def terms(j: FloatArray) -> FloatArray:
-        y = (c + j)[:, None]
-        hit, miss = np.minimum((twice - y) / size, 1.0), np.maximum(size - y + 1, 0.0) / size
-        return _dropped(tasks, hit, miss, (np.minimum(1.0, miss * size) / size, np.zeros_like(hit)))
-
-    last = min(twice - c - 1, int(tasks.sizes[-1]) - c)
-    kinks = np.concatenate([tasks.sizes + 1 - c, twice - c - tasks.sizes])
-    return min(float(np.logaddexp(both, _log_sum(terms, last, kinks, c / half))), 0.0)
-
-
-def median_at_least(tasks: Tasks, twice: int) -> float:
-    """Log of P(a + b >= twice) for the two middle ranks a <= b of an even number of tasks.
-
-    Either a >= twice / 2, or a = x is below it and b >= twice - x.
-
-    Examples
-    --------
-    >>> from truerank.metrics.chance_model import compress
-    >>> round(math.exp(median_at_least(compress([2, 2]), 4)), 12)  # both 2
+    >>> round(math.exp(median_tail(compress([2, 2]), 4, worse=True)), 12)  # both 2
     0.25
     """
-    half, c = tasks.count // 2, (twice + 1) // 2
-    size = tasks.sizes.astype(np.float64)
-    hit = np.minimum((c - 1) / size, 1)
-    both = at_least(np.maximum(size - c + 1, 0) / size, hit, tasks.multiplicities, half + 1)
+    if not worse and twice < 2:
+        return -math.inf
+    half, low = tasks.count // 2, (twice + 1) // 2
+    high = twice - low
+    beyond = (low - 1, half) if worse else (high, half + 1)
+    both = count_tail(tasks, *beyond, fewer=worse)
+    size, numbers = tasks.sizes.astype(np.float64), tasks.multiplicities.astype(np.float64)
 
-    def terms(j: FloatArray) -> FloatArray:
-        x = (c - j)[:, None]
-        hit, miss = np.minimum(x / size, 1.0), np.maximum(size - twice + x + 1, 0.0) / size
-        return _dropped(tasks, hit, miss, (np.zeros_like(hit), np.clip(size - x + 1, 0, 1) / size))
+    def logs(j: FloatArray) -> FloatArray:
+        """Of P(a <= low - j, b = high + j), or of P(a = low - j, b >= high + j)."""
+        x, y = low - j, high + j - 1
+        possible = ((size > y[:, None]) @ numbers >= half) & (x >= 1)
+        result = np.full(len(j), -np.inf)
+        if possible.any():
+            centre, drop = np.full(int(possible.sum()), float(half)), (1, 0) if worse else (0, 1)
+            result[possible], _ = invert(
+                size, numbers, x[possible], y[possible], centre, point=True, drop=drop
+            )
+        return result
 
-    kinks = np.concatenate([c - tasks.sizes, tasks.sizes - twice + c + 1])
-    return min(float(np.logaddexp(both, _log_sum(terms, c - 1, kinks, c / half))), 0.0)
-
-
-def _dropped(
-    tasks: Tasks, hit: FloatArray, miss: FloatArray, drop: tuple[FloatArray, FloatArray]
-) -> FloatArray:
-    """Logs of the coefficient of z^(n/2) in G(z), less that with `drop`."""
-    numbers = tasks.multiplicities.astype(np.float64)
-    half = float(tasks.count // 2)
-    enough = ((hit > 0) @ numbers >= half) & ((miss > 0) @ numbers >= half)
-    possible = enough & (hit + miss > 0).all(axis=1)
-    found = np.full(len(hit), -np.inf)
-    if possible.any():
-        hit, miss = hit[possible], miss[possible]
-        centre, less = np.full(len(hit), half), (drop[0][possible], drop[1][possible])
-        lost = 1 - hit - miss
-        found[possible], _ = invert(hit, miss, numbers, centre, "point", lost=lost, drop=less)
-    return found
-
-
-def _log_sum(
-    terms: Callable[[FloatArray], FloatArray], last: int, kinks: IntArray, width: float
-) -> float:
-    """Log of the sum of exp(terms(j)) over j = 1..last, which fall from about `width` on."""
-    total, start = -math.inf, 1
-    while start <= last:
-        end = min(start + max(12, int(width)), last + 1)
-        j, weights = run_nodes(np.array([start, end]), kinks)
-        part = float(np.logaddexp.reduce(terms(j) + np.log(weights)))
-        total = float(np.logaddexp(total, part))
-        if part < total - 36:
-            break
-        start, width = end, 1.5 * width
-    return total
+    last = min(low - 1, int(tasks.sizes[-1]) - high)
+    if last < 1:
+        return both
+    kinks = np.concatenate([low - size, size - high + 1])
+    j, weights = _falling_nodes(logs, last, low, kinks)
+    return min(float(np.logaddexp.reduce([both, *(logs(j) + np.log(weights))])), 0.0)

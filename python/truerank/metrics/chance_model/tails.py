@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..ties import LOG
 from .nodes import rank_nodes, stand_ins
-from .order_statistics import at_least, median_at_least, median_at_most
+from .order_statistics import count_tail, median_tail
 from .tasks import Tasks
 
 if TYPE_CHECKING:
     from ...inputs.arrays import FloatArray
+    from .nodes import AnyArray
 
 _SLACK = 1e-12  # of the observed value, relatively, for the rounding of sums
 
@@ -55,198 +56,54 @@ def tail(metric: Any, parameter: float, tasks: Tasks, value: float, *, worse: bo
     >>> round(math.exp(found.log), 12), found.method  # 8 of 9
     (0.888888888889, 'exact')
     """
+    count, single = tasks.count, bool(metric.single)
     if tasks.sizes[-1] == 1:
         return Tail(0.0, "exact")
-    if metric.name == "hits":
-        if tasks.equal:
-            return Tail(_hits(tasks, parameter, value, worse), "exact")
-        return _sum_tail(_Law(tasks, metric.transform.of_ranks, parameter, worse, parameter), value)
+    if metric.name == "hits" and tasks.equal:
+        slack = min(1e-9 + 1e-15 * value * count, 0.25)
+        hits = math.floor(value * count + slack) + 1 if worse else math.ceil(value * count - slack)
+        return Tail(count_tail(tasks, parameter, hits, fewer=worse), "exact")
     # the rank that has this value if all tasks have it
-    rank = 1 / value if metric.increasing else value
-    if metric.name in ("median", "imedian") and tasks.count % 2 == 0:
-        found = median_at_least if worse else median_at_most
-        slack = -1e-9 if worse else 1e-9
-        return Tail(found(tasks, (math.ceil if worse else math.floor)(2 * rank + slack)), "exact")
-    least_of = {"median": (tasks.count + 1) // 2, "imedian": (tasks.count + 1) // 2}
-    if metric.name == "power_mean" and math.isinf(parameter):
-        least_of["power_mean"] = 1 if parameter < 0 else tasks.count
-    if metric.name in least_of or tasks.count == 1:
-        return Tail(_order_tail(tasks, least_of.get(metric.name, 1), rank, worse), "exact")
-    f = LOG.of_ranks if (metric.name, parameter) == ("power_mean", 0) else metric.transform.of_ranks
-    law = _Law(tasks, f, parameter, worse)
-    observed = value if metric.single else float(f(np.array([rank]), tasks.sizes[:1], parameter)[0])
-    return _sum_tail(law, observed)
-
-
-def _order_tail(tasks: Tasks, k: int, rank: float, worse: bool) -> float:
-    """Log of P(k-th least rank <= rank), or >= rank."""
-    slack = min(1e-9 + _SLACK * rank, 0.25)
-    if worse:  # fewer than k ranks are below
-        hit, miss = _shares(tasks, math.ceil(rank - slack) - 1)
-        return at_least(miss, hit, tasks.multiplicities, tasks.count - k + 1)
-    return at_least(*_shares(tasks, math.floor(rank + slack)), tasks.multiplicities, k)
-
-
-def _hits(tasks: Tasks, cutoff: float, mean: float, worse: bool) -> float:
-    hit, miss = _shares(tasks, cutoff)
-    total = mean * tasks.count
-    slack = min(1e-9 + 1e-15 * total, 0.25)
-    if worse:
-        number = tasks.count - math.floor(total + slack)
-        return at_least(miss, hit, tasks.multiplicities, number)
-    return at_least(hit, miss, tasks.multiplicities, math.ceil(total - slack))
-
-
-def _shares(tasks: Tasks, cutoff: float) -> tuple[FloatArray, FloatArray]:
-    """The probabilities of a rank <= cutoff and of one beyond it."""
-    size, k = tasks.sizes.astype(np.float64), float(min(cutoff, 2**63))
-    return np.minimum(k / size, 1.0), np.maximum(size - k, 0.0) / size
+    rank = 1 / value if metric.increasing and metric.name != "hits" else value
+    if metric.name in ("median", "imedian") and count % 2 == 0:
+        twice = math.ceil(2 * rank - 1e-9) if worse else math.floor(2 * rank + 1e-9)
+        return Tail(median_tail(tasks, twice, worse=worse), "exact")
+    extremes = {("power_mean", -math.inf): 1, ("power_mean", math.inf): count}
+    k = extremes.get((metric.name, parameter), 0 if count > 1 else 1)
+    if k or metric.name in ("median", "imedian"):
+        slack = min(1e-9 + _SLACK * rank, 0.25)
+        last = math.ceil(rank - slack) - 1 if worse else math.floor(rank + slack)
+        return Tail(count_tail(tasks, last, k or (count + 1) // 2, fewer=worse), "exact")
+    f = LOG if (metric.name, parameter) == ("power_mean", 0) else metric.transform
+    cutoff = float(min(parameter, 2**63)) if metric.name == "hits" else None
+    x = value if single else float(f.of_ranks(np.array([rank]), tasks.sizes[:1], parameter)[0])
+    return _Sum(tasks, f.of_ranks, parameter, cutoff, worse).tail(x)
 
 
 # -- sums over tasks -------------------------------------------------------------------------------
 
 _OUTCOMES = 1 << 20  # of one task; more are grouped
 _LISTED = 1 << 20  # the most outcomes of one half of the tasks
-_WORK = 1 << 21  # the most cells times laws of a convolution
-_ROWS = 128  # the most distinct laws
+_ROWS = 128  # the most distinct laws that are convolved
+_CELLS = 1 << 22  # of a convolution, at most, and of all its laws on a grid
 _MULTIPLES = 60  # the smallest step between values is so many units at most
 _FINE = 0.03  # e-folds per cell, up to which a grid is fine enough
-_DIGITS = 30.0  # e-folds between a probability and the error of its inversion
-_NODES = 1 << 14  # of an inversion, at most
+_FOLDS = 32.0  # e-folds between a probability and the error of its window
+_WORK = 1 << 29  # outcomes times frequencies of an inversion, at most
+_NODES = 1 << 13  # frequencies of an inversion, at most
 _FEW = 16
-_DOUBLINGS = 60
-_LIKELY = 1e-3  # such a probability may be 1 minus another one
 
 
 class _Row(NamedTuple):
-    """Like tasks: w f(r) of the outcomes, the greatest first, their shares, and how many tasks."""
+    """Like tasks: how far w f(r) of each outcome is below the greatest, shares, how many tasks."""
 
-    values: FloatArray
+    away: FloatArray
     shares: FloatArray
     number: int
 
 
-class _Law:
-    """The sum X over tasks of w f(r), with the sign that makes an observed value unlikely if large.
-
-    Parameters
-    ----------
-    tasks : Tasks
-    f : callable
-        f, of ranks, numbers of candidates and the parameter; monotone over the ranks.
-    parameter : float
-    worse : bool
-        Whether bad values are unlikely.
-    cutoff : float, optional
-        If given, f has one value for ranks up to it, and one for others.
-    """
-
-    def __init__(
-        self,
-        tasks: Tasks,
-        f: Callable[..., FloatArray],
-        parameter: float,
-        worse: bool,
-        cutoff: float | None = None,
-    ) -> None:
-        self.tasks, self._f, self._parameter = tasks, f, parameter
-        self.cutoff = None if cutoff is None else float(min(cutoff, 2**63))
-        last = tasks.sizes.astype(np.float64)
-        ends = np.stack(
-            [f(np.ones(len(last)), tasks.sizes, parameter), f(last, tasks.sizes, parameter)]
-        )
-        rising = bool((ends[1] > ends[0]).any())
-        self.sign = -1.0 if rising != worse else 1.0
-        self._from_end = rising == (self.sign > 0)  # whether the last rank is the best
-        ends *= self.sign
-        self._low, self._high = ends.min(axis=0), ends.max(axis=0)
-        self._total = tasks.weights * tasks.multiplicities
-        self.least, self.greatest = float(self._total @ self._low), float(self._total @ self._high)
-
-    def mirrored(self) -> _Law:
-        """The law of -X."""
-        other: _Law = object.__new__(_Law)
-        other.__dict__.update(self.__dict__)
-        other.sign, other._from_end = -self.sign, not self._from_end
-        other._low, other._high = -self._high, -self._low
-        other.least, other.greatest = -self.greatest, -self.least
-        return other
-
-    def value(self, ranks: FloatArray, sizes: FloatArray) -> FloatArray:
-        """Return f(r) with its sign."""
-        return self.sign * self._f(ranks, sizes, self._parameter)
-
-    def best(self, slack: float) -> float:
-        """Log of the probability that every task that matters has its greatest value."""
-        sizes = self.tasks.sizes.astype(np.float64)
-        best = np.ones(len(sizes))
-        if self.cutoff is not None:
-            hits = np.minimum(self.cutoff, sizes)
-            best = np.where(hits < sizes, sizes - hits, sizes) if self._from_end else hits
-        matters = self.tasks.weights * (self._high - self._low) > slack
-        return float(self.tasks.multiplicities @ np.where(matters, np.log(best / sizes), 0.0))
-
-    def rows(self) -> list[_Row]:
-        """The outcomes of all tasks."""
-        tasks, found = self.tasks, []
-        for size, weight, number in zip(
-            *(part.tolist() for part in (tasks.sizes, tasks.weights, tasks.multiplicities)),
-            strict=True,
-        ):
-            if self.cutoff is not None:
-                hits = min(self.cutoff, size)
-                starts = np.unique([1.0, min(hits + 1, size)]) if hits < size else np.ones(1)
-                ranks, counts = starts, np.diff(np.append(starts, size + 1.0))
-            else:
-                starts = (
-                    np.arange(1.0, size + 1)
-                    if size <= _OUTCOMES
-                    else np.unique(np.floor(np.geomspace(1, size, _OUTCOMES)))
-                )
-                counts = np.diff(np.append(starts, size + 1.0))
-                ranks = starts + (counts - 1) / 2
-            values = weight * self.value(ranks, np.full(len(ranks), size))
-            order = slice(None, None, -1) if self._from_end else slice(None)
-            found.append(_Row(values[order], (counts / size)[order], number))
-        return found
-
-    def tilted(self) -> Callable[[float], _Tilted]:
-        """Return a function of t >= 0 that weights each outcome by exp(t X)."""
-        tasks, steep = self.tasks, max(1.0, abs(self._parameter))
-        power = steep if math.isfinite(steep) and self.cutoff is None else 1.0
-        size, weight, number = stand_ins(
-            tasks.sizes, tasks.weights, tasks.multiplicities, min(power, 10.0)
-        )
-        if self.cutoff is not None:
-            hits = np.minimum(self.cutoff, size)
-            nodes = np.stack([np.ones(len(size)), size], axis=1)
-            shares = np.stack([hits, size - hits], axis=1) / size[:, None]
-        else:
-            nodes, shares = rank_nodes(size, min(power, 10.0))
-        forward = weight[:, None] * self.value(nodes, size[:, None])
-        backward = weight[:, None] * self.value(size[:, None] + 1 - nodes, size[:, None])
-        ends = np.stack([np.ones(len(size)), size], axis=1)
-        top = weight * self.value(ends, size[:, None]).max(axis=1)
-        middle = weight * self.value(np.maximum(ends[:, 1] / 2, 1), size)
-
-        def at(t: float) -> _Tilted:
-            # blocks of ranks grow from rank 1, or from N if the mass is there
-            turned = self._from_end and self.cutoff is None
-            near_end = turned & (t * (top - middle) > 5)
-            away = np.minimum(np.where(near_end[:, None], backward, forward) - top[:, None], 0.0)
-            terms = np.exp(t * away) * shares
-            whole = terms.sum(axis=1)
-            a, b, c = ((terms * away**k).sum(axis=1) / whole for k in (1, 2, 3))
-            parts = np.log(whole) + t * top, a + top, b - a * a, c - 3 * a * b + 2 * a**3
-            level, mean, variance, third = (float(number @ part) for part in parts)
-            outcomes = away - a[:, None], terms / whole[:, None]
-            return _Tilted(level, mean, variance, third, number, *outcomes)
-
-        return at
-
-
 class _Tilted(NamedTuple):
-    """The law of X under the weight exp(t X).
+    """The law of a sum X under the weight exp(t X).
 
     K(t) = log E exp(t X) is `level`, its derivatives are `mean`, `variance` and `third`. Each task
     has the outcomes `centred` about its mean with the probabilities `shares`.
@@ -256,204 +113,268 @@ class _Tilted(NamedTuple):
     mean: float
     variance: float
     third: float
-    number: FloatArray
     centred: FloatArray
     shares: FloatArray
 
-    def transforms(self, step: float) -> Iterator[complex]:
-        """E exp(i u (X - mean)) under the weight, for u = step, 2 step, 3 step, ..."""
-        turn = np.exp(1j * step * self.centred)
-        terms = self.shares * turn
-        while True:
-            yield complex(np.exp(np.log(terms.sum(axis=1)) @ self.number))
-            terms *= turn
 
+class _Sum:
+    """The sum X over tasks of w f(r), with the sign that makes an observed value unlikely if large.
 
-def _sum_tail(law: _Law, observed: float) -> Tail:
-    """P(X >= observed), by the first method that applies."""
-    x = law.sign * observed
-    slack = _SLACK * abs(x)
-    if x <= law.least + slack:
-        return Tail(0.0, "exact")
-    if x >= law.greatest - slack:
-        return Tail(law.best(0.1 * slack), "exact")
-    rows = law.rows() if len(law.tasks.sizes) <= _ROWS else []
-    grouped = law.cutoff is None and law.tasks.sizes[-1] > _OUTCOMES
-    if rows and not grouped and (log := _listed(rows, x - slack)) is not None:
-        return Tail(log, "exact")
-    if rows:
-        unit, t = _unit(rows), _saddle(law, x)[0]
-        below = _convolved(law.mirrored().rows(), -x, max(-t, 0.0), unit, strict=True)
-        rest = -math.expm1(min(below, 0.0)) if below is not None else 0.0
-        if below is not None and (rest > _LIKELY or t <= 0):
-            return Tail(math.log(max(rest, 1e-300)), "exact" if unit else "convolution")
-        if t > 0 and (log := _convolved(rows, x, t, unit)) is not None:
-            return Tail(log, "exact" if unit else "convolution")
-    elif (log := _inverted(law, x - slack)) is not None:
-        return Tail(log, "inversion")
-    t, tilted = _saddle(law, x)
-    log = _lugannani_rice(abs(t), x if t > 0 else -x, tilted)
-    return Tail(log if t > 0 else math.log1p(-min(math.exp(log), 1 - 1e-16)), "saddlepoint")
-
-
-def _inverted(law: _Law, x: float) -> float | None:
-    """Log of P(X >= x) by the inversion of its Laplace transform; None if that takes too long.
-
-    With K the logarithm of the transform, it is the integral of exp(K(s) - s x) / s over the line
-    s = t + i u, divided by 2 pi i. The trapezoid rule with the step 2 pi / L adds exp(k t L) P(X >=
-    x + k L) for all k other than 0 (Poisson's formula). L is so long that Chernoff's bound has all
-    of them below e^-30 of the result.
+    Parameters
+    ----------
+    tasks : Tasks
+    f : callable
+        f, of ranks, numbers of candidates and the parameter; monotone over the ranks.
+    parameter : float
+    cutoff : float or None
+        If given, f has one value for ranks up to it, and one for others.
+    worse : bool
+        Whether bad values are unlikely.
     """
-    at = law.tilted()
-    saddle = max(_saddle(law, x)[0], 0.0)
-    start = at(saddle)
-    least = start.level - saddle * x - _DIGITS
-    length = 16 * math.sqrt(max(start.variance, 1e-300))
-    for _ in range(_DOUBLINGS):
-        t = max(saddle, (_DIGITS + 2) / length)
-        larger = (at(t * 2**j).level - t * (2**j * (x + length) - length) for j in range(1, 7))
-        smaller = (at(t / 2**j).level - t * ((x - length) / 2**j + length) for j in range(1, 7))
-        beyond = x + length > law.greatest or any(bound < least for bound in larger)
-        if beyond and (-t * length < least or any(bound < least for bound in smaller)):
-            break
-        length *= 2
-    else:
+
+    def __init__(
+        self,
+        tasks: Tasks,
+        f: Callable[..., FloatArray],
+        parameter: float,
+        cutoff: float | None,
+        worse: bool,
+    ) -> None:
+        self.tasks, self._f, self._parameter, self._cutoff = tasks, f, parameter, cutoff
+        size = tasks.sizes.astype(np.float64)
+        first, last = f(np.ones(len(size)), size, parameter), f(size, size, parameter)
+        rising = bool((last > first).any())
+        self._sign = -1.0 if rising != worse else 1.0
+        ends = self._sign * tasks.weights * np.stack([first, last])
+        self._low, self._high = ends.min(axis=0), ends.max(axis=0)
+        self.least, self.greatest = (
+            float(tasks.multiplicities @ end) for end in (self._low, self._high)
+        )
+        # few tasks in place of many, and nodes in place of ranks
+        power = max(1.0, abs(parameter)) if cutoff is None else 1.0
+        size, weight, self._numbers = stand_ins(
+            tasks.sizes, tasks.weights, tasks.multiplicities, min(power, 10.0)
+        )
+        n, w = size[:, None], weight[:, None]
+        if cutoff is None:
+            nodes, self._shares = rank_nodes(size, min(power, 10.0))
+        else:
+            hits = np.minimum(cutoff, n)
+            nodes = np.concatenate([np.ones_like(n), n], axis=1)
+            self._shares = np.concatenate([hits, n - hits], axis=1) / n
+        mirrored = np.maximum(n + 1 - nodes, 1)
+        self._forward, self._backward = (w * self._value(r, n) for r in (nodes, mirrored))
+        middle = w * self._value(np.maximum(n / 2, 1), n)
+        self._last_half = (self._backward[:, :1] - middle) if cutoff is None else 0 * n
+
+    def _value(self, ranks: FloatArray, sizes: FloatArray) -> FloatArray:
+        return self._sign * self._f(ranks, sizes, self._parameter)
+
+    def tilted(self, t: float) -> _Tilted:
+        """The law under the weight exp(t X)."""
+        # blocks of ranks grow from rank 1, or from N if the mass is there
+        values = np.where(t * self._last_half > 5, self._backward, self._forward)
+        exponents = t * values
+        top = exponents.max(axis=1, keepdims=True)
+        terms = np.exp(exponents - top) * self._shares
+        whole = terms.sum(axis=1, keepdims=True)
+        shares = terms / whole
+        mean = (shares * values).sum(axis=1, keepdims=True)
+        centred = values - mean
+        parts = ((np.log(whole) + top)[:, 0], mean[:, 0])
+        moments = ((shares * centred**k).sum(axis=1) for k in (2, 3))
+        level, average, *higher = (float(self._numbers @ part) for part in (*parts, *moments))
+        return _Tilted(level, average, higher[0], higher[1], centred, shares)
+
+    def tail(self, observed: float) -> Tail:
+        """P(X >= observed), by the first method that applies."""
+        x = self._sign * observed
+        slack = _SLACK * abs(x)
+        if x <= self.least + slack:
+            return Tail(0.0, "exact")
+        if x >= self.greatest - slack:
+            return Tail(self._log_best(0.1 * slack), "exact")
+        rows = self._rows() if len(self.tasks.sizes) <= _ROWS else []
+        grouped = self._cutoff is None and self.tasks.sizes[-1] > _OUTCOMES
+        log = _listed(rows, self.greatest - x + slack) if rows and not grouped else None
+        if log is not None:
+            return Tail(log, "exact")
+        t = self._saddle(x)
+        tilted, window = self.tilted(t), self._window(t, x)
+        if rows:
+            log, method = _convolved(rows, self.greatest - x, t, _unit(rows), window)
+        else:
+            log, method = self._inverted(t, x, window), "inversion"
+        if log is None:
+            log, method = _lugannani_rice(t, x, tilted), "saddlepoint"
+        log = min(log, 0.0)
+        return Tail(log if t >= 0 else math.log1p(-min(math.exp(log), 1 - 1e-16)), method)
+
+    def _log_best(self, slack: float) -> float:
+        """Log of the probability that every task that matters has its greatest value."""
+        size = self.tasks.sizes.astype(np.float64)
+        hits = np.ones(len(size)) if self._cutoff is None else np.minimum(self._cutoff, size)
+        best = size - hits if self._cutoff is not None and self._sign < 0 else hits
+        matters = self._high - self._low > slack
+        logs = np.log(np.where(matters, best / size, 1.0))
+        return float(self.tasks.multiplicities @ logs)
+
+    def _rows(self) -> list[_Row]:
+        """The outcomes of all tasks; those of more than a million candidates are grouped."""
+        columns = (self.tasks.sizes, self.tasks.weights, self.tasks.multiplicities, self._high)
+        rows = []
+        for size, weight, number, high in zip(*(c.tolist() for c in columns), strict=True):
+            if self._cutoff is not None:
+                starts = np.unique([1.0, min(self._cutoff + 1, size)])
+            elif size <= _OUTCOMES:
+                starts = np.arange(1.0, size + 1)
+            else:
+                starts = np.unique(np.floor(np.geomspace(1, size, _OUTCOMES)))
+            counts = np.diff(np.append(starts, size + 1.0))
+            ranks = starts + (counts - 1) / 2
+            away = high - weight * self._value(ranks, np.full(len(ranks), size))
+            rows.append(_Row(np.maximum(away, 0.0), counts / size, number))
+        return rows
+
+    def _saddle(self, x: float) -> float:
+        """The t with K'(t) = x."""
+        from scipy.optimize import brentq
+
+        law = self.tilted(0.0)
+        if x == law.mean:
+            return 0.0
+        end = math.copysign(1 / math.sqrt(max(law.variance, 1e-300)), x - law.mean)
+        while (self.tilted(end).mean - x) * end < 0 and abs(end) < 1e300:
+            end *= 2
+        off = lambda t: self.tilted(t).mean - x  # noqa: E731
+        return float(brentq(off, 0.0, end, xtol=1e-12 * abs(end), rtol=1e-13))
+
+    def _window(self, t: float, x: float) -> float:
+        """A distance from x beyond which there is next to nothing of the law under exp(t X)."""
+        law = self.tilted(t)
+        length = 16 * math.sqrt(max(law.variance, 1e-300))
+        while length < self.greatest - self.least:
+            steps = (_FOLDS / length, -_FOLDS / length)
+            # Chernoff's bounds
+            if max(self.tilted(t + s).level - law.level - s * x for s in steps) < 2:
+                break
+            length *= 2
+        return length
+
+    def _inverted(self, t: float, x: float, length: float) -> float | None:
+        """Log of P(X >= x), or < x where t < 0, by the inversion of its Laplace transform.
+
+        With K the logarithm of the transform, it is the integral of exp(K(s) - s x) / s over the
+        line s = t + i u, divided by 2 pi i. The trapezoid rule with the step 2 pi / L adds exp(k t
+        L) P(X >= x + k L) for all k other than 0 (Poisson's formula). L is so long that these
+        probabilities are 0 or 1. None where that takes too long.
+        """
+        t = math.copysign(max(abs(t), 1 / length), t)
+        line, step = self.tilted(t), 2 * math.pi / length
+        most = min(_NODES, _WORK // line.shares.size)
+
+        def transform(terms: AnyArray) -> complex:
+            return cmath.exp(complex(np.log(terms.sum(axis=1)) @ self._numbers))
+
+        ends = (line.shares * np.exp(1j * k * step * line.centred) for k in (most, 0.6 * most))
+        if min(abs(transform(end)) for end in ends) > 1e-3:  # it does not fall
+            return None
+        turn = np.exp(1j * step * line.centred)
+        terms, total, few = line.shares.astype(np.complex128), 0.5 / t + 0j, 0
+        for k in range(1, most):
+            terms *= turn
+            term = transform(terms) / (t + 1j * k * step)
+            total += cmath.exp(1j * k * step * (line.mean - x)) * term
+            few = few + 1 if abs(term) * k < 1e-10 * abs(total) else 0
+            if few == _FEW:
+                exponent, folds = line.level - t * x, abs(t) * length
+                # the certain tail at a distance of L; far out it is negligible
+                wrapped = math.exp(-exponent) / math.expm1(folds) if folds < 40 else 0.0
+                found = abs(total.real) * step / math.pi - wrapped
+                return exponent + math.log(found) if found > 0 else None
         return None
-    line, step, total = at(t), 2 * math.pi / length, 0.5 / t
-    few = 0  # how many terms in turn were negligible
-    for k, value in zip(range(1, _NODES), line.transforms(step), strict=False):
-        term = value / (t + 1j * k * step)
-        total += (cmath.exp(1j * k * step * (line.mean - x)) * term).real
-        few = few + 1 if abs(term) * k < 1e-10 * abs(total) else 0
-        if few == _FEW:
-            found = total * step / math.pi
-            return min(line.level - t * x + math.log(found), 0.0) if found > 0 else None
-    return None
 
 
-def _listed(rows: list[_Row], least: float) -> float | None:
-    """Log of P(X >= least) from all outcomes; None where there are too many.
+def _listed(rows: list[_Row], most: float) -> float | None:
+    """Log of P(the sum of `away` is at most so much) from all outcomes; None if they are too many.
 
     The outcomes of one half of the tasks are sorted. For each outcome of the other half, those that
-    suffice are at the end.
+    suffice are at the beginning.
     """
     if sum(row.number for row in rows) > 64:
         return None
-    each = sorted(
-        (row for row in rows for _ in range(row.number)), key=lambda row: -len(row.values)
-    )
+    each = [row for row in rows for _ in range(row.number)]
     halves = [(np.zeros(1), np.zeros(1)), (np.zeros(1), np.zeros(1))]
-    for row in each:
+    for row in sorted(each, key=lambda row: -len(row.away)):
         halves.sort(key=lambda half: len(half[0]))
         sums, logs = halves[0]
-        if len(sums) * len(row.values) > _LISTED:
+        if len(sums) * len(row.away) > _LISTED:
             return None
         halves[0] = (
-            np.add.outer(sums, row.values).ravel(),
+            np.add.outer(sums, row.away).ravel(),
             np.add.outer(logs, np.log(row.shares)).ravel(),
         )
     (one, log_one), (two, log_two) = halves
     order = np.argsort(two)
-    from_each = np.append(np.logaddexp.accumulate(log_two[order][::-1])[::-1], -math.inf)
-    least = min(least, float(one.max() + two.max()))
-    logs = log_one + from_each[np.searchsorted(two[order], least - one)]
+    up_to_each = np.append(-math.inf, np.logaddexp.accumulate(log_two[order]))
+    logs = log_one + up_to_each[np.searchsorted(two[order], most - one, side="right")]
     top = float(logs.max())
     return min(top + math.log(float(np.exp(logs - top).sum())), 0.0)
 
 
 def _unit(rows: list[_Row]) -> float:
     """The step of the lattice on which all values lie; 0 if there is none."""
-    steps = np.concatenate([row.values[0] - row.values for row in rows])
-    steps = np.unique(steps[steps > 0])
+    steps = np.unique(np.concatenate([row.away[row.away > 0] for row in rows]))
     ratios = steps / steps[0]
     for multiple in range(1, _MULTIPLES + 1):
-        if (
-            ratios[-1] * multiple < _WORK
-            and (np.abs(np.remainder(ratios * multiple + 0.5, 1) - 0.5) < 1e-6).all()
-        ):
+        off = (np.abs(np.remainder(r * multiple + 0.5, 1) - 0.5) for r in (ratios[:99], ratios))
+        if ratios[-1] * multiple < _CELLS and all((part < 1e-6).all() for part in off):
             return float(steps[0] / multiple)
     return 0.0
 
 
 def _convolved(
-    rows: list[_Row], x: float, t: float, unit: float, *, strict: bool = False
-) -> float | None:
-    """Log of P(X >= x), or > x, by Fourier transforms under the weight exp(t X); None if too rough.
+    rows: list[_Row], gap: float, t: float, unit: float, window: float
+) -> tuple[float | None, str]:
+    """Log of P(the sum of `away` is at most the gap), or more where t < 0; None if too rough.
 
-    The distances of the values from their greatest ones add up to at most those of x. They lie on
-    the lattice of the unit, or they are divided between the next two cells of a grid, so that
-    their means are kept. The weight keeps the digits of far tails.
+    Laws under the weight exp(-t away) are multiplied as Fourier transforms, of the period of the
+    window. Their values lie on the lattice of the unit, or they are divided between the next two
+    cells of a grid, so that their means are kept. The weight keeps the digits of far tails.
     """
-    gap = sum(row.number * float(row.values[0]) for row in rows) - x
-    products = sum(2 * row.number.bit_length() for row in rows)
-    cell = unit or gap / (_WORK // products - 1)
-    number = gap / cell
-    cells = math.ceil(number - 1e-6) - 1 if strict and unit else math.floor(number + 1e-6)
-    if cells < 0:
-        return -math.inf
-    if cells * products > 4 * _WORK or not (unit or t * cell < _FINE):
-        return None
-    level, product = t * cells * cell, np.ones(1)
+    span = sum(row.number * float(row.away.max()) for row in rows)
+    length = 2 * min(window, span)
+    if not unit or length / unit > _CELLS:
+        unit = 0.0
+    cells = 1 << math.ceil(math.log2(length / unit + 4)) if unit else _CELLS // (4 * len(rows))
+    cell = unit or gap / math.ceil(gap * cells / (1.01 * length))
+    if not unit and abs(t) * cell > _FINE:
+        return None, ""
+    at_gap = math.floor(gap / cell + 1e-6)
+    level, transform = t * at_gap * cell, np.ones(cells // 2 + 1, dtype=np.complex128)
     for row in rows:
-        away = row.values[0] - row.values
-        tilted = row.shares * np.exp(-t * away)
+        exponents = -t * row.away
+        tilted = row.shares * np.exp(exponents - exponents.max())
         whole = float(tilted.sum())
-        level += row.number * math.log(whole)
-        at = away / cell
-        lower = np.floor(at + 1e-6)
-        kept = lower <= cells
-        upper = (
-            np.clip(at - lower, 0.0, 1.0)[kept] * tilted[kept]
-            if not unit
-            else np.zeros(int(kept.sum()))
-        )
-        index = lower[kept].astype(np.int64)
-        law = np.bincount(index, tilted[kept] - upper, cells + 2)
-        law += np.bincount(index + 1, upper, cells + 2)
-        product = _product(product, _power(law[: cells + 1] / whole, row.number))
-    product = np.append(product, np.zeros(cells + 1 - len(product)))
-    if not unit:
-        product[-1] /= 2
-    total = float(product @ np.exp(t * cell * (np.arange(cells + 1.0) - cells)))
-    return level + math.log(total) if total > 0 else None
+        level += row.number * (math.log(whole) + float(exponents.max()))
+        at = row.away / cell
+        lower = np.rint(at) if unit else np.floor(at)
+        upper = (at - lower) * (not unit) * tilted / whole
+        index = (lower % cells).astype(np.int64)
+        law = np.bincount(index, tilted / whole - upper, cells)
+        law += np.bincount((index + 1) % cells, upper, cells)
+        transform *= np.fft.rfft(law) ** row.number
+    product = np.maximum(np.fft.irfft(transform, cells), 0.0)
+    away = np.arange(cells // 2)
+    weights = np.exp(-abs(t) * cell * away)
+    weights[0] = (t >= 0) if unit else 0.5  # the observed value itself
+    total = float(product[(at_gap - away if t >= 0 else at_gap + away) % cells] @ weights)
+    log = level + math.log(total) if total > 0 else -math.inf
+    return log, "exact" if unit else "convolution"
 
 
-def _power(law: FloatArray, number: int) -> FloatArray:
-    """The law of the sum of `number` independent terms, up to the last cell."""
-    result = np.ones(1)
-    while True:
-        if number & 1:
-            result = _product(result, law)
-        number >>= 1
-        if not number:
-            return result
-        law = _product(law, law)
-
-
-def _product(a: FloatArray, b: FloatArray) -> FloatArray:
-    if len(a) == 1 == a[0]:
-        return b
-    length = 1 << (2 * len(a) - 1).bit_length()
-    product = np.fft.irfft(np.fft.rfft(a, length) * np.fft.rfft(b, length), length)
-    return np.maximum(product[: len(a)], 0.0)
-
-
-def _saddle(law: _Law, x: float) -> tuple[float, _Tilted]:
-    """The t with K'(t) = x, and the law weighted by it; with t < 0, that of -X by |t|."""
-    from scipy.optimize import brentq
-
-    at, sign = law.tilted(), 1.0
-    if x < at(0.0).mean:
-        at, x, sign = law.mirrored().tilted(), -x, -1.0
-    high = 1 / math.sqrt(max(at(0.0).variance, 1e-300))
-    while at(high).mean < x and high < 1e300:
-        high *= 2
-    t = brentq(lambda t: at(t).mean - x, 0.0, high, xtol=1e-12 * high, rtol=1e-13)
-    return sign * t, at(t)
-
-
-def _lugannani_rice(t: float, x: float, tilted: _Tilted) -> float:
-    """Log of P(X >= x) for x above the mean, from K and its derivatives at the saddle point t >= 0.
+def _lugannani_rice(t: float, x: float, law: _Tilted) -> float:
+    """Log of P(X >= x), or < x where t < 0, from K and its derivatives at the saddle point t.
 
     Notes
     -----
@@ -462,15 +383,15 @@ def _lugannani_rice(t: float, x: float, tilted: _Tilted) -> float:
     """
     from scipy.special import erfcx
 
-    level, variance, third = tilted.level, tilted.variance, tilted.third
-    exponent = min(level - t * x, 0.0)
-    r, u = math.sqrt(-2 * exponent), t * math.sqrt(variance)
+    exponent = min(law.level - t * x, 0.0)
+    r, u = math.sqrt(-2 * exponent), abs(t) * math.sqrt(law.variance)
     bulk = float(erfcx(r / math.sqrt(2))) / 2  # P(normal >= r) exp(r^2 / 2)
     if min(r, u) < 1e-3:  # the limit of 1 / u - 1 / r
-        value = bulk - third / (6 * math.sqrt(2 * math.pi) * variance**1.5)
+        skew = math.copysign(law.third, t * law.third) / (6 * law.variance**1.5)
+        value = bulk - skew / math.sqrt(2 * math.pi)
     else:
         value = bulk + (1 / u - 1 / r) / math.sqrt(2 * math.pi)
-    return min(exponent + math.log(min(max(value, 1e-3 / (1 + r)), 1.0)), 0.0)
+    return exponent + math.log(min(max(value, 1e-3 / (1 + r)), 1.0))
 
 
 def spelled_p(log10_p: float) -> str:
