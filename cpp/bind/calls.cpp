@@ -6,6 +6,9 @@
 #include <stdexcept>
 #include <thread>
 
+#ifdef __GLIBCXX__
+#include <cxxabi.h>
+#endif
 #ifndef _WIN32
 #include <pthread.h>
 #endif
@@ -22,19 +25,20 @@ bool signal_raised() {
     return PyErr_CheckSignals() != 0;
 }
 
-bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
-    return Py_IsFinalizing() != 0;
+// Pythons before 3.14 end a daemon thread that asks for the GIL while the interpreter shuts down: pthread_exit, which
+// glibc carries out by unwinding the stack. Destructors need the GIL, and a parallel region is not left by an
+// exception, so that the process would end with it; the thread stays here instead, as newer Pythons arrange themselves.
+template <typename Call>
+auto stay_if_ended(const Call& call) {
+#ifdef __GLIBCXX__
+    try {
+        return call();
+    } catch (const abi::__forced_unwind&) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
 #else
-    return _Py_IsFinalizing() != 0;
+    return call();
 #endif
-}
-
-// A daemon thread that comes back while the interpreter shuts down stays here for ever, which newer Pythons arrange
-// themselves. Older ones end the thread when it asks for the GIL, and with it the process, since C++ destructors are in
-// the way.
-void stay_if_finalizing() {
-    while (!on_main_thread() && is_finalizing()) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
 }  // namespace
@@ -76,12 +80,15 @@ void remember_main_thread() {
 bool (*interrupt_hook())() { return on_main_thread() ? signal_raised : nullptr; }
 
 bool PythonListener::hear(std::int64_t done, std::int64_t total) {
-    stay_if_finalizing();
-    const py::gil_scoped_acquire gil;
-    PyObject* const result =
-        PyObject_CallFunction(hear_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
-    Py_XDECREF(result);
-    return result != nullptr;
+    return stay_if_ended([&] {
+        const PyGILState_STATE gil = PyGILState_Ensure();  // by hand: unwinding would run a destructor
+        PyObject* const result =
+            PyObject_CallFunction(hear_.ptr(), "LL", static_cast<long long>(done), static_cast<long long>(total));
+        const bool heard = result != nullptr;
+        Py_XDECREF(result);
+        PyGILState_Release(gil);
+        return heard;
+    });
 }
 
 void run_without_gil(void (*run)(const void* work), const void* work) {
@@ -92,8 +99,7 @@ void run_without_gil(void (*run)(const void* work), const void* work) {
     } catch (...) {
         failure = std::current_exception();
     }
-    stay_if_finalizing();
-    PyEval_RestoreThread(state);
+    stay_if_ended([=] { PyEval_RestoreThread(state); });
     if (!failure) return;
     try {
         std::rethrow_exception(failure);

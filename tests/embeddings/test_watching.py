@@ -275,7 +275,7 @@ def test_the_core_takes_no_other_listener() -> None:
 # --- in processes of their own
 
 SCRIPT = """
-import os, signal, sys, threading, warnings
+import os, signal, sys, threading, time, warnings
 import numpy as np
 import truerank as tr
 from truerank.embeddings import watching
@@ -338,14 +338,14 @@ check(2)
 
 
 @pytest.mark.threads
-def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run) -> None:
-    """The process ends as it would if nobody listened."""
-    script = """
+@pytest.mark.parametrize("heard", ["started.set()", "(started.set(), time.sleep(0.001))"])
+def test_a_daemon_thread_that_reports_while_python_ends(run_python: Run, heard: str) -> None:
+    """The process ends as it would if nobody listened, also where the listener is left waiting."""
+    script = f"""
 watching.SECONDS_BETWEEN_REPORTS = 0.0
 started = threading.Event()
 def work():
-    while True:
-        rank(lambda progress: started.set())
+    while True: rank(lambda progress: {heard})
 threading.Thread(target=work, daemon=True).start()
 started.wait()
 """
