@@ -134,7 +134,7 @@ FAULTS = {
     ),
     "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
     "an offset": Fault("x.npy", npy(), "offset: only for raw binary files", {"offset": 4}),
-    "another order than given": Fault("x.npy", npy(), 'order: "F" is only for raw', {"order": "F"}),
+    "another layout": Fault("x.npy", npy(), "layout: F is only for raw", {"layout": "F"}),
     "a member of a .npy": Fault("x.npy", npy(), "there are no members in a .npy", {"member": "a"}),
     # archives
     "compressed": Fault(
@@ -206,7 +206,7 @@ ARGUMENTS = {
     "axis type": ({"axis": "rows"}, TypeError, "axis: expected 0 or 1, got str"),
     "offset": ({"offset": -1}, ValueError, "offset: expected bytes >= 0, got -1"),
     "offset type": ({"offset": 1.0}, TypeError, "offset: expected an integer, got float"),
-    "order": ({"order": "A"}, ValueError, 'order: expected "C" or "F", got \'A\''),
+    "layout": ({"layout": "A"}, ValueError, "layout: expected one of C, F, got 'A'"),
     "io": ({"io": "mmap"}, ValueError, "io: expected one of map, read, got 'mmap'"),
     "shape": ({"shape": (1, 2, 3)}, ValueError, "shape: expected (rows, columns) or (columns,)"),
     "shape sign": ({"shape": (-2, 3)}, ValueError, "one of which may be -1"),

@@ -52,16 +52,16 @@ def test_npy(
 
 @given(matrices(), st.sampled_from("CF"), st.integers(0, 30), sizes, ios)
 @settings(max_examples=60)
-def test_raw(folder: Path, array: Array, order: Any, offset: int, most: int, io: str) -> None:
+def test_raw(folder: Path, array: Array, layout: Any, offset: int, most: int, io: str) -> None:
     path = folder / "one.bin"
-    path.write_bytes(b"x" * offset + array.tobytes(order))
+    path.write_bytes(b"x" * offset + array.tobytes(layout))
     carrier = array if array.dtype.kind != "V" else array.view(np.uint16)
     given = "bfloat16" if array.dtype.kind == "V" else array.dtype.str
     shapes = [array.shape]
     if array.shape[0]:
         shapes.append((array.shape[0], -1))
     for shape in shapes:
-        with open_scores(path, dtype=given, shape=shape, offset=offset, order=order) as store:
+        with open_scores(path, dtype=given, shape=shape, offset=offset, layout=layout) as store:
             assert_same(store, carrier, most, io)
 
 

@@ -78,14 +78,14 @@ def npz(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store
 
 def raw(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
     carrier = array.view(np.uint16) if array.dtype.kind == "V" else array
-    order = "CF"[numbers[0] % 2]
-    data = b"\xff" * numbers[1] + carrier.tobytes(order)
+    layout = "CF"[numbers[0] % 2]
+    data = b"\xff" * numbers[1] + carrier.tobytes(layout)
     Path(f"{path}.bin").write_bytes(data)
     told = array.dtype.str if dtype is None else f"{carrier.dtype.str[0]}{dtype}"
     shape = list(array.shape)
     if numbers[0] % 3 == 0 and array.size:
         shape[0] = -1
-    return open_scores(f"{path}.bin", dtype=told, shape=shape, offset=numbers[1], order=order)
+    return open_scores(f"{path}.bin", dtype=told, shape=shape, offset=numbers[1], layout=layout)
 
 
 def mapped(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:

@@ -30,10 +30,10 @@ DEBUG = "--debug"
 # The option for each argument of a Python function that an error may name.
 ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("by", "side", "queries", "weights", "rows", "filter")},
-    **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size")},
-    **{name: f"--{name}" for name in ("member", "shape", "dtype", "offset", "order", "split")},
+    **{name: f"--{name}" for name in ("candidates", "method", "tasks", "dataset", "size", "order")},
+    **{name: f"--{name}" for name in ("member", "shape", "dtype", "layout", "offset")},
     **{name: f"--{name}" for name in ("entities", "relations", "similarity", "bias", "unseen")},
-    **{"relation": "--relation", "folder": "--file", "checkpoint": "--resume"},
+    **{"split": "--split", "relation": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
 # What the command line writes in place of Python code that a message mentions.
 SPELLINGS = {
@@ -50,7 +50,6 @@ SPELLINGS = {
     **{"entities=": "--entity-labels", "relations=": "--relation-labels"},
     "time=": "--time",
     "known=": "--train or --known",
-    '"F"': "F",
 }
 for _what, _option in {
     **{"entities": "--entity-labels", "relations": "--relation-labels"},

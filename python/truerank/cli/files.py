@@ -13,7 +13,7 @@ from typing import IO, Any
 from numpy.typing import NDArray
 
 from ..inputs.arrays import integers
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.npy_files import npz_entries, read_npy, read_npz
 from ..stores import Store, open_scores
@@ -24,7 +24,7 @@ STORE_KEYWORDS = {
     "member": "member",
     "shape": "shape",
     "dtype": "dtype",
-    "layout": "order",
+    "layout": "layout",
     "offset": "offset",
     "io": "io",
 }
@@ -77,8 +77,7 @@ def open_store(path: Path, options: Mapping[str, Any]) -> Store:
     given = {keyword: options[name] for name, keyword in STORE_KEYWORDS.items() if name in options}
     if "axis" in given:
         given["axis"] = AXES[given["axis"]]
-    with renamed(order="--layout"):
-        return open_scores(str(path), **given)
+    return open_scores(str(path), **given)
 
 
 def read_array(argument: str, path: Path) -> NDArray[Any]:

@@ -197,7 +197,7 @@ def raw_layout(
     dtype: object,
     lengths: tuple[int, ...],
     offset: int = 0,
-    order: str = "C",
+    memory_layout: str = "C",
 ) -> FileLayout:
     """Lay out the matrix of a raw binary file, which must end where the matrix does.
 
@@ -213,7 +213,7 @@ def raw_layout(
         (rows, columns) or (columns,); one of them may be -1 and follows from the size.
     offset : int
         Bytes before the scores.
-    order : {"C", "F"}
+    memory_layout : {"C", "F"}
         Whether rows or columns lie together.
 
     Raises
@@ -237,7 +237,7 @@ def raw_layout(
         _matrix_shape(name, lengths),
         dtype_name,
         carrier,
-        order == "F",
+        memory_layout == "F",
         len(lengths) == 1,
         is_raw=True,
     )

@@ -32,7 +32,7 @@ def open_scores(
     dtype: Any = None,
     shape: Any = None,
     offset: int = 0,
-    order: Literal["C", "F"] = "C",
+    layout: Literal["C", "F"] = "C",
     member: str | None = None,
     io: IoMode = "map",
 ) -> Store:
@@ -65,7 +65,7 @@ def open_scores(
         be -1 and then follows from the size of the file. For others, the shape that is expected.
     offset : int
         For raw binary files, the number of bytes before the scores.
-    order : {"C", "F"}
+    layout : {"C", "F"}
         For raw binary files, whether rows ("C") or columns ("F") lie together.
     member : str, optional
         The array in an `.npz`, a zarr group or an HDF5 file. Default: the only one, or "scores".
@@ -108,15 +108,14 @@ def open_scores(
     (3, 10)
     >>> folder.cleanup()
     """
-    if order not in ("C", "F"):
-        raise InputValueError("order", expected='"C" or "F"', got=repr(order))
+    choice("layout", layout, ("C", "F"))
     choice("io", io, IO)
     options = OpenOptions(
         DtypeRequest(dtype),
         integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)"),
         _checked_shape(shape),
         integer("offset", offset, least=0, range="bytes >= 0"),
-        order,
+        layout,
         member,
         io,
         keeps_maps=True,
@@ -131,7 +130,7 @@ class OpenOptions(NamedTuple):
     axis: int = 0
     shape: tuple[int, ...] | None = None
     offset: int = 0
-    order: Literal["C", "F"] = "C"
+    layout: Literal["C", "F"] = "C"
     member: str | None = None
     io: IoMode = "map"
     keeps_maps: bool = False  # worth while for a store that is counted more than once
@@ -301,7 +300,7 @@ def _open_npy(descriptor: int, name: str, options: OpenOptions, descriptors: Des
 def _open_raw(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
     _refuse_member(RAW.name, name, options)
     size, dtype, lengths = os.fstat(descriptor).st_size, options.request.dtype, options.shape or ()
-    layout = raw_layout(name, size, dtype, lengths, options.offset, options.order)
+    layout = raw_layout(name, size, dtype, lengths, options.offset, options.layout)
     return FileStore(name, layout, descriptors)
 
 
@@ -329,10 +328,9 @@ def _check_declared(store: Store, options: OpenOptions) -> None:
     name = store.files[0] if store.files else repr(store)
     if options.offset:
         raise InputValueError("offset", f"only for raw binary files, not for {name}")
-    if options.order == "F" and not (isinstance(store, FileStore) and store.by_columns):
-        layout = spelled('"F"')
-        problem = f"{layout} is only for raw binary files; {name} states its own layout"
-        raise InputValueError("order", problem)
+    if options.layout == "F" and not (isinstance(store, FileStore) and store.by_columns):
+        problem = f"F is only for raw binary files; {name} states its own layout"
+        raise InputValueError("layout", problem)
     found = store.shape[1:] if store.single_row else store.shape
     given = options.shape or found
     if len(given) != len(found) or any(a not in (-1, b) for a, b in zip(given, found, strict=True)):
