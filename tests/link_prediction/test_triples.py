@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from support.error_kinds import is_of_kind
 from truerank.link_prediction import Task, read_triples
+from truerank.retrieval import Task as Retrieval
 from truerank.tasks import row_keys as rows
 from truerank.tasks import text
 
@@ -77,10 +78,16 @@ def test_labels_of_any_form(form: Callable[[Any], Any]) -> None:
     assert triples.entities == ENTITIES
 
 
-def test_pandas_frames() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(ROWS, columns=["head", "relation", "tail"])
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_as_splits(library: str) -> None:
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame(dict(zip(("head", "relation", "tail"), zip(*ROWS), strict=True)))
     assert read_triples(frame).ids.tolist() == IDS
+    pairs = frames.DataFrame({"query": ["q", "r"], "entity": ["a", "b"]})
+    for known in (lambda split: split, lambda split: [split], lambda split: {"known_0": split}):
+        assert Task(ROWS[:1], known(frame[1:])).protocol.filter == ("known_0", "test")
+        found = Retrieval([("q", "b")], entities=["a", "b"], known=known(pairs))
+        assert found.answers.selections()[0][1].tolist() == [0]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", ">i4", "int64", "uint64"])

@@ -154,21 +154,42 @@ def test_many_blocks(tmp_path: Path) -> None:
     assert [p.done for p in seen] == sorted(p.done for p in seen)
 
 
+WRONG_RUNS = [
+    ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected six fields: query, Q0"),
+    ("q Q0 d 1 0.5 t x\n", "run.txt: line 1: expected six fields"),
+    ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
+    ("q Q0 d 1 1e t\n", "line 1: expected a number as the score"),
+    ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "line 4: query 'q' has 'd' twice"),
+    ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
+]
+WRONG_JSON = [
+    ('{"q": {"a": 1, "b": 2}', "the file is not JSON"),
+    ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2 has the query 'q' again"),
+    ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "line 2 has 'b' twice"),
+    ('{"q": {"a": "high"}}', "line 1: expected numbers as the scores of 'q', got 'high'"),
+    ('{"q": {"a": true}}', "expected numbers as the scores of 'q', got True"),
+    ('{"q": {"a": 1}, "p": 3}', "expected an object of lists.*got int for 'p'"),
+    ("[1]", "expected an object of lists.*got an array of other things"),
+    ("7", "expected an object of lists.*got int"),
+    ("[" * 100_000, "the file is not JSON"),
+    ('{"q": {"a": ' + "1" * 400 + "}}", "an integer that is too large for a score"),
+]
+WRONG_QRELS = [
+    ("q1 0 d1\n", "line 1: expected four fields: query, iteration, document and relevance"),
+    ("q1 0 d1 1\nq1 0 d2 yes\n", "line 2: expected an integer as relevance, got 'yes'"),
+    ("q1 0 d1 1\n\nq1 0 d1 0\n", "line 3: query 'q1' has a judgement of 'd1' already"),
+]
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected six fields: query, Q0"),
-        ("q Q0 d 1 0.5 t x\n", "run.txt: line 1: expected six fields"),
-        ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
-        ("q Q0 d 1 1e t\n", "line 1: expected a number as the score"),
-        ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "line 4: query 'q' has 'd' twice"),
-        ("q Q0 d 1 0.5 t\nq Q0 d\r 1 0.5 t\n", "line 2 has a carriage return"),
-    ],
+    ("read", "text", "message"),
+    [(tr.read_run, *wrong) for wrong in WRONG_RUNS]
+    + [(tr.read_json_lists, *wrong) for wrong in WRONG_JSON]
+    + [(tr.read_qrels, *wrong) for wrong in WRONG_QRELS],
 )
-def test_wrong_runs(tmp_path: Path, text: str, message: str) -> None:
-    path = written(tmp_path, text)
+def test_wrong_files(tmp_path: Path, read: Any, text: str, message: str) -> None:
     with pytest.raises(tr.InputValueError, match=message):
-        tr.read_run(path)
+        read(written(tmp_path, text))
 
 
 @pytest.mark.parametrize("read", [tr.read_run, tr.read_json_lists, tr.read_qrels])
@@ -206,26 +227,6 @@ def test_json_lists_without_queries(tmp_path: Path, text: str) -> None:
     assert lists.scores.dtype == np.float64
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"q": {"a": 1, "b": 2}', "the file is not JSON"),
-        ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2 has the query 'q' again"),
-        ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "line 2 has 'b' twice"),
-        ('{"q": {"a": "high"}}', "line 1: expected numbers as the scores of 'q', got 'high'"),
-        ('{"q": {"a": true}}', "expected numbers as the scores of 'q', got True"),
-        ('{"q": {"a": 1}, "p": 3}', "expected an object of lists.*got int for 'p'"),
-        ("[1]", "expected an object of lists.*got an array of other things"),
-        ("7", "expected an object of lists.*got int"),
-        ("[" * 100_000, "the file is not JSON"),
-        ('{"q": {"a": ' + "1" * 400 + "}}", "an integer that is too large for a score"),
-    ],
-)
-def test_wrong_json(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(tr.InputValueError, match=message):
-        tr.read_json_lists(written(tmp_path, text))
-
-
 # -- judgements ------------------------------------------------------------------------------------
 
 
@@ -234,19 +235,6 @@ def test_qrels(tmp_path: Path) -> None:
     qrels = tr.read_qrels(path)
     assert (qrels.queries, qrels.documents) == (("q1", "q1", "q2"), ("d1", "d2", "d1"))
     assert qrels.relevance.tolist() == [1, 0, -1]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("q1 0 d1\n", "line 1: expected four fields: query, iteration, document and relevance"),
-        ("q1 0 d1 1\nq1 0 d2 yes\n", "line 2: expected an integer as relevance, got 'yes'"),
-        ("q1 0 d1 1\n\nq1 0 d1 0\n", "line 3: query 'q1' has a judgement of 'd1' already"),
-    ],
-)
-def test_wrong_qrels(tmp_path: Path, text: str, message: str) -> None:
-    with pytest.raises(tr.InputValueError, match=message):
-        tr.read_qrels(written(tmp_path, text))
 
 
 # -- ranks by name ---------------------------------------------------------------------------------
@@ -307,18 +295,20 @@ def test_ranks_by_name(
     assert ranks.protocol.split == "dev"
 
 
-def test_wrong_arguments_of_ranks_by_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("answers", "candidates", "message"),
+    [
+        ({"q": "x"}, 2, "candidates: expected at least 3, as many names"),
+        ({"q": "d"}, ["d", "f"], "candidates: 'e' is not among them"),
+        ({"q": "d"}, ["d", "e", "d"], "candidates: expected distinct names"),
+        ({"q": "d"}, 1.5, "candidates: expected the number of candidates"),
+        ([("q", "d")], 5, "answers: expected Qrels, or a mapping"),
+    ],
+)
+def test_wrong_ranks_by_name(tmp_path: Path, answers: Any, candidates: Any, message: str) -> None:
     lists = tr.read_run(written(tmp_path, "q Q0 d 1 0.5 t\nq Q0 e 1 0.5 t\n"))
-    with pytest.raises(tr.InputValueError, match="candidates: expected at least 3, as many names"):
-        lists.rank({"q": "x"}, candidates=2)
-    with pytest.raises(tr.InputValueError, match="candidates: 'e' is not among them"):
-        lists.rank({"q": "d"}, candidates=["d", "f"])
-    with pytest.raises(tr.InputValueError, match="candidates: expected distinct names"):
-        lists.rank({"q": "d"}, candidates=["d", "e", "d"])
-    with pytest.raises(tr.InputTypeError, match="candidates: expected the number of candidates"):
-        lists.rank({"q": "d"}, candidates=1.5)
-    with pytest.raises(tr.InputTypeError, match="answers: expected Qrels, or a mapping"):
-        lists.rank([("q", "d")], candidates=5)
+    with pytest.raises(tr.InputError, match=message):
+        lists.rank(answers, candidates=candidates)
     with pytest.raises(KeyError):
         lists["absent"]
 
@@ -362,22 +352,17 @@ def test_topk_of_embeddings_is_written(tmp_path: Path) -> None:
     assert (ranks.pessimistic >= full.pessimistic).all()
 
 
+ONE = ([[1]], [[1.0]])
+
+
 @pytest.mark.parametrize(
     ("top", "options", "message"),
     [
-        (
-            ([[1]], [[1.0]]),
-            {"queries": ["a b"]},
-            "queries: expected names without blanks, .* 'a b'",
-        ),
-        (([[1]], [[1.0]]), {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
-        (
-            ([[1]], [[1.0]]),
-            {"entities": ["a"]},
-            "entities: expected a name for every id, up to 1, got 1",
-        ),
-        (([[1]], [[1.0]]), {"entities": ["a", ""]}, "entities: expected names without blanks"),
-        (([[1]], [[1.0]]), {"tag": ""}, "tag: expected names without blanks"),
+        (ONE, {"queries": ["a b"]}, "queries: expected names without blanks, .* 'a b'"),
+        (ONE, {"queries": ["a", "b"]}, "queries: expected 1 names, got 2"),
+        (ONE, {"entities": ["a"]}, "entities: expected a name for every id, up to 1, got 1"),
+        (ONE, {"entities": ["a", ""]}, "entities: expected names without blanks"),
+        (ONE, {"tag": ""}, "tag: expected names without blanks"),
         (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
         (([[1]], None), {}, "top: expected scores beside the ids, got None"),
         ([[1]], {}, r"top: expected \(ids, scores\), or TopK, got list"),

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..inputs.checks import has_dimensions
 from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..tasks.list_files import read_qrels
 from ..tasks.named_lists import Qrels, without_ranx
@@ -107,7 +108,7 @@ def is_one_split(known: object) -> bool:
         return not all(isinstance(name, str) for name in known)
     if isinstance(first, Mapping):
         return not isinstance(next(iter(first.values())), (Sequence, Set, Mapping, np.ndarray))
-    if is_path(first) or isinstance(first, Qrels):
+    if is_path(first) or is_frame(first) or isinstance(first, Qrels):
         return False
     if isinstance(first, tuple) and _are_columns(first):
         return False
@@ -153,17 +154,13 @@ def _read_columns(
         if array.ndim != 1 or len(array) != len(arrays[0]):
             expected = "columns of one length"
             raise InputValueError(title, expected=expected, got=f"shape {array.shape}")
-    columns = []
-    for j, array in enumerate(arrays[:2]):
-        values = array if array.dtype.kind in "iu" else array.tolist()
-        columns.append(_column(title, j, values, indexes))
+    columns = [
+        Column(title, j, array.astype(np.int64), None, FORM.row_noun)
+        if array.dtype.kind in "iu"
+        else column_of_values(title, j, array.tolist(), indexes, FORM)
+        for j, array in enumerate(arrays[:2])
+    ]
     return columns[0], columns[1], arrays[2] if len(arrays) == 3 else None
-
-
-def _column(title: str, j: int, values: Any, indexes: dict[int, LabelIndex]) -> Column:
-    if isinstance(values, np.ndarray):
-        return Column(title, j, values.astype(np.int64), None, FORM.row_noun)
-    return column_of_values(title, j, values, indexes, FORM)
 
 
 def _renumbered(column: Column, j: int, indexes: dict[int, LabelIndex]) -> Column:

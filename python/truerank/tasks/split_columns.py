@@ -290,4 +290,4 @@ def _is_list_of_splits(known: Any) -> bool:
         return True
     if isinstance(first, (list, tuple)):
         return not first or isinstance(first[0], (list, tuple, np.ndarray))
-    return getattr(first, "ndim", None) == 2
+    return is_frame(first) or getattr(first, "ndim", None) == 2
