@@ -424,7 +424,8 @@ BAD_DATA = {
     ),
     "many labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels many.txt",
-        "the labels name 8 left and 12 right entities, but the files of the model have 8 and 10",
+        "--left-labels, --right-labels: there are 8 left and 12 right entities, but the files of "
+        "the model have 8 and 10",
     ),
     "unaligned to nothing": (
         f"{VECTORS} --candidates unaligned",
@@ -440,7 +441,7 @@ BAD_DATA = {
     "no fold": ("o1.npy o2.npy --data oea --fold 7", "train_links: No such file"),
     "other entities": (
         "L.npy R.npy --data oea",
-        "--data has 4 left and 5 right entities, but the files of the model have 8 and 10",
+        "--data: there are 4 left and 5 right entities, but the files of the model have 8 and 10",
     ),
     "no split": (
         "o1.npy o2.npy --data oea --fold 2 --split valid",

@@ -198,8 +198,8 @@ def test_paths_in_messages_are_unchanged(run: Run, tmp_path: Path, name: str) ->
     code, _, err = run("link-prediction", *known, *model)
     assert (code, err) == (
         1,
-        "Error: the triples name 3 entities, but there are 2 in the files of "
-        "the model; give all names in their order by --entity-labels\n",
+        "Error: --entity-labels: the triples name 3 entities, but there are 2 in the files of "
+        "the model; give all names in their order\n",
     )
 
 

@@ -67,7 +67,7 @@ def test_errors_escape_what_they_quote() -> None:
     assert str(error) == f"labels: {ESCAPED}.txt: no {ESCAPED}"
     assert (error.place, pickle.loads(pickle.dumps(error)).place) == (f"{EVIL}.txt",) * 2
     assert str(InputTypeError("x", expected="a name", got=EVIL)).endswith(f"got {ESCAPED}")
-    assert str(UnknownKeyError(EVIL)) == ESCAPED
+    assert str(UnknownKeyError(EVIL, "no such key")) == f"{ESCAPED}: no such key"
 
 
 def test_other_exceptions_escape_names_from_files() -> None:

@@ -81,7 +81,8 @@ def test_labels_of_any_form(form: Callable[[Any], Any]) -> None:
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_as_splits(library: str) -> None:
     frames = pytest.importorskip(library)
-    frame = frames.DataFrame(dict(zip(("head", "relation", "tail"), zip(*ROWS), strict=True)))
+    columns = zip(*ROWS, strict=True)
+    frame = frames.DataFrame(dict(zip(("head", "relation", "tail"), columns, strict=True)))
     assert read_triples(frame).ids.tolist() == IDS
     pairs = frames.DataFrame({"query": ["q", "r"], "entity": ["a", "b"]})
     for known in (lambda split: split, lambda split: [split], lambda split: {"known_0": split}):

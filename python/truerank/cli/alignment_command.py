@@ -303,11 +303,10 @@ def make_task(inputs: PairInputs, sizes: tuple[int, int], **keywords: Any) -> Ta
     task = Task(inputs.pairs, left=left, right=right, known=inputs.known, **keywords)
     found = task.right_to_left.columns, task.left_to_right.columns
     if found != sizes:
-        what = "--data has" if inputs.data is not None else "the labels name"
-        raise ValueError(
-            f"{what} {found[0]:,} left and {found[1]:,} right entities, but the files of the model "
-            f"have {sizes[0]:,} and {sizes[1]:,}"
-        )
+        what = "--left-labels, --right-labels" if inputs.data is None else "--data"
+        names = f"{found[0]:,} left and {found[1]:,} right entities"
+        of_model = f"the files of the model have {sizes[0]:,} and {sizes[1]:,}"
+        raise InputValueError(what, f"there are {names}, but {of_model}")
     return task
 
 

@@ -185,9 +185,7 @@ def error_text(error: Exception) -> str:
     """Return the text of an error, with the option in place of the argument that it names."""
     if isinstance(error, InputError):
         error = error.among(ARGUMENT_OPTIONS)
-    # str of a KeyError would be the repr of its text
-    text = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(text) or type(error).__name__
+    return str(error) or type(error).__name__
 
 
 def os_error_text(error: OSError) -> str:

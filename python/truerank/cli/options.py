@@ -50,7 +50,7 @@ def parse_keys(context: click.Context, option: click.Parameter, text: str | None
         for key in keys:
             parse(key)
     except KeyError as error:
-        raise click.BadParameter(str(error.args[0])) from error
+        raise click.BadParameter(str(error)) from error
     return keys
 
 

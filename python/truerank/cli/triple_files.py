@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from ..inputs.errors import renamed
+from ..inputs.errors import InputValueError, renamed
 from ..link_prediction import Sampled, Task, read_triples
 from ..tasks.text import read_text
 from ..tasks.vocabularies import MAX_IDS
@@ -57,9 +57,10 @@ def make_task(
         task = Task(str(splits.test), known, split=splits.name, **names, **keywords)
     labels = task._entities or ()
     if "entities" not in names and labels and counts.get("entities", len(labels)) != len(labels):
-        raise ValueError(
+        raise InputValueError(
+            "--entity-labels",
             f"the triples name {len(labels):,} entities, but there are {counts['entities']:,} in "
-            "the files of the model; give all names in their order by --entity-labels"
+            "the files of the model; give all names in their order",
         )
     return task
 

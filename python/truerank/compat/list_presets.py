@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.checks import positive_integer, several
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..ranks.container import Ranks
 from .presets import read_rows
@@ -210,8 +210,7 @@ def _look_up(name: object) -> ListPreset:
     if isinstance(name, ListPreset):
         return name
     if not isinstance(name, str):
-        got = type(name).__name__
-        raise InputTypeError("preset", expected="a name or a ListPreset", got=got)
+        raise InputTypeError("preset", "", "a name or a ListPreset", type(name).__name__)
     if name not in LIST_PRESETS:
-        raise KeyError(f"preset: expected one of {', '.join(LIST_PRESETS)}, got {name!r}")
+        raise UnknownKeyError("preset", "", f"one of {', '.join(LIST_PRESETS)}", repr(name))
     return LIST_PRESETS[name]

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ..inputs.errors import InputTypeError
+from ..inputs.errors import InputTypeError, UnknownKeyError
 from ..inputs.naming import public
 from ..tables.forms import markdown_cell
 from .conventions import Convention, steps_to
@@ -150,7 +150,7 @@ def preset(name: str | Preset) -> Preset:
     if not isinstance(name, str):
         raise InputTypeError("preset", expected="a name or a Preset", got=type(name).__name__)
     if name not in PRESETS:
-        raise KeyError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
+        raise UnknownKeyError("preset", "", f"one of {', '.join(PRESETS)}", repr(name))
     return PRESETS[name]
 
 

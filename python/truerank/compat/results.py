@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics.keys import table_name
 from ..retrieval.answer_keys import read_key
@@ -175,7 +176,7 @@ class CompatReport(Mapping[str, float], AsTable):
         1.5
         """
         if key not in self._figures:
-            raise KeyError(f"key: expected one of {', '.join(self._figures)}, got {key!r}")
+            raise UnknownKeyError("key", "", f"one of {', '.join(self._figures)}", repr(key))
         return self._figures[key]
 
     # -- forms -------------------------------------------------------------------------------------
@@ -229,7 +230,7 @@ class CompatReport(Mapping[str, float], AsTable):
 
     def _metric(self, name: str) -> Metric:
         if name not in self._metrics:
-            raise KeyError(f"name: expected one of {', '.join(self)}, got {name!r}")
+            raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
         return self._metrics[name]
 
 

@@ -6,11 +6,12 @@ import math
 from typing import Any, Literal, NamedTuple, get_args
 
 from ..inputs.checks import choice, integer_at_least
+from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics.chance_model.tails import spelled_p, tail
 from ..metrics.chance_model.tasks import Tasks, compress, significant_weights
 from ..metrics.keys import Key, parse, sides_of
-from ..metrics.kinds import Sample, UnknownKeyError, sample_of, take
+from ..metrics.kinds import Sample, sample_of, take
 from ..metrics.metric_table import METRICS, metric_value
 from ..metrics.values import kept_moments
 from ..ranks.container import Ranks
@@ -164,9 +165,9 @@ def pvalue(
     ranks = weighted_ranks("ranks", ranks)
     key = parse(metric)
     if key.macro:
-        raise UnknownKeyError(f"{metric!r}: a mean over groups has no p-value")
+        raise UnknownKeyError(repr(metric), "a mean over groups has no p-value")
     if METRICS[key.metric].increasing is None:
-        raise UnknownKeyError(f"{metric!r}: {key.metric} is neither better nor worse than chance")
+        raise UnknownKeyError(repr(metric), f"{key.metric} is neither better nor worse than chance")
     sides = sides_of(ranks)
     sides.check(key.side, metric)
     sample = take(sample_of(ranks, key.kind, seed), sides.mask(key.side))

@@ -171,9 +171,8 @@ def group_of_tasks(
     if groups is None and by is not None and not (isinstance(by, str) and by in (UNIT, TASK)):
         groups = by
     if groups is None:
-        raise UnknownKeyError(
-            f"{str(key)!r}: a macro average is over groups; name them with {spelled('groups=...')}"
-        )
+        way = f"name them with {spelled('groups=...')}"
+        raise UnknownKeyError(repr(str(key)), f"a macro average is over groups; {way}")
     return group_codes(ranks, groups)[0]
 
 

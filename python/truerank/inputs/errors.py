@@ -14,11 +14,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Self, TypeVar
+from typing import Self
 
 from .naming import printable
-
-E = TypeVar("E", bound="InputError")
 
 _LONGEST_INTEGER, _LONGEST_TEXT = 256, 2000  # bits and characters that a message shows
 
@@ -26,7 +24,7 @@ _SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
 
 class InputError(Exception):
-    """Bad input, raised as an `InputValueError` or an `InputTypeError`.
+    """Bad input: an `InputValueError`, an `InputTypeError` or a `metrics.UnknownKeyError`.
 
     The text is ``argument: expected ..., got ...``, or the argument and a problem in words. If the
     fault is in a file, a block or another part, its name stands after the argument. Control
@@ -64,7 +62,6 @@ class InputError(Exception):
         self,
         argument: str,
         problem: str = "",
-        *,
         expected: str = "",
         got: object = "",
         place: str = "",
@@ -83,13 +80,9 @@ class InputError(Exception):
         problem = self.problem or f"expected {self.expected}{got}"
         return printable(f"{self.argument}: {place}{problem}")
 
-    def __reduce__(self) -> tuple[object, ...]:
-        fields = self.argument, self.problem, self.expected, self.got, self.place
-        return _make_error, (type(self), *fields)
-
     def of(self, argument: str) -> Self:
         """Return the same error for an argument of another name."""
-        return _make_error(type(self), argument, self.problem, self.expected, self.got, self.place)
+        return type(self)(argument, *self.args[1:])
 
     def among(self, names: Mapping[str, str]) -> Self:
         """Return the same error under the name that `names` has for the argument, if any.
@@ -115,6 +108,15 @@ class InputTypeError(InputError, TypeError):
     __module__ = "truerank"
 
 
+class UnknownKeyError(InputError, KeyError):
+    """A key or name that something does not have; `argument` is the key, as it is written.
+
+    The message says why, and which keys are similar.
+    """
+
+    __module__ = "truerank.metrics"
+
+
 def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
     """Return the new name of an argument; of "whole: part", the whole is renamed."""
     if argument in names:
@@ -131,12 +133,6 @@ def _shown(got: object) -> str:
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
-
-
-def _make_error(
-    kind: type[E], argument: str, problem: str, expected: str, got: str, place: str
-) -> E:
-    return kind(argument, problem, expected=expected, got=got, place=place)
 
 
 @contextmanager

@@ -192,7 +192,7 @@ def _checked_dtype_name(dtype: object, form: Form) -> str:
     else:
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except TypeError:
+        except (TypeError, ValueError):
             name = str(dtype).removeprefix("torch.")
     if name not in DTYPES:
         raise InputTypeError("dtype", expected=_list_dtypes(form), got=repr(dtype))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ..inputs.errors import UnknownKeyError
 from .keys import Key, parse
-from .kinds import KINDS, Sample, UnknownKeyError, sample_of
+from .kinds import KINDS, Sample, sample_of
 from .metric_table import ADJUSTMENTS, METRICS, Metric
 from .published import Adjusted, Bounds
 from .values import adjusted, chance, compute, moments

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, spelled
 from ..inputs.naming import public
 from ..inputs.words import near_words, suggest
-from .kinds import DEFAULT_KIND, KINDS, UnknownKeyError
+from .kinds import DEFAULT_KIND, KINDS
 from .metric_table import ADJUSTMENTS, METRICS, Row
 from .ties import Parameter
 
@@ -194,7 +194,7 @@ class Grammar:
     def parse(self, key: object, make: type[K]) -> K:
         """Read a key; see `parse`."""
         if not isinstance(key, str):
-            raise UnknownKeyError(f"key: expected a str, got {type(key).__name__}")
+            raise UnknownKeyError("key", "", "a str", type(key).__name__)
         before, written, mark, text = _PARTS.fullmatch(key).groups()  # type: ignore[union-attr]
         name = written.lower().replace("-", "_")
         if not mark and (match := self.numbered.fullmatch(name)) and self.find(match[1]):
@@ -419,7 +419,7 @@ def quote(word: str) -> str:
 
 def fail(key: str, why: str) -> NoReturn:
     """Raise the error of a key."""
-    raise UnknownKeyError(f"{quote(key)}: {why}")
+    raise UnknownKeyError(quote(key), why)
 
 
 # -- sides -----------------------------------------------------------------------------------------
@@ -453,19 +453,15 @@ class Sides(NamedTuple):
     def check(self, side: str, key: str) -> None:
         """Raise a KeyError for an unknown side."""
         if not isinstance(side, str):
-            raise UnknownKeyError(f"side: expected a str, got {type(side).__name__}")
+            raise UnknownKeyError("side", "", "a str", type(side).__name__)
         if side in self.counts:
             return
         if side == ALL_SIDES:
-            raise UnknownKeyError(
-                f"{quote(key)}: all tasks are of the side {RELATION_SIDE!r}, which is read only "
-                f"under its own name, as in '{RELATION_SIDE}.mrr'"
-            )
+            own = f"which is read only under its own name, as in '{RELATION_SIDE}.mrr'"
+            fail(key, f"all tasks are of the side {RELATION_SIDE!r}, {own}")
         words = (*self.counts, *KINDS, *ADJUSTED)
-        raise UnknownKeyError(
-            f"{quote(key)}: no side {quote(side)} in these ranks, which have "
-            f"{', '.join(self.counts)}; {suggest(side, words)}"
-        )
+        have = f"these ranks, which have {', '.join(self.counts)}"
+        fail(key, f"no side {quote(side)} in {have}; {suggest(side, words)}")
 
     def mask(self, side: str) -> npt.NDArray[np.bool_] | None:
         """A mask of the tasks of a side; None if all belong to it."""

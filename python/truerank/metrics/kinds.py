@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.naming import printable, public
+from ..inputs.naming import public
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -24,14 +24,6 @@ KINDS: dict[str, Callable[[Ranks, int], IntArray | FloatArray]] = {
 }
 DEFAULT_KIND = "realistic"
 EXPECTED_KIND = "expected"
-
-
-@public("truerank.metrics")
-class UnknownKeyError(KeyError):
-    """A key that a report does not have; the message says why, and which keys are similar."""
-
-    def __str__(self) -> str:
-        return printable(str(self.args[0])) if self.args else ""
 
 
 @public("truerank.metrics")

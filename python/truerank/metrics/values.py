@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from .averages import arithmetic, values_per_task
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
-from .kinds import Sample, UnknownKeyError, take
+from .kinds import Sample, take
 from .metric_table import ADJUSTMENTS, METRICS, Metric, metric_value
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def moments_of_tasks(key: Key, tasks: Tasks) -> tuple[float, float]:
     """Return what `moments` returns, of tasks that are counted already."""
     model = METRICS[key.metric].chance
     if model is None:
-        raise UnknownKeyError(f"{str(key)!r}: {key.metric} has no chance model")
+        raise UnknownKeyError(repr(str(key)), f"{key.metric} has no chance model")
     return model(tasks, key.parameter)
 
 

@@ -156,5 +156,5 @@ def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str],
             )
     for kind in columns:
         if kind not in KINDS:
-            raise UnknownKeyError(f"{kind!r}: no such kind of rank; {suggest(kind, KINDS)}")
+            raise UnknownKeyError(repr(kind), f"no such kind of rank; {suggest(kind, KINDS)}")
     return rows, columns

@@ -131,7 +131,7 @@ class JsonReport(AnyReport):
 
     def _stored_groups(self) -> GroupContent:
         if self._content.groups is None:
-            raise UnknownKeyError("this report has no groups; it was stored without")
+            raise UnknownKeyError("groups", "this report has none; it was stored without")
         return self._content.groups
 
     def _group_report(self, groups: GroupContent, i: int) -> JsonReport:
@@ -190,8 +190,6 @@ def _look_up(values: Mapping[Key, Any], key: str) -> Any:
     parsed = parse(key)
     if parsed not in values:
         known = [str(other) for other in values]
-        raise UnknownKeyError(
-            f"{key!r}: not among the {len(known)} keys of this report, which was read from JSON; "
-            f"{suggest(key, known)}"
-        )
+        read = f"not among the {len(known)} keys of this report, which was read from JSON"
+        raise UnknownKeyError(repr(key), f"{read}; {suggest(key, known)}")
     return values[parsed]

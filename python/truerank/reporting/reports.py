@@ -329,7 +329,7 @@ class Report(AnyReport):
         """
         parsed, grouping = parse(key), self._require_grouping(key)
         if parsed.macro:
-            raise UnknownKeyError(f"{key!r}: a macro average is not of one group")
+            raise UnknownKeyError(repr(key), "a macro average is not of one group")
         self._sides.check(parsed.side, key)
         return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
 
@@ -393,7 +393,7 @@ class Report(AnyReport):
         """
         parsed = parse(metric)
         if parsed.macro:
-            raise UnknownKeyError(f"{metric!r}: a macro average has no chance model of its own")
+            raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
         self._sides.check(parsed.side, metric)
         return self._moments(parsed)
 
@@ -513,10 +513,8 @@ class Report(AnyReport):
 
     def _require_grouping(self, key: str) -> Grouping:
         if self._grouping is None:
-            raise UnknownKeyError(
-                f"{key!r}: this report has no groups; give them with "
-                f"{spelled('report(ranks, by=...)')}"
-            )
+            way = spelled("report(ranks, by=...)")
+            raise UnknownKeyError(repr(key), f"this report has no groups; give them with {way}")
         return self._grouping
 
     def _group_report(self, place: int) -> Report:

@@ -263,7 +263,7 @@ def table(
         try:
             row.to_dict(keys)
         except UnknownKeyError as error:
-            raise UnknownKeyError(f"{error} (of {name!r})") from None
+            raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
     marks = None
     if against is not None:
         best = Models(rows, keys, ()).best

@@ -10,10 +10,10 @@ import numpy as np
 
 from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..metrics.keys import NO_ADJUSTMENT, quote, table_name
-from ..metrics.kinds import EXPECTED_KIND, UnknownKeyError
+from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..reporting.axes import rows_by_label, unique_keys
@@ -146,7 +146,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         if not parsed.macro:
             return float(_adjusted(parsed, lambda order: self._of_queries(parsed, order).mean()))
         if self.by is None:
-            raise UnknownKeyError(f"{quote(key)}: there are no groups; give by=...")
+            raise UnknownKeyError(quote(key), "there are no groups; give by=...")
         values = self._of_groups(parsed)
         return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
 
@@ -182,7 +182,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         """
         parsed = read_key(key)
         if parsed.macro:
-            raise UnknownKeyError(f"{quote(key)}: an average over groups has no value per query")
+            raise UnknownKeyError(quote(key), "an average over groups has no value per query")
         values: FloatArray = _adjusted(parsed, lambda order: self._of_queries(parsed, order))
         return values.copy()
 

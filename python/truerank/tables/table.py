@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from ..inputs.checks import choice, flag, integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
 from .cells import cell, check_digits, format_count
@@ -249,7 +249,7 @@ class Table(AsTable):
         """Return the cells of a column by its name."""
         names = [column.name for column in self.columns]
         if name not in names:
-            raise KeyError(f"name: expected one of {', '.join(names)}, got {name!r}")
+            raise UnknownKeyError("name", "", f"one of {', '.join(names)}", repr(name))
         return [row[names.index(name)] for row in self.rows]
 
     def __len__(self) -> int:

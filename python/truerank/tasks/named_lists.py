@@ -12,7 +12,7 @@ from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer, is_integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.selection_forms import indptr_of
 from ..ranks.container import Ranks
@@ -168,7 +168,7 @@ class NamedLists(ReadOnlyArrays):
     def __getitem__(self, query: str) -> dict[str, float]:
         """Return the scores of a query's list by name, in the order of the list."""
         if query not in self.queries:
-            raise KeyError(query)
+            raise UnknownKeyError(repr(query), "no list of this query")
         i = self.queries.index(query)
         span = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         found = (self.names[code] for code in self.ids[span].tolist())
@@ -250,13 +250,11 @@ class NamedLists(ReadOnlyArrays):
         if flag("filtered", filtered):
             for query, target in zip(queries, targets, strict=True):
                 left_out[query].append(target)
-        more = None if known is None else Qrels.of(known)
-        if more is not None:
-            for query, name, grade in zip(
-                more.queries, more.documents, more.relevance.tolist(), strict=True
-            ):
-                if grade >= 1 and query in left_out:
-                    left_out[query].append(codes[name])
+        more = Qrels.of({} if known is None else known)
+        grades = more.relevance.tolist()
+        for query, name, grade in zip(more.queries, more.documents, grades, strict=True):
+            if grade >= 1 and query in left_out:
+                left_out[query].append(codes[name])
         indptr = np.append(self.indptr, self.indptr[-1])
         numbers = {query: i for i, query in enumerate(left_out)}
         unit = np.array([numbers[query] for query in queries], np.int64)

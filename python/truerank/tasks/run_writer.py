@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..inputs.candidate_lists import PAD, as_lists
+from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
@@ -96,7 +97,7 @@ def write_run(
 
 
 def _fields(argument: str, values: Sequence[str]) -> list[str]:
-    fields = [str(value) for value in values]
+    fields = [str(value) for value in several(argument, values, "names")]
     for i, field in enumerate(fields):
         if not field or field.split() != [field]:
             expected = "names without blanks, at least one character each"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..kinds import UnknownKeyError
+from ...inputs.errors import UnknownKeyError
 from ..ties import mean_power
 from .nodes import log1p, rank_nodes, stand_ins
 from .order_statistics import order_moments
@@ -298,8 +298,9 @@ def power_mean(tasks: Tasks, parameter: float = 0) -> Moments:
         return _SPECIAL_POWERS[p](tasks, 0)
     if abs(p) < _NEAR_ZERO or not _LEAST <= p <= _GREATEST:
         raise UnknownKeyError(
-            f"power_mean:{p:g} has no chance model: expected p = 0, inf or -inf, or "
-            f"{_LEAST:g} <= p <= {-_NEAR_ZERO:g} or {_NEAR_ZERO:g} <= p <= {_GREATEST:g}"
+            f"power_mean:{p:g}",
+            "has no chance model: expected p = 0, inf or -inf, or "
+            f"{_LEAST:g} <= p <= {-_NEAR_ZERO:g} or {_NEAR_ZERO:g} <= p <= {_GREATEST:g}",
         )
     return _power_mean(tasks, p)
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...inputs.errors import InputValueError
-from ..kinds import UnknownKeyError
+from ...inputs.errors import InputValueError, UnknownKeyError
 from .nodes import POINTS, log1p, run_nodes, stand_ins
 from .tasks import Moments, Tasks, model
 
@@ -64,7 +63,7 @@ def inverse_median(tasks: Tasks, parameter: float = 0) -> Moments:
 
 def _median(tasks: Tasks, name: str) -> Moments:
     if not tasks.equal:
-        raise UnknownKeyError(f"{name}: the weighted median has no chance model")
+        raise UnknownKeyError(name, "the weighted median has no chance model")
     return order_moments(tasks, (tasks.count + 1) / 2, inverse=name == "imedian")
 
 
