@@ -534,14 +534,18 @@ def test_iteration_gives_single_tasks() -> None:
 # -- equality, repr, copies ------------------------------------------------------------------------
 
 
-def test_equality_is_of_everything() -> None:
+def test_equality_is_of_everything_but_provenance() -> None:
     ranks = everything()
     assert ranks == everything()
     assert ranks != ranks[::-1]
     assert ranks != ranks[:3]
     assert ranks != ranks.with_weights(None)
     assert ranks != ranks.with_weights([1, 1, 1, 1])
-    assert ranks != ranks.with_protocol(dtype="float16")
+    assert ranks != ranks.with_protocol(split="valid")
+    assert ranks == ranks.with_protocol(
+        order="ascending", dtype="float16", similarity="l1", version="9", files=["t.npy"]
+    )
+    assert Ranks([0], [1], 5, audit=([0], [0], [1])) != Ranks([0], [1], 5, audit=([1], [0], [1]))
     for name in ("side", "relation", "queries", "targets", "unit"):
         assert ranks != ranks.with_labels(**{name: None})
         assert ranks != ranks.with_labels(**{name: "other"})

@@ -357,6 +357,7 @@ class Ranks:
         return Ranks._of_fields(fields)
 
     def __eq__(self, other: object) -> bool:
+        """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
         if not isinstance(other, Ranks):
             return NotImplemented
         return all(_are_equal(getattr(self, k), v) for k, v in other._fields().items())
@@ -589,6 +590,8 @@ def _are_equal(a: Any, b: Any) -> bool:
         return a is b
     if isinstance(a, Audit):
         return all(map(np.array_equal, a, b))
+    if isinstance(a, Protocol):
+        return not a.differences(b)
     if isinstance(a, Labels):
         return isinstance(b, Labels) and a.same_as(b)
     if isinstance(a, Mapping):
