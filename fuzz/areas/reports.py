@@ -306,7 +306,7 @@ FAULTS = [
     Fault(
         "a check left out",
         "python/truerank/ranks/protocol.py",
-        "            for name in COMPARABLE\n            if _comp",
-        "            for name in COMPARABLE[1:]\n            if _comp",
+        "            for name in COMPARABLE\n            if self",
+        "            for name in COMPARABLE[1:]\n            if self",
     ),
 ]

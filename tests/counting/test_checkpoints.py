@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.hostile_members import check_refusal, hostile_files
+from support.hostile_members import check_refusal, hostile_files, rewrite
 from truerank.counting import checkpoints, tiles
-from truerank.counting.checkpoints import KIND
-from truerank.ranks.archives import write_archive
 from truerank.ranks.counts import checked_counts
 
 SCORES = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
@@ -53,7 +51,7 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
     monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda *_: None)
     refused: set[str] = set()
     names: set[str] = set()
-    for member in hostile_files(kept, KIND):
+    for member in hostile_files(kept):
         names.add(member)
         try:
             ranks = tr.rank(path, TARGETS, checkpoint=kept, audit=audit)
@@ -66,7 +64,7 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
             checked_counts(ranks.above, ranks.tied, ranks.candidates)
             assert ranks.candidates.max() <= 4
     assert refused == names
-    assert {"facts", "done", "count.above", "count.tied", "count.candidates"} <= names
+    assert {"truerank", "done", "count.above", "count.tied", "count.candidates"} <= names
 
 
 @pytest.mark.usefixtures("small_tiles")
@@ -83,16 +81,11 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
         ("done", np.array(4), "from 0 to 3, got 4"),
         ("done", np.array(1.5), r"shape \(\), from 0 to 3, got float64"),
         ("done", np.array("1"), "got <U1"),
-        ("facts", np.array([91, 93], np.uint8), "facts: expected an object"),
+        ("truerank", np.array([91, 93], np.uint8), "header: expected an object"),
     ],
 )
-def test_what_is_impossible_is_named(
-    member: str, value: Any, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def write(place: Path, kind: object, members: Any) -> None:
-        write_archive(place, KIND, {**members, member: value})
-
-    monkeypatch.setattr(checkpoints, "write_archive", write)
+def test_what_is_impossible_is_named(member: str, value: Any, words: str, tmp_path: Path) -> None:
     path, kept = stopped_count(tmp_path, "C", audit=False)
+    rewrite(kept, **{member: value})
     with pytest.raises(tr.InputValueError, match=f"^checkpoint: .*kept: damaged: .*{words}"):
         tr.rank(path, TARGETS, checkpoint=kept)

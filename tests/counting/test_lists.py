@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import lists as oracle
+from support.hostile_members import rewrite
 from truerank import _core
 
 Array = Any
@@ -379,9 +380,7 @@ def test_wrong_listed(listed: object, message: str) -> None:
 
 
 def test_damaged_listed_is_refused(tmp_path: Path) -> None:
-    from truerank.ranks.storage import write
-
-    fields = some_ranks()._fields() | {"listed": np.array([1, 0])}
-    write(tmp_path / "ranks.npz", fields)
+    some_ranks().save(tmp_path / "ranks.npz")
+    rewrite(tmp_path / "ranks.npz", listed=np.array([1, 0]))
     with pytest.raises(ValueError, match=re.escape("listed: expected booleans")):
         tr.load(tmp_path / "ranks.npz")

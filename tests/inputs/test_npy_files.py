@@ -192,7 +192,9 @@ def test_members_over_the_same_bytes(tmp_path: Path) -> None:
     tail[8:12] = (8).to_bytes(2, "little") * 2
     tail[12:16] = len(entries).to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(data[:start] + entries + tail)
-    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: the members declare 641,024 bytes"):
+    with pytest.raises(
+        ValueError, match=r"^filter: .*x\.npz: .*: the members declare 641,024 bytes"
+    ):
         read_npz("filter", tmp_path / "x.npz")
 
 
@@ -217,7 +219,7 @@ def test_members_that_declare_more_than_the_file_has(tmp_path: Path, method: int
     place = data.index(b"PK\x01\x02") + 20
     data[place : place + 4] = (1 << 28).to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(ValueError, match=r"x\.npz: the members declare 268,435,456 bytes"):
+    with pytest.raises(ValueError, match=r"x\.npz: .*: the members declare 268,435,456 bytes"):
         read_npz("filter", tmp_path / "x.npz")
 
 
@@ -234,7 +236,9 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("a.npy", npy([1]))
         archive.writestr("a", npy([2]))
-    with pytest.raises(ValueError, match=r"^filter: .*x\.npz: two members 'a'"):
+    with pytest.raises(
+        ValueError, match=r"^filter: .*x\.npz: not an .npz file, or damaged: two members 'a'"
+    ):
         read_npz("filter", tmp_path / "x.npz")
 
 

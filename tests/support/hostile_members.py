@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 
 from support.environment import SANITIZED
 from truerank.inputs.errors import InputError
-from truerank.ranks.archives import ArchiveKind, json_array, read_archive, write_archive
+from truerank.ranks.storage import HEADER
 
 BOUNDS = (2**64 - 1, 2**63 - 1, 2**62, -1, -(2**63))
 JSON = (None, True, -1, 2**64, 1e308, float("nan"), "x", "", [], {}, [[1]], {"a": 1}, 10**400)
@@ -55,25 +54,39 @@ def values_like(value: Any) -> Iterator[Any]:
             yield [other, *value[1:]]
 
 
-def hostile_files(path: Path, kind: ArchiveKind) -> Iterator[str]:
+def text_array(value: Any) -> Any:
+    """Return a value as an array of JSON, as headers are."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def rewrite(path: Path, **changes: Any) -> None:
+    """Replace members of a file; None removes one. A dict replaces fields of the header."""
+    with np.load(path) as archive:
+        members = dict(archive)
+    if isinstance(changes.get(HEADER), dict):
+        changes[HEADER] = text_array(json.loads(members[HEADER].tobytes()) | changes[HEADER])
+    with path.open("wb") as file:
+        np.savez(file, **{k: v for k, v in (members | changes).items() if v is not None})
+
+
+def hostile_files(path: Path) -> Iterator[str]:
     """Replace each member of the file in turn, by everything else; give the member's name.
 
-    Under a sanitizer, members of JSON are not replaced by other JSON: Python alone reads it.
+    Under a sanitizer, the header is not replaced by other JSON: Python alone reads it.
     """
-    with path.open("rb") as file:
-        members = read_archive(file, kind)
+    whole = path.read_bytes()
+    with np.load(path) as archive:
+        members = dict(archive)
     for name, array in members.items():
-        others = list(arrays_like(array))
-        if array.dtype == np.uint8:
+        others = [None, *arrays_like(array)]
+        if name == HEADER:
             others += [np.frombuffer(word, np.uint8) for word in (b"[" * 99_999, b"\xff\xfe", b"")]
-            with contextlib.suppress(ValueError):  # other bytes are not text
-                facts = json.loads(array.tobytes())
-                others += [] if SANITIZED else map(json_array, values_like(facts))
+            header = json.loads(array.tobytes())
+            others += [] if SANITIZED else map(text_array, values_like(header))
         for other in others:
-            write_archive(path, kind, members | {name: other})
+            path.write_bytes(whole)
+            rewrite(path, **{name: other})
             yield name
-        write_archive(path, kind, {key: other for key, other in members.items() if key != name})
-        yield name
 
 
 def check_refusal(error: Exception, path: Path) -> None:

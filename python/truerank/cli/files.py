@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,8 +13,9 @@ from numpy.typing import NDArray
 
 from ..inputs.arrays import integers
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input, report_damage
-from ..inputs.npy_files import npz_entries, read_npy, read_npz
+from ..inputs.input_files import open_input
+from ..inputs.npy_files import read_npy, read_npz
+from ..ranks.storage import HEADER
 from ..stores import Store, open_scores
 
 # Options that say how scores are stored, with the keyword of `open_scores` for each.
@@ -63,13 +63,12 @@ def is_archive(argument: str, path: Path) -> bool:
 
 
 def holds_ranks(path: Path) -> bool:
-    """Whether SCORES is an archive of ranks, which has a member `kind`; other files hold scores."""
+    """Whether SCORES is an archive of ranks, which has its header; other files hold scores."""
     if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
         return False
     if not is_archive("scores", path):
         return False
-    with open_option_file("scores", path) as file, report_damage("scores", place=str(path)):
-        return "kind" in npz_entries(zipfile.ZipFile(file))
+    return HEADER in read_npz("scores", path, ())[0]
 
 
 def open_store(path: Path, options: Mapping[str, Any]) -> Store:

@@ -8,29 +8,22 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, warn_user
-from ..inputs.input_files import open_input
+from ..inputs.errors import warn_user
 from ..inputs.selection import selection_arrays
-from ..ranks.archives import (
-    ArchiveKind,
-    from_json_array,
-    integer_member,
-    json_array,
-    read_archive,
-    write_archive,
-)
+from ..ranks.storage import open_archive, write_archive
 from ..tables.writing import writable_place
+from .partial_counts import integer_member
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..ranks.archives import Members
+    from ..ranks.storage import Members
     from ..stores import Store, Tile
     from .job import Job
 
-KIND = ArchiveKind("truerank.checkpoint", 1)
+KIND = "truerank.checkpoint"
 # Writing checkpoints may take at most this share of the time.
 MAX_TIME_SHARE = 0.02
 
@@ -91,11 +84,10 @@ class Checkpoint:
     def save(self, done: int) -> None:
         """Write the file, with the number of tiles that are done; warn if that fails."""
         start = time.monotonic()
-        members: Members = {f"count.{name}": array for name, array in self._count.arrays().items()}
+        members = {f"count.{name}": array for name, array in self._count.arrays().items()}
         members["done"] = np.array(done, np.int64)
-        members["facts"] = json_array(self._facts)
         try:
-            write_archive(self._path, KIND, members)
+            write_archive(self._path, KIND, self._facts, members)
         except OSError as error:
             problem = f"checkpoint: {self._path} was not written: {error.strerror or error}"
             warn_user(problem)
@@ -112,25 +104,15 @@ class Checkpoint:
         """
         if not os.path.exists(self._path):
             return 0
-        with open_input("checkpoint", self._path) as file:
-            try:
-                members = read_archive(file, KIND)
-                self._check_facts(members)
-                done = int(integer_member(members, "done", (), len(self._tiles)))
-                saved = self._count.restored(members, self._tiles[:done])
-            except ValueError as error:
-                raise InputValueError("checkpoint", f"{self._path}: {error}") from error
+        with open_archive("checkpoint", self._path, KIND) as (facts, members):
+            differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
+            if differing:
+                raise ValueError(f"this is of another count, with other {', '.join(differing)}")
+            done = int(integer_member(members, "done", (), len(self._tiles)))
+            saved = self._count.restored(members, self._tiles[:done])
         for name, array in self._count.arrays().items():
             array[:] = saved[name]
         return done
-
-    def _check_facts(self, members: Members) -> None:
-        facts = from_json_array(members.get("facts", np.array(0)))
-        if not isinstance(facts, dict):
-            raise InputValueError("damaged", expected="an object", place="facts")
-        differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
-        if differing:
-            raise ValueError(f"this is of another count, with other {', '.join(differing)}")
 
 
 def _facts(store: Store, job: Job, tiles: int, method: str) -> dict[str, Any]:

@@ -577,9 +577,7 @@ def ranks_of_counts(
         dtype=dtype,
         version=ranks.protocol.version,
     )
-    return Ranks._trusted(
-        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
-    )
+    return ranks._with(protocol=protocol)
 
 
 def _are_equal(a: Any, b: Any) -> bool:

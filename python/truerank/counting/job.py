@@ -77,18 +77,16 @@ class Job(NamedTuple):
         device: str | None = None,
     ) -> Ranks:
         """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
-        audit = None
+        above, tied, candidates = counts["above"], counts["tied"], counts["candidates"]
+        arrays = {"above": above, "tied": tied, "candidates": candidates}
         if "inf" in counts:
-            audit = Audit(counts["nan"], counts["inf"], counts["at_best"])
-            if "differing" in counts:
-                audit = audit._replace(differing=counts["differing"])
+            zeros = np.zeros_like(counts["inf"])
+            arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
         filtered, selected = self.filter is not None, self.candidates is not None
         protocol = _protocol(filtered, selected, self.rules, dtype)
         if files or device:
             protocol = replace(protocol, files=files, device=device)
-        return Ranks._trusted(
-            counts["above"], counts["tied"], counts["candidates"], audit=audit, protocol=protocol
-        )
+        return Ranks._of(arrays, {}, protocol)
 
 
 def prepare_job(

@@ -15,14 +15,13 @@ from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores
-from ..ranks.archives import integer_member
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from .._core import Rules
     from ..inputs.arrays import IntArray
-    from ..ranks.archives import Members
+    from ..ranks.storage import Members
 
     Flags = npt.NDArray[np.bool_]
 
@@ -172,6 +171,30 @@ def saved_counts(
     if (candidates > most).any() or (above > candidates - others).any():
         raise InputValueError("damaged", expected="no more scores than candidates", place="count")
     return counts
+
+
+def integer_member(
+    members: Members, name: str, shape: tuple[int, ...] | None, most: int, least: int = 0
+) -> IntArray:
+    """Return a member that must be int64, of a shape (None: of any length), within a range.
+
+    Examples
+    --------
+    >>> integer_member({"done": np.array(7)}, "done", (), 5)
+    Traceback (most recent call last):
+    ...
+    truerank.InputValueError: damaged: done: expected int64 of shape (), from 0 to 5, got 7
+    """
+    array = members[name]
+    shape = (array.size,) if shape is None else shape
+    got: Any = f"{array.dtype} of shape {array.shape}"
+    if array.dtype == np.int64 and array.shape == shape:
+        wrong = (array < least) | (array > most)
+        if not wrong.any():
+            return array
+        got = array.reshape(-1)[wrong.argmax()]
+    expected = f"int64 of shape {shape}, from {least} to {most}"
+    raise InputValueError("damaged", expected=expected, got=got, place=name)
 
 
 def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:

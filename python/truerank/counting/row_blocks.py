@@ -15,8 +15,7 @@ from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
-from ..ranks.container import Ranks
-from ..ranks.joining import concatenate
+from ..ranks.container import Ranks, concatenate
 from ..stores import Store, read_scores
 from ..stores.recognition import is_stored
 from .ranking import rank

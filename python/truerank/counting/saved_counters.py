@@ -1,4 +1,4 @@
-"""Saved counters: the file format of `RankCounter`, an archive (see `ranks.archives`)."""
+"""Saved counters: the file format of `RankCounter`, an archive (see `ranks.storage`)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,21 @@ import numpy as np
 from .._core import Scores
 from ..inputs.checks import NAN_RULES, ORDERS, choice
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_input
 from ..inputs.scores import DTYPES, as_scores
-from ..ranks.archives import (
-    ArchiveKind,
-    from_json_array,
-    integer_member,
-    json_array,
-    read_archive,
-    write_archive,
-)
+from ..ranks.storage import checked_fields, open_archive, write_archive
 from .block_columns import ColumnSet
-from .partial_counts import saved_counts
+from .partial_counts import integer_member, saved_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..ranks.archives import Members
+    from ..ranks.storage import Members
     from .job import Job
 
-KIND = ArchiveKind("truerank.counter", 1)
+KIND = "truerank.counter"
 _FILTER = ("indptr", "indices", "lists")
 _RULES = {"ascending": (bool,), "nan": (str,), "audit": (bool,)}
 _FACTS = {
@@ -61,7 +53,7 @@ class CounterState(NamedTuple):
 def write(path: str | os.PathLike[str], state: CounterState) -> None:
     """Write a counter: whole or not at all."""
     job = state.job
-    facts = {
+    header = {
         "dtype": state.dtype,
         "columns": state.columns,
         "raw": state.raw,
@@ -69,7 +61,6 @@ def write(path: str | os.PathLike[str], state: CounterState) -> None:
         "threads": job.threads,
     }
     members: Members = {
-        "facts": json_array(facts),
         "true_scores": state.scores.view(np.uint8),
         "targets": job.targets,
         "seen.starts": state.seen.starts,
@@ -81,7 +72,7 @@ def write(path: str | os.PathLike[str], state: CounterState) -> None:
         arrays = {name: getattr(job.filter, name) for name in _FILTER}
         members |= {f"filter.{name}": array for name, array in arrays.items() if array is not None}
     members |= {f"count.{name}": array for name, array in state.counts.items()}
-    write_archive(path, KIND, members)
+    write_archive(path, KIND, header, members)
 
 
 def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> CounterState:
@@ -93,52 +84,29 @@ def read(path: str | os.PathLike[str], empty: Callable[..., CounterState]) -> Co
     empty : callable
         Checks the arguments of a `RankCounter`, and returns the state of a new one.
     """
-    name = os.fsdecode(path)
-    with open_input("path", name) as file:
-        try:
-            return _checked_state(read_archive(file, KIND), empty)
-        except KeyError as error:
-            raise InputValueError(name, f"damaged: no member {error}") from error
-        except (ValueError, TypeError) as error:
-            raise InputValueError(name, f"{error}") from error
-
-
-def _checked_state(members: Members, empty: Callable[..., CounterState]) -> CounterState:
-    facts = _checked_fields("facts", from_json_array(members["facts"]), _FACTS)
-    rules = _checked_fields("facts.rules", facts["rules"], _RULES)
-    choice("facts.rules.nan", rules["nan"], NAN_RULES)
-    scores, columns = _true_scores(members["true_scores"], facts["dtype"]), facts["columns"]
-    lists: Any = tuple(members[f"filter.{part}"] for part in _FILTER if f"filter.{part}" in members)
-    state = empty(
-        scores.array,
-        members["targets"] if columns is not None else None,
-        candidates=columns,
-        filter=lists or None,
-        rows=members.get("rows"),
-        order=ORDERS[rules["ascending"]],
-        nan=rules["nan"],
-        dtype=scores.dtype,
-        threads=facts["threads"] or None,
-        audit=rules["audit"],
-    )
-    seen = _seen(members, columns or 0)
-    candidates = seen.size - seen.holds(state.job.targets)
-    most = _MOST_CANDIDATES if columns is None else candidates
-    counts = saved_counts(members, state.counts, most, ("tied", "nan"))
-    return state._replace(raw=facts["raw"], seen=seen, counts=counts)
-
-
-def _checked_fields(place: str, value: Any, types: Mapping[str, tuple[type, ...]]) -> Any:
-    """Check that an object has fields of these types; it may have others."""
-    if not isinstance(value, dict) or not types.keys() <= value.keys():
-        expected = f"an object of {', '.join(types)}"
-        raise InputValueError("damaged", expected=expected, place=place)
-    for name, allowed in types.items():
-        if type(value[name]) not in allowed:
-            expected, got = " or ".join(kind.__name__ for kind in allowed), type(value[name])
-            place = f"{place}.{name}"
-            raise InputValueError("damaged", expected=expected, got=got.__name__, place=place)
-    return value
+    with open_archive("path", path, KIND) as (header, members):
+        checked_fields("header", header, _FACTS)
+        rules = checked_fields("header.rules", header["rules"], _RULES)
+        choice("header.rules.nan", rules["nan"], NAN_RULES)
+        scores, columns = _true_scores(members["true_scores"], header["dtype"]), header["columns"]
+        selection = [members[name] for part in _FILTER if (name := f"filter.{part}") in members]
+        state = empty(
+            scores.array,
+            members["targets"] if columns is not None else None,
+            candidates=columns,
+            filter=tuple(selection) or None,
+            rows=members.get("rows"),
+            order=ORDERS[rules["ascending"]],
+            nan=rules["nan"],
+            dtype=scores.dtype,
+            threads=header["threads"] or None,
+            audit=rules["audit"],
+        )
+        seen = _seen(members, columns or 0)
+        candidates = seen.size - seen.holds(state.job.targets)
+        most = _MOST_CANDIDATES if columns is None else candidates
+        counts = saved_counts(members, state.counts, most, ("tied", "nan"))
+        return state._replace(raw=header["raw"], seen=seen, counts=counts)
 
 
 def _true_scores(raw: Any, dtype: Any) -> Scores:

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
     from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..ranks.archives import Members
     from ..ranks.container import Ranks
+    from ..ranks.storage import Members
 
     Block = _core.Scores | _core.FileScores
     TaskIndex = slice | IntArray  # some of the tasks

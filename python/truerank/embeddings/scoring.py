@@ -485,9 +485,7 @@ def with_similarity(ranks: Ranks, measure: str) -> Ranks:
     """Record what made the scores in the protocol of ranks."""
     assert ranks.protocol is not None
     protocol = _named_protocol(measure, ranks.protocol, ranks.protocol.device)
-    return Ranks._trusted(
-        ranks.above, ranks.tied, ranks.candidates, audit=ranks.audit, protocol=protocol
-    )
+    return ranks._with(protocol=protocol)
 
 
 @lru_cache(maxsize=64)

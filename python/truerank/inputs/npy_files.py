@@ -143,16 +143,18 @@ def read_npz(
     path: str | bytes | os.PathLike[str],
     names: Collection[str] | None = None,
     *,
-    hint: str = "",
+    what: str = "an .npz file",
 ) -> tuple[list[str], dict[str, npt.NDArray[Any]]]:
     """Read arrays of an `.npz` file, which may be compressed.
 
     Parameters
     ----------
-    argument, path, hint
+    argument, path
         As in `read_npy`.
     names : collection of str, optional
         The arrays to read, as far as there are such. Default: all.
+    what : str, optional
+        What is expected, for the message that the file is no archive.
 
     Returns
     -------
@@ -172,14 +174,14 @@ def read_npz(
     arrays = {}
     with (
         open_input(argument, name) as file,
-        report_damage(argument, place=name),
+        report_damage(argument, lambda error: f"not {what}, or damaged: {error}", place=name),
         zipfile.ZipFile(file) as archive,
     ):
         entries = npz_entries(archive)
         for key, info in entries.items():
             if names is None or key in names:
                 with report_damage(argument, place=f"{name}: {info.filename}"):
-                    arrays[key] = decode_npy(archive.read(info), hint)
+                    arrays[key] = decode_npy(archive.read(info))
     return list(entries), arrays
 
 

@@ -1,8 +1,7 @@
 """Ranks: the counts of tasks, their labels and protocol, and how they are saved and loaded."""
 
-from .container import Ranks, load
+from .container import Ranks, concatenate, load
 from .counts import Audit
-from .joining import concatenate
 from .labels import Labels
 from .protocol import Protocol
 

@@ -7,14 +7,14 @@ report, and the file format of saved ranks (every later version reads format 1).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import EllipsisType, MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from ..inputs.arrays import read_only
-from ..inputs.checks import integer_at_least
+from ..inputs.arrays import checked_weights
+from ..inputs.checks import integer_at_least, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
 from .counts import (
@@ -24,11 +24,11 @@ from .counts import (
     checked_counts,
     checked_index,
     checked_listed,
-    complete_audit,
     nonzero_weights,
 )
-from .labels import LABELS, Labels, as_labels, other_labels
+from .labels import LABELS, Immutable, Labels, argument_of, join_labels, named_labels
 from .protocol import Protocol
+from .storage import KIND, archived, open_archive, unarchived, write_archive
 
 if TYPE_CHECKING:
     import os
@@ -38,23 +38,16 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .labels import LabelsLike
 
-_NO_LABELS: Mapping[str, Labels] = MappingProxyType({})
-
-_set_slot = object.__setattr__
-
 RANK_KINDS = ("optimistic", "realistic", "pessimistic")  # attributes of Ranks
-
-_OPTIONAL = frozenset(
-    {"weights", *LABELS, "audit", "listed"}
-)  # slots that are unset where they are None
 
 
 @public("truerank")
-class Ranks:
+class Ranks(Immutable):
     """The ranks of n tasks, as counts of the candidates above the true one and tied with it.
 
     Ranks are immutable. They are sliced like an array, joined over tasks by `concatenate`, saved by
-    `save` and read by `load`.
+    `save` and read by `load`. They are equal (``==``) if all but the provenance in their protocols
+    is: what was counted, not which files, dtype or version it came from.
 
     Parameters
     ----------
@@ -108,29 +101,21 @@ class Ranks:
     array([1. , 4.5])
     """  # noqa: E501
 
-    # _memo holds what reports derive from the ranks and would compute again; _more is unset where
-    # there are no other labels, and those in _OPTIONAL where there are none
-    __slots__ = (
-        *(*COUNTS, "weights", *LABELS, "_more", "audit", "listed", "protocol"),
-        *("_memo", "__weakref__"),
-    )
-
     above: IntArray
     tied: IntArray
     candidates: IntArray
-    weights: FloatArray | None
-    side: Labels | None
-    relation: Labels | None
-    queries: Labels | None
-    targets: Labels | None
-    unit: Labels | None
-    _other_labels: Mapping[str, Labels]
-    audit: Audit | None
-    listed: npt.NDArray[np.bool_] | None
-    protocol: Protocol
-    _memo: dict[Any, Any]
-
-    __hash__ = None  # type: ignore[assignment]
+    weights: FloatArray | None = None
+    side: Labels | None = None
+    relation: Labels | None = None
+    queries: Labels | None = None
+    targets: Labels | None = None
+    unit: Labels | None = None
+    audit: Audit | None = None
+    listed: npt.NDArray[np.bool_] | None = None
+    protocol: Protocol = Protocol()
+    _arrays: dict[str, npt.NDArray[Any]]  # all of them by name, with tasks along the last axis
+    _labels: dict[str, Labels]
+    _memo: dict[Any, Any]  # what reports derive from the ranks and would compute again
 
     def __init__(
         self,
@@ -151,72 +136,47 @@ class Ranks:
     ) -> None:
         if protocol is not None and not isinstance(protocol, Protocol):
             raise InputTypeError("protocol", expected="a Protocol", got=type(protocol).__name__)
-        counts = checked_counts(above, tied, candidates)
-        n = len(counts[0])
+        arrays: dict[str, Any] = {**checked_counts(above, tied, candidates)}
+        n = len(arrays["above"])
+        if weights is not None:
+            arrays["weights"] = nonzero_weights(weights, n)
+        if audit is not None:
+            arrays["audit"] = checked_audit(audit, n)
+        if listed is not None:
+            arrays["listed"] = checked_listed(listed, n)
         given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        named: dict[str, Any] = {k: as_labels(k, v, n) for k, v in given.items() if v is not None}
-        more = {} if labels is None else other_labels(labels, n)
-        _fill_slots(
-            self,
-            *counts,
-            weights=None if weights is None else nonzero_weights(weights, n),
-            audit=None if audit is None else checked_audit(audit, n),
-            listed=None if listed is None else checked_listed(listed, n),
-            protocol=protocol or Protocol(),
-            labels={k: v for k, v in more.items() if v is not None},
-            **named,
+        found = named_labels(given, {} if labels is None else labels, n)
+        self.__dict__.update(vars(Ranks._of(arrays, _present(found), protocol or Protocol())))
+
+    @classmethod
+    def _of(cls, arrays: dict[str, Any], labels: dict[str, Labels], protocol: Protocol) -> Ranks:
+        """Take over fresh arrays and labels without a check or a copy; arrays become read-only."""
+        for array in arrays.values():
+            array.setflags(False)  # by position: by name it takes three times as long
+        ranks = cls.__new__(cls)
+        own = ranks.__dict__
+        own.update(arrays, _arrays=arrays, _labels=labels, protocol=protocol, _memo={})
+        if labels:
+            own.update((name, labels[name]) for name in LABELS if name in labels)
+        if "audit" in arrays:
+            own["audit"] = Audit(*arrays["audit"])
+        return ranks
+
+    def _with(
+        self,
+        arrays: dict[str, Any] | None = None,
+        labels: dict[str, Labels] | None = None,
+        protocol: Protocol | None = None,
+    ) -> Ranks:
+        """Return the same ranks with other arrays, or all other labels, or another protocol."""
+        return Ranks._of(
+            self._arrays if arrays is None else self._arrays | arrays,
+            self._labels if labels is None else labels,
+            protocol or self.protocol,
         )
 
-    @classmethod
-    def _trusted(
-        cls,
-        above: IntArray,
-        tied: IntArray,
-        candidates: IntArray,
-        *,
-        audit: Audit | None = None,
-        protocol: Protocol,
-    ) -> Ranks:
-        """Take over fresh int64 arrays without a check or a copy; they become read-only."""
-        # by position, which its types do not have: by name it takes three times as long
-        above.setflags(False)  # type: ignore[call-arg]
-        tied.setflags(False)  # type: ignore[call-arg]
-        candidates.setflags(False)  # type: ignore[call-arg]
-        if audit is not None:
-            audit = complete_audit(audit)
-            return _fill_slots(
-                cls.__new__(cls), above, tied, candidates, protocol=protocol, audit=audit
-            )
-        return _fill_slots(cls.__new__(cls), above, tied, candidates, protocol=protocol)
-
-    @classmethod
-    def _of_fields(cls, fields: dict[str, Any]) -> Ranks:
-        """Take over checked fields; all arrays become read-only, which pickles forget."""
-        for name in COUNTS:
-            read_only(fields[name])
-        for name in ("weights", "listed"):
-            if fields[name] is not None:
-                read_only(fields[name])
-        if fields["audit"] is not None:
-            fields["audit"] = complete_audit(fields["audit"])
-        return _fill_slots(cls.__new__(cls), **fields)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Ranks are immutable: cannot set {name!r}")
-
-    if not TYPE_CHECKING:  # a checker would take any name for one that is there
-
-        def __getattr__(self, name: str) -> None:
-            """Return None for what the ranks do not have: setting it would take time."""
-            if name in _OPTIONAL:
-                return None
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Ranks are immutable: cannot delete {name!r}")
-
     def __reduce__(self) -> tuple[Any, ...]:
-        return Ranks._of_fields, (self._fields(),)
+        return Ranks._of, (self._arrays, self._labels, self.protocol)
 
     @property
     def labels(self) -> Mapping[str, Labels]:
@@ -227,7 +187,8 @@ class Ranks:
         >>> Ranks([0, 3], [1, 1], 10, labels={"category": ["1-1", "1-n"]}).labels["category"]
         Labels(2 labels: 1-1 1, 1-n 1)
         """
-        return getattr(self, "_more", _NO_LABELS)
+        others = {name: labels for name, labels in self._labels.items() if name not in LABELS}
+        return MappingProxyType(others)
 
     # -- the kinds of rank -----------------------------------------------------------------------
 
@@ -346,21 +307,21 @@ class Ranks:
         >>> ranks[ranks.above > 2].above
         array([3, 4])
         """
-        where = index if isinstance(index, slice) else checked_index(index, len(self))
-        values = {
-            name: None if (value := getattr(self, name)) is None else value[where]
-            for name in _PER_TASK
-        }
-        more = {name: labels[where] for name, labels in self.labels.items()}
-        audit = None if self.audit is None else Audit(*(array[where] for array in self.audit))
-        fields = {**values, "labels": more, "audit": audit, "protocol": self.protocol}
-        return Ranks._of_fields(fields)
+        where = checked_index(index, len(self))
+        arrays = {name: array[..., where] for name, array in self._arrays.items()}
+        return Ranks._of(arrays, {k: v[where] for k, v in self._labels.items()}, self.protocol)
 
     def __eq__(self, other: object) -> bool:
         """Whether all but the provenance of both is equal: counts, labels, weights, protocol."""
         if not isinstance(other, Ranks):
             return NotImplemented
-        return all(_are_equal(getattr(self, k), v) for k, v in other._fields().items())
+        return (
+            self._arrays.keys() == other._arrays.keys()
+            and self._labels.keys() == other._labels.keys()
+            and all(np.array_equal(v, other._arrays[k]) for k, v in self._arrays.items())
+            and all(v.same_as(other._labels[k]) for k, v in self._labels.items())
+            and not self.protocol.differences(other.protocol)
+        )
 
     def __repr__(self) -> str:
         n, parts = len(self), []
@@ -371,9 +332,9 @@ class Ranks:
         if self.side is not None and self.side.vocabulary is not None:
             sides = [f"{name} {count:,}" for name, count in self.side.counts().items() if count]
             parts += [f"sides {' + '.join(sides)}"] if sides else []
-        optional = ("weights", *LABELS[1:])
-        parts += [name for name in optional if getattr(self, name) is not None]
-        parts += [*self.labels, *["audit"] * (self.audit is not None)]
+        parts += ["weights"] * (self.weights is not None)
+        parts += [name for name in self._labels if name != "side"]
+        parts += ["audit"] * (self.audit is not None)
         if self.listed is not None:
             parts.append(f"{n - np.count_nonzero(self.listed):,} misses")
         return printable(f"Ranks({', '.join([f'{n:,} tasks', *parts])}; {self.protocol})")
@@ -421,21 +382,16 @@ class Ranks:
         {}
         """
         given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        new = {
-            k: None if v is None else as_labels(k, v, len(self))
-            for k, v in given.items()
-            if not isinstance(v, EllipsisType)
-        }
-        fields = {**self._fields(), **new}
-        present = {} if labels is None else self.labels
         named = {} if labels is None or isinstance(labels, EllipsisType) else labels
-        new_labels = other_labels(named, len(self))
-        if twice := new_labels.keys() & others.keys():
+        new = {k: v for k, v in given.items() if not isinstance(v, EllipsisType)}
+        new = named_labels(new, named, len(self))
+        if twice := new.keys() & others.keys():
             name = min(twice)
             raise InputValueError("labels", f"{name!r} is given twice: here and as {name}=...")
-        more = {**present, **new_labels, **other_labels(others, len(self))}
-        fields["labels"] = {k: v for k, v in more.items() if v is not None}
-        return Ranks._of_fields(fields)
+        more = named_labels({}, others, len(self))
+        kept = {**dict.fromkeys(LABELS), **self._labels}  # so that these come first
+        kept |= dict.fromkeys(self.labels if labels is None else ())
+        return self._with(labels=_present({**kept, **new, **more}))
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -445,8 +401,10 @@ class Ranks:
         >>> Ranks([0, 3], [1, 1], 10).with_weights([1, 3]).weights
         array([1., 3.])
         """
-        new = None if weights is None else nonzero_weights(weights, len(self))
-        return Ranks._of_fields({**self._fields(), "weights": new})
+        if weights is not None:
+            return self._with({"weights": nonzero_weights(weights, len(self))})
+        arrays = {name: array for name, array in self._arrays.items() if name != "weights"}
+        return Ranks._of(arrays, self._labels, self.protocol)
 
     def with_protocol(self, **fields: Any) -> Ranks:
         """Return the same ranks with some fields of the protocol changed.
@@ -456,8 +414,7 @@ class Ranks:
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        protocol = dataclasses.replace(self.protocol, **fields)
-        return Ranks._of_fields({**self._fields(), "protocol": protocol})
+        return self._with(protocol=dataclasses.replace(self.protocol, **fields))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
@@ -480,9 +437,7 @@ class Ranks:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     Ranks([0], [1], 10).save(f"{folder}/ranks.npz")
         """
-        from .storage import write
-
-        write(path, self._fields())
+        write_archive(path, KIND, *archived(self._arrays, self._labels, self.protocol))
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with a row for each task.
@@ -509,19 +464,10 @@ class Ranks:
         """
         frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
         kinds = {name: getattr(self, name) for name in RANK_KINDS}
-        optional = {name: getattr(self, name) for name in ("weights", *LABELS)}
-        given = {**optional, **self.labels, "listed": self.listed}
-        columns = {name: getattr(self, name) for name in COUNTS} | kinds
-        columns |= {name: value for name, value in given.items() if value is not None}
+        counts = {name: self._arrays[name] for name in COUNTS}
+        given = {"weights": self.weights, **self._labels, "listed": self.listed}
+        columns = {**counts, **kinds, **_present(given)}
         return frame({name: np.array(value) for name, value in columns.items()})
-
-    def _fields(self) -> dict[str, Any]:
-        fields = {name: getattr(self, name) for name in (*_PER_TASK, "audit", "protocol")}
-        fields["labels"] = dict(self.labels)  # a read-only view cannot be pickled
-        return fields
-
-
-_PER_TASK = (*COUNTS, "weights", *LABELS, "listed")
 
 
 @public("truerank")
@@ -556,44 +502,88 @@ def load(path: str | os.PathLike[str]) -> Ranks:
     ...     load(f"{folder}/ranks.npz")
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
-    from .storage import read
-
-    return Ranks._of_fields(read(path))
-
-
-def _fill_slots(
-    ranks: Ranks,
-    above: IntArray,
-    tied: IntArray,
-    candidates: IntArray,
-    *,
-    protocol: Protocol,
-    labels: dict[str, Labels] | None = None,
-    **optional: Any,
-) -> Ranks:
-    """Set the slots, one by one, because a loop over names would slow down small counts."""
-    _set_slot(ranks, "above", above)
-    _set_slot(ranks, "tied", tied)
-    _set_slot(ranks, "candidates", candidates)
-    _set_slot(ranks, "protocol", protocol)
-    _set_slot(ranks, "_memo", {})
-    for name, value in optional.items():
-        if value is not None:
-            _set_slot(ranks, name, value)
-    if labels:
-        _set_slot(ranks, "_more", MappingProxyType(labels))
-    return ranks
+    with open_archive("path", path, KIND) as content:
+        arguments = unarchived(*content)
+        weights = arguments.pop("weights", None)
+        ranks = Ranks(**arguments)
+        if weights is None:
+            return ranks
+        # a slice of weighted ranks may have only weights of 0, and is saved as it is
+        return ranks._with({"weights": checked_weights(weights, length=len(ranks))})
 
 
-def _are_equal(a: Any, b: Any) -> bool:
-    if a is None or b is None:
-        return a is b
-    if isinstance(a, Audit):
-        return all(map(np.array_equal, a, b))
-    if isinstance(a, Protocol):
-        return not a.differences(b)
-    if isinstance(a, Labels):
-        return isinstance(b, Labels) and a.same_as(b)
-    if isinstance(a, Mapping):
-        return a.keys() == b.keys() and all(a[name].same_as(b[name]) for name in a)
-    return np.array_equal(a, b) if isinstance(a, np.ndarray) else bool(a == b)
+@public("truerank")
+def concatenate(parts: Iterable[Ranks]) -> Ranks:
+    """Join ranks over tasks, in the given order.
+
+    Vocabularies of labels are merged, weights stay as they are. A provenance field in which the
+    parts differ becomes "mixed".
+
+    Equal units are one unit, in whichever part they stand: those of a `Task` are rows of the test
+    set, so that head and tail ranks of one test set share them. Before ranks of two test sets are
+    joined, add the number of rows of the first to the units of the second.
+
+    Parameters
+    ----------
+    parts : iterable of Ranks
+        At least one. Either all parts or none have weights, an audit, and labels of each name.
+        Where only some are from lists, the others have no misses.
+
+    Returns
+    -------
+    Ranks
+
+    Raises
+    ------
+    ValueError
+        If there are no parts, if parts were counted under different protocols (the error lists the
+        differences), and if only some have weights, labels of a name, or an audit.
+    TypeError
+        If a part is not Ranks.
+
+    Examples
+    --------
+    >>> concatenate([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
+    array([0, 3])
+    """
+    if isinstance(parts, Ranks):
+        raise InputTypeError("parts", expected="several Ranks", got="one")
+    parts = several("parts", parts, "Ranks")
+    if not parts:
+        raise InputValueError("parts", expected="at least one Ranks", got="none")
+    for i, part in enumerate(parts):
+        if not isinstance(part, Ranks):
+            raise InputTypeError(
+                "parts", expected="Ranks", got=f"{type(part).__name__} at position {i}"
+            )
+    protocol = parts[0].protocol
+    for i, part in enumerate(parts):
+        if differences := protocol.differences(part.protocol):
+            problem = f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
+            raise InputValueError("parts", problem)
+        protocol = protocol.joined(part.protocol)
+    arrays = [part._arrays for part in parts]
+    if any("listed" in each for each in arrays):
+        arrays = [{"listed": np.ones(len(p), bool), **p._arrays} for p in parts]
+    labels = {
+        name: join_labels(argument_of(name), values)
+        for name, values in _in_all_parts([part._labels for part in parts], argument_of)
+    }
+    joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays, str)}
+    return Ranks._of(joined, labels, protocol)
+
+
+def _in_all_parts(
+    parts: list[dict[str, Any]], argument: Callable[[str], str]
+) -> Iterator[tuple[str, list[Any]]]:
+    """Give the values of each name, which every part must have if one has it."""
+    for name in dict.fromkeys(name for part in parts for name in part):
+        missing = [str(i) for i, part in enumerate(parts) if name not in part]
+        if missing:
+            problem = f"{argument(name)} missing in part {', '.join(missing)}, but not in all"
+            raise InputValueError("parts", problem)
+        yield name, [part[name] for part in parts]
+
+
+def _present(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

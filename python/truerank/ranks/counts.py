@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights, integers, read_only
+from ..inputs.arrays import as_array, checked_weights, index_array, integers
 from ..inputs.checks import check_shape
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -44,60 +44,51 @@ class Audit(NamedTuple):
     mismatched: IntArray = None  # type: ignore[assignment]
 
 
-def checked_counts(
-    above: object, tied: object, candidates: object, *, copy: bool = True
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Check the three counts of every task against one another; return them as read-only int64.
+def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, IntArray]:
+    """Check the three counts of every task against one another; return them as int64, by name.
 
     Examples
     --------
     >>> checked_counts([3], [2], 10)
-    (array([3]), array([2]), array([10]))
+    {'above': array([3]), 'tied': array([2]), 'candidates': array([10])}
     """
-    above = integers("above", above, copy=copy)
+    above = _counts("above", above, None, 0)
     n = len(above)
-    tied = integers("tied", tied, length=n, copy=copy)
-    shared: Any = candidates
-    if not isinstance(shared, (list, tuple)) and np.ndim(shared) == 0:
-        candidates = np.repeat(integers("candidates", np.reshape(shared, 1)), n)
-    candidates = integers("candidates", candidates, length=n, copy=copy)
-    _refuse_where("above", above, above < 0, ">= 0")
-    _refuse_where("tied", tied, tied < 1, ">= 1, because the true candidate ties with itself")
-    _refuse_where("candidates", candidates, candidates < 1, ">= 1")
+    tied = _counts("tied", tied, n, 1, ", because the true candidate ties with itself")
+    if not isinstance(candidates, list | tuple) and np.ndim(candidates) == 0:
+        candidates = np.repeat(integers("candidates", np.reshape(candidates, 1)), n)
+    candidates = _counts("candidates", candidates, n, 1)
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
         found = f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]}"
         expected, got = ">= above + tied", f"{found} at position {i}"
         raise InputValueError("candidates", expected=expected, got=got)
-    return above, tied, candidates
+    return {"above": above, "tied": tied, "candidates": candidates}
 
 
-def checked_audit(value: object, length: int, *, copy: bool = True) -> Audit:
-    """Check the counts of an audit: three to five arrays of integers >= 0, one for each task.
+def checked_audit(value: object, length: int) -> IntArray:
+    """Check the counts of an audit, three to five arrays; return them as one, a row for each.
 
     Examples
     --------
-    >>> checked_audit([[0], [0], [1]], 1).differing
-    array([0])
+    >>> checked_audit([[0, 0], [0, 2], [1, 1]], 2).tolist()
+    [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
     """
-    if not isinstance(value, (tuple, list)) or not 3 <= len(value) <= len(Audit._fields):
+    if not isinstance(value, tuple | list) or not 3 <= len(value) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
-    arrays = []
-    for name, counts in zip(Audit._fields, value, strict=False):
-        if counts is None and name in Audit._field_defaults:
-            counts = np.zeros(length, dtype=np.int64)
-        array = integers(f"audit.{name}", counts, length=length, copy=copy)
-        _refuse_where(f"audit.{name}", array, array < 0, ">= 0")
-        if array.sum(dtype=np.float64) >= 2**63:  # a report adds them up
+    audit = np.zeros((len(Audit._fields), length), np.int64)
+    for row, name, counts in zip(audit, Audit._fields, value, strict=False):
+        if counts is not None or name not in Audit._field_defaults:
+            row[:] = _counts(f"audit.{name}", counts, length, 0)
+        if row.sum(dtype=np.float64) >= 2**63:  # a report adds them up
             problem = "expected integers whose sum is below 2**63"
             raise InputValueError(f"audit.{name}", problem)
-        arrays.append(array)
-    return complete_audit(Audit(*arrays))
+    return audit
 
 
-def checked_listed(value: object, length: int, *, copy: bool = True) -> npt.NDArray[np.bool_]:
-    """Check which tasks have their target in their list; return it as a read-only array.
+def checked_listed(value: object, length: int) -> npt.NDArray[np.bool_]:
+    """Check which tasks have their target in their list.
 
     Examples
     --------
@@ -105,49 +96,10 @@ def checked_listed(value: object, length: int, *, copy: bool = True) -> npt.NDAr
     array([ True, False])
     """
     array = np.asarray(value)
-    if array.size == 0 and isinstance(value, list | tuple):
-        array = array.astype(bool)
-    if array.dtype != np.bool_:
+    if array.dtype != np.bool_ and array.size:
         raise InputTypeError("listed", expected="booleans", got=f"dtype {array.dtype}")
     check_shape("listed", array.shape, (length,), f"{length} booleans, one for each task")
-    return read_only(array.copy() if copy else array)
-
-
-def joined_listed(
-    parts: list[tuple[npt.NDArray[np.bool_] | None, int]],
-) -> npt.NDArray[np.bool_] | None:
-    """Join what is known of several tasks; parts that are not from lists have no misses.
-
-    Examples
-    --------
-    >>> joined_listed([(np.array([False]), 1), (None, 2)])
-    array([False,  True,  True])
-    """
-    if all(listed is None for listed, _ in parts):
-        return None
-    return np.concatenate([np.ones(n, bool) if one is None else one for one, n in parts])
-
-
-def complete_audit(audit: Audit) -> Audit:
-    """Make the arrays read-only, and replace those that were not counted by zeros.
-
-    Examples
-    --------
-    >>> complete_audit(Audit(np.zeros(2), np.zeros(2), np.ones(2))).mismatched
-    array([0, 0])
-    """
-    fields: tuple[IntArray | None, ...] = audit
-    n = len(audit.nan)
-    arrays = [np.zeros(n, dtype=np.int64) if array is None else array for array in fields]
-    for array in arrays:
-        array.setflags(write=False)
-    return Audit(*arrays)
-
-
-def _refuse_where(name: str, array: IntArray, wrong: npt.NDArray[np.bool_], expected: str) -> None:
-    if wrong.any():
-        i = int(wrong.argmax())
-        raise InputValueError(name, expected=f"integers {expected}; got {array[i]} at position {i}")
+    return array.astype(bool)
 
 
 def nonzero_weights(value: object, length: int) -> FloatArray:
@@ -158,28 +110,31 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
     return array
 
 
-def checked_index(index: object, n: int) -> npt.NDArray[Any]:
-    """Check an index of tasks, and return it as a mask or as an array of positions."""
-    if isinstance(index, (bool, np.bool_, str, bytes, tuple, float)) or index is None:
-        raise InputTypeError(
-            "index", expected="a slice, mask, integers or an int", got=type(index).__name__
-        )
-    try:
-        array = np.asarray(index)
-    except ValueError:  # lists of unlike lengths
-        raise InputTypeError("index", expected="integers or booleans", got="nested lists") from None
-    if array.size == 0 and isinstance(index, list):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "iub":
-        raise InputTypeError("index", expected="integers or booleans", got=f"dtype {array.dtype}")
+def checked_index(index: object, n: int) -> slice | npt.NDArray[Any]:
+    """Check an index of tasks, and return it as a slice, a mask or an array of positions."""
+    if isinstance(index, slice):
+        return index
+    if isinstance(index, tuple):
+        raise InputTypeError("index", expected="a slice, mask, integers or an int", got="a tuple")
+    array = as_array(index, "index", "a slice, mask, integers or an int")
     if array.ndim > 1:
         raise IndexError(f"index: expected one dimension, got shape {array.shape}")
-    if array.dtype.kind == "b":
-        if array.shape != (n,):
+    if array.dtype == np.bool_ and array.ndim:
+        if len(array) != n:
             raise IndexError(f"index: expected a mask of {n} booleans, got shape {array.shape}")
         return array
-    array = array.reshape(-1)
-    wrong = (array < -n) | (array >= n) if array.dtype.kind == "i" else array >= n
+    array = index_array("index", index).reshape(-1)
+    wrong = (array < -n) | (array >= n)
     if wrong.any():
         raise IndexError(f"index: {array[wrong.argmax()]} is out of range for {n} tasks")
+    return array
+
+
+def _counts(name: str, value: object, length: int | None, least: int, why: str = "") -> IntArray:
+    array = integers(name, value, length=length)
+    wrong = array < least
+    if wrong.any():
+        i = int(wrong.argmax())
+        expected = f"integers >= {least}{why}; got {array[i]} at position {i}"
+        raise InputValueError(name, expected=expected)
     return array

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError, spelled
-from .labels import LABEL_ALIASES, LABEL_WORDS, LABELS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -119,27 +119,23 @@ def _find_labels(
 
     `instead` is what the argument may also be, in the words of the message.
     """
-    if name in ranks.labels:
-        return ranks.labels[name]
-    present = [label for label in LABELS if getattr(ranks, label) is not None]
-    available = ", ".join([*present, *ranks.labels]) or "none"
-    attribute = LABEL_ALIASES.get(name)
-    if attribute is None or attribute not in aliases.values():
+    label, present = LABEL_ALIASES.get(name, name), ranks._labels
+    available = ", ".join(present) or "none"
+    if label not in {*aliases.values(), *ranks.labels}:
         known = ", ".join([*aliases, *ranks.labels])
         raise InputValueError(
             argument,
             expected=f"{instead}, one for each task, or one of {known}",
             got=f"{name!r} (labels of these ranks: {available})",
         )
-    labels: Labels | None = getattr(ranks, attribute)
-    if labels is None:
-        meaning = "" if name == attribute else f", which {name!r} means"
-        remedy = f"give them with {spelled(f'ranks.with_labels({attribute}=...)')}"
+    if label not in present:
+        meaning = "" if name == label else f", which {name!r} means"
+        remedy = f"give them with {spelled(f'ranks.with_labels({label}=...)')}"
         raise InputValueError(
             argument,
-            f"these ranks have no labels {attribute!r}{meaning} (they have: {available}); {remedy}",
+            f"these ranks have no labels {label!r}{meaning} (they have: {available}); {remedy}",
         )
-    return labels
+    return present[label]
 
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from .. import _core
-from ..inputs.arrays import integers, read_only
-from ..inputs.checks import distinct_names, has_dimensions
+from ..inputs.arrays import ReadOnlyArrays, integers, read_only
+from ..inputs.checks import check_shape, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -25,23 +25,26 @@ if TYPE_CHECKING:
 
 # The labels that are attributes of Ranks; other labels must have other names.
 LABELS = ("side", "relation", "queries", "targets", "unit")
-
+# The word for one of a label, as units and weights are named.
+LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
 # The names of these labels in `by` and `weights`, and the attribute that each name means.
-LABEL_ALIASES = {
-    "side": "side",
-    "relation": "relation",
-    "queries": "queries",
-    "query": "queries",
-    "targets": "targets",
-    "target": "targets",
-    "unit": "unit",
-}
-# The word for one of a label, as units and weights are named: the last alias of each.
-LABEL_WORDS = {label: word for word, label in LABEL_ALIASES.items()}
+LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
+
+
+class Immutable(ReadOnlyArrays):
+    """Base of Ranks and Labels: their attributes are only set when they are made."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} are immutable: cannot set {name!r}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} are immutable: cannot delete {name!r}")
 
 
 @public("truerank.ranks")
-class Labels:
+class Labels(Immutable):
     """One label for each task: names, kept as codes and a vocabulary, or plain integer ids.
 
     Parameters
@@ -81,35 +84,18 @@ class Labels:
     array([False,  True,  True])
     """
 
-    __slots__ = ("codes", "vocabulary")
-
     codes: IntArray
     vocabulary: tuple[str, ...] | None
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
-        self._set(*_checked_codes("labels", codes, vocabulary))
-
-    def _set(self, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
-        object.__setattr__(self, "codes", codes)
-        object.__setattr__(self, "vocabulary", vocabulary)
-        return self
+        self.__dict__.update(_checked_pair("labels", codes, vocabulary))
 
     @classmethod
     def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
         """Take over a fresh int64 array without a check or a copy."""
-        read_only(codes)
-        return cls.__new__(cls)._set(codes, vocabulary)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"Labels are immutable: cannot set {name!r}")
-
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"Labels are immutable: cannot delete {name!r}")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Labels._trusted, (self.codes, self.vocabulary)
+        labels = cls.__new__(cls)
+        labels.__dict__.update(codes=read_only(codes), vocabulary=vocabulary)
+        return labels
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -145,8 +131,7 @@ class Labels:
 
     def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
         """Return the labels of some tasks, by slice, boolean mask, integer array or int."""
-        where = index if isinstance(index, slice) else checked_index(index, len(self))
-        return Labels._trusted(self.codes[where], self.vocabulary)
+        return Labels._trusted(self.codes[checked_index(index, len(self))], self.vocabulary)
 
     def __iter__(self) -> Iterator[str] | Iterator[int]:
         """Iterate over the decoded labels."""
@@ -172,34 +157,21 @@ class Labels:
         >>> Labels([0, 1], ("head", "tail")) == ["head", "head"]
         array([ True, False])
         """
-        if isinstance(other, (str, int, np.integer)):
-            return self._equal_one(other)
+        if isinstance(other, int | np.integer):
+            return np.equal(self.codes, other) & (self.vocabulary is None)
         try:
-            labels = other if isinstance(other, Labels) else _parse_labels("labels", other)
+            labels = as_labels("labels", other, len(self))  # type: ignore[arg-type]
         except InputTypeError:
             return NotImplemented
-        return self._equal_each(as_labels("labels", labels, len(self)))
+        if (self.vocabulary is None) != (labels.vocabulary is None):
+            return np.zeros(len(self), dtype=bool)
+        first, second = join_labels("labels", [self, labels]).codes.reshape(2, -1)
+        return np.equal(first, second)
 
     def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
         """Compare as ``==`` does, task by task."""
         equal = self.__eq__(other)
         return equal if equal is NotImplemented else ~equal
-
-    def _equal_one(self, label: str | int | np.integer[Any]) -> npt.NDArray[np.bool_]:
-        if isinstance(label, str) != (self.vocabulary is not None):
-            return np.zeros(len(self), dtype=bool)
-        code = label
-        if self.vocabulary is not None:
-            code = self.vocabulary.index(label) if label in self.vocabulary else -1
-        return np.equal(self.codes, code)
-
-    def _equal_each(self, other: Labels) -> npt.NDArray[np.bool_]:
-        if (self.vocabulary is None) != (other.vocabulary is None):
-            return np.zeros(len(self), dtype=bool)
-        first, second = self.codes, other.codes
-        if self.vocabulary != other.vocabulary:
-            first, second = join_labels("labels", [self, other]).codes.reshape(2, -1)
-        return np.equal(first, second)
 
     def same_as(self, other: Labels) -> bool:
         """Whether both have the same labels for the same tasks, whatever their vocabularies.
@@ -213,8 +185,7 @@ class Labels:
         """
         if not isinstance(other, Labels):
             raise InputTypeError("other", expected="Labels", got=type(other).__name__)
-        alike = (self.vocabulary is None) == (other.vocabulary is None)
-        return alike and len(self) == len(other) and bool(self._equal_each(other).all())
+        return len(self) == len(other) and bool((self == other).all())
 
     def __repr__(self) -> str:
         if self.vocabulary is None:
@@ -256,8 +227,8 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
         return Labels._trusted(np.zeros(length, dtype=np.int64), (value,))
     if isinstance(value, Labels):
         labels = value
-    elif _is_pair(value):
-        labels = Labels._trusted(*_checked_codes(name, *value))
+    elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
+        labels = Labels._trusted(**_checked_pair(name, *value))
     else:
         labels = _parse_labels(name, value)
     if len(labels) != length:
@@ -265,37 +236,54 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     return labels
 
 
-def other_labels(value: object, length: int) -> dict[str, Labels | None]:
-    """Read labels of other names, such as {"category": [...], "degree": [...]}; None stays None.
+def named_labels(given: dict[str, Any], others: object, length: int) -> dict[str, Any]:
+    """Read all labels of `length` tasks, by name; None stays None.
+
+    Parameters
+    ----------
+    given : mapping of str to labels
+        Labels that are attributes of Ranks.
+    others : mapping of str to labels
+        Labels of other names, such as {"category": [...], "degree": [...]}.
+    length : int
 
     Raises
     ------
     TypeError
-        For anything but a mapping, and for a name that is not a str.
+        If `others` is no mapping, and for a name that is not a str.
     ValueError
         For a name that is not an identifier or already has a meaning, and as `as_labels` does.
 
     Examples
     --------
-    >>> other_labels({"category": "1-n"}, 2)
-    {'category': Labels(2 labels: 1-n 2)}
+    >>> named_labels({"side": "tail"}, {"category": "1-n"}, 2)
+    {'side': Labels(2 labels: tail 2), 'category': Labels(2 labels: 1-n 2)}
     """
-    if not isinstance(value, Mapping):
-        raise InputTypeError("labels", expected="a mapping of names", got=type(value).__name__)
-    for name in value:
+    if not isinstance(others, Mapping):
+        raise InputTypeError("labels", expected="a mapping of names", got=type(others).__name__)
+    for name in others:
         if not isinstance(name, str):
             raise InputTypeError("labels", expected="names that are str", got=type(name).__name__)
         if not name.isidentifier():
             raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
         if name in LABEL_ALIASES:
-            problem = (
-                f"{name!r} has a meaning already: give {LABEL_ALIASES[name]}=..., or another name"
-            )
-            raise InputValueError("labels", problem)
+            instead = f"give {LABEL_ALIASES[name]}=..., or another name"
+            raise InputValueError("labels", f"{name!r} has a meaning already: {instead}")
     return {
-        str(name): None if given is None else as_labels(f"labels[{name!r}]", given, length)
-        for name, given in value.items()
+        name: None if value is None else as_labels(argument_of(name), value, length)
+        for name, value in {**given, **others}.items()
     }
+
+
+def argument_of(name: str) -> str:
+    """Return what messages call the labels of a name.
+
+    Examples
+    --------
+    >>> argument_of("side"), argument_of("degree")
+    ('side', "labels['degree']")
+    """
+    return name if name in LABELS else f"labels[{name!r}]"
 
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
@@ -306,65 +294,46 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
     array(['head', 'tail'], dtype='<U4')
     """
-    named = [part.vocabulary is not None for part in parts]
-    if any(named):  # labels of no tasks join with names as well
-        named = [is_named or not len(part) for is_named, part in zip(named, parts, strict=True)]
-    if len(set(named)) > 1:
-        words, ids = (
-            ", ".join(str(i) for i, is_named in enumerate(named) if is_named == kind)
-            for kind in (True, False)
-        )
-        problem = f"cannot join names and ids: parts {words} have names, parts {ids} integer ids"
+    words = [i for i, part in enumerate(parts) if len(part) and part.vocabulary is not None]
+    ids = [i for i, part in enumerate(parts) if len(part) and part.vocabulary is None]
+    if words and ids:  # labels of no tasks join with either
+        named, plain = (", ".join(map(str, places)) for places in (words, ids))
+        problem = f"cannot join names and ids: parts {named} have names, parts {plain} integer ids"
         raise InputValueError(name, problem)
     positions: dict[str, int] = {}
     tables: dict[int, IntArray] = {}  # of each vocabulary, which parts may share
     codes = []
     for part in parts:
-        new = part.codes
-        if part.vocabulary is not None:
-            if id(part.vocabulary) not in tables:
-                place = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
-                tables[id(part.vocabulary)] = np.array(place, dtype=np.int64)
-            new = tables[id(part.vocabulary)][new]
-        codes.append(new)
-    return Labels._trusted(np.concatenate(codes), tuple(positions) if named[0] else None)
+        key = id(part.vocabulary)
+        if part.vocabulary is not None and key not in tables:
+            places = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
+            tables[key] = np.array(places, np.int64)
+        codes.append(tables[key][part.codes] if key in tables else part.codes)
+    has_names = not ids and any(part.vocabulary is not None for part in parts)
+    return Labels._trusted(np.concatenate(codes), tuple(positions) if has_names else None)
 
 
-def _is_pair(value: object) -> bool:
-    """Whether a value is (codes, vocabulary) rather than the labels of two tasks."""
-    return (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and not isinstance(value[0], (str, bytes))
-        and has_dimensions(value[0])
-    )
-
-
-def _checked_codes(
-    name: str, codes: object, vocabulary: object, copy: bool = True
-) -> tuple[IntArray, tuple[str, ...] | None]:
-    array = integers(f"{name} codes", codes, copy=copy)
+def _checked_pair(name: str, codes: object, vocabulary: object) -> dict[str, Any]:
+    array = integers(f"{name} codes", codes)
     if vocabulary is None:
-        return array, None
+        return {"codes": array, "vocabulary": None}
     words = distinct_names(f"{name} vocabulary", vocabulary)
     i = _core.first_outside(array, len(words))
     if i >= 0:
         expected = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
         raise InputValueError(f"{name} codes", expected=expected, got=f"{array[i]} at position {i}")
-    return array, words
+    return {"codes": array, "vocabulary": words}
 
 
 def _parse_labels(name: str, value: object) -> Labels:
     if isinstance(value, np.ndarray):
-        if value.ndim != 1:
-            shape = f"shape {value.shape}"
-            raise InputValueError(name, expected="a 1-D array of labels", got=shape)
+        check_shape(name, value.shape, 1, "a 1-D array of labels")
+        if value.dtype.kind not in "iuUOT":  # T: numpy's strings of variable width
+            raise InputTypeError(name, expected="str or integers", got=f"dtype {value.dtype}")
         if value.dtype.kind in "iu":
             return Labels._trusted(integers(name, value), None)
-        if value.dtype.kind not in "UOT":  # T: numpy's strings of variable width
-            raise InputTypeError(name, expected="str or integers", got=f"dtype {value.dtype}")
         value = value.tolist()
-    if isinstance(value, (bytes, dict, set, frozenset)) or not isinstance(value, Iterable):
+    if isinstance(value, bytes | dict | set | frozenset) or not is_iterable(value):
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
     items = list(value)
@@ -374,6 +343,5 @@ def _parse_labels(name: str, value: object) -> Labels:
     for i, item in enumerate(items):
         if not isinstance(item, str):
             raise InputTypeError(name, expected="str", got=f"{type(item).__name__} at position {i}")
-        positions.setdefault(str(item), len(positions))
-    codes = np.fromiter((positions[item] for item in items), dtype=np.int64, count=len(items))
-    return Labels._trusted(codes, tuple(positions))
+        items[i] = positions.setdefault(str(item), len(positions))
+    return Labels._trusted(np.array(items, np.int64), tuple(positions))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..inputs.checks import NAN_RULES, ORDERS, choice
+from ..inputs.checks import NAN_RULES, ORDERS, choice, flag
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
 COMPARABLE = ("filter", "filter_rule", "candidates", "sampled", "nan", "split")
 PROVENANCE = ("order", "dtype", "similarity", "lists", "device", "version", "files")
 MIXED = "mixed"
-
-_CHOICES = {"nan": NAN_RULES, "order": (*ORDERS, MIXED)}
 
 
 @public("truerank")
@@ -88,15 +86,13 @@ class Protocol:
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
             object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
-        for name in ("candidates", "nan", "order"):
-            _check_name(name, getattr(self, name))
+        object.__setattr__(self, "sampled", flag("sampled", self.sampled))
+        choice("nan", self.nan, NAN_RULES)
+        choice("order", self.order, (*ORDERS, MIXED))
+        _check_name("candidates", self.candidates)
         for name in ("filter_rule", "split", "dtype", "similarity", "lists", "device", "version"):
             if getattr(self, name) is not None:
                 _check_name(name, getattr(self, name))
-        if not isinstance(self.sampled, bool):
-            raise InputTypeError("sampled", expected="a bool", got=type(self.sampled).__name__)
-        for name, choices in _CHOICES.items():
-            choice(name, getattr(self, name), choices)
 
     @property
     def fingerprint(self) -> str:
@@ -112,7 +108,7 @@ class Protocol:
         import hashlib
         import json
 
-        comparable = {name: _comparable_value(self, name) for name in COMPARABLE}
+        comparable = {name: self._comparable(name) for name in COMPARABLE}
         if self.filter_rule is None:  # as before there were rules
             del comparable["filter_rule"]
         text = json.dumps(comparable, sort_keys=True, separators=(",", ":"))
@@ -128,11 +124,10 @@ class Protocol:
         """
         if not isinstance(other, Protocol):
             raise InputTypeError("other", expected="a Protocol", got=type(other).__name__)
-        own = vars(self)
         return [
-            f"{name}: {_format_value(own[name])} against {_format_value(getattr(other, name))}"
+            f"{name}: {_in_words(getattr(self, name))} against {_in_words(getattr(other, name))}"
             for name in COMPARABLE
-            if _comparable_value(self, name) != _comparable_value(other, name)
+            if self._comparable(name) != other._comparable(name)
         ]
 
     def joined(self, other: Protocol) -> Protocol:
@@ -151,22 +146,25 @@ class Protocol:
         >>> Protocol(dtype="float32").joined(Protocol(dtype="float16")).dtype
         'mixed'
         """
-        differences = self.differences(other)
-        if differences:
+        if differences := self.differences(other):
             problem = f"counted under another protocol: {'; '.join(differences)}"
             raise InputValueError("other", problem)
         if vars(self) == vars(other):
             return self
-        values: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        for name in PROVENANCE:
-            if values[name] != getattr(other, name):
-                values[name] = MIXED
-        values["files"] = self.files + other.files
-        return Protocol(**values)
+        unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
+        changes: dict[str, Any] = {
+            **dict.fromkeys(unlike, MIXED),
+            "files": self.files + other.files,
+        }
+        return replace(self, **changes)
+
+    def _comparable(self, name: str) -> Any:
+        value = getattr(self, name)
+        return sorted(value) if isinstance(value, tuple) else value
 
     def __str__(self) -> str:
         words = [f"split {self.split}"] if self.split else []
-        words.append(f"filtered by {_format_value(self.filter)}" if self.filter else "unfiltered")
+        words.append(f"filtered by {_in_words(self.filter)}" if self.filter else "unfiltered")
         words[-1] += f" ({self.filter_rule})" if self.filter_rule else ""
         words.append(f"{'sampled' if self.sampled else 'all'} candidates")
         if self.candidates != "all":
@@ -180,12 +178,7 @@ class Protocol:
         return printable(", ".join(words))
 
 
-def _comparable_value(protocol: Protocol, name: str) -> Any:
-    value = getattr(protocol, name)
-    return sorted(value) if isinstance(value, tuple) else value
-
-
-def _format_value(value: object) -> str:
+def _in_words(value: object) -> str:
     if isinstance(value, tuple):
         return " + ".join(value) or "none"
     return "yes" if value is True else "no" if value is False else str(value or "none")

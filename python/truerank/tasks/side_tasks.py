@@ -222,7 +222,7 @@ class SideTasks(ReadOnlyArrays):
         """Return ranks of all tasks with their labels; their audit counts the mismatched rows."""
         if ranks.audit is not None and mismatched is not None:
             audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
-            ranks = Ranks._of_fields({**ranks._fields(), "audit": audit})
+            ranks = ranks._with({"audit": np.array(audit)})
         standard: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
         custom = {k: v for k, v in self.labels.items() if k not in LABELS}
         return ranks.with_labels(**{"side": self.side, **standard}, labels=custom)

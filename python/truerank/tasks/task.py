@@ -18,8 +18,7 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed, warn_user
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.progress_listeners import Progress, as_listener, reporter
-from ..ranks.container import Ranks
-from ..ranks.joining import concatenate
+from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from ..stores import Store
 from .arguments import (

@@ -16,8 +16,7 @@ from ...counting.ranking import rank
 from ...inputs.checks import several
 from ...inputs.errors import InputValueError, renamed
 from ...inputs.naming import import_extra, public
-from ...ranks.container import Ranks
-from ...ranks.joining import concatenate
+from ...ranks.container import Ranks, concatenate
 from ...reporting import Report, report
 from ...tables.cells import format_count
 from .factories import triple_ids

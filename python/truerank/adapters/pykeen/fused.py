@@ -12,8 +12,7 @@ from pykeen.models import ERModel
 
 from ...embeddings.scoring import rank_embeddings, score_embeddings
 from ...inputs.errors import renamed
-from ...ranks.container import Ranks
-from ...ranks.joining import concatenate
+from ...ranks.container import Ranks, concatenate
 from .interaction_forms import FORMS, Side, unwrapped
 
 if TYPE_CHECKING:
