@@ -24,9 +24,9 @@ pytestmark = [
 ROOMS = {
     "inputs": (1397, 1000),
     "tables": (600, 600),
-    "ranks": (1006, 700),
+    "ranks": (745, 700),
     "stores": (2780, 1600),  # with devices: 700 and 900
-    "counting": (2168, 1300),
+    "counting": (2131, 1300),
     "embeddings": (819, 600),
     "metrics": (2070, 1700),
     "inference": (1600, 1600),
@@ -39,15 +39,15 @@ ROOMS = {
     "retrieval": (1344, 1300),
     "compat": (1108, 650),
     "adapters": (1700, 1700),
-    "cli": (2629, 1300),
+    "cli": (2625, 1300),
 }
 FOLDERS = {
-    "python/truerank": (29286, 21000),
-    "tests": (39333, 24000),
+    "python/truerank": (28957, 21000),
+    "tests": (39328, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (243, 180)  # of the package
+FILES = (241, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
@@ -64,7 +64,7 @@ LONG_FUNCTIONS: dict[str, int] = {
 LONG_FILES: dict[str, int] = {
     "tests/cli/test_link_prediction.py": 702,
     "tests/inference/test_significance.py": 731,
-    "tests/ranks/test_ranks.py": 716,
+    "tests/ranks/test_ranks.py": 715,
 }
 
 
