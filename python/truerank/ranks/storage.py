@@ -39,7 +39,6 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import report_damage
 from ..inputs.npy_files import read_npz
-from ..tables.writing import replace_file
 from .counts import COUNTS
 from .labels import LABELS, Labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
@@ -63,6 +62,8 @@ def write_archive(
     Equal content gives equal bytes. Raises as `replace_file` does.
     """
     import json
+
+    from ..tables.writing import replace_file
 
     text = json.dumps({**header, "kind": kind, "format": _FORMAT}, sort_keys=True)
     every = {HEADER: np.frombuffer(text.encode(), np.uint8), **dict(sorted(members.items()))}
