@@ -19,6 +19,7 @@ from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.error_kinds import is_of_kind
 from support.problems import FORMS, SHARED_FORMS, Array
 from truerank.counting.job import prepare_job
+from truerank.inputs.rules import PLAIN
 
 pytestmark = pytest.mark.python_only
 
@@ -251,10 +252,7 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
     columns, chunks = 10_000, 50
     rng = np.random.default_rng(0)
     lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
-    job = prepare_job(
-        *((20, columns), False, np.arange(20), None, lists, None, "descending", "raise"),
-        *(None, False),
-    )
+    job = prepare_job((20, columns), False, np.arange(20), None, lists, None, PLAIN)
     grid = grid_of((20,), (columns // chunks,) * chunks)
     (row_chunk,) = row_chunks_of(job, grid)
     sent = [part.filter for part in row_chunk.chunk_inputs.values() if part.filter is not None]

@@ -22,6 +22,7 @@ from truerank.alignment.local_scaling import csls_means
 from truerank.alignment.two_graphs import FORWARD
 from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
 from truerank.embeddings.vectors import CSLS, open_embeddings
+from truerank.inputs.rules import Rules
 from truerank.tasks.side_tasks import SideTasks
 
 Array = np.ndarray[Any, Any]
@@ -35,11 +36,12 @@ def rank_both(
     *,
     similarity: str = "cosine",
     csls: CSLS | None = None,
-    **rules: Any,
+    block: int | None = None,
+    **options: Any,
 ) -> Any:
     """Rank both directions of embeddings."""
     pairs = open_embeddings(left, right, similarity, None, None, csls, FORWARD)
-    return grid.rank_both(pairs, sides, **rules)
+    return grid.rank_both(pairs, sides, Rules(**options), block=block)
 
 
 @dataclass
@@ -315,7 +317,7 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
     pairs = open_embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
     found = topk_open_embeddings(
-        pairs, k, rows=rows, nan="omit", current_matches=CurrentMatches(held, holders)
+        pairs, k, Rules(nan="omit"), rows=rows, current_matches=CurrentMatches(held, holders)
     )
     most = min(k, len(drawn.right))
     for row, ids, best in zip(rows, found.ids, found.scores, strict=True):

@@ -90,11 +90,9 @@ OF_SCORES: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         '^order: expected "descending" with csls',
         *(SIMILARITIES, {"order": "ascending", "csls": 3}),
     ),
-    "order": (ValueError, "^order: expected one of", SIMILARITIES, {"order": "up"}),
     "order and csls": (ValueError, "^order: ", SIMILARITIES, {"order": "up", "csls": 2}),
     "nan": (ValueError, "^nan: expected one of", SIMILARITIES, {"nan": "drop", "csls": 2}),
     "io": (ValueError, "^io: expected one of map, read", SIMILARITIES, {"io": "mmap"}),
-    "threads": (ValueError, "^threads: expected at least 1", SIMILARITIES, {"threads": 0}),
     "no neighbours": (ValueError, "^csls: expected at least 1", SIMILARITIES, {"csls": -1}),
     "means of others": (
         ValueError,

@@ -323,9 +323,6 @@ def test_blocks_of_another_height() -> None:
         ),
         ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
         ({"candidates": -1}, ValueError, "candidates: expected the number"),
-        ({"order": "up"}, ValueError, "order"),
-        ({"nan": "best"}, ValueError, "nan"),
-        ({"threads": 0}, ValueError, "threads"),
         ({"rows": [0]}, ValueError, "rows: expected 2"),
         ({"rows": [-1, 0]}, ValueError, "rows: expected rows from 0 on, got -1 for task 0"),
         ({"filter": [[4], []]}, ValueError, "filter: expected indices from 0 to 3"),
@@ -473,7 +470,8 @@ def test_what_does_not_merge() -> None:
 
 
 def test_a_saved_counter_goes_on(tmp_path: Path) -> None:
-    keywords = {"filter": ([0, 1, 1], [3], [0, 0]), "rows": [0, 1], "audit": True, "threads": 2}
+    filter = np.array([0, 1, 1]), np.array([3]), np.array([0, 0])
+    keywords = {"filter": filter, "rows": [0, 1], "audit": True, "threads": 2}
     one = counter(**keywords)
     one.update(SCORES[:, :2], start=0)
     one.save(tmp_path / "one.npz")

@@ -285,8 +285,6 @@ def test_bfloat16_is_what_dtype_says() -> None:
         (dict(scores=[[np.nan, 1.0]]), "scores: the score in list 0, at position 0, is NaN, which"),
         (dict(scores=[[1.0, np.nan]]), "scores: the score in list 0, at position 1, is NaN, which"),
         (dict(filter=[[7]]), "filter: expected indices from 0 to 4, got 7 in list 0"),
-        (dict(order="up"), "order: expected one of"),
-        (dict(threads=0), "threads: expected at least 1"),
     ],
 )
 def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:

@@ -22,21 +22,21 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1397, 1000),
+    "inputs": (1396, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (2780, 1600),  # with devices: 700 and 900
     "counting": (2131, 1300),
-    "embeddings": (819, 600),
+    "embeddings": (795, 600),
     "metrics": (2070, 1700),
     "inference": (1600, 1600),
-    "reporting": (2218, 1000),
+    "reporting": (2215, 1000),
     "plot": (700, 700),
     "html": (545, 200),
-    "tasks": (1811, 1000),
-    "link_prediction": (2233, 1400),
-    "alignment": (2620, 1800),
-    "retrieval": (1344, 1300),
+    "tasks": (1803, 1000),
+    "link_prediction": (2182, 1400),
+    "alignment": (2546, 1800),
+    "retrieval": (1317, 1300),
     "compat": (1108, 650),
     "adapters": (1700, 1700),
     "cli": (2625, 1300),

@@ -7,7 +7,6 @@ from dataclasses import is_dataclass
 from html import unescape
 from importlib import import_module
 from importlib.util import find_spec
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ import pytest
 
 import truerank as tr
 from truerank.inference import Interval, PValue
-from truerank.inputs.naming import short_repr
 from truerank.link_prediction import Statements
 from truerank.metrics import Adjusted
 from truerank.ranks.labels import Labels
@@ -160,12 +158,6 @@ def test_small_objects_show_all() -> None:
     large = tr.TopK(np.zeros((9, 9), np.int64), np.zeros((9, 9), np.float32))
     assert repr(large) == (
         "TopK(ids=array(shape=(9, 9), dtype=int64), scores=array(shape=(9, 9), dtype=float32))"
-    )
-
-
-def test_the_order_of_a_mapping_stays() -> None:
-    assert short_repr(SimpleNamespace(x={"b": 1, "a": {}}), ["x"]) == (
-        "SimpleNamespace(x={'b': 1, 'a': {}})"
     )
 
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..inputs.arrays import integers, on_host
-from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
+from ..inputs.checks import choice
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
+from ..inputs.rules import RuleOptions, read_rules
 from ..inputs.words import NanRule, ScoreOrder
 from ..metrics import parse
 from ..metrics.keys import increasing
@@ -120,12 +121,10 @@ class TrueRankMetric(Metric):
         for key in self.metrics:
             parse(key)
         self.sides = Labels([], sides).vocabulary or ()
-        choice("order", order, ORDERS)
-        choice("nan", nan, NAN_RULES)
-        thread_count(threads)
         if by is not None:  # otherwise the error would come only at the end
             choice("by", by, GROUPINGS)
-        self.rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
+        self.rules: RuleOptions = {"order": order, "nan": nan, "dtype": dtype, "threads": threads}
+        read_rules(self.rules)
         self._how = _ASCENDING * (order == "ascending") + _NAN[nan]
         self.add_state("counts", default=[], dist_reduce_fx="cat")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import choice, is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
+from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels, join_labels
 from ..reporting.reports import Report
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, Similarity
+    from ..inputs.words import Similarity
 
     Flags = npt.NDArray[np.bool_]
 
@@ -54,6 +54,7 @@ class MostSimilar(NamedTuple):
 
 
 @public("truerank.alignment")
+@with_options(CountOptions)
 @default_arithmetic()
 def most_similar(
     left: Any,
@@ -65,10 +66,7 @@ def most_similar(
     candidates: Any = None,
     similarity: Similarity = "cosine",
     csls: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[CountOptions],
 ) -> MostSimilar:
     """Find the k most similar entities of the other graph, without a matrix of all similarities.
 
@@ -119,8 +117,9 @@ def most_similar(
     """
     choice("direction", direction, DIRECTIONS)
     most = positive_integer("k", k)
-    report = PassReport(progress, 1, is_integer(csls))
-    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
+    rules = read_rules(options, CountOptions)
+    report = PassReport(rules.progress, 1, is_integer(csls))
+    scoring = ScoringOptions(similarity, csls, rules)
     ids_of_graphs = check_two("candidates", candidates)
     source = open_source(left, right, scoring, *ids_of_graphs, report.of_source)
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):

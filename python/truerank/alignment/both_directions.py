@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import listener_of, watch_of_pass
 from ..inputs.checks import IO, choice, positive_integer
-from ..inputs.progress_listeners import Progress
+from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.rules import PLAIN, Rules
 from ..stores.store import FileBlock, Store, Tile
 from .local_scaling import ScaledStore, StoreView, means_of_store
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from ..counting.job import Job
     from ..embeddings.watching import Watch
     from ..inputs.arrays import IntArray
-    from ..inputs.words import NanRule, ScoreOrder
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
     from .local_scaling import Block
@@ -55,11 +55,9 @@ SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 def rank_both(
     pairs: PairedVectors,
     sides: Mapping[str, SideTasks],
+    rules: Rules = PLAIN,
     *,
-    nan: NanRule = "raise",
     block: int | None = None,
-    threads: int | None = None,
-    audit: bool = False,
     watch: Watch | None = None,
 ) -> tuple[Ranks, Ranks]:
     """Rank left against right and right against left, and compute each score once.
@@ -74,8 +72,10 @@ def rank_both(
         The open embeddings of both graphs.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left".
-    nan, block, threads, audit
-        As in `rank_embeddings`. With `audit`, or on a device, each direction is counted by itself.
+    rules : Rules
+        With `audit`, or on a device, each direction is counted by itself.
+    block
+        As in `rank_embeddings`.
     watch : callable, optional
         Told what is done, of how much.
 
@@ -91,17 +91,15 @@ def rank_both(
     """
     forward, backward = (sides[direction] for direction in DIRECTIONS)
     directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
-    if audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
-        rules = {"nan": nan, "block": block, "threads": threads, "audit": audit}
+    if rules.audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
         left_ranks, right_ranks = (
-            _rank_direction(vectors, side, **rules, watch=watch_of_pass(watch, i, 2))
+            _rank_direction(vectors, side, rules, block, watch_of_pass(watch, i, 2))
             for i, (vectors, side) in enumerate(directions)
         )
         return left_ranks, right_ranks
     size = positive_integer("block", block) if block is not None else 0
     jobs = [
-        make_job(side, vectors.shape, nan=nan, threads=threads, nouns=vectors.roles.nouns)
-        for vectors, side in directions
+        make_job(side, vectors.shape, rules, vectors.roles.nouns) for vectors, side in directions
     ]
     lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
     rights = as_ids("candidates", forward.candidates, pairs.shape[1])
@@ -111,7 +109,7 @@ def rank_both(
         _core.Grid(pairs.on_host().core_embeddings, lefts, rights),
         tasks,
         jobs[1].filter,
-        nan,
+        rules.nan,
         size,
         jobs[0].threads,
         listener_of(watch),
@@ -151,45 +149,32 @@ def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
 def make_job(
     side: SideTasks,
     shape: tuple[int, ...],
-    *,
-    order: ScoreOrder = "descending",
-    nan: str,
-    threads: int | None,
-    audit: bool = False,
+    rules: Rules,
     nouns: ScoreNouns = SCORES,
 ) -> Job:
     """Check the tasks of one direction, for scores with a row for each entity of its queries."""
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
-    arguments = (side.targets, rows, without, candidates, order, nan, threads, audit)
-    return prepare_job(shape, False, *arguments, nouns)
+    return prepare_job(shape, False, side.targets, rows, without, candidates, rules, nouns)
 
 
-def _rank_direction(pairs: PairedVectors, side: SideTasks, **rules: Any) -> Ranks:
+def _rank_direction(
+    pairs: PairedVectors, side: SideTasks, rules: Rules, block: int | None, watch: Watch | None
+) -> Ranks:
     without, candidates = side.selections()
     rows = side.queries[side.rows, 0]
-    among = {"filter": without, "candidates": candidates}
-    return rank_open_embeddings(pairs, side.targets, rows=rows, **among, **rules)
-
-
-class CountingRules(NamedTuple):
-    """The options for counting: the arguments of `rank` with these names."""
-
-    order: str
-    nan: str
-    threads: int | None
-    audit: bool
+    tasks: dict[str, Any] = {"rows": rows, "filter": without, "candidates": candidates}
+    return rank_open_embeddings(pairs, side.targets, rules, **tasks, block=block, watch=watch)
 
 
 def rank_matrix(
     store: Store,
     sides: Mapping[str, SideTasks],
-    rules: CountingRules,
+    rules: Rules,
     *,
     csls: int | CSLS | None,
     candidates: tuple[IntArray, IntArray] | None,
     io: str | None,
-    progress: ProgressCallback | None,
 ) -> tuple[list[Ranks], CSLS | None]:
     """Rank both directions of an alignment by a matrix of scores.
 
@@ -204,7 +189,7 @@ def rank_matrix(
         The number of neighbours for CSLS, or means of scores; None: no scaling.
     candidates : (left ids, right ids), or None
         The entities among which neighbours are found.
-    io, progress
+    io
         As in `rank`.
 
     Returns
@@ -220,11 +205,13 @@ def rank_matrix(
         As `rank` does.
     """
     io_mode = choice("io", store.io if io is None else io, IO)
-    left_to_right = make_job(sides["left_to_right"], store.shape, **rules._asdict())
-    transposed_options = {**rules._asdict(), "nouns": _TRANSPOSED_NOUNS}
-    right_to_left = make_job(sides["right_to_left"], store.shape[::-1], **transposed_options)
+    left_to_right = make_job(sides["left_to_right"], store.shape, rules)
+    transposed = store.shape[::-1]
+    right_to_left = make_job(sides["right_to_left"], transposed, rules, _TRANSPOSED_NOUNS)
     store.check()
-    reporter = _ProgressReporter(progress, store.nbytes * (2 if isinstance(csls, int) else 1))
+    reporter = _ProgressReporter(
+        as_listener(rules.progress), store.nbytes * (2 if isinstance(csls, int) else 1)
+    )
     tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
     itemsize = store.itemsize
     if csls is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,9 +15,10 @@ from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, PairedVectors, checked_means
 from ..embeddings.watching import listener_of, watch_of_pass, watching
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.checks import NAN_RULES, choice, is_integer, positive_integer, thread_count
+from ..inputs.checks import is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
+from ..inputs.rules import PLAIN, CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
 from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids
@@ -27,16 +28,17 @@ if TYPE_CHECKING:
 
     from ..embeddings.watching import Watch
     from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, Similarity
+    from ..inputs.words import Similarity
 
     Block = npt.NDArray[Any] | FileBlock
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
+OMIT = Rules(nan="omit")
 FLOATS = ("float16", "bfloat16", "float32", "float64")
 
 
 @public("truerank.alignment")
+@with_options(CountOptions)
 def csls_means(
     left: Any,
     right: Any,
@@ -44,11 +46,8 @@ def csls_means(
     *,
     similarity: Similarity = "cosine",
     candidates: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
     block: int | None = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[CountOptions],
 ) -> CSLS:
     """Return the mean score of every entity with its k most similar entities of the other side.
 
@@ -115,29 +114,26 @@ def csls_means(
     >>> csls_means(left, right, 2).queries
     array([1. , 0.5])
     """
-    pairs = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
-    given = {"candidates": candidates, "nan": nan, "block": block, "threads": threads}
-    with watching(progress, pairs.nbytes) as watch:
-        return means_of_vectors(pairs, k, **given, watch=watch)
+    rules = read_rules(options, CountOptions)
+    pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+    with watching(rules.progress, pairs.nbytes) as watch:
+        return means_of_vectors(pairs, k, rules, candidates=candidates, block=block, watch=watch)
 
 
 def means_of_vectors(
     pairs: PairedVectors,
     k: int,
+    rules: Rules,
     *,
     candidates: Any = None,
-    nan: NanRule = "raise",
     block: int | None = None,
-    threads: int | None = None,
     watch: Watch | None = None,
 ) -> CSLS:
     """Return the means of open embeddings, as `csls_means` does."""
-    choice("nan", nan, NAN_RULES)
     top_k, size = (
         positive_integer("k", k),
         positive_integer("block", block) if block is not None else 0,
     )
-    thread_number = thread_count(threads)
     ids_of_sides = (None, None) if candidates is None else candidates
     if not isinstance(ids_of_sides, (tuple, list)) or len(ids_of_sides) != 2:
         raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
@@ -149,16 +145,17 @@ def means_of_vectors(
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
         backward = pairs.swapped(BACKWARD)
+        first = PLAIN if rules.nan == "raise" else OMIT
         means = [
-            _means_of_direction(pairs, lefts, rights, top_k, nan, watch_of_pass(watch, 0, 2)),
-            _means_of_direction(backward, rights, lefts, top_k, "omit", watch_of_pass(watch, 1, 2)),
+            _means_of_direction(pairs, lefts, rights, top_k, first, watch_of_pass(watch, 0, 2)),
+            _means_of_direction(backward, rights, lefts, top_k, OMIT, watch_of_pass(watch, 1, 2)),
         ]
     else:
         grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
-        options = (size, thread_number, listener_of(watch))
-        *means, fault = _core.mean_topk(grid, top_k, nan, *options)
+        options = (size, rules.num_threads, listener_of(watch))
+        *means, fault = _core.mean_topk(grid, top_k, rules.nan, *options)
         if fault:
-            raise fault_error(fault, nan, lefts, pairs.roles.nouns)
+            raise fault_error(fault, rules.nan, lefts, pairs.roles.nouns)
     means_of_sides = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
     for array, ids, mean in zip(means_of_sides, (lefts, rights), means, strict=True):
         array[ids] = mean
@@ -170,15 +167,13 @@ def _means_of_direction(
     queries: IntArray,
     entities: IntArray,
     k: int,
-    nan: str,
+    rules: Rules,
     watch: Watch | None,
 ) -> npt.NDArray[Any]:
     """Return the means of queries over entities, by the top k of each query."""
     candidates = entities if len(entities) < pairs.shape[1] else None
-    rule = "raise" if nan == "raise" else "omit"
-    options: dict[str, Any] = {"rows": queries, "candidates": candidates, "nan": rule}
-    options["watch"] = watch
-    best = topk_open_embeddings(pairs, min(k, len(entities)), **options)
+    tasks: dict[str, Any] = {"rows": queries, "candidates": candidates}
+    best = topk_open_embeddings(pairs, min(k, len(entities)), rules, **tasks, watch=watch)
     with np.errstate(over="ignore"):
         return mean_of_top(best.scores, (best.ids >= 0).sum(axis=1)).astype(pairs.dtype)
 

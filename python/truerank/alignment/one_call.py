@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..embeddings.device_embeddings import open_in_place
 from ..inputs.errors import InputValueError, renamed, warn_user
 from ..inputs.naming import public
+from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..stores import scores_or_store
 from .pair_task import Task
 from .two_graphs import FORWARD
 
 if TYPE_CHECKING:
     from ..embeddings.vectors import CSLS
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
+    from ..inputs.words import IoMode, Similarity
     from ..reporting.reports import Report
 
 _DEFAULTS = {"similarity": "cosine", "order": "descending"}  # other options default to None
 
 
 @public("truerank.alignment")
+@with_options(RuleOptions)
 def evaluate(
     left: Any,
     right: Any,
@@ -35,14 +35,9 @@ def evaluate(
     split: str = "test",
     duplicates: str = "keep",
     leaks: str = "keep",
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
     block: int | None = None,
-    threads: int | None = None,
-    audit: bool = False,
     io: IoMode | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[RuleOptions],
 ) -> Report:
     """Evaluate an alignment in one call: rank counterparts in both directions.
 
@@ -88,10 +83,9 @@ def evaluate(
     >>> evaluate([[0.9, 0.2, 0.3], [0.8, 0.5, 0.6]], None, [(0, 0), (1, 1)])["mr"]
     1.5
     """
-    shared: dict[str, Any] = {"csls": csls, "nan": nan, "threads": threads, "audit": audit}
-    shared["progress"] = progress
+    rules = read_rules(options)
     of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
-    of_matrix: dict[str, Any] = {"order": order, "io": io}
+    of_matrix: dict[str, Any] = {"order": rules.order, "io": io}
     unsuitable, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
     for name, value in unsuitable.items():
         if value != _DEFAULTS.get(name):
@@ -100,11 +94,11 @@ def evaluate(
     task_options |= {"duplicates": duplicates, "leaks": leaks}
     with ExitStack() as stack:
         if right is not None:
-            vectors = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
+            vectors = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
             sizes = vectors.shape
         else:
             store: Any = stack.enter_context(
-                scores_or_store(left, dtype, "left", io=io, tiled=True)
+                scores_or_store(left, rules.dtype, "left", io=io, tiled=True)
             )
             if store.single_row:
                 got = f"shape {store.shape[1:]}"
@@ -115,11 +109,8 @@ def evaluate(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
                 "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
-        task = Task.__new__(Task)
-        notes = task._make_tasks(pairs, left=sizes[0], right=sizes[1], **task_options)
-        for text in notes:
-            warn_user(text)
+        task = Task(pairs, left=sizes[0], right=sizes[1], **task_options)
         if right is not None:
-            return task._evaluate_pairs(vectors, **shared, block=block)
+            return task._evaluate_pairs(vectors, csls, rules, block)
         with renamed(scores="left"):
-            return task.evaluate_scores(store, **shared, **of_matrix, dtype=dtype)
+            return task.evaluate_scores(store, csls=csls, io=io, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
@@ -11,10 +11,9 @@ from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import watch_of_pass, watching
 from ..inputs.arrays import read_only
-from ..inputs.checks import NAN_RULES, choice
 from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.progress_listeners import as_listener
+from ..inputs.rules import EmbeddingOptions, RuleOptions, Rules, read_rules, with_options
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument, open_side_scores
@@ -23,7 +22,7 @@ from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
 from ..tasks.task import ProtocolTask
 from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
-from .both_directions import CountingRules, rank_both, rank_matrix
+from .both_directions import rank_both, rank_matrix
 from .local_scaling import check_csls, means_of_vectors
 from .two_graphs import FORWARD, GRAPHS
 
@@ -31,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ..inputs.arrays import IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
+    from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..reporting.reports import Report
     from ..stores import Store
@@ -140,25 +138,6 @@ class Task(ProtocolTask):
         duplicates: str = "keep",
         leaks: str = "keep",
     ) -> None:
-        inputs = {"left": left, "right": right, "candidates": candidates, "known": known}
-        rules = {"duplicates": duplicates, "leaks": leaks}
-        notes = self._make_tasks(pairs, **inputs, split=split, **rules)
-        for text in notes:
-            warn_user(text)
-
-    def _make_tasks(
-        self,
-        pairs: Any,
-        *,
-        left: Any,
-        right: Any,
-        candidates: Any,
-        known: Any,
-        split: str,
-        duplicates: str,
-        leaks: str,
-    ) -> tuple[str, ...]:
-        """Make the tasks, and return notes about their pairs."""
         rules = check_rules(duplicates=duplicates, leaks=leaks)
         named_splits = name_splits(split, pairs, known)
         splits = read_pair_splits(named_splits, (left, right))
@@ -176,7 +155,8 @@ class Task(ProtocolTask):
             {side: _make_side(side, splits, result.kept, chosen) for side in SIDES},
             Protocol(filter=(*list(named_splits)[1:], split), candidates=chosen.name, split=split),
         )
-        return result.notes
+        for text in result.notes:
+            warn_user(text)
 
     @property
     def left_to_right(self) -> SideTasks:
@@ -188,6 +168,7 @@ class Task(ProtocolTask):
         """The tasks whose queries are right entities and whose candidates are left ones."""
         return self.sides["right_to_left"]
 
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         left: Any,
@@ -195,12 +176,8 @@ class Task(ProtocolTask):
         *,
         similarity: Similarity = "cosine",
         csls: int | CSLS | None = None,
-        nan: NanRule = "raise",
-        dtype: Any = None,
         block: int | None = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of both graphs, in both directions; scores are never stored.
 
@@ -249,25 +226,19 @@ class Task(ProtocolTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (1.5, 1.25)
         """
-        rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
-        rules["progress"] = progress
-        pairs = open_in_place(left, right, similarity, None, dtype, roles=FORWARD)
-        return self._evaluate_pairs(pairs, csls, **rules)
+        rules = read_rules(options, EmbeddingOptions)
+        pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        return self._evaluate_pairs(pairs, csls, rules, block)
 
     def _evaluate_pairs(
         self,
         pairs: PairedVectors,
         csls: int | CSLS | None,
-        *,
-        nan: NanRule,
+        rules: Rules,
         block: int | None,
-        threads: int | None,
-        audit: bool,
-        progress: bool | Callable[[Progress], object] | None,
     ) -> Report:
         """Evaluate open embeddings."""
         scaling = check_csls(csls)
-        choice("nan", nan, NAN_RULES)
         for name, size, height in zip(GRAPHS, pairs.shape, self._graph_sizes(), strict=True):
             single = pairs.is_single_query and name == "left"
             if single or size != height:
@@ -278,35 +249,27 @@ class Task(ProtocolTask):
                     got=(pairs.length,) if single else (size, pairs.length),
                 )
         passes = 1 + isinstance(scaling, int)
-        with watching(progress, passes * pairs.nbytes) as watch:
+        with watching(rules.progress, passes * pairs.nbytes) as watch:
             if isinstance(scaling, int):
-                options: dict[str, Any] = {
-                    "candidates": self.candidates,
-                    "nan": nan,
-                    "threads": threads,
-                    "watch": watch_of_pass(watch, 0, passes),
-                }
-                scaling = means_of_vectors(pairs, scaling, **options)
-            elif scaling is not None and nan == "raise":
+                first = watch_of_pass(watch, 0, passes)
+                scaling = means_of_vectors(
+                    pairs, scaling, rules, candidates=self.candidates, watch=first
+                )
+            elif scaling is not None and rules.nan == "raise":
                 _check_means(scaling, self.candidates)
             pairs = pairs.with_csls(scaling)
-            rules: dict[str, Any] = {"nan": nan, "block": block, "threads": threads, "audit": audit}
-            rules["watch"] = watch_of_pass(watch, passes - 1, passes)
-            ranks = rank_both(pairs, self.sides, **rules)
+            last = watch_of_pass(watch, passes - 1, passes)
+            ranks = rank_both(pairs, self.sides, rules, block=block, watch=last)
         return self._report_similarity(ranks, pairs.measure)
 
+    @with_options(RuleOptions)
     def evaluate_scores(
         self,
         scores: Any,
         *,
         csls: int | CSLS | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
         io: IoMode | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a matrix of similarities, in memory or in files, in both directions.
 
@@ -347,38 +310,33 @@ class Task(ProtocolTask):
         """
         heights = self._graph_sizes()
         scaling = check_csls(csls)
-        if scaling is not None and order == "ascending":
+        rules = read_rules(options)
+        if scaling is not None and rules.order == "ascending":
             raise InputValueError(
                 "order",
                 expected='"descending" with csls, which is of similarities',
                 got='"ascending"',
             )
-        progress = as_listener(progress)
         argument = Argument("scores", scores)
-        with open_side_scores(argument, dtype, io, True, heights, "left entity") as matrix:
+        with open_side_scores(argument, rules.dtype, io, True, heights, "left entity") as matrix:
             ranks, means = rank_matrix(
                 cast("Store", matrix),
                 self.sides,
-                CountingRules(order, nan, threads, audit),
+                rules,
                 csls=scaling,
                 candidates=self.candidates,
                 io=io,
-                progress=progress,
             )
         return self._report_similarity(ranks, None if means is None else f"csls {means.k}")
 
+    @with_options(RuleOptions)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
         right_to_left: Callable[[IntArray], Any] | None = None,
         *,
         batch_size: int | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of entities.
 
@@ -423,12 +381,7 @@ class Task(ProtocolTask):
                 "right_to_left": Argument("right_to_left", right_to_left),
             },
             batch_size=batch_size,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-            progress=progress,
+            **options,
         )
 
     def _graph_sizes(self) -> tuple[int, int]:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from .._core import Selection
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import selection_at_columns
+from ..inputs.selection import selection_arrays
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Selection
     from ..inputs.arrays import IntArray
     from .job import Job
 
@@ -192,3 +192,32 @@ def _merge_runs(starts: IntArray, stops: IntArray) -> ColumnSet:
         return ColumnSet(starts, stops)
     apart = starts[1:] != stops[:-1]
     return ColumnSet(starts[np.append(True, apart)], stops[np.append(apart, True)])
+
+
+def selection_at_columns(
+    selection: Selection, ordered: IntArray, order: IntArray, columns: int, threads: int
+) -> Selection:
+    """Restrict the lists to some columns, and renumber the columns by their positions.
+
+    Parameters
+    ----------
+    selection : Selection
+    ordered : ndarray of int64, shape (n,)
+        The columns, in ascending order and distinct.
+    order : ndarray of int64, shape (n,)
+        The position of each of them.
+    columns : int
+        The number of columns in all.
+    threads : int
+        The most threads that the core may use; 0 for the default.
+    """
+    indptr, indices, lists, shared = selection_arrays(selection)
+    if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
+        is_selected = np.zeros(columns, dtype=bool)
+        is_selected[ordered] = True
+        hits = np.flatnonzero(is_selected[indices])
+    else:
+        hits = np.flatnonzero(np.isin(indices, ordered))
+    indptr = np.searchsorted(hits, indptr).astype(np.int64)
+    indices = order[np.searchsorted(ordered, indices[hits])]
+    return Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..inputs.checks import check_shape, forbidden_nan, thread_count
+from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, read_scores, shape_of
 from .block_columns import BlockColumns, ColumnSet, column_range, locate_block
 from .counter_arguments import checked_columns, checked_filter, checked_rows, checked_targets
-from .job import Job, rules_of
+from .job import Job
 from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
 from .saved_counters import CounterState, read, write
 from .summed_counts import checked_sum, summable
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..inputs.arrays import IntArray
-    from ..inputs.words import NanRule, ScoreOrder
     from .device_counting import DeviceCount
 
 
@@ -99,6 +99,7 @@ class RankCounter:
     array([2, 3])
     """
 
+    @with_options(RuleOptions)
     def __init__(
         self,
         true_scores: Any,
@@ -107,29 +108,23 @@ class RankCounter:
         candidates: int | None = None,
         filter: Any = None,
         rows: Any = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> None:
-        self._listener = as_listener(progress)
+        rules = read_rules(options)
+        self._listener = as_listener(rules.progress)
         self._began = time.monotonic()
-        scores = checked_true_scores(true_scores, dtype)
-        rules = rules_of(order, nan, audit)
-        num_threads = thread_count(threads)
+        scores = checked_true_scores(true_scores, rules.dtype)
         tasks = len(scores.array)
         columns = checked_columns(targets, candidates)
         job = Job(
             checked_rows(rows, tasks),
             checked_targets(targets, tasks, columns),
-            checked_filter(filter, tasks, columns, num_threads),
+            checked_filter(filter, tasks, columns, rules.num_threads),
             None,
-            rules,
-            num_threads,
+            rules.core,
+            rules.num_threads,
         )
-        self._start(scores, job, columns, dtype is not None)
+        self._start(scores, job, columns, rules.dtype is not None)
 
     _listener: Callable[[Progress], object] | None = None  # a counter that was read has none
 

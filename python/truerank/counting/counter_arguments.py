@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._core import Selection
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape, integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_selection, copy_selection
+from ..inputs.selection import as_selection, selection_arrays
 from .block_columns import NO_COLUMN
 
 if TYPE_CHECKING:
-    from .._core import Selection
     from ..inputs.arrays import IntArray
 
 
@@ -68,3 +68,9 @@ def checked_rows(rows: Any, tasks: int) -> IntArray | None:
         got = f"{array[below_zero[0]]} for task {below_zero[0]}"
         raise InputValueError("rows", expected="rows from 0 on", got=got)
     return array
+
+
+def copy_selection(selection: Selection) -> Selection:
+    """Return the selection with a copy of its indices, so that it shares no array with the user."""
+    indptr, indices, lists, shared = selection_arrays(selection)
+    return Selection(indptr, indices.copy(), lists, shared)

@@ -11,14 +11,10 @@ import numpy as np
 from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.checks import (
-    NAN_RULES,
     ORDERS,
     check_range,
     check_shape,
-    choice,
     forbidden_nan,
-    thread_count,
-    truth,
 )
 from ..inputs.errors import InputValueError
 from ..inputs.selection import as_selection
@@ -30,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
 
 
 class ScoreNouns(NamedTuple):
@@ -96,15 +93,11 @@ def prepare_job(
     rows: Any,
     filter: Any,
     candidates: Any,
-    order: str,
-    nan: str,
-    threads: int | None,
-    audit: bool,
+    rules: Rules,
     nouns: ScoreNouns = SCORES,
 ) -> Job:
     """Check the arguments of `rank` for scores of a given shape; raises the errors of `rank`."""
-    rules = rules_of(order, nan, audit)
-    num_threads = thread_count(threads)
+    num_threads = rules.num_threads
     task_rows, task_targets = _checked_tasks(shape, single_row, targets, rows, nouns)
     of_shape = (len(task_targets), shape[1], num_threads)
     return Job(
@@ -112,7 +105,7 @@ def prepare_job(
         task_targets,
         as_selection("filter", filter, *of_shape),
         as_selection("candidates", candidates, *of_shape),
-        rules,
+        rules.core,
         num_threads,
         nouns,
     )
@@ -152,12 +145,6 @@ def _checked_tasks(
     return task_rows, task_targets
 
 
-def rules_of(order: object, nan: object, audit: object) -> _core.Rules:
-    """Check the options that say how scores are compared."""
-    ascending = choice("order", order, ORDERS) == "ascending"
-    return _rules(ascending, choice("nan", nan, NAN_RULES), truth("audit", audit))
-
-
 def fault_error(
     fault: _core.Fault, nan: str, targets: IntArray, nouns: ScoreNouns = SCORES
 ) -> InputValueError:
@@ -169,10 +156,6 @@ def fault_error(
         )
     place = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
     return forbidden_nan("scores", place.format(row=fault.row, column=fault.column), nan)
-
-
-# Cached, because making them takes longer than a small count, and equal rules should be one object.
-_rules = lru_cache(maxsize=16)(_core.Rules)
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -11,28 +11,26 @@ from ..inputs.candidate_lists import PAD, as_lists
 from ..inputs.checks import forbidden_nan, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener, reporter
-from ..inputs.selection import selection_of_tasks
-from ..inputs.selection_forms import indptr_of
+from ..inputs.progress_listeners import as_listener, reporter
+from ..inputs.rules import ListOptions, read_rules, with_options
+from ..inputs.selection import indptr_of, selection_of_tasks
 from ..ranks.container import Ranks
 from .block_columns import NO_COLUMN
 from .job import Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
-    from ..inputs.words import NanRule, ScoreOrder
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
 _SCORED, _ORDERED = "scores", "order alone"  # what the protocol says of lists
 
 
 @public("truerank")
+@with_options(ListOptions)
 def rank_lists(
     ids: Any,
     scores: Any,
@@ -41,11 +39,7 @@ def rank_lists(
     candidates: int,
     rows: Any = None,
     filter: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[ListOptions],
 ) -> Ranks:
     """Count, for every task, what is above its target and tied with it, from a list of the best.
 
@@ -125,15 +119,12 @@ def rank_lists(
     array([8])
 
     """
-    listener = as_listener(progress)
+    rules = read_rules(options, ListOptions)
+    listener = as_listener(rules.progress)
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
-    lists = as_lists(ids, scores, dtype)
+    lists = as_lists(ids, scores, rules.dtype)
     height = len(lists.indptr) - 1
-    job = prepare_job(
-        (height, n),
-        False,
-        *(targets, rows, filter, None, order, nan, threads, False, _NOUNS),
-    )
+    job = prepare_job((height, n), False, targets, rows, filter, None, rules, _NOUNS)
     _check_lengths(lists, n)
     job, by_list = _in_order_of_lists(job)
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
 from ..inputs.checks import IO, choice
 from ..inputs.naming import public
+from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.scores import as_scores
 from ..stores import store_of
 from .job import prepare_job
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder
+    from ..inputs.words import IoMode
     from ..ranks.container import Ranks
 
 
 @public("truerank")
+@with_options(RuleOptions)
 def rank(
     scores: Any,
     targets: Any,
@@ -31,14 +31,9 @@ def rank(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
     io: IoMode | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, and those tied with it.
 
@@ -145,12 +140,14 @@ def rank(
     >>> tr.rank([[0.1, 0.9, 0.5]], [2], filter=mask).optimistic
     array([1])
     """
+    rules = read_rules(options)
+    dtype, progress = rules.dtype, rules.progress
     tiled = not (progress is None or progress is False) or checkpoint is not None
     plain = (
         type(scores) is np.ndarray and scores.base is None
     )  # the usual case, recognized at no cost
     store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
-    arguments = (targets, rows, filter, candidates, order, nan, threads, audit)
+    arguments = (targets, rows, filter, candidates, rules)
     if store is not None:
         from .tiles import rank_store
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .._core import Scores
 from ..inputs.arrays import as_array, counts_as_on_device
-from ..inputs.checks import NAN_RULES, ORDERS, choice, thread_count
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..ranks.container import Ranks, concatenate
 from ..stores import Store, read_scores
 from ..stores.recognition import is_stored
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     import numpy.typing as npt
-
-    from ..inputs.words import NanRule, ScoreOrder
 
 
 SELECTIONS = ("filter", "candidates")
@@ -46,15 +44,10 @@ def block_argument_name(number: int, argument: str) -> str:
 
 
 @public("truerank")
+@with_options(RuleOptions)
 def rank_blocks(
     blocks: Iterable[tuple[Any, ...] | Mapping[str, Any]],
-    *,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Count the ranks of blocks of rows; the next block is made while one is counted.
 
@@ -98,16 +91,13 @@ def rank_blocks(
     >>> len(tr.rank_blocks(batches()))
     12
     """
-    rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
-    return rank_named_blocks(blocks, block_argument_name, progress=progress, **rules)
+    return rank_named_blocks(blocks, block_argument_name, **options)
 
 
 def rank_named_blocks(
     blocks: Iterable[Any],
     name: ArgumentName,
-    *,
-    progress: bool | Callable[[Progress], object] | None = None,
-    **rules: Any,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Count the ranks of blocks as `rank_blocks` does, with the caller's names in messages.
 
@@ -118,17 +108,14 @@ def rank_named_blocks(
     name : callable
         A function of the number of a block and an argument's name; it returns what errors call that
         argument of that block.
-    progress : callable or bool, optional
+    **options
         As in `rank_blocks`.
-    **rules
-        order, nan, dtype, threads and audit.
     """
     from concurrent.futures import ThreadPoolExecutor
 
-    choice("order", rules.get("order", ORDERS[0]), ORDERS)  # before the producer works in vain
-    choice("nan", rules.get("nan", NAN_RULES[0]), NAN_RULES)
-    thread_count(rules.get("threads"))
-    listener, counted = as_listener(progress), list[Ranks]()
+    rules = read_rules(options)  # before the producer works in vain
+    of_block: RuleOptions = {**options, "progress": None}
+    listener, counted = as_listener(rules.progress), list[Ranks]()
     start, known = time.monotonic(), len(blocks) if isinstance(blocks, Sized) else 0
 
     def report() -> None:
@@ -149,7 +136,7 @@ def rank_named_blocks(
         for number, block in enumerate(blocks):
             given = _arguments(number, block)
             with _naming_block(name, number):
-                scores, memory = _view_scores(given.pop("scores"), rules.get("dtype"))
+                scores, memory = _view_scores(given.pop("scores"), rules.dtype)
             selections = {key for key in SELECTIONS if given.get(key) is not None}
             selected = selections if selected is None else selected
             for key in sorted(selected ^ selections):
@@ -167,7 +154,7 @@ def rank_named_blocks(
                 add(running.result())
             with _naming_block(name, number):
                 arguments = {key: _copy_argument(key, value) for key, value in given.items()}
-            running = executor.submit(_rank_block, name, number, scores, **arguments, **rules)
+            running = executor.submit(_rank_block, name, number, scores, **arguments, **of_block)
             before = memory
             del scores, memory, block
         if running is None:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
 from .._core import Scores
 from ..inputs.arrays import index_array
-from ..inputs.checks import check_shape, forbidden_nan, thread_count
+from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.progress_listeners import reporter
+from ..inputs.rules import RuleOptions, Rules, read_rules, with_options
 from ..inputs.selection import check_indptr
 from ..stores import Store, host_scores, read_scores, shape_of
 from .block_columns import NO_COLUMN
 from .counter import RankCounter, ranks_of_counts
-from .job import Job, rules_of
+from .job import Job
 from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.words import NanRule, ScoreOrder
     from ..ranks.container import Ranks
 
 
 @public("truerank")
+@with_options(RuleOptions)
 def rank_against(
     true_scores: Any,
     others: Any,
-    *,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Count, for every task, the other scores above its true score, and those equal to it.
 
@@ -51,6 +48,8 @@ def rank_against(
         ``values[indptr[i]:indptr[i + 1]]``.
     order, nan, dtype, threads, audit
         As in `rank`.
+    progress : callable or bool, optional
+        Called with a `Progress` at the start and at the end, in tasks. True: a bar of tqdm.
 
     Returns
     -------
@@ -73,27 +72,34 @@ def rank_against(
     >>> tr.rank_against([0.5, 0.2], (np.array([0.1, 0.9, 0.3]), [0, 2, 3])).candidates
     array([3, 2])
     """
+    rules = read_rules(options)
+    true_values = checked_true_scores(true_scores, rules.dtype)
+    report = reporter(rules.progress, len(true_values.array), "tasks")
+    report(0)
     if not isinstance(others, tuple):
-        counter = RankCounter(
-            true_scores, order=order, nan=nan, dtype=dtype, threads=threads, audit=audit
-        )
-        scores = read_scores(others, dtype, "others")
+        of_counter: RuleOptions = {**options, "progress": None}
+        counter = RankCounter(true_scores, **of_counter)
+        scores = read_scores(others, rules.dtype, "others")
         check_shape("others", shape_of(scores), 2, "a matrix (tasks, k), or (values, indptr)")
         counter._count_block(scores, "others")
-        return counter.ranks()
-    if len(others) != 2:
+        ranks = counter.ranks()
+    elif len(others) == 2:
+        ranks = _rank_ragged(true_values, *others, rules)
+    else:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
-    true_values = checked_true_scores(true_scores, dtype)
-    rules = rules_of(order, nan, audit)
-    num_threads = thread_count(threads)
-    given, indptr = (
-        read_scores(others[0], dtype, "others"),
-        index_array("others: indptr", others[1]),
-    )
+    report(len(ranks))
+    return ranks
+
+
+def _rank_ragged(true_values: Scores, values: Any, indptr: Any, options: Rules) -> Ranks:
+    """Rank true scores among lists of others of unlike lengths."""
+    rules, num_threads = options.core, options.num_threads
+    given = read_scores(values, options.dtype, "others")
+    indptr = index_array("others: indptr", indptr)
     _check_ragged(true_values, given, indptr)
     tasks = len(true_values.array)
     true = TrueScores(true_values.array, true_values.dtype)
-    refuse_nan_true_score(true, nan)
+    refuse_nan_true_score(true, rules.nan)
     no_columns = np.full(tasks, NO_COLUMN, np.int64)
     partial_counts = PartialCounts(tasks, rules)
     job = Job(None, no_columns, None, None, rules, num_threads)
@@ -110,7 +116,9 @@ def rank_against(
     if fault := counted.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1
-        raise forbidden_nan("others", f"the score at position {position}, of task {task},", nan)
+        raise forbidden_nan(
+            "others", f"the score at position {position}, of task {task},", rules.nan
+        )
     partial_counts.add(counted.arrays)
     return ranks_of_counts(job, partial_counts.final_counts(true), true_values.dtype, sampled=True)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import index_array
-from ..inputs.checks import check_range, check_shape, thread_count
+from ..inputs.checks import check_range, check_shape
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener, reporter
@@ -17,7 +17,7 @@ from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection, selection_of_tasks
 from ..stores import store_of
 from .block_columns import NO_COLUMN
-from .job import SCORES, Job, ScoreNouns, rules_of
+from .job import SCORES, Job, ScoreNouns
 from .partial_counts import PartialCounts, TrueScores
 from .threshold_values import ThresholdValues, read_thresholds, representable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..inputs.arrays import IntArray
-    from ..inputs.words import ScoreOrder
+    from ..inputs.rules import Rules
     from ..stores import Store
 
 
@@ -48,28 +48,26 @@ class ThresholdCounts(NamedTuple):
 def count_scores(
     scores: Any,
     thresholds: Any,
-    dtype: Any,
-    progress: bool | Callable[[Progress], object] | None,
+    rules: Rules,
     **given: Any,
 ) -> ThresholdCounts:
     """Count scores in memory, in files or on a device, as `count_above` does.
 
-    `given` are the rows, selections, rules and threads that `prepare_thresholds` takes.
+    `given` are the rows and selections that `prepare_thresholds` takes.
     """
-    listener = as_listener(progress)
-    store = store_of(scores, dtype, tiled=listener is not None)
-    given["raw_dtype"] = dtype
+    listener = as_listener(rules.progress)
+    store = store_of(scores, rules.dtype, tiled=listener is not None)
     if store is not None:
         with nullcontext() if store is scores else store:
             scored = (store.shape, store.single_row, store.dtype)
-            asked = prepare_thresholds(*scored, thresholds, **given)
+            asked = prepare_thresholds(*scored, thresholds, rules=rules, **given)
             return asked.counts(_counts_of_store(store, asked, listener))
-    matrix = as_scores(scores, dtype)
+    matrix = as_scores(scores, rules.dtype)
     shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
     if single:
         shape = 1, *shape
-    asked = prepare_thresholds(shape, single, matrix.dtype, thresholds, **given)
+    asked = prepare_thresholds(shape, single, matrix.dtype, thresholds, rules=rules, **given)
     job = asked.job
     counted = _core.partial_counts(
         matrix, job.tasks(), asked.values.scores, 0, job.rules, job.threads
@@ -111,16 +109,12 @@ def prepare_thresholds(
     rows: Any,
     filter: Any,
     candidates: Any,
-    order: ScoreOrder = "descending",
-    nan: str,
-    raw_dtype: Any,
-    threads: int | None,
+    rules: Rules,
     nouns: ScoreNouns = SCORES,
 ) -> ThresholdJob:
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
-    rules = rules_of(order, nan, False)
-    num_threads = thread_count(threads)
-    numbers = read_thresholds(thresholds, raw_dtype)
+    num_threads = rules.num_threads
+    numbers = read_thresholds(thresholds, rules.dtype)
     query_rows, tasks = _checked_rows(shape, single_row, numbers.shape, rows, nouns)
     if numbers.ndim and len(numbers) != tasks:
         each = "row" if rows is not None else nouns.row
@@ -136,7 +130,7 @@ def prepare_thresholds(
         left_out = left_out and selection_of_tasks(left_out, owners)
         let_in = let_in and selection_of_tasks(let_in, owners)
     no_targets = np.full(numbers.size, NO_COLUMN, np.int64)
-    job = Job(query_rows, no_targets, left_out, let_in, rules, num_threads, nouns)
+    job = Job(query_rows, no_targets, left_out, let_in, rules.core, num_threads, nouns)
     return ThresholdJob(job, representable(numbers.ravel(), dtype), numbers.shape)
 
 

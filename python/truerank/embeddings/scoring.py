@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
 from ..counting.job import fault_error, prepare_job
-from ..inputs.checks import NAN_RULES, choice, positive_integer, thread_count
+from ..inputs.checks import positive_integer
 from ..inputs.naming import public
+from ..inputs.rules import (
+    PLAIN,
+    CountOptions,
+    EmbeddingOptions,
+    Rules,
+    read_rules,
+    with_options,
+)
 from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from .device_embeddings import open_in_place
@@ -18,13 +26,10 @@ from .vectors import TopKJob
 from .watching import watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, Similarity
+    from ..inputs.words import Similarity
     from ..ranks.protocol import Protocol
     from .vectors import CSLS, PairedVectors
     from .watching import Watch
@@ -68,6 +73,7 @@ class TopK(NamedTuple):
 
 
 @public("truerank")
+@with_options(EmbeddingOptions)
 def rank_embeddings(
     queries: Any,
     entities: Any,
@@ -79,12 +85,8 @@ def rank_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
     block: int | None = None,
-    threads: int | None = None,
-    audit: bool = False,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[EmbeddingOptions],
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
 
@@ -230,44 +232,28 @@ def rank_embeddings(
     >>> rank_embeddings(queries, entities, [2, 3], filter=[[3], []]).optimistic
     array([1, 1])
     """
-    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
-    with watching(progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(
-            embeddings,
-            targets,
-            rows=rows,
-            filter=filter,
-            candidates=candidates,
-            nan=nan,
-            block=block,
-            threads=threads,
-            audit=audit,
-            watch=watch,
-        )
+    rules = read_rules(options, EmbeddingOptions)
+    embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
+    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    with watching(rules.progress, embeddings.nbytes) as watch:
+        return rank_open_embeddings(embeddings, targets, rules, **tasks, block=block, watch=watch)
 
 
 def rank_open_embeddings(
     embeddings: PairedVectors,
     targets: Any,
+    rules: Rules,
     *,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: NanRule = "raise",
     block: int | None = None,
-    threads: int | None = None,
-    audit: bool = False,
     watch: Watch | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
-    arguments = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare_job(
-        embeddings.shape,
-        embeddings.is_single_query,
-        *arguments,
-        embeddings.roles.nouns,
-    )
+    tasks = (targets, rows, filter, candidates, rules, embeddings.roles.nouns)
+    job = prepare_job(embeddings.shape, embeddings.is_single_query, *tasks)
     return with_similarity(embeddings.count(job, size, watch), embeddings.measure)
 
 
@@ -316,24 +302,22 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
-    return score_open_embeddings(embeddings, targets, rows, threads)
+    return score_open_embeddings(embeddings, targets, rows, Rules(threads=threads))
 
 
 def score_open_embeddings(
-    embeddings: PairedVectors, targets: Any, rows: Any, threads: int | None
+    embeddings: PairedVectors, targets: Any, rows: Any, rules: Rules
 ) -> npt.NDArray[Any]:
     """Score embeddings that are open, as `score_embeddings` does."""
-    num_threads = thread_count(threads)
     if targets is None:
-        return embeddings.score(embeddings.rows(rows), None, num_threads)
-    arguments = (targets, rows, None, None, "descending", "worst", None, False)
-    job = prepare_job(
-        embeddings.shape, embeddings.is_single_query, *arguments, embeddings.roles.nouns
-    )
-    return embeddings.score(job.rows, job.targets, num_threads)
+        return embeddings.score(embeddings.rows(rows), None, rules.num_threads)
+    tasks = (targets, rows, None, None, Rules(nan="worst"), embeddings.roles.nouns)
+    job = prepare_job(embeddings.shape, embeddings.is_single_query, *tasks)
+    return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
 @public("truerank")
+@with_options(CountOptions)
 def topk_embeddings(
     queries: Any,
     entities: Any,
@@ -345,11 +329,8 @@ def topk_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
     block: int | None = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[CountOptions],
 ) -> TopK:
     """Return the k most similar candidates of every task, in order, without storing other scores.
 
@@ -392,11 +373,11 @@ def topk_embeddings(
     >>> topk_embeddings(np.array([[1, 2]], np.float32), entities, 3, filter=[[0, 2]]).ids
     array([[ 3,  1, -1]])
     """
-    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
-    arguments: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    arguments |= {"nan": nan, "block": block, "threads": threads}
-    with watching(progress, embeddings.nbytes) as watch:
-        return topk_open_embeddings(embeddings, k, **arguments, watch=watch)
+    rules = read_rules(options, CountOptions)
+    embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
+    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    with watching(rules.progress, embeddings.nbytes) as watch:
+        return topk_open_embeddings(embeddings, k, rules, **tasks, block=block, watch=watch)
 
 
 class CurrentMatches(NamedTuple):
@@ -417,13 +398,12 @@ class CurrentMatches(NamedTuple):
 def topk_open_embeddings(
     embeddings: PairedVectors,
     k: int,
+    rules: Rules = PLAIN,
     *,
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: NanRule = "raise",
     block: int | None = None,
-    threads: int | None = None,
     current_matches: CurrentMatches | None = None,
     watch: Watch | None = None,
 ) -> TopK:
@@ -432,8 +412,9 @@ def topk_open_embeddings(
     Parameters
     ----------
     embeddings : PairedVectors
-    k, rows, filter, candidates, nan, block, threads
+    k, rows, filter, candidates, block
         As in `topk_embeddings`.
+    rules : Rules
     current_matches : CurrentMatches, optional
         Only entities that would leave their match for the query are candidates. Entities whose
         score is NaN are candidates under the rule `nan` alone.
@@ -451,8 +432,7 @@ def topk_open_embeddings(
     """
     length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
-    num_threads = thread_count(threads)
-    choice("nan", nan, NAN_RULES)
+    num_threads = rules.num_threads
     height, columns = embeddings.shape
     query_rows = embeddings.rows(rows)
     tasks = height if query_rows is None else len(query_rows)
@@ -468,12 +448,12 @@ def topk_open_embeddings(
             match_queries.astype(np.int64, order="C"),
         )
     job = TopKJob(
-        *(query_rows, filter_selection, candidate_selection, width, nan, matches),
+        *(query_rows, filter_selection, candidate_selection, width, rules.nan, matches),
         *(size, num_threads),
     )
     ids, scores, fault = embeddings.top_k(job, watch)
     if fault:
-        raise fault_error(fault, nan, ids, embeddings.roles.nouns)
+        raise fault_error(fault, rules.nan, ids, embeddings.roles.nouns)
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)

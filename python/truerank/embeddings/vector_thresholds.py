@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -17,16 +17,14 @@ from ..counting.score_thresholds import (
 from ..inputs.checks import positive_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
+from ..inputs.rules import ListOptions, read_rules, with_options
 from ..inputs.selection import selection_of_tasks
 from .device_embeddings import open_in_place
 from .vectors import OpenEmbeddings
 from .watching import watching
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, ScoreOrder, Similarity
+    from ..inputs.words import Similarity
     from .vectors import CSLS
     from .watching import Watch
 
@@ -37,6 +35,7 @@ TILE_BYTES = 16 << 20
 
 
 @public("truerank")
+@with_options(ListOptions)
 def count_above(
     queries: Any,
     entities: Any,
@@ -48,12 +47,8 @@ def count_above(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
     block: int | None = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[ListOptions],
 ) -> ThresholdCounts:
     """Count, for every task, the candidates above each of its thresholds, and those equal to it.
 
@@ -128,25 +123,25 @@ def count_above(
            [1, 0]]), array([[1, 0],
            [2, 0]]))
     """
-    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates, "nan": nan}
-    given |= {"threads": threads, "order": order}
+    rules = read_rules(options, ListOptions)
+    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     if thresholds is ... or entities is None:
         only_vectors = {"similarity": similarity, "bias": bias, "csls": csls, "block": block}
         for name, value in only_vectors.items():
             if value is not None:
                 raise InputValueError(name, expected="none for scores, which are made already")
         numbers = entities if thresholds is ... else thresholds
-        return count_scores(queries, numbers, dtype, progress, **given)
-    if order != "descending":
+        return count_scores(queries, numbers, rules, **given)
+    if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
-        raise InputValueError("order", expected=expected, got=repr(order))
-    embeddings = open_in_place(queries, entities, similarity or "dot", bias, dtype, csls)
+        raise InputValueError("order", expected=expected, got=repr(rules.order))
+    embeddings = open_in_place(queries, entities, similarity or "dot", bias, rules.dtype, csls)
     size = positive_integer("block", block) if block is not None else 0
     scored = embeddings.shape, embeddings.is_single_query, embeddings.dtype
     asked = prepare_thresholds(
-        *scored, thresholds, raw_dtype=dtype, nouns=embeddings.roles.nouns, **given
+        *scored, thresholds, rules=rules, nouns=embeddings.roles.nouns, **given
     )
-    with watching(progress, embeddings.nbytes) as watch:
+    with watching(rules.progress, embeddings.nbytes) as watch:
         if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):
             found = _count_tiles(embeddings, asked, watch)
         else:

@@ -13,8 +13,7 @@ from .arrays import as_array, index_array
 from .checks import check_shape
 from .errors import InputValueError
 from .scores import as_scores
-from .selection import check_indptr
-from .selection_forms import indptr_of
+from .selection import check_indptr, indptr_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

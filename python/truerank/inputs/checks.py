@@ -25,7 +25,6 @@ IO: tuple[IoMode, ...] = get_args(IoMode)
 # stay within 64 bits.
 _MAX_THREADS = 1 << 20
 _MAX_INTEGER = 1 << 40
-_MOST_RESAMPLES = 100_000_000
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -207,15 +206,6 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
     hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
     expected = f"one of {', '.join(choices)}"
     raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")
-
-
-def truth(name: str, value: object) -> bool:
-    """Check an option that is on or off; what is neither, such as an array, is refused."""
-    try:
-        return bool(value)
-    except (TypeError, ValueError):
-        got = type(value).__name__
-        raise InputTypeError(name, expected="True or False", got=got) from None
 
 
 def thread_count(threads: object) -> int:

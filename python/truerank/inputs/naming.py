@@ -13,7 +13,6 @@ import reprlib
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from itertools import islice
 from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -192,18 +191,6 @@ class _ShortRepr(reprlib.Repr):
         if tensor.numel() <= _SMALL_ARRAY:
             return self.repr_instance(tensor, level)
         return f"tensor(shape={tuple(tensor.shape)}, dtype={tensor.dtype}, device={tensor.device})"
-
-    def repr_dict(self, mapping: Any, level: int) -> str:
-        """Write the first items, in their own order."""
-        if level <= 0:
-            return "{...}" if mapping else "{}"
-        items = [
-            f"{self.repr1(key, level - 1)}: {self.repr1(value, level - 1)}"
-            for key, value in islice(mapping.items(), self.maxdict)
-        ]
-        return "{" + ", ".join(items + ["..."] * (len(mapping) > len(items))) + "}"
-
-    repr_mappingproxy = repr_dict
 
 
 _SHORT = _ShortRepr()

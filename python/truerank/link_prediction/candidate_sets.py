@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.vocabularies import digest, read_ids
 from .given_negatives import Negatives, candidates_of_negatives, read_negatives

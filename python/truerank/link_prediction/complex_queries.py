@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.rules import EmbeddingOptions, RuleOptions, with_options
+from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import report
@@ -33,8 +34,7 @@ from .query_answers import (
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
+    from ..inputs.words import IoMode, Similarity
     from ..reporting import Report
 
 SIDE = "answers"
@@ -223,17 +223,13 @@ class ComplexQueries(ProtocolTask):
         queries = f"{len(side.queries):,} queries{left_out}, {structures:,} structures"
         return f"ComplexQueries({len(side):,} hard answers of {queries}; {self.protocol})"
 
+    @with_options(RuleOptions)
     def evaluate(
         self,
         scorer: Callable[[IntArray], Any],
         *,
         batch_size: int | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -272,11 +268,11 @@ class ComplexQueries(ProtocolTask):
             return scorer(queries[:, 0])
 
         given: Any = scorer
-        rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
         scorers = {SIDE: Argument("scorer", score if callable(given) else given)}
-        found = self._evaluate(scorers, batch_size=batch_size, progress=progress, **rules)
+        found = self._evaluate(scorers, batch_size=batch_size, **options)
         return self._by_structure(found)
 
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         queries: Any,
@@ -284,12 +280,8 @@ class ComplexQueries(ProtocolTask):
         *,
         similarity: Similarity = "dot",
         bias: Any = None,
-        nan: NanRule = "raise",
-        dtype: Any = None,
         block: int | None = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -326,26 +318,18 @@ class ComplexQueries(ProtocolTask):
             {SIDE: Argument("entities", entities)},
             similarity=similarity,
             bias=bias,
-            nan=nan,
-            dtype=dtype,
             block=block,
-            threads=threads,
-            audit=audit,
-            progress=progress,
+            **options,
         )
         return self._by_structure(found)
 
+    @with_options(RuleOptions)
     def evaluate_scores(
         self,
         scores: Any,
         *,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
         io: IoMode | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a matrix of scores, in memory or in files.
 
@@ -375,13 +359,8 @@ class ComplexQueries(ProtocolTask):
         """
         found = self._evaluate_scores(
             {SIDE: Argument("scores", scores)},
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
             io=io,
-            progress=progress,
+            **options,
         )
         return self._by_structure(found)
 

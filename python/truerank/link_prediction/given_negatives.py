@@ -9,8 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError, renamed
 from ..inputs.naming import public
-from ..inputs.selection import as_selection, csr_from_padded, selection_arrays
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selection_arrays
 from ..tasks.row_keys import distinct_rows
 from ..tasks.vocabularies import digest
 from .sampling import join_ranges

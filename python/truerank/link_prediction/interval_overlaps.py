@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from ..tasks.row_keys import dense_codes, distinct, distinct_rows, look_up, row_keys
 from .sampling import join_ranges
 

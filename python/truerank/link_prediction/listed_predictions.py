@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.rules import ListOptions, with_options
+from ..inputs.selection import indptr_of
 from ..tasks.list_files import line_error, read_blocks
 from ..tasks.text import line_of
 from .triple_task import Task
@@ -22,7 +23,6 @@ from .triple_task import Task
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.progress_listeners import Progress
-    from ..inputs.words import NanRule, ScoreOrder
     from ..reporting import Report
 
 _SIDES = ("head", "tail")
@@ -76,6 +76,7 @@ class Predictions(ReadOnlyArrays):
     def __repr__(self) -> str:
         return f"Predictions({len(self):,} triples, {len(self.ids):,} entries)"
 
+    @with_options(ListOptions)
     def evaluate(
         self,
         known: Any = None,
@@ -85,9 +86,7 @@ class Predictions(ReadOnlyArrays):
         candidates: int | None = None,
         sides: Sequence[str] = _SIDES,
         split: str = "test",
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        threads: int | None = None,
+        **options: Unpack[ListOptions],
     ) -> Report:
         """Rank the head and the tail of every triple among all entities, as `rank_lists` does.
 
@@ -104,7 +103,7 @@ class Predictions(ReadOnlyArrays):
             The sides to predict.
         split : str
             The name of the evaluated split.
-        order, nan, threads
+        order, nan, dtype, threads, progress
             As in `rank_lists`.
 
         Returns
@@ -148,9 +147,7 @@ class Predictions(ReadOnlyArrays):
                 candidates=n,
                 rows=self.lists[side.given, _SIDES.index(name)],
                 filter=side.selections()[0],
-                order=order,
-                nan=nan,
-                threads=threads,
+                **options,
             )
             ranks_of_sides.append(side.labelled(ranks))
         return task._make_report(ranks_of_sides)

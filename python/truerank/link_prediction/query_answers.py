@@ -14,8 +14,7 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import check_indptr
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import check_indptr, indptr_of
 from ..tables.writing import replace_text
 from ..tasks.list_files import line_error, parse_json, watched_blocks
 

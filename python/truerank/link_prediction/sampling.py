@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -12,7 +12,7 @@ import numpy as np
 from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from ..tasks.list_files import parse_json
 from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import column_of_values, stack_splits

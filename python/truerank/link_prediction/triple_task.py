@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
 from ..inputs.naming import public
+from ..inputs.rules import EmbeddingOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -24,8 +25,7 @@ from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
+    from ..inputs.words import IoMode, Similarity
     from ..reporting import Report
     from ..tasks.side_tasks import SideTasks
 
@@ -266,6 +266,7 @@ class Task(ProtocolTask):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
+    @with_options(RuleOptions)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -274,12 +275,7 @@ class Task(ProtocolTask):
         *,
         qualifier: Callable[[IntArray], Any] | None = None,
         batch_size: int | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of queries.
 
@@ -320,14 +316,10 @@ class Task(ProtocolTask):
         return self._evaluate(
             _by_side(tail, head, relation, qualifier),
             batch_size=batch_size,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
-            progress=progress,
+            **options,
         )
 
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -340,12 +332,8 @@ class Task(ProtocolTask):
         similarity: Similarity = "dot",
         bias: Any = None,
         unique: bool = False,
-        nan: NanRule = "raise",
-        dtype: Any = None,
         block: int | None = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -400,14 +388,11 @@ class Task(ProtocolTask):
             similarity=similarity,
             bias=bias,
             unique=unique,
-            nan=nan,
-            dtype=dtype,
             block=block,
-            threads=threads,
-            audit=audit,
-            progress=progress,
+            **options,
         )
 
+    @with_options(RuleOptions)
     def evaluate_scores(
         self,
         tail: Any = None,
@@ -416,13 +401,8 @@ class Task(ProtocolTask):
         relation: Any = None,
         qualifier: Any = None,
         unique: bool = False,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
         io: IoMode | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate score matrices, in memory or in files.
 
@@ -458,13 +438,8 @@ class Task(ProtocolTask):
         return self._evaluate_scores(
             _by_side(tail, head, relation, qualifier),
             unique=unique,
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
             io=io,
-            progress=progress,
+            **options,
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError, renamed
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from ..tasks.list_files import read_json_lists, read_run
 from ..tasks.named_lists import NamedLists, without_ranx
 from ..tasks.text import is_path

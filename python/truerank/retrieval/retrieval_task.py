@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
 from ..inputs.naming import public
+from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -23,8 +24,7 @@ from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_se
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder, Similarity
+    from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
 
@@ -154,17 +154,13 @@ class Task(ProtocolTask):
         """The tasks, one for each right answer, in the order of queries and entities."""
         return self.sides[SIDE]
 
+    @with_options(RuleOptions)
     def evaluate(
         self,
         scorer: Callable[[IntArray], Any],
         *,
         batch_size: int | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> RetrievalReport:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -197,11 +193,11 @@ class Task(ProtocolTask):
         >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
         0.75
         """
-        rules = {"order": order, "nan": nan, "dtype": dtype, "threads": threads, "audit": audit}
         scorers = {SIDE: Argument("scorer", scorer)}
-        found = self._evaluate(scorers, batch_size=batch_size, progress=progress, **rules)
+        found = self._evaluate(scorers, batch_size=batch_size, **options)
         return self._report(found.ranks)
 
+    @with_options(EmbeddingOptions)
     def evaluate_embeddings(
         self,
         queries: Any,
@@ -209,12 +205,8 @@ class Task(ProtocolTask):
         *,
         similarity: Similarity = "dot",
         bias: Any = None,
-        nan: NanRule = "raise",
-        dtype: Any = None,
         block: int | None = None,
-        threads: int | None = None,
-        audit: bool = False,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> RetrievalReport:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -249,26 +241,18 @@ class Task(ProtocolTask):
             {SIDE: Argument("entities", entities)},
             similarity=similarity,
             bias=bias,
-            nan=nan,
-            dtype=dtype,
             block=block,
-            threads=threads,
-            audit=audit,
-            progress=progress,
+            **options,
         )
         return self._report(found.ranks)
 
+    @with_options(RuleOptions)
     def evaluate_scores(
         self,
         scores: Any,
         *,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
-        audit: bool = False,
         io: IoMode | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
+        **options: Unpack[RuleOptions],
     ) -> RetrievalReport:
         """Evaluate a matrix of scores, in memory or in files.
 
@@ -297,25 +281,17 @@ class Task(ProtocolTask):
         """
         found = self._evaluate_scores(
             {SIDE: Argument("scores", scores)},
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
-            audit=audit,
             io=io,
-            progress=progress,
+            **options,
         )
         return self._report(found.ranks)
 
+    @with_options(ListOptions)
     def evaluate_lists(
         self,
         ids: Any,
         scores: Any = None,
-        *,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        dtype: Any = None,
-        threads: int | None = None,
+        **options: Unpack[ListOptions],
     ) -> RetrievalReport:
         """Evaluate lists of the best entities, which may miss right answers.
 
@@ -335,7 +311,7 @@ class Task(ProtocolTask):
             indptr)``, or a list of lists of ids or labels.
         scores : array_like, (values, indptr), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
-        order, nan, dtype, threads : optional
+        order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
         Returns
@@ -364,10 +340,7 @@ class Task(ProtocolTask):
             candidates=side.columns,
             rows=side.given,
             filter=side.selections()[0],
-            order=order,
-            nan=nan,
-            dtype=dtype,
-            threads=threads,
+            **options,
         )
         return self._report(self._make_report([side.labelled(ranks)]).ranks)
 

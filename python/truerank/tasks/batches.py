@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from .arguments import check_score_shape
 
 if TYPE_CHECKING:
     from ..inputs.progress_listeners import Progress
+    from ..inputs.rules import RuleOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
@@ -26,9 +27,8 @@ def rank_batches(
     side: SideTasks,
     *,
     batch_size: int | None = None,
-    dtype: Any = None,
     watch: Callable[[int], None] | None = None,
-    **rules: Any,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
@@ -48,8 +48,8 @@ def rank_batches(
         The number of queries in a batch. Default: as many as have 64 MB of float32 scores.
     watch : callable, optional
         Told how many queries are done, after each batch.
-    dtype, **rules
-        As in `rank`.
+    **options
+        As in `rank`; who listens to `progress` is told by `watch` alone.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def rank_batches(
     def batches() -> Iterator[dict[str, Any]]:
         for number, start in enumerate(starts):
             queries = side.queries[start : start + size].copy()
-            scores = read_scores(scorer(queries), dtype)
+            scores = read_scores(scorer(queries), options.get("dtype"))
             check_score_shape("scores", shape_of(scores), (len(queries), columns), "query")
             tasks = ordered[bounds[number] : bounds[number + 1]]
             without, among = side.selections(tasks)
@@ -102,7 +102,8 @@ def rank_batches(
 
     if not height:
         empty = np.zeros((0, columns), dtype=np.float32)
-        return rank(empty, np.zeros(0, dtype=np.int64), **rules)
+        options["progress"] = None
+        return rank(empty, np.zeros(0, dtype=np.int64), **options)
     positions = np.empty_like(ordered)
     positions[ordered] = np.arange(len(ordered))
 
@@ -110,4 +111,5 @@ def rank_batches(
         if watch is not None:
             watch(min(done.done * size, height))
 
-    return rank_named_blocks(batches(), name, progress=on_batch, dtype=dtype, **rules)[positions]
+    options["progress"] = on_batch
+    return rank_named_blocks(batches(), name, **options)[positions]

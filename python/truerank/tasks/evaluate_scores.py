@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..counting.ranking import rank
 from ..inputs.naming import public
+from ..inputs.rules import RuleOptions, with_options
 from ..reporting import Report, report
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
 
-    from ..inputs.progress_listeners import Progress
-    from ..inputs.words import IoMode, NanRule, ScoreOrder
+    from ..inputs.words import IoMode
     from ..ranks.labels import LabelsLike
 
 
 @public("truerank")
+@with_options(RuleOptions)
 def evaluate(
     scores: Any,
     targets: Any,
@@ -25,16 +25,11 @@ def evaluate(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
     io: IoMode | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     side: LabelsLike | None = None,
     by: LabelsLike | None = None,
+    **options: Unpack[RuleOptions],
 ) -> Report:
     """Rank the true candidates and report the metrics: `report(rank(...))`.
 
@@ -99,13 +94,8 @@ def evaluate(
         rows=rows,
         filter=filter,
         candidates=candidates,
-        order=order,
-        nan=nan,
-        dtype=dtype,
-        threads=threads,
-        audit=audit,
         io=io,
-        progress=progress,
         checkpoint=checkpoint,
+        **options,
     )
     return report(ranks if side is None else ranks.with_labels(side=side), by=by)

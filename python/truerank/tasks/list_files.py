@@ -15,7 +15,7 @@ from ..inputs.checks import is_number
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from .named_lists import NamedLists, Qrels
 from .text import line_of, text_blocks
 from .vocabularies import LabelIndex

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import flag, integer, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.rules import ListOptions, with_options
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.words import NanRule, ScoreOrder
 
 
 def without_ranx(value: Any) -> Any:
@@ -188,6 +188,7 @@ class NamedLists(ReadOnlyArrays):
         fault, _ = _core.find_listed(lists, len(self.names), none, none, None, 0)
         return None if fault is None else fault[0]
 
+    @with_options(ListOptions)
     def rank(
         self,
         answers: Any,
@@ -196,9 +197,7 @@ class NamedLists(ReadOnlyArrays):
         filtered: bool = False,
         known: Any = None,
         split: str | None = None,
-        order: ScoreOrder = "descending",
-        nan: NanRule = "raise",
-        threads: int | None = None,
+        **options: Unpack[ListOptions],
     ) -> Ranks:
         """Rank every right answer of every query among all candidates, as `rank_lists` does.
 
@@ -216,7 +215,7 @@ class NamedLists(ReadOnlyArrays):
             More right answers, such as those of training, that are left out of each query.
         split : str, optional
             The evaluated split, for the protocol.
-        order, nan, threads
+        order, nan, dtype, threads, progress
             As in `rank_lists`.
 
         Returns
@@ -268,9 +267,7 @@ class NamedLists(ReadOnlyArrays):
             candidates=codes.count(),
             rows=np.array(rows, np.int64),
             filter=selection if is_filtered else None,
-            order=order,
-            nan=nan,
-            threads=threads,
+            **options,
         )
         names = [split or "test"] * filtered + ["known"] * (known is not None)
         documents = [judged.documents[i] for i in tasks]

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
-from ..inputs.selection_forms import indptr_of
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from ..ranks.labels import LABELS, Labels
 from .row_keys import first_rows, look_up, row_keys

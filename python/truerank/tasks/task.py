@@ -9,15 +9,16 @@ them on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ..counting.ranking import rank
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed, warn_user
 from ..inputs.frames import check_columns, frame_array, is_frame
-from ..inputs.progress_listeners import Progress, as_listener, reporter
+from ..inputs.progress_listeners import as_listener, reporter
+from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from ..stores import Store
@@ -33,7 +34,7 @@ from .batches import rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
-    from ..inputs.words import IoMode
+    from ..inputs.words import IoMode, Similarity
     from ..ranks.protocol import Protocol
     from .side_tasks import SideTasks
 
@@ -80,16 +81,15 @@ class ProtocolTask(ReadOnlyArrays):
         scorers: Arguments,
         *,
         batch_size: int | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
-        **rules: Any,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate callables f(queries (b, c)) -> scores (b, columns), one for each side.
 
-        `rules` are order, nan, dtype, threads and audit of `rank`. `progress` counts the queries of
-        all sides.
+        `progress` counts the queries of all sides.
         """
+        rules = read_rules(options)
         total = sum(len(side.queries) for side in self.sides.values())
-        tell, before = reporter(progress, total, "queries"), 0
+        tell, before = reporter(rules.progress, total, "queries"), 0
         arguments = self._check_arguments(scorers, "a callable")
         for name, scorer in arguments.values():
             if not callable(scorer):
@@ -103,9 +103,14 @@ class ProtocolTask(ReadOnlyArrays):
         ranks_of_sides = []
         for key, (name, scorer) in arguments.items():
             side = self.sides[key]
-            options = {"batch_size": batch_size, "watch": report_queries, **rules}
             with renamed(scores=name, blocks=name):
-                ranks = rank_batches(scorer, side.under_all_filters(), **options)
+                ranks = rank_batches(
+                    scorer,
+                    side.under_all_filters(),
+                    batch_size=batch_size,
+                    watch=report_queries,
+                    **options,
+                )
             before += len(side.queries)
             ranks_of_sides.append(side.labelled_by_filter(ranks))
         self._warn_of_columns()  # now, for a callable may read the order
@@ -118,19 +123,19 @@ class ProtocolTask(ReadOnlyArrays):
         *,
         bias: Any = None,
         unique: bool = False,
-        dtype: Any = None,
-        progress: bool | Callable[[Progress], object] | None = None,
-        **rules: Any,
+        similarity: Similarity = "dot",
+        block: int | None = None,
+        **options: Unpack[EmbeddingOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of the candidates, for each side.
 
         `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
-        none); `rules` are similarity, nan, block, threads and audit of `rank_embeddings`.
-        `progress` counts the bytes of all sides.
+        none). `progress` counts the bytes of all sides.
         """
         from ..embeddings.scoring import rank_embeddings
 
-        progress = as_listener(progress)
+        rules = read_rules(options, EmbeddingOptions)
+        dtype, progress = rules.dtype, as_listener(rules.progress)
         query_arguments, entity_arguments = (
             self._check_arguments(queries, "vectors"),
             self._check_arguments(entities, "vectors"),
@@ -154,7 +159,7 @@ class ProtocolTask(ReadOnlyArrays):
         ranks_of_sides = []
         sizes = [size_of_scores(queries, entities) for _, queries, entities, *_ in opened.values()]
         callbacks = split_progress(progress, sizes)
-        for (key, given), callback in zip(opened.items(), callbacks, strict=True):
+        for (key, given), options["progress"] in zip(opened.items(), callbacks, strict=True):
             side, query_vectors, entity_vectors, rows, mismatched = given
             without, candidates = side.selections()
             side_bias, name = biases[key], query_arguments[key].name
@@ -165,12 +170,12 @@ class ProtocolTask(ReadOnlyArrays):
                 ranks = rank_embeddings(
                     *(query_vectors, entity_vectors, side.targets),
                     bias=side_bias.value,
+                    similarity=similarity,
                     rows=rows,
                     filter=without,
                     candidates=candidates,
-                    dtype=dtype,
-                    progress=callback,
-                    **rules,
+                    block=block,
+                    **options,
                 )
             ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._report_filters(ranks_of_sides)
@@ -180,17 +185,15 @@ class ProtocolTask(ReadOnlyArrays):
         scores: Arguments,
         *,
         unique: bool = False,
-        dtype: Any = None,
-        audit: bool = False,
         io: IoMode | None = None,
-        progress: bool | Callable[[Progress], object] | None = None,
-        **rules: Any,
+        **options: Unpack[RuleOptions],
     ) -> Report:
         """Evaluate score matrices, in memory or in files, for each side.
 
-        `rules` are order, nan and threads of `rank`. `progress` counts the bytes of all sides.
+        `progress` counts the bytes of all sides.
         """
-        progress = as_listener(progress)
+        rules = read_rules(options)
+        progress = as_listener(rules.progress)
         arguments = self._check_arguments(scores, "scores")
         self._warn_of_columns()
         ranks_of_sides = []
@@ -205,12 +208,12 @@ class ProtocolTask(ReadOnlyArrays):
                     argument = argument._replace(value=frame_array(*argument))
                 shape = len(side.queries) if unique else side.height, side.columns
                 context = open_side_scores(
-                    argument, dtype, io, progress is not None, shape, _row_noun(unique)
+                    argument, rules.dtype, io, progress is not None, shape, _row_noun(unique)
                 )
                 matrices[key] = stack.enter_context(context)
             sizes = [each.nbytes if isinstance(each, Store) else 0 for each in matrices.values()]
             callbacks = split_progress(progress, sizes)
-            for (key, matrix), callback in zip(matrices.items(), callbacks, strict=True):
+            for (key, matrix), options["progress"] in zip(matrices.items(), callbacks, strict=True):
                 side, mismatched = sides[key], None
                 rows = side.rows if unique else side.given
                 without, candidates = side.selections()
@@ -220,12 +223,10 @@ class ProtocolTask(ReadOnlyArrays):
                         rows=rows,
                         filter=without,
                         candidates=candidates,
-                        audit=audit,
                         io=io,
-                        progress=callback,
-                        **rules,
+                        **options,
                     )
-                    if audit and not unique:
+                    if rules.audit and not unique:
                         mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
                 ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._report_filters(ranks_of_sides)

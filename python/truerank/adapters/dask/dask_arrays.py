@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import dask
 import dask.array as da
@@ -14,6 +14,7 @@ from ...embeddings.scoring import with_similarity
 from ...embeddings.vectors import open_embeddings, read_vectors
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ...inputs.scores import as_scores, widen_bfloat16
 from .graph import ChunkedInputs, count_in_two_passes
 from .row_chunks import grid_of
@@ -28,17 +29,15 @@ from .workers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from ...embeddings.vectors import OpenEmbeddings
-    from ...inputs.progress_listeners import Progress
-    from ...inputs.words import NanRule, ScoreOrder, Similarity
+    from ...inputs.words import Similarity
     from ...ranks.container import Ranks
 
 
 @public("truerank.adapters.dask")
+@with_options(RuleOptions)
 def rank(
     scores: Any,
     targets: Any,
@@ -46,12 +45,7 @@ def rank(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    order: ScoreOrder = "descending",
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[RuleOptions],
 ) -> Ranks:
     """Count, for every task, the candidates above the true one, chunk by chunk.
 
@@ -109,27 +103,27 @@ def rank(
     (array([2, 3]), array([3, 4]))
     """
     check_dask_array("scores", scores, "truerank.rank")
-    matrix = as_scores(placeholder(scores), dtype)
+    rules = read_rules(options)
+    matrix = as_scores(placeholder(scores), rules.dtype)
     single = scores.ndim == 1
     if single:
         scores = scores[None, :]
-    job = prepare_job(
-        scores.shape, single, targets, rows, filter, candidates, order, nan, threads, audit
-    )
-    raw = None if dtype is None else matrix.dtype
-    options = CountingOptions(matrix.dtype, raw, job.rules, job.threads or 1)
+    job = prepare_job(scores.shape, single, targets, rows, filter, candidates, rules)
+    raw = None if rules.dtype is None else matrix.dtype
+    counting = CountingOptions(matrix.dtype, raw, job.rules, job.threads or 1)
     inputs = ChunkedInputs(
         arrays=[(scores, "ij")],
         axes="ij",
-        first=partial(take_true_scores, options=options),
-        second=partial(count_chunk, options=options),
+        first=partial(take_true_scores, options=counting),
+        second=partial(count_chunk, options=counting),
         true_score_dtype=true_score_dtype(matrix.array.dtype, matrix.dtype),
     )
-    with watched_steps(progress):
-        return count_in_two_passes(inputs, grid_of(*scores.chunks), job, options)
+    with watched_steps(rules.progress):
+        return count_in_two_passes(inputs, grid_of(*scores.chunks), job, counting)
 
 
 @public("truerank.adapters.dask")
+@with_options(EmbeddingOptions)
 def rank_embeddings(
     queries: Any,
     entities: Any,
@@ -140,11 +134,7 @@ def rank_embeddings(
     rows: Any = None,
     filter: Any = None,
     candidates: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    audit: bool = False,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[EmbeddingOptions],
 ) -> Ranks:
     """Score every query with every entity on the worker of the entity, and count the ranks.
 
@@ -201,9 +191,11 @@ def rank_embeddings(
         check_dask_array("queries", queries, "")
     queries_seen = placeholder(queries) if lazy_queries else queries
     bias_seen = None if lazy_bias else bias
+    rules = read_rules(options, EmbeddingOptions)
+    dtype = rules.dtype
     pairs = open_embeddings(queries_seen, placeholder(entities), similarity, bias_seen, dtype)
-    given = (targets, rows, filter, candidates, "descending", nan, threads, audit)
-    job = prepare_job(pairs.shape, pairs.is_single_query, *given, pairs.roles.nouns)
+    tasks = (targets, rows, filter, candidates, rules, pairs.roles.nouns)
+    job = prepare_job(pairs.shape, pairs.is_single_query, *tasks)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:
@@ -215,7 +207,7 @@ def rank_embeddings(
     queries, entities = queries.rechunk({1: -1}), entities.rechunk({1: -1})
     if bias is not None:
         bias = compute_chunks_once(bias.rechunk((entities.chunks[0],)))
-    options = CountingOptions(pairs.dtype, dtype, job.rules, job.threads or 1, similarity)
+    counting = CountingOptions(pairs.dtype, dtype, job.rules, job.threads or 1, similarity)
     inputs = ChunkedInputs(
         arrays=[
             (compute_chunks_once(queries), "ik"),
@@ -223,13 +215,13 @@ def rank_embeddings(
             (bias, None if bias is None else "j"),
         ],
         axes="ijk",
-        first=partial(score_true_pairs, options=options),
-        second=partial(count_vector_chunk, options=options),
+        first=partial(score_true_pairs, options=counting),
+        second=partial(count_vector_chunk, options=counting),
         true_score_dtype=np.dtype(pairs.dtype),
     )
     grid = grid_of(queries.chunks[0], entities.chunks[0])
-    with watched_steps(progress):
-        ranks = count_in_two_passes(inputs, grid, job, options)
+    with watched_steps(rules.progress):
+        ranks = count_in_two_passes(inputs, grid, job, counting)
     return with_similarity(ranks, similarity)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..._core import Selection
-from ...inputs.selection_forms import indptr_of
+from ...inputs.selection import indptr_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

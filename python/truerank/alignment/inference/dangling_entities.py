@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ...inputs.arrays import ReadOnlyArrays, read_only
 from ...inputs.checks import choice, is_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
+from ...inputs.rules import CountOptions, read_rules, with_options
 from ...tables import Table
 from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
@@ -23,8 +24,7 @@ if TYPE_CHECKING:
 
     from ...embeddings.scoring import TopK
     from ...inputs.arrays import FloatArray, IntArray
-    from ...inputs.progress_listeners import Progress
-    from ...inputs.words import NanRule, Similarity
+    from ...inputs.words import Similarity
 
 
 @public("truerank.alignment")
@@ -120,6 +120,7 @@ class DanglingCurve(ReadOnlyArrays):
 
 
 @public("truerank.alignment")
+@with_options(CountOptions)
 @default_arithmetic()
 def dangling(
     left: Any,
@@ -132,10 +133,7 @@ def dangling(
     direction: str = "left_to_right",
     similarity: Similarity = "cosine",
     csls: Any = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[CountOptions],
 ) -> DanglingCurve:
     """Predict entities without a counterpart by a threshold, and count how often that is right.
 
@@ -193,8 +191,9 @@ def dangling(
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
     scaling = check_csls(csls)
-    report = PassReport(progress, 1, is_integer(scaling))
-    scoring = ScoringOptions(similarity, None, nan, dtype, threads)
+    rules = read_rules(options, CountOptions)
+    report = PassReport(rules.progress, 1, is_integer(scaling))
+    scoring = ScoringOptions(similarity, None, rules)
     source = open_source(left, right, scoring, watch=report.of_source)
     query_side = DIRECTIONS.index(direction)
     size = source.shape[query_side]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from ...inputs.arrays import read_only
 from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
+from ...inputs.rules import CountOptions, read_rules, with_options
 from ..two_graphs import DIRECTIONS
 from .assignment import optimal_pairs
 from .inferred_pairs import Alignment
@@ -19,8 +20,7 @@ from .similarity_sources import PassReport, ScoringOptions, open_source
 from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
-    from ...inputs.progress_listeners import Progress
-    from ...inputs.words import NanRule, Similarity
+    from ...inputs.words import Similarity
     from .similarity_sources import SimilaritySource
     from .stable_matching import ScoredPairs
 
@@ -36,6 +36,7 @@ MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 
 
 @public("truerank.alignment")
+@with_options(CountOptions)
 @default_arithmetic()
 def infer(
     left: Any,
@@ -51,10 +52,7 @@ def infer(
     k: int = 32,
     dense: bool | None = None,
     candidates_per_entity: int | None = None,
-    nan: NanRule = "raise",
-    dtype: Any = None,
-    threads: int | None = None,
-    progress: bool | Callable[[Progress], object] | None = None,
+    **options: Unpack[CountOptions],
 ) -> Alignment:
     """Align entities: find pairs of left and right entities by their similarities.
 
@@ -158,7 +156,7 @@ def infer(
     choice("method", method, tuple(_METHODS))
     choice("direction", direction, DIRECTIONS)
     least = _check_threshold(threshold)
-    options = _Options(
+    method_options = _Options(
         direction,
         positive_integer("k", k),
         _check_dense(dense),
@@ -175,10 +173,11 @@ def infer(
             raise InputValueError(
                 name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
             )
-    scoring = ScoringOptions(similarity, csls, nan, dtype, threads)
-    report = PassReport(progress, _PASSES[method], is_integer(csls))
+    rules = read_rules(options, CountOptions)
+    scoring = ScoringOptions(similarity, csls, rules)
+    report = PassReport(rules.progress, _PASSES[method], is_integer(csls))
     source = open_source(left, right, scoring, left_ids, right_ids, report.of_source)
-    (lefts, rights, scores), solved = _METHODS[method](source, options)
+    (lefts, rights, scores), solved = _METHODS[method](source, method_options)
     report.finish()
     if least is not None:
         reaches = scores.astype(np.float64) >= least

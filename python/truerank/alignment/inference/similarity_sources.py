@@ -20,6 +20,7 @@ from ...embeddings.vectors import CSLS, OpenEmbeddings, Roles, checked_means, op
 from ...inputs.checks import choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.progress_listeners import Progress, as_listener
+from ...inputs.rules import PLAIN, Rules
 from ...inputs.scores import as_scores, widen_bfloat16
 from ...stores import Store, array_of, store_of
 from ...stores.recognition import is_chunked, is_group, is_stored
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from ...embeddings.watching import Watch
     from ...inputs.arrays import IntArray
-    from ...inputs.words import NanRule, Similarity
+    from ...inputs.words import Similarity
 
 
 MATCHING_NAN_RULES = ("raise", "omit")
@@ -211,23 +212,22 @@ class VectorSource(SimilaritySource):
 
     passes_of_means = 1
 
-    def __init__(self, pairs: OpenEmbeddings, nan: str, threads: int | None) -> None:
-        self.pairs, self.nan, self.threads = pairs, nan, threads
+    def __init__(self, pairs: OpenEmbeddings, rules: Rules) -> None:
+        self.pairs, self.rules, self.nan = pairs, rules, rules.nan
         self.shape, self.dtype = pairs.shape, np.dtype(pairs.dtype)
         self.left_ids, self.right_ids = (np.arange(size) for size in pairs.shape)
         self.csls = None
 
     def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
         """As in `SimilaritySource`."""
-        return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.threads)
+        return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.rules)
 
     def means(self, k: int) -> CSLS:
         """As in `SimilaritySource`."""
         ids = (self.left_ids, self.right_ids)
         candidates = None if tuple(map(len, ids)) == self.shape else ids
-        options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
-        with self._watching(self.shape[0]) as options["watch"]:
-            return means_of_vectors(self.pairs, k, candidates=candidates, **options)
+        with self._watching(self.shape[0]) as watch:
+            return means_of_vectors(self.pairs, k, self.rules, candidates=candidates, watch=watch)
 
     @contextmanager
     def _watching(self, rows: int) -> Iterator[Watch | None]:
@@ -269,15 +269,15 @@ class VectorSource(SimilaritySource):
 
     def _top_k(self, k: int, rows: IntArray, current: CurrentMatches | None) -> TopK:
         candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
-        options: dict[str, Any] = {"nan": self.nan, "threads": self.threads}
         with self._watching(len(rows)) as watch:
             return topk_open_embeddings(
-                *(self.pairs, k),
+                self.pairs,
+                k,
+                self.rules,
                 rows=rows,
                 candidates=candidates,
                 current_matches=current,
                 watch=watch,
-                **options,
             )
 
 
@@ -379,9 +379,7 @@ class ScoringOptions(NamedTuple):
 
     similarity: Similarity = DEFAULT_SIMILARITY
     csls: Any = None
-    nan: NanRule = "raise"
-    dtype: Any = None
-    threads: int | None = None
+    rules: Rules = PLAIN
 
 
 def open_source(
@@ -407,7 +405,7 @@ def open_source(
     array([[1],
            [1]])
     """
-    choice("nan", scoring.nan, MATCHING_NAN_RULES)
+    choice("nan", scoring.rules.nan, MATCHING_NAN_RULES)
     csls = check_csls(scoring.csls)
     source = _open_all(left, right, scoring)
     source.watch = watch(source)
@@ -422,13 +420,14 @@ def _open_all(left: Any, right: Any, scoring: ScoringOptions) -> SimilaritySourc
                 "similarity", expected="none beside a matrix", got=repr(scoring.similarity)
             )
         with np.errstate(all="ignore"):
-            matrix, kind = _read_checked_matrix(left, scoring.dtype)
+            matrix, kind = _read_checked_matrix(left, scoring.rules.dtype)
         ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
-        return MatrixSource(matrix, kind, scoring.nan, ids)
-    pairs = open_embeddings(left, right, scoring.similarity, None, scoring.dtype, roles=FORWARD)
+        return MatrixSource(matrix, kind, scoring.rules.nan, ids)
+    dtype = scoring.rules.dtype
+    pairs = open_embeddings(left, right, scoring.similarity, None, dtype, roles=FORWARD)
     if pairs.is_single_query:
         raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
-    return VectorSource(pairs, scoring.nan, scoring.threads)
+    return VectorSource(pairs, scoring.rules)
 
 
 def _read_checked_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:

@@ -1,0 +1,159 @@
+"""Options that travel: how scores are compared, by how many threads, and who is told of progress.
+
+A public function takes them as ``**options: Unpack[RuleOptions]``, or a TypedDict with some of
+them, and `with_options` shows each with its default in `help` and `inspect.signature`. Within the
+package they are one `Rules`, which `read_rules` checks where they come in.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
+
+from .. import _core
+from .checks import NAN_RULES, ORDERS, choice, flag, thread_count
+from .errors import InputTypeError
+from .words import suggest
+
+if TYPE_CHECKING:
+    from .progress_listeners import Progress
+    from .words import NanRule, ScoreOrder
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class CountOptions(TypedDict, total=False):
+    """Options of every function that counts or compares many scores; `Rules` describes them."""
+
+    nan: NanRule
+    dtype: Any
+    threads: int | None
+    progress: bool | Callable[[Progress], object] | None
+
+
+class EmbeddingOptions(CountOptions, total=False):
+    """Options of functions that rank embeddings, whose higher similarities are always better."""
+
+    audit: bool
+
+
+class ListOptions(CountOptions, total=False):
+    """Options of functions that count a part of the scores, which cannot be audited."""
+
+    order: ScoreOrder
+
+
+class RuleOptions(EmbeddingOptions, ListOptions, total=False):
+    """All options of `rank` that other functions share."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The options of a call, checked.
+
+    Attributes
+    ----------
+    order : {"descending", "ascending"}
+        Whether higher or lower scores are better.
+    nan : {"raise", "worst", "omit"}
+        The rule for NaN.
+    dtype : str or dtype, optional
+        What raw 16-bit numbers are; checked where they are read.
+    threads : int, optional
+        The number of threads; None: as many as are free.
+    audit : bool
+        Whether to count NaN, infinities and ties with the best score as well.
+    progress : callable or bool, optional
+        Who is told how far a call has come.
+
+    Examples
+    --------
+    >>> Rules(nan="worst").core.nan
+    'worst'
+    """
+
+    order: ScoreOrder = "descending"
+    nan: NanRule = "raise"
+    dtype: Any = None
+    threads: int | None = None
+    audit: bool = False
+    progress: bool | Callable[[Progress], object] | None = None
+
+    def __post_init__(self) -> None:
+        choice("order", self.order, ORDERS)
+        choice("nan", self.nan, NAN_RULES)
+        flag("audit", self.audit)
+        thread_count(self.threads)
+
+    @property
+    def core(self) -> _core.Rules:
+        """What the core takes: equal rules are one object."""
+        return _core_rules(self.order == "ascending", self.nan, bool(self.audit))
+
+    @property
+    def num_threads(self) -> int:
+        """The number of threads as the core takes it; 0: as many as are free."""
+        return thread_count(self.threads)
+
+
+PLAIN = Rules()
+_core_rules = lru_cache(maxsize=16)(_core.Rules)  # making them takes longer than a small count
+
+
+def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rules:
+    """Check the options of a call, which are those of a TypedDict.
+
+    Raises
+    ------
+    InputTypeError
+        For an option that there is not, and for one of another type.
+    InputValueError
+        For an unknown word, and for fewer than one thread.
+
+    Examples
+    --------
+    >>> read_rules({"nan": "omit"}).nan
+    'omit'
+    >>> read_rules({"adit": True})
+    Traceback (most recent call last):
+    ...
+    truerank.InputTypeError: adit: unexpected keyword argument; did you mean audit?
+    """
+    if not options:
+        return PLAIN
+    known = kind.__annotations__
+    for name in options:
+        if name not in known:
+            raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
+    return Rules(**options)
+
+
+def with_options(kind: type[Any]) -> Callable[[F], F]:
+    """Make a decorator that shows the options of a TypedDict in the signature of a function.
+
+    Examples
+    --------
+    >>> @with_options(ListOptions)
+    ... def count(scores, **options): ...
+    >>> str(inspect.signature(count)).replace("'", "")[:70]
+    '(scores, *, order: ScoreOrder = descending, nan: NanRule = raise, dtyp'
+    """
+    options = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        )
+        for field in fields(Rules)
+        if field.name in kind.__annotations__
+    ]
+
+    def show(function: F) -> F:
+        signature = inspect.signature(function)
+        *own, _ = signature.parameters.values()
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=[*own, *options])
+        return function
+
+    return show

@@ -1,0 +1,80 @@
+"""Options that travel: shown by every function that takes them, and refused where misspelt."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from truerank import alignment
+from truerank.inputs.rules import CountOptions, EmbeddingOptions, ListOptions, RuleOptions, Rules
+from truerank.link_prediction import ComplexQueries, Predictions
+from truerank.link_prediction import Task as LinkTask
+from truerank.retrieval import Task as RetrievalTask
+
+pytestmark = pytest.mark.python_only
+TASKS = (alignment.Task, ComplexQueries, LinkTask, RetrievalTask)
+METHODS = ("evaluate", "evaluate_scores")
+TAKERS: dict[type[Any], list[Any]] = {
+    RuleOptions: [getattr(task, name) for task in TASKS for name in METHODS],
+    EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
+    ListOptions: [tr.NamedLists.rank, Predictions.evaluate, RetrievalTask.evaluate_lists],
+    CountOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
+}
+TAKERS[RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
+TAKERS[RuleOptions] += [alignment.evaluate]
+TAKERS[EmbeddingOptions] += [tr.rank_embeddings]
+TAKERS[ListOptions] += [tr.rank_lists, tr.count_above]
+TAKERS[CountOptions] += [alignment.most_similar, tr.topk_embeddings]
+DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
+DEFAULTS |= {"audit": False, "progress": None}
+
+
+@pytest.mark.parametrize(
+    ("kind", "taker"), [(kind, taker) for kind, takers in TAKERS.items() for taker in takers]
+)
+def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> None:
+    shown = inspect.signature(taker).parameters
+    assert {name: shown[name].default for name in DEFAULTS if name in shown} == {
+        name: DEFAULTS[name] for name in DEFAULTS if name in kind.__annotations__
+    }
+    assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
+    described = inspect.getdoc(taker) or ""
+    assert all(name in described for name in shown if name != "self")
+
+
+def test_the_options_are_those_of_the_rules() -> None:
+    assert {*RuleOptions.__annotations__} == {*DEFAULTS}
+    assert vars(Rules()) == DEFAULTS
+
+
+ONE_OF = {"order": "descending, ascending", "nan": "raise, worst, omit"}
+BAD = [(name, word, f"one of {ONE_OF[name]}, ") for name in ONE_OF for word in ("", "Omit ")]
+BAD += [(name, value, "a str, got") for name in ONE_OF for value in (None, 1, True, np.nan)]
+BAD += [("threads", value, f"at least 1, got {value}") for value in (0, -1, -(2**40))]
+BAD += [("threads", value, "an integer") for value in (1.5, 1.0, True, False, "2", [2])]
+BAD += [("threads", np.float32(2), "an integer"), ("audit", np.zeros(2), "a bool, got ndarray")]
+
+
+@pytest.mark.parametrize(("name", "value", "words"), BAD)
+def test_options_are_checked(name: str, value: Any, words: str) -> None:
+    task = LinkTask([[0, 0, 1]], entities=2)
+    options = {name: value}
+    for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
+        with pytest.raises(tr.InputError, match=f"^{name}: expected {words}"):
+            call()
+
+
+def test_the_option_that_was_meant_is_named() -> None:
+    with pytest.raises(tr.InputTypeError, match="did you mean audit"):
+        tr.rank([[0.1, 0.2]], [0], adit=True)  # type: ignore[call-arg]
+    with pytest.raises(tr.InputValueError, match="got 'asc'; did you mean ascending"):
+        tr.rank([[0.1, 0.2]], [0], order="asc")  # type: ignore[arg-type]
+
+
+def test_similarities_have_no_order() -> None:
+    with pytest.raises(tr.InputTypeError, match="order: unexpected keyword"):
+        tr.rank_embeddings([[1.0]], [[1.0]], [0], order="ascending")  # type: ignore[call-arg]
