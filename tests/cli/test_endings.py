@@ -260,7 +260,7 @@ def test_no_name_reaches_the_terminal(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, style: str, more: tuple[str, ...]
 ) -> None:
     protocol = tr.Protocol(split=EVIL, filter=(EVIL,))
-    ranks = tr.rank(SCORES, TARGETS, filter=([0] * 5, [])).with_protocol(
+    ranks = tr.rank(SCORES, TARGETS, filter=[[]] * 4).with_protocol(
         split=EVIL, filter=protocol.filter
     )
     labels = np.array([EVIL, "b", EVIL, "b"])

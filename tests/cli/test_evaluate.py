@@ -74,7 +74,7 @@ def test_table_of_each_side(run: Run, tmp_path: Path) -> None:
         ("", SCORES, {}),
         ("--filter pair.npz", SCORES, {"filter": (INDPTR, INDICES)}),
         ("--filter csr.npz", SCORES, {"filter": (INDPTR, INDICES)}),
-        ("--filter lists.npz", SCORES, {"filter": ([0, 1, 4], [0, 0, 1, 2], [0, 0, 1, 1])}),
+        ("--filter lists.npz", SCORES, {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}),
         ("--filter all.npz", SCORES, {"filter": [list(range(5))] * 4}),
         ("--candidates all.npz", SCORES, {"candidates": [list(range(5))] * 4}),
         ("--candidates chosen.npy", SCORES, {"candidates": [0, 2, 4]}),

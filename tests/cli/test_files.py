@@ -30,7 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     np.save("scores.npy", np.eye(3, dtype=np.float32))
     np.save("targets.npy", np.arange(3))
     np.savez_compressed("filter.npz", indptr=np.arange(4), indices=np.zeros(3, np.int64))
-    tr.rank(np.eye(3), [0, 1, 2], filter=([0, 0, 0, 0], [])).save("ranks.npz")
+    tr.rank(np.eye(3), [0, 1, 2], filter=[[]] * 3).save("ranks.npz")
     triples = "".join(f"{h}\tr\t{t}\n" for h, t in ("ab", "bc", "ca"))
     Path("test.tsv").write_text(triples)
     Path("pairs.tsv").write_text("0\t1\n1\t2\n")

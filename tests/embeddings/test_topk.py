@@ -74,7 +74,7 @@ def test_tasks_may_share_a_query() -> None:
         entities,
         2,
         rows=[1, 0, 1, 0],
-        filter=([0, 2, 3], [0, 1, 5], [0, 1, 1, 0]),
+        filter=(np.array([0, 2, 3]), [0, 1, 5], [0, 1, 1, 0]),
     )
     assert found.ids.tolist() == [[2, 3], [4, 3], [0, 1], [5, 4]]
 
