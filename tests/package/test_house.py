@@ -22,28 +22,28 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1396, 1000),
+    "inputs": (1389, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (2780, 1600),  # with devices: 700 and 900
-    "counting": (2131, 1300),
-    "embeddings": (795, 600),
-    "metrics": (2070, 1700),
+    "stores": (2778, 1600),  # with devices: 700 and 900
+    "counting": (2107, 1300),
+    "embeddings": (793, 600),
+    "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (2215, 1000),
+    "reporting": (2211, 1000),
     "plot": (700, 700),
     "html": (545, 200),
-    "tasks": (1803, 1000),
+    "tasks": (1801, 1000),
     "link_prediction": (2182, 1400),
     "alignment": (2546, 1800),
-    "retrieval": (1317, 1300),
+    "retrieval": (1316, 1300),
     "compat": (1108, 650),
     "adapters": (1700, 1700),
     "cli": (2625, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28957, 21000),
-    "tests": (39328, 24000),
+    "python/truerank": (28740, 21000),
+    "tests": (39327, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
