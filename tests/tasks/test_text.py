@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from truerank import alignment, link_prediction
 from truerank.tasks import text
-from truerank.tasks.text import line_blocks, line_of, read_text, text_blocks
+from truerank.tasks.text import RowForm, line_blocks, line_of, read_text, text_blocks
 
 pytestmark = pytest.mark.python_only
 
@@ -111,7 +111,9 @@ def test_lines_of_rows(tmp_path: Path) -> None:
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
         with pytest.raises(ValueError, match="it has changed while it was read"):
             line_of(path, 3)
-        read = read_text("pairs", path, codes, columns=("left", "right"))
+        read = read_text(
+            "pairs", path, codes, RowForm("row", ("left", "right"), (), more_columns=True)
+        )
         assert [column.tolist() for column in read] == [[1, 1, 1], [1, 1, 1]]
 
 

@@ -18,7 +18,7 @@ from ..tasks.split_audit import (
     SplitAudit,
     SplitFinding,
     audit_split,
-    finding_to_dict,
+    plain_dict,
 )
 
 if TYPE_CHECKING:
@@ -78,13 +78,7 @@ class TimeAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
-        return {
-            "reversed": finding_to_dict(self.reversed),
-            "doubtful": finding_to_dict(self.doubtful),
-            "not_later": self.not_later,
-            "seen": self.seen,
-            "against": self.against,
-        }
+        return plain_dict(self)
 
 
 @public("truerank.link_prediction")
@@ -153,14 +147,6 @@ class TaskAudit(SplitAudit):
             )
         lines += (printable(f"header: {note}") for note in self.headers)
         return "\n".join(lines)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain dicts, lists, numbers and str."""
-        findings = ("unseen", "unseen_entities", "unseen_relations")
-        found = {name: finding_to_dict(getattr(self, name)) for name in findings}
-        found |= {} if self.times is None else {"times": self.times.to_dict()}
-        mistakes = {"unfiltered": self.unfiltered, "headers": list(self.headers)}
-        return super().to_dict() | found | mistakes
 
 
 def audit_triples(

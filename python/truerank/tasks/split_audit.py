@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -85,13 +86,7 @@ class SplitAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
-        return {
-            **{name: getattr(self, name) for name in ("split", "given", "kept", "leaked")},
-            "known": dict(self.known),
-            "rules": dict(self.rules),
-            "leaks": {name: finding_to_dict(found) for name, found in self.leaks.items()},
-            "duplicates": finding_to_dict(self.duplicates),
-        }
+        return plain_dict(self)
 
 
 class DoubtfulRows(NamedTuple):
@@ -265,12 +260,10 @@ def audit_split(
     return AuditResult(kept, tuple(notes), audit)
 
 
-def finding_to_dict(found: SplitFinding | None) -> dict[str, Any] | None:
-    """Return a finding as plain dicts, lists, numbers and str."""
-    if found is None:
-        return None
-    listed = [list(each) if isinstance(each, tuple) else each for each in found.examples]
-    return {"count": found.count, "examples": listed}
+def plain_dict(audit: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass as plain dicts, lists, numbers and str."""
+    plain: dict[str, Any] = json.loads(json.dumps(asdict(audit)))  # lists in place of tuples
+    return plain
 
 
 def _format_example(example: Any) -> str:

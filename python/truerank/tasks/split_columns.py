@@ -101,15 +101,7 @@ def _read_split(
 
             return [
                 Column(title, j, codes, _label_index_of(j, label_indexes, form), form.row_noun)
-                for j, codes in enumerate(
-                    read_text(
-                        *(title, path, number),
-                        columns=form.columns,
-                        more_columns=form.more_columns,
-                        headings=form.headings,
-                        notes=notes,
-                    )
-                )
+                for j, codes in enumerate(read_text(title, path, number, form, notes))
             ]
         split = read_npy(title, path)
         title = f"{title}: {path}"
@@ -171,19 +163,15 @@ def _columns_of_rows(
         return []
     for i, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            raise InputTypeError(
-                title,
-                expected=f"tuples {form.column_list}",
-                got=f"{type(row).__name__} at position {i}",
-            )
+            got = f"{type(row).__name__} at position {i}"
+            raise InputTypeError(title, expected=f"tuples {form.column_list}", got=got)
     width = len(rows[0])
     for i, row in enumerate(rows):
         if len(row) != width or not form.fits(width):
             fits = form.fits(width)
             expected = f"{width} members, as in the first" if fits else f"{form.width_text} members"
-            raise InputValueError(
-                title, expected=f"{expected}", got=f"{len(row)} in {form.row_noun} {i}"
-            )
+            got = f"{len(row)} in {form.row_noun} {i}"
+            raise InputValueError(title, expected=expected, got=got)
     columns = zip(*rows, strict=True)
     return [
         column_of_values(title, j, column, label_indexes, form) for j, column in enumerate(columns)
@@ -197,11 +185,8 @@ def column_of_values(
     kinds = set(map(type, values))
     if all(issubclass(kind, str) for kind in kinds):
         if j < form.width and "" in values:
-            raise InputValueError(
-                title,
-                expected="labels",
-                got=f"an empty str in column {j} of {form.row_noun} {values.index('')}",
-            )
+            got = f"an empty str in column {j} of {form.row_noun} {values.index('')}"
+            raise InputValueError(title, expected="labels", got=got)
         label_index = _label_index_of(j, label_indexes, form)
         return Column(title, j, label_index.encode(values), label_index, form.row_noun)
     if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):

@@ -101,14 +101,14 @@ class RowForm(NamedTuple):
         return f"{self.width_text}: {', '.join(first)} and {last} with {tabs} between them"
 
 
+TRIPLES = RowForm("triple", TRIPLE, (0, 1, 0), more_columns=True)
+
+
 def read_text(
     name: str,
     path: str,
     coder: Callable[[int, Sequence[str]], IntArray],
-    *,
-    columns: Sequence[str] = TRIPLE,
-    more_columns: bool = True,
-    headings: tuple[frozenset[str], ...] = (),
+    form: RowForm = TRIPLES,
     notes: list[str] | None = None,
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
@@ -124,12 +124,8 @@ def read_text(
         A file in UTF-8, gzipped if its name ends in .gz.
     coder : callable
         Encodes the fields of a column as integers: f(position, fields).
-    columns : sequence of str
-        The names of the first columns, which may not have empty fields.
-    more_columns : bool
-        Whether more columns may follow, up to `MAX_COLUMNS` in all.
-    headings : tuple of frozenset of str
-        As in `RowForm`.
+    form : RowForm
+        Its columns may not have empty fields; there are at most `MAX_COLUMNS` in all.
     notes : list of str, optional
         Gets a line about a header.
 
@@ -142,15 +138,14 @@ def read_text(
     ------
     ValueError
         For a line with another number of columns than the first line or than expected, an empty
-        field among `columns`, a CR inside, text that is not UTF-8, or more than `MAX_LINE_BYTES`;
-        the message names the line. For a file that is not a regular one or unpacks to too much.
+        field among those of the form, a CR inside, text that is not UTF-8, or more than
+        `MAX_LINE_BYTES`; the message names the line. For a file that is not a regular one.
     OSError
         For a file that is missing or damaged.
     """
     where = f"{name}: {path}"
     width, line = 0, 1
     blocks: list[list[IntArray]] = []
-    expected = RowForm("row", tuple(columns), (), more_columns, headings)
     for text in text_blocks(name, path):
         lines = text.removesuffix("\n").split("\n")
         rows: Sequence[str] = lines
@@ -161,9 +156,9 @@ def read_text(
                 number = line + lines.index(rows[0])
                 problem = f"line {number} has {width:,} columns, expected at most {MAX_COLUMNS:,}"
                 raise InputValueError(where, problem)
-            if rows and (not expected.fits(width) or _tab_counts(rows) != {width - 1}):
-                raise InputValueError(where, _describe_wrong_width(lines, line, width, expected))
-            if rows and not blocks and expected.is_header(rows[0]):
+            if rows and (not form.fits(width) or _tab_counts(rows) != {width - 1}):
+                raise InputValueError(where, _describe_wrong_width(lines, line, width, form))
+            if rows and not blocks and form.is_header(rows[0]):
                 if notes is not None:
                     words = " ".join(rows[0].split("\t"))
                     file = f"{spelled(name)}: {path}"
@@ -172,8 +167,8 @@ def read_text(
         if rows:
             fields = "\t".join(rows).split("\t")
             found = [fields[column::width] for column in range(width)]
-            if any("" in column for column in found[: len(columns)]):
-                raise InputValueError(where, _describe_empty_field(lines, line, columns))
+            if any("" in column for column in found[: form.width]):
+                raise InputValueError(where, _describe_empty_field(lines, line, form.columns))
             blocks.append([coder(j, column) for j, column in enumerate(found)])
         line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]

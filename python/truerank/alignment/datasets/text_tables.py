@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ...inputs.errors import InputValueError
-from ...tasks.text import line_of, read_text
+from ...tasks.text import RowForm, line_of, read_text
 from ...tasks.vocabularies import LabelIndex
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def read_table(
     def encode(j: int, fields: Sequence[str]) -> IntArray:
         return label_indexes[j].encode(fields)
 
-    columns_read = read_text(name, path, encode, columns=columns, more_columns=False)
+    columns_read = read_text(name, path, encode, RowForm("row", tuple(columns), ()))
     if not columns_read and not empty:
         raise InputValueError(name, f"{path}: expected lines of {' and '.join(columns)}, got none")
     no_rows = np.zeros(0, dtype=np.int64)
