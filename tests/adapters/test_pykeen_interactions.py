@@ -102,10 +102,7 @@ def test_forms_score_as_their_interaction(
 
     form = FORMS[made]
     shapes = interaction.head_shape, interaction.tail_shape
-    for direction, (given_shape, asked_shape) in (
-        (form.tail, shapes),
-        (form.head, shapes[::-1]),
-    ):
+    for direction, (given_shape, asked_shape) in ((form.tail, shapes), (form.head, shapes[::-1])):
         if direction is None:
             continue
         candidates = random_representations(interaction, asked_shape, ENTITIES, dims, dtype)

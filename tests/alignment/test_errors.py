@@ -9,14 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from support.alignment_runs import (
-    LEFT,
-    PAIRS,
-    RIGHT,
-    SIMILARITIES,
-    same,
-    task_of,
-)
+from support.alignment_runs import LEFT, PAIRS, RIGHT, SIMILARITIES, same, task_of
 from support.error_kinds import is_of_kind
 from truerank.alignment import csls_means, evaluate, infer
 

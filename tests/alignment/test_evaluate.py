@@ -10,16 +10,7 @@ import pytest
 
 import truerank as tr
 from oracles.alignment import Array
-from support.alignment_runs import (
-    KNOWN,
-    LEFT,
-    PAIRS,
-    RIGHT,
-    SIMILARITIES,
-    same,
-    saved,
-    task_of,
-)
+from support.alignment_runs import KNOWN, LEFT, PAIRS, RIGHT, SIMILARITIES, same, saved, task_of
 from truerank.alignment import Task, evaluate
 from truerank.inference.pairing import describe_pairing
 

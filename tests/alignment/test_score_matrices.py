@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.alignment import Array
 from strategies.alignments import NAN_RULES, alignments, matrices
-from support.alignment_runs import (
-    SIMILARITIES,
-    TILES,
-    check,
-    outcome,
-    same,
-    saved,
-    task_of,
-)
+from support.alignment_runs import SIMILARITIES, TILES, check, outcome, same, saved, task_of
 from support.problems import LAYOUTS
 from truerank.alignment import Task
 

@@ -23,6 +23,7 @@ QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 1\n"
 PREDICTIONS = (
     "a likes b\nHeads: c\t0.9\ta\t0.5\t\nTails: a\t0.5\t\nc likes b\nHeads:\nTails: b\t1\n"
 )
+ORDER = "order.json"
 
 
 @pytest.fixture
@@ -33,6 +34,7 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "run.txt": RUN,
         "lists.json": json.dumps(named),
         "lists.jsonl": "\n".join(json.dumps({query: found}) for query, found in named.items()),
+        ORDER: json.dumps({query: list(found) for query, found in named.items()}),
         "qrels.txt": QRELS,
         "more.txt": "q1 0 c 1\n",
         "names.txt": "a\nb\nc\nd\ne\n",
@@ -47,7 +49,7 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "lists.json", "lists.jsonl"])
+@pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "lists.json", "lists.jsonl", ORDER])
 @pytest.mark.parametrize(
     ("line", "options"),
     [
@@ -60,12 +62,12 @@ def lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("--candidates 100 --order ascending", {"candidates": 100, "order": "ascending"}),
     ],
 )
-def test_runs_and_json(
-    run: Run, lists: Path, name: str, line: str, options: dict[str, Any]
-) -> None:
+@pytest.mark.usefixtures("lists")
+def test_runs_and_json(run: Run, name: str, line: str, options: dict[str, Any]) -> None:
     words = line.split()
     outcome = run("evaluate", "--lists", name, "--qrels", "qrels.txt", *words, "--format", "json")
-    expected = tr.read_run("run.txt").rank(tr.read_qrels("qrels.txt"), **options)
+    lists = tr.read_json_lists(name) if name == ORDER else tr.read_run("run.txt")
+    expected = lists.rank(tr.read_qrels("qrels.txt"), **options)
     files = [name, *(["more.txt"] if "more.txt" in words else []), "qrels.txt"]
     files += ["names.txt"] if "names.txt" in words else []
     text = tr.report(expected.with_protocol(files=files)).to_json()
@@ -139,8 +141,9 @@ def test_wrong_lines(run: Run, lists: Path, line: str, message: str) -> None:
     assert "Traceback" not in err
 
 
+@pytest.mark.filterwarnings("default")
 def test_an_empty_file_lists_nothing(run: Run, lists: Path) -> None:
     line = "--lists empty.txt --qrels qrels.txt --candidates 9 --metrics optimistic.mr"
-    code, out, _ = run("evaluate", *line.split())
-    assert code == 0
+    code, out, err = run("evaluate", *line.split())
+    assert (code, err[:62]) == (0, "Warning: --qrels: only 0 of 3 queries with right answers have ")
     assert "4 of 4 tasks (100 %) are misses" in out

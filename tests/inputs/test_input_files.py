@@ -115,10 +115,7 @@ def test_names_that_no_file_has() -> None:
             open_input("path", name),
         ):
             pass
-    with (
-        pytest.raises(FileNotFoundError, match="'absent'"),
-        open_input("path", "absent"),
-    ):
+    with pytest.raises(FileNotFoundError, match="'absent'"), open_input("path", "absent"):
         pass
 
 

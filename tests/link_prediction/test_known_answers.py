@@ -127,10 +127,7 @@ def check_other_ways(task: Task, tables: dict[str, Any], found: tr.Report) -> No
     # scores are the products with the unit vectors
     units = {name: np.eye(side.columns, dtype=np.float32) for name, side in task.sides.items()}
     by_vectors = task.evaluate_embeddings(
-        **tables,
-        entities=units["tail"],
-        relations=units.get("relation"),
-        unique=True,
+        **tables, entities=units["tail"], relations=units.get("relation"), unique=True
     )
     for other in (called, by_vectors):
         assert list(other.filters) == list(found.filters)

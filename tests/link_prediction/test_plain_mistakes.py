@@ -173,7 +173,7 @@ def test_frames_of_scores_in_another_order_are_refused() -> None:
         task.evaluate_scores(frame.rename(columns={"c": "x"}), frame)
     with pytest.raises(ValueError, match=r"^tail: expected scores of shape \(2, 3\)"):
         task.evaluate_scores(frame[["a", "b"]], frame)
-    search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"])
+    search = Retrieval({"q1": ["a"], "q2": ["c"]}, entities=["a", "b", "c"], queries=["q1", "q2"])
     assert search.evaluate_scores(frame)["mrr"] == search.evaluate_scores(SCORES)["mrr"]
     with pytest.raises(ValueError, match=f"^scores: {order}{where}"):
         search.evaluate_scores(moved)

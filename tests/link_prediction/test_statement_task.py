@@ -17,13 +17,7 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from support.error_kinds import is_of_kind
-from truerank.link_prediction import (
-    Negatives,
-    Sampled,
-    StatementTask,
-    Task,
-    read_statements,
-)
+from truerank.link_prediction import Negatives, Sampled, StatementTask, Task, read_statements
 from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only

@@ -354,11 +354,7 @@ def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:
     assert task.qualifiers == (None, None)
     assert task.tail.queries.tolist() == [[0, 0, 48]]
     rules = {name: protocol.filter_rule for name, protocol in task.protocols.items()}
-    assert rules == {
-        "query": "columns 3",
-        "overlap": "overlap without columns 4",
-        "fact": "fact",
-    }
+    assert rules == {"query": "columns 3", "overlap": "overlap without columns 4", "fact": "fact"}
     scores = np.zeros((1, 4))
     report = task.evaluate_scores(scores, scores)
     candidates = {name: under.ranks.candidates for name, under in report.filters.items()}

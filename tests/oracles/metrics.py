@@ -46,10 +46,7 @@ def all_positions(
 
 
 def exact(
-    name: str,
-    ranks: Sequence[Fraction],
-    weights: Sequence[Fraction],
-    sizes: Sequence[int] = (),
+    name: str, ranks: Sequence[Fraction], weights: Sequence[Fraction], sizes: Sequence[int] = ()
 ) -> Number:
     """Return the value of a metric, such as "mrr", "hits@3" or "power_mean:0.5".
 
@@ -160,11 +157,7 @@ def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tup
 
 
 def tail_share(
-    name: str,
-    observed: Number,
-    sizes: Sequence[int],
-    weights: Sequence[Fraction],
-    alternative: str,
+    name: str, observed: Number, sizes: Sequence[int], weights: Sequence[Fraction], alternative: str
 ) -> Fraction:
     """Return the share of all outcomes as good, as bad, or twice the smaller, at most 1."""
     falling = name.partition("@")[0].partition(":")[0] in FALLING

@@ -30,12 +30,7 @@ INDICES = {name: NAMES[name] for name in ("amri", *(f"ah@{k}" for k in HITS))}  
 PLAIN = {name: theirs for name, theirs in NAMES.items() if name not in INDICES}
 AMRR, INDEX_GMR = "adjusted_inverse_harmonic_mean_rank", "adjusted_geometric_mean_rank_index"
 # ours, theirs: the largest relative distance of the published z from the exact one
-Z = {
-    "mr": 0.0011,
-    "mrr": 0.006,
-    **{f"hits@{k}": 0.0065 for k in HITS},
-    "gmr": 0.0004,
-}
+Z = {"mr": 0.0011, "mrr": 0.006, **{f"hits@{k}": 0.0065 for k in HITS}, "gmr": 0.0004}
 
 Table = dict[str, dict[str, float]]
 

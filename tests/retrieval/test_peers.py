@@ -215,8 +215,7 @@ def test_what_ranx_makes_comparable() -> None:
 
 def test_scikit_learn_takes_a_tie_as_one_threshold_or_its_mean() -> None:
     metrics = pytest.importorskip("sklearn.metrics")
-    figures = []
-    scores = list(TIED.values())
+    figures, scores = [], list(TIED.values())
     for right in QRELS:
         gains = np.array([right.get(name, 0) for name in TIED])
         figures.append(metrics.average_precision_score(gains > 0, scores))

@@ -22,7 +22,7 @@ from truerank.retrieval.qrels import is_one_split
 pytestmark = pytest.mark.python_only
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
-ITEMS = ["a", "b", "c", "d", "e"]
+ITEMS, UV = ["a", "b", "c", "d", "e"], ["u", "v"]
 
 
 @st.composite
@@ -176,7 +176,7 @@ def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
 )
 def test_training_items_are_left_out(known: Any) -> None:
     """Those of users who are not tested are ignored."""
-    task = Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, known=known)
+    task = Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, known=known, queries=UV)
     assert task.answers.filter is not None
     assert [array.tolist() for array in task.answers.filter] == [[0, 1, 1], [2]]
     found = task.evaluate_scores([[0, 1, 2, 3, 0.5], [5, 4, 3, 2, 1]])
@@ -203,10 +203,35 @@ def test_leaks() -> None:
 
 @pytest.mark.parametrize("groups", [["x", "y", "x"], {"q2": "x", "q10": "y"}])
 def test_groups(groups: Any) -> None:
-    task = Task(GRADED, entities=ITEMS, groups=groups)
+    task = Task(GRADED, entities=ITEMS, groups=groups, queries=list(GRADED))
     found = task.evaluate_scores(np.eye(3, 5)[:, ::-1])
     assert found.group_queries() == {"x": 1, "y": 1}
     assert found["macro.map"] == pytest.approx(np.mean(list(found.group_values("map").values())))
+
+
+def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> None:
+    """The order in which a shuffled split first has its users is not that of the rows."""
+    rng = np.random.default_rng(0)
+    users, vectors = [f"u{i}" for i in range(50)], np.eye(50)
+    pairs = [(user, str(i)) for i, user in enumerate(users)]
+    given: dict[str, Any] = {"entities": list(map(str, range(50)))}
+    expected = Task(pairs, queries=users, **given).evaluate_embeddings(vectors, vectors)
+    rng.shuffle(pairs)
+    lists = [[user[1:]] for user in users]
+    named = Task(pairs, queries=users, **given)
+    unnamed, way = Task(pairs, **given), r"give Task\(\.\.\., queries=\.\.\.\) the names"
+    calls: dict[str, Callable[[Task], Any]] = {
+        "queries": lambda task: task.evaluate_embeddings(vectors, vectors),
+        "scores": lambda task: task.evaluate_scores(vectors @ vectors.T),
+        "ids": lambda task: task.evaluate_lists(lists),
+    }
+    for name, call in calls.items():
+        assert call(named)["success@1"] == expected["success@1"] == 1
+        with pytest.raises(tr.InputValueError, match=f"^{name}: rows do not say .*{way}"):
+            call(unnamed)
+    with pytest.raises(tr.InputValueError, match=r"^groups: rows do not say whose"):
+        Task(pairs, groups=users, **given)
+    assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
 
 def test_leave_one_out_is_link_prediction() -> None:
@@ -272,7 +297,9 @@ def test_other_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="query ids from 0 to 0, got 1"):
         Task({1: [0]}, entities=2, queries=1)
     with pytest.raises(ValueError, match="unknown query 'w'"):
-        Task({"u": ["a"]}, entities=ITEMS, queries=["u"], known={"w": ["a"]})
+        Task({"w": ["a"]}, entities=ITEMS, queries=["u"])
+    with pytest.raises(ValueError, match="known: expected query ids from 0 on, got -1"):
+        Task({1: [0]}, entities=2, known=np.array([[-1, 0]]))
     with pytest.raises(ValueError, match="known: ids of queries, where qrels have labels"):
         Task({"u": ["a"]}, entities=ITEMS, known=(np.array([0]), np.array(["b"])))
     with pytest.raises(ValueError, match="groups: expected a group for every query"):
@@ -309,7 +336,7 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     of_mapping: dict[int, dict[int, float]] = {
         i: dict(zip(top[i].tolist(), listed[i].tolist(), strict=True)) for i in range(n)
     }
-    if not k:
+    if not k and n > 1 and any_right(qrels[1]):
         del of_mapping[0]
     for ids, values in ((top, listed), (top.tolist(), listed.tolist()), (of_mapping, None)):
         found = task.evaluate_lists(ids, values)
@@ -369,7 +396,8 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
 
 def test_runs_by_label() -> None:
     task = Task({"u": ["b", "d"], "v": ["a"]}, entities=ITEMS)
-    expected = task.evaluate_lists([["c", "b"], ["a"]])
+    of_rows = Task({"v": ["a"], "u": ["b", "d"]}, entities=ITEMS, queries=UV)
+    expected = of_rows.evaluate_lists([["c", "b"], ["a"]])
     run = {"v": ["a"], "u": ["c", "b"], "w": ["a"]}
     assert task.evaluate_lists(run).to_json() == expected.to_json()
     assert expected["recall@2"] == 0.75
@@ -377,6 +405,51 @@ def test_runs_by_label() -> None:
     strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
     with pytest.raises(ValueError, match="ids: unknown query 'w'"):
         strict.evaluate_lists({"w": ["a"]})
+
+
+def test_lists_of_other_queries_are_refused_and_few_are_said() -> None:
+    """As a rule they are the same queries, spelled in another way."""
+    qrels = {f"q{i}": ["b"] for i in range(5)}
+    run = {query: ["b", "a"] for query in qrels}
+    task = Task(qrels, entities=ITEMS)
+    spelled = {query.upper(): listed for query, listed in run.items()}
+    message = "^ids: no query in common: right answers are of 'q0', 'q1', 'q2', .*, lists of 'Q0', "
+    with pytest.raises(tr.InputValueError, match=message):
+        task.evaluate_lists(spelled)
+    few = spelled | {"q0": ["b"], "q1": ["b"]}
+    with pytest.warns(UserWarning, match="^ids: only 2 of 5 queries with right answers have a li"):
+        assert task.evaluate_lists(few)["recall@1"] == pytest.approx((2 + 3 / 5) / 5)
+    with pytest.warns(UserWarning, match="^ids: only 0 of 5 queries"):
+        task.evaluate_lists({})
+    assert task.evaluate_lists(few | {"q2": []})["optimistic.mrr"] == 1
+
+
+def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    vectors, others = (rng.normal(size=(n, 4)).astype(np.float32) for n in (6, 30))
+    queries, entities = ([f"{word}{i}" for i in range(n)] for word, n in (("q", 6), ("d", 30)))
+    qrels = {query: [entities[i], entities[-i]] for i, query in enumerate(queries)}
+    task = Task(dict(reversed(qrels.items())), entities=entities, queries=queries)
+    top = tr.topk_embeddings(vectors, others, 5)
+    expected = task.evaluate_lists(*top)
+    path, copy = tmp_path / "run.txt", tmp_path / "copy.txt.gz"
+    tr.write_run(path, top, queries=queries, entities=entities)
+    run = tr.read_run(path)
+    as_dicts = {query: run[query] for query in queries}
+    for form in (top, path, run, as_dicts):
+        found = task.evaluate_lists(form)
+        assert found.per_query("ndcg").tolist() == expected.per_query("ndcg").tolist()
+    for form in (path, run, as_dicts):
+        tr.write_run(copy, form)
+        assert gzip.decompress(copy.read_bytes()) == path.read_bytes()
+    (tmp_path / "order.json").write_text(json.dumps({q: list(v) for q, v in as_dicts.items()}))
+    for form in ({q: list(v) for q, v in as_dicts.items()}, tmp_path / "order.json"):
+        found = task.evaluate_lists(form)
+        assert found.protocol.lists == "order alone"
+        assert found.to_dict() == pytest.approx(expected.to_dict(), nan_ok=True)
+        tr.write_run(copy, form)
+        assert list(tr.read_run(copy)["q0"].values()) == [5, 4, 3, 2, 1]
+        assert task.evaluate_lists(copy)["ndcg"] == found["ndcg"]
 
 
 @pytest.mark.parametrize(
@@ -395,7 +468,7 @@ def test_runs_by_label() -> None:
 )
 def test_wrong_lists(ids: Any, scores: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        Task({"u": ["b"], "v": ["a"]}, entities=ITEMS).evaluate_lists(ids, scores)
+        Task({"u": ["b"], "v": ["a"]}, entities=ITEMS, queries=UV).evaluate_lists(ids, scores)
 
 
 def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
@@ -428,9 +501,11 @@ def test_lists_with_ids_only() -> None:
     task = Task({0: [1], 1: [0]}, entities=3)
     found = task.evaluate_lists({1: [0], 7: [2]})
     assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
-    with pytest.raises(TypeError, match="ids: expected ids, as entities have no labels"):
+    with pytest.raises(ValueError, match="ids: unknown entity 'a'"):
         task.evaluate_lists({0: ["a"]})
-    with pytest.raises(TypeError, match="ids: expected ids of queries, got str 'u'"):
+    with pytest.raises(
+        ValueError, match=r"right answers are of 0, 1, \.\.\., lists of 'u', \.\.\."
+    ):
         task.evaluate_lists({"u": [0]})
 
 

@@ -40,12 +40,8 @@ def run_files() -> list[bytes]:
 
 def json_files() -> list[bytes]:
     one = b'{"q1": {"d7": 2.5, "d3": 1}, "q2": {}}'
-    return [
-        one,
-        b'{"q1": {"d7": 2.5}}\n{"q2": {"d3": NaN}}\n',
-        b'[{"a": 1}, {}]',
-        b'{"a": 1}\n{"b": 2}',
-    ]
+    lines = b'{"q1": {"d7": 2.5}}\n{"q2": {"d3": NaN}}\n'
+    return [one, lines, b'[{"a": 1}, {}]', b'{"a": 1}\n{"b": 2}', b'{"q": ["a", "b"], "p": []}']
 
 
 def prediction_files() -> list[bytes]:

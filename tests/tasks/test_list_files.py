@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,14 @@ WRONG_RUNS = [
 WRONG_JSON = [
     ('{"q": {"a": 1, "b": 2}', "the file is not JSON"),
     ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2 has the query 'q' again"),
+    ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "line 2 has 'b' twice"),
+    ('{"q": ["a"]}\n{"p": {"b": 2}}', "line 2: expected scores for all queries, or for none"),
+    ('{"q": ["a", ["b"]]}', "line 1: expected names in the list of 'q'"),
     ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "line 2 has 'b' twice"),
     ('{"q": {"a": "high"}}', "line 1: expected numbers as the scores of 'q', got 'high'"),
     ('{"q": {"a": true}}', "expected numbers as the scores of 'q', got True"),
     ('{"q": {"a": 1}, "p": 3}', "expected an object of lists.*got int for 'p'"),
-    ("[1]", "expected an object of lists.*got an array of other things"),
+    ("[1]", "expected an object of lists.*got int"),
     ("7", "expected an object of lists.*got int"),
     ("[" * 100_000, "the file is not JSON"),
     ('{"q": {"a": ' + "1" * 400 + "}}", "an integer that is too large for a score"),
@@ -210,14 +214,19 @@ def test_files_that_cannot_be_read(tmp_path: Path, read: Any) -> None:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-@given(RUNS, st.sampled_from(["object", "lines", "indented"]))
+@given(RUNS, st.sampled_from(["object", "lines", "indented"]), st.booleans())
 @settings(max_examples=80)
-def test_json_lists(tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str) -> None:
-    text = json.dumps(run, indent=1 if form == "indented" else None)
+def test_json_lists(
+    tmp_path_factory: pytest.TempPathFactory, run: Runs, form: str, in_order: bool
+) -> None:
+    given: Any = {query: list(listed) for query, listed in run.items()} if in_order else run
+    text = json.dumps(given, indent=1 if form == "indented" else None)
     if form == "lines":
-        text = "\n".join(json.dumps({query: listed}) for query, listed in run.items())
+        text = "\n".join(json.dumps({query: listed}) for query, listed in given.items())
     path = written(tmp_path_factory.mktemp("json"), text)
-    assert as_dict(tr.read_json_lists(path)) == run
+    lists = tr.read_json_lists(path)
+    assert as_dict(lists) == ({q: dict.fromkeys(v) for q, v in run.items()} if in_order else run)
+    assert (lists.scores is None) == (in_order and bool(run))
 
 
 @pytest.mark.parametrize("text", ['[{"a": 1, "b": 2}, {}]', '{"a": 1, "b": 2}\n{}\n'])
@@ -285,10 +294,18 @@ def test_ranks_by_name(
         }
         for query in answers
     }
-    candidates = list("fedcbaxyz") if named else 9
-    ranks = tr.read_run(path).rank(
-        answers, candidates=candidates, filtered=filtered, known=known, split="dev"
-    )
+    lists, candidates = tr.read_run(path), list("fedcbaxyz") if named else 9
+    options: Any = {"candidates": candidates, "filtered": filtered, "known": known, "split": "dev"}
+    asked = {query for query, judged in answers.items() if max(judged.values(), default=0) > 0}
+    common = len(asked.intersection(lists.queries))
+    if asked and lists.queries and not common:
+        with pytest.raises(tr.InputValueError, match=r"^answers: no query in common"):
+            lists.rank(answers, **options)
+        return
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ranks = lists.rank(answers, **options)
+    assert len(caught) == (2 * common < len(asked))
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
     assert found == plain_counts(run, answers, 9, left_out)
     assert ranks.protocol.filter == (("dev", "known") if filtered else ("known",))
@@ -300,8 +317,9 @@ def test_ranks_by_name(
     [
         ({"q": "x"}, 2, "candidates: expected at least 3, as many names"),
         ({"q": "d"}, ["d", "f"], "candidates: 'e' is not among them"),
-        ({"q": "d"}, ["d", "e", "d"], "candidates: expected distinct names"),
-        ({"q": "d"}, 1.5, "candidates: expected the number of candidates"),
+        ({"q": "d"}, ["d", "e", "d"], "candidates: 'd' occurs twice"),
+        ({"q": "d"}, 1.5, "candidates: expected their number, or their names, got float"),
+        ({"Q": "d"}, 9, "answers: no query in common: right answers are of 'Q', .*lists of 'q'"),
         ([("q", "d")], 5, "answers: expected Qrels, or a mapping"),
     ],
 )
@@ -364,8 +382,10 @@ ONE = ([[1]], [[1.0]])
         (ONE, {"entities": ["a", ""]}, "entities: expected names without blanks"),
         (ONE, {"tag": ""}, "tag: expected names without blanks"),
         (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
-        (([[1]], None), {}, "top: expected scores beside the ids, got None"),
-        ([[1]], {}, r"top: expected \(ids, scores\), or TopK, got list"),
+        ([[1]], {}, r"top: expected \(ids, scores\), TopK, lists by query, or their file, got"),
+        ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities: expected None, as the lists have"),
+        ({"q": {"d": None}}, {}, "top: expected scores that are numbers, got dtype object"),
+        ({"q": {"d": 1.0}, "p": ["d"]}, {}, "top: expected scores for all queries, or for none"),
     ],
 )
 def test_wrong_arguments_leave_no_file(

@@ -48,7 +48,7 @@ SPELLINGS = {
     "ranks.with_labels(queries=...)": "evaluate --queries",
     "ranks.with_labels(targets=...)": "evaluate SCORES TARGETS --by target",
     **{"entities=": "--entity-labels", "relations=": "--relation-labels"},
-    "time=": "--time",
+    **{"time=": "--time", "answers": "--qrels"},
     "known=": "--train or --known",
 }
 for _what, _option in {

@@ -33,8 +33,8 @@ lists_option = click.option(
     "--lists",
     type=File,
     help="In place of SCORES, lists of the best candidates, perhaps gzipped: a TREC run, JSON "
-    "({query: {name: score}}, or such lines) or predictions of AnyBURL and PyClause. What is not "
-    "listed counts as tied below the list.",
+    "({query: {name: score}}, in order alone {query: [names]}, or such lines) or predictions of "
+    "AnyBURL and PyClause. What is not listed counts as tied below the list.",
 )
 qrels_option = click.option(
     "--qrels", type=File, help="The right answers of runs and JSON: lines qid 0 docid relevance."
@@ -132,7 +132,7 @@ def _rank_named(
             known = [read_qrels(path) for path in given.get("known", ())]
         with ProgressBar() as bar, renamed(path="--lists"):
             read = reader(lists, progress=ProgressListener(bar))
-        with renamed(candidates="--candidates"):
+        with renamed(candidates="--candidates", answers="--qrels"):
             return read.rank(
                 answers,
                 candidates=candidates,

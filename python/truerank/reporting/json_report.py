@@ -131,7 +131,7 @@ class JsonReport(AnyReport):
 
     def _stored_groups(self) -> GroupContent:
         if self._content.groups is None:
-            raise UnknownKeyError("groups", "this report has none; it was stored without")
+            raise UnknownKeyError("groups", "this report has no groups; it was stored without")
         return self._content.groups
 
     def _group_report(self, groups: GroupContent, i: int) -> JsonReport:

@@ -59,40 +59,39 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
         named["known_0"] = ("known", known)
     indexes = {0: LabelIndex(), 1: LabelIndex()}
     tested = read_judged("qrels", qrels, indexes)
-    # without a vocabulary of queries, those of the qrels are all: others have no row of scores
-    has_labels = queries is None and tested.asked.label_index is not None
+    # without a vocabulary of queries, those of the qrels are all
     labels = tuple(indexes[0].codes)
-    given = labels if has_labels and labels else queries
-    others = {
-        name: read_judged(title, value, indexes) for name, (title, value) in list(named.items())[1:]
-    }
-    if queries is None:
-        size = len(labels) if has_labels else int(tested.asked.values.max(initial=-1)) + 1
-        others = {name: _of_queries_below(each, size, has_labels) for name, each in others.items()}
-    splits = [tested, *others.values()]
-    query_columns = [tested.asked, *(each.queries for each in splits)]
-    query_ids, codes = encode_columns("queries", "query", given, query_columns)
-    entity_ids, targets = encode_columns(
-        "entities", "entity", entities, [each.entities for each in splits]
-    )
-    pairs, gains = _distinct_answers(tested, codes[1], targets[0], query_ids, entity_ids)
+    given = labels or None if queries is None and tested.asked.label_index else queries
+    columns = [tested.asked, tested.queries]
+    query_ids, (asked, tasks) = encode_columns("queries", "query", given, columns)
+    others = {}
+    for name, (title, value) in list(named.items())[1:]:
+        others[name] = _with_a_row(read_judged(title, value, indexes), query_ids, queries is None)
+    entity_columns = [tested.entities, *(each.entities for each in others.values())]
+    entity_ids, targets = encode_columns("entities", "entity", entities, entity_columns)
+    pairs, gains = _distinct_answers(tested, tasks, targets[0], query_ids, entity_ids)
     found = {}
-    for (name, each), query, entity in zip(others.items(), codes[2:], targets[1:], strict=True):
+    for (name, each), entity in zip(others.items(), targets[1:], strict=True):
         is_right = slice(None) if each.gains is None else each.gains > 0
-        found[name] = np.stack([query[is_right], entity[is_right]], axis=1)
-    return AnswerSets(query_ids, entity_ids, pairs, gains, found, len(distinct(codes[0])))
+        found[name] = np.stack([each.queries.values[is_right], entity[is_right]], axis=1)
+    return AnswerSets(query_ids, entity_ids, pairs, gains, found, len(distinct(asked)))
 
 
-def _of_queries_below(known: JudgedPairs, size: int, has_labels: bool) -> JudgedPairs:
-    """Leave out the pairs of queries that the qrels do not have."""
-    column = known.queries
-    if has_labels != (column.label_index is not None) and len(column.values):
-        kinds = ("ids", "labels") if has_labels else ("labels", "ids")
+def _with_a_row(known: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> JudgedPairs:
+    """Leave out the pairs of queries without a row, and give the others the ids of theirs."""
+    column, codes = known.queries, known.queries.values
+    named = column.label_index is not None
+    if of_qrels and named != (queries.names is not None) and len(codes):
+        kinds = ("labels", "ids") if named else ("ids", "labels")
         got = f"{kinds[0]} of queries, where qrels have {kinds[1]}"
         raise InputValueError(column.split, got)
-    stays = column.values < size
+    if column.label_index is not None:
+        codes = queries.codes_of(tuple(column.label_index.codes))[codes]
+    elif codes.min(initial=0) < 0:
+        raise InputValueError(column.split, expected="query ids from 0 on", got=codes.min())
+    stays = (codes >= 0) & (codes < queries.size)
     return JudgedPairs(
-        column._replace(values=column.values[stays]),
+        column._replace(values=codes[stays]),
         known.entities._replace(values=known.entities.values[stays]),
         None if known.gains is None else known.gains[stays],
         column,

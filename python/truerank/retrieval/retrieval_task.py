@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,10 +15,11 @@ from ..inputs.naming import public
 from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
+from ..tasks.list_files import read_lists
 from ..tasks.split_audit import check_rules
 from ..tasks.task import ProtocolTask
 from ..tasks.vocabularies import Vocabulary
-from .answer_lists import lists_in_order
+from .answer_lists import lists_in_order, lists_of_rows
 from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
 
@@ -51,11 +52,11 @@ class Task(ProtocolTask):
         of scores, or a mapping to these columns. All of them are candidates of every query.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, and the rows of scores or of embeddings. Default: labels in the order
-        in which `qrels` first has them, or ids from 0 to the largest.
+        in which `qrels` first has them, or ids from 0 to the largest. Rows and lists without names
+        are refused where queries have labels and `queries` does not say their order.
     known : dict of str to split, list of splits, one split, or None
         Right answers of other splits, each in any form of `qrels`: they are left out of the
-        candidates of their query. Pairs of queries that `qrels` does not have are ignored, if
-        `queries` is not given.
+        candidates of their query. Those of queries without a row are ignored.
     groups : labels or mapping, optional
         The group of each query, of all in the order of their ids, or by query.
     gain : {"linear", "exponential", "binary"}
@@ -101,14 +102,15 @@ class Task(ProtocolTask):
 
     Examples
     --------
-    >>> task = Task({"u": ["b", "d"], "v": ["a"]}, entities=["a", "b", "c", "d"])
+    >>> items = ["a", "b", "c", "d"]
+    >>> task = Task({"u": ["b", "d"], "v": ["a"]}, entities=items, queries=["u", "v"])
     >>> report = task.evaluate_scores([[0.1, 0.9, 0.8, 0.7], [0.5, 0.5, 0.1, 0.0]])
     >>> report.per_query("recall@2").tolist(), report.per_query("mrr").tolist()
     ([0.5, 1.0], [1.0, 0.75])
 
     Items of the training data are left out.
 
-    >>> task = Task({"u": ["b", "d"]}, entities=["a", "b", "c", "d"], known={"train": {"u": ["c"]}})
+    >>> task = Task({"u": ["b", "d"]}, entities=items, known={"train": {"u": ["c"]}})
     >>> task.evaluate_scores([[0.1, 0.9, 0.8, 0.7]])["recall@2"]
     1.0
     """
@@ -147,6 +149,8 @@ class Task(ProtocolTask):
         self.queries, self.entities = sets.queries.names, sets.entities.names
         self.without_answers = sets.asked - len(side.queries)
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
+        if groups is not None and not isinstance(groups, Mapping):
+            self._check_rows("groups")
         super().__init__({SIDE: side}, Protocol(filter=tuple(sets.known), split=split))
 
     @property
@@ -236,6 +240,7 @@ class Task(ProtocolTask):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333333
         """
+        self._check_rows("queries")
         found = self._evaluate_embeddings(
             {SIDE: Argument("queries", queries)},
             {SIDE: Argument("entities", entities)},
@@ -279,6 +284,7 @@ class Task(ProtocolTask):
         >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
         {'mrr': 1.0, 'recall@1': 0.5}
         """
+        self._check_rows("scores")
         found = self._evaluate_scores(
             {SIDE: Argument("scores", scores)},
             io=io,
@@ -301,14 +307,15 @@ class Task(ProtocolTask):
 
         Parameters
         ----------
-        ids : mapping, NamedLists, path, or lists as `truerank.rank_lists` takes them
+        ids : mapping, NamedLists, path, TopK, or lists as `truerank.rank_lists` takes them
             ``{query: {entity: score}}``, or ``{query: [entities]}`` in order alone, by labels or
             ids. A query without a list has an empty one; lists of queries that `qrels` does not
             have are not used, unless the task was made with `queries`, where they are an error.
             `NamedLists`, or the path of a file that `truerank.read_run` reads, or, if it ends in
             .json or .jsonl (or these with .gz), `truerank.read_json_lists`. Or a list for each
-            query, in the order of their ids: a matrix (queries, width) padded with -1, ``(values,
-            indptr)``, or a list of lists of ids or labels.
+            query, in the order of their ids: what `truerank.topk_embeddings` returns, a matrix
+            (queries, width) padded with -1, ``(values, indptr)``, or a list of lists of ids or
+            labels.
         scores : array_like, (values, indptr), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
         order, nan, dtype, threads, progress : optional
@@ -322,7 +329,13 @@ class Task(ProtocolTask):
         Raises
         ------
         TypeError, ValueError
-            As `truerank.rank_lists` does, for another number of lists, and for unknown labels.
+            As `truerank.rank_lists` does, for another number of lists, for unknown labels, and
+            where no query with right answers has a list.
+
+        Warns
+        -----
+        UserWarning
+            If less than half of the queries with right answers have a list.
 
         Examples
         --------
@@ -333,8 +346,15 @@ class Task(ProtocolTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         side = self.answers
-        vocabularies = Vocabulary(side.height, self.queries), Vocabulary(side.columns, side.names)
-        ids, scores = lists_in_order(ids, scores, *vocabularies, self._all_queries_known)
+        entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
+        if named is None:
+            self._check_rows("ids")
+            ids, scores = lists_of_rows(ids, scores, side.height, entities)
+        elif scores is not None:
+            raise InputTypeError("scores", expected="None, as the lists have names")
+        else:
+            queries, asked = Vocabulary(side.height, self.queries), side.queries[:, 0]
+            ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
         ranks = rank_lists(
             *(ids, scores, side.targets),
             candidates=side.columns,
@@ -343,6 +363,17 @@ class Task(ProtocolTask):
             **options,
         )
         return self._report(self._make_report([side.labelled(ranks)]).ranks)
+
+    def _check_rows(self, name: str) -> None:
+        """Refuse rows where queries have names, and nobody said whose row is the first."""
+        if not self._all_queries_known and self.queries is not None and len(self.queries) > 1:
+            raise InputValueError(
+                name,
+                "rows do not say whose they are, and queries have names: give "
+                "Task(..., queries=...) the names in the order of the rows, which need not be "
+                f"that in which the qrels first have them ({self.queries[0]!r}, "
+                f"{self.queries[1]!r}, ...)",
+            )
 
     def _report(self, ranks: Ranks) -> RetrievalReport:
         return RetrievalReport(

@@ -5,27 +5,31 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
 from ..inputs.checks import is_number
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, renamed
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.selection import indptr_of
-from .named_lists import NamedLists, Qrels
-from .text import line_of, text_blocks
+from .named_lists import NamedLists, Qrels, lists_of_mapping, without_ranx
+from .text import is_path, line_of, text_blocks
 from .vocabularies import LabelIndex
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ..inputs.arrays import FloatArray, IntArray
+
     Listener = Callable[[Progress], object]
 
 _ARGUMENT = "path"
+_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 
 
 @public("truerank")
@@ -104,7 +108,8 @@ def read_json_lists(
 
     The file has one such object, as pytrec_eval and ranx take them, or lines that are each such an
     object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or in an
-    array, are lists of queries that are numbered from "0".
+    array, are lists of queries that are numbered from "0". Arrays of names in place of objects,
+    ``{"q1": ["d7", "d3"]}``, are lists in order alone.
 
     Parameters
     ----------
@@ -138,24 +143,28 @@ def read_json_lists(
     name = os.fsdecode(path)
     queries: dict[str, None] = {}
     names = LabelIndex()
-    lengths, ids, scores = [], [], []
+    ids: list[IntArray] = []
+    scores: list[FloatArray] | None = None
     for where, query, listed in _json_lists(name, progress):
         key = str(len(queries)) if query is None else query
         if key in queries:
             raise InputValueError(_ARGUMENT, f"{where} has the query {key!r} again", place=name)
         queries[key] = None
-        values = list(listed.values())
-        wrong = next((value for value in values if not is_number(value)), None)
-        if wrong is not None:
-            problem = f"{where}: expected numbers as the scores of {key!r}, got {wrong!r}"
+        is_scored = isinstance(listed, dict)
+        if ids and is_scored != (scores is not None):
+            problem = f"{where}: expected scores for all queries, or for none"
             raise InputValueError(_ARGUMENT, problem, place=name)
-        lengths.append(len(values))
+        if not all(isinstance(candidate, str) for candidate in listed):
+            problem = f"{where}: expected names in the list of {key!r}"
+            raise InputValueError(_ARGUMENT, problem, place=name)
+        _refuse_repeats(listed, where, name)
         ids.append(names.encode(list(listed)))
-        scores.append(_float_scores(values, where, name))
-    indptr = indptr_of(lengths)
-    joined_ids = np.concatenate(ids) if ids else np.zeros(0, np.int64)
-    all_scores = np.concatenate([*scores, np.zeros(0)])
-    return NamedLists(tuple(queries), tuple(names.codes), indptr, joined_ids, all_scores)
+        if is_scored:
+            scores = scores or []
+            scores.append(_float_scores(key, listed.values(), where, name))
+    lists = indptr_of(list(map(len, ids))), np.concatenate([*ids, np.zeros(0, np.int64)])
+    joined = None if ids and scores is None else np.concatenate([*(scores or []), np.zeros(0)])
+    return NamedLists(tuple(queries), tuple(names.codes), *lists, joined)
 
 
 @public("truerank")
@@ -190,33 +199,37 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     Qrels(3 judgements of 2 queries, 2 relevant)
     """
     name = os.fsdecode(path)
-    queries: list[str] = []
-    documents: list[str] = []
-    relevance: list[int] = []
-    seen: set[tuple[str, str]] = set()
+    judgements: dict[tuple[str, str], int] = {}
     line = 0
     for text in watched_blocks(name, None):
         for row in text.removesuffix("\n").split("\n"):
             line += 1
-            fields = row.replace("\t", " ").split(" ")
+            fields = [field for field in row.replace("\t", " ").split(" ") if field]
+            if not fields:
+                continue
             if len(fields) != 4:
-                fields = [field for field in fields if field]
-                if not fields:
-                    continue
-                if len(fields) != 4:
-                    problem = "expected four fields: query, iteration, document and relevance"
-                    raise line_error(name, line, problem)
+                problem = "expected four fields: query, iteration, document and relevance"
+                raise line_error(name, line, problem)
             query, _, document, judged = fields
             if not judged.removeprefix("-").isdecimal() or len(judged) > 9:
                 raise line_error(name, line, f"expected an integer as relevance, got {judged!r}")
-            if (query, document) in seen:
+            if (query, document) in judgements:
                 problem = f"query {query!r} has a judgement of {document!r} already"
                 raise line_error(name, line, problem)
-            seen.add((query, document))
-            queries.append(query)
-            documents.append(document)
-            relevance.append(int(judged))
-    return Qrels(tuple(queries), tuple(documents), np.array(relevance, np.int64))
+            judgements[query, document] = int(judged)
+    return Qrels.of_pairs(judgements)
+
+
+def read_lists(argument: str, value: Any) -> NamedLists | None:
+    """Return lists by name as they are, or of a mapping, a run of ranx or a file; else None."""
+    value = without_ranx(value)
+    if is_path(value):
+        is_json = os.fsdecode(value).endswith(_JSON)
+        with renamed(path=argument):
+            return read_json_lists(value) if is_json else read_run(value)
+    if isinstance(value, Mapping):
+        return lists_of_mapping(argument, value)
+    return value if isinstance(value, NamedLists) else None
 
 
 def watched_blocks(name: str, progress: bool | Listener | None) -> Iterator[str]:
@@ -285,34 +298,22 @@ def _is_whole(row: str) -> bool:
 
 
 def _lists_of(where: str, value: Any, name: str) -> Iterator[tuple[str, str | None, Any]]:
-    expected = "an object of lists, such as {query: {candidate: score}}"
-    got = "" if isinstance(value, dict | list) else type(value).__name__
-    lists: list[tuple[str | None, Any]] = []
-    if isinstance(value, list):
-        lists = [(None, listed) for listed in value]
-        if not all(isinstance(listed, dict) for listed in value):
-            got = "an array of other things than objects"
-    elif isinstance(value, dict) and not any(isinstance(each, dict) for each in value.values()):
-        lists = [(None, value)] if value else []
-    elif isinstance(value, dict):
-        lists = list(value.items())
-        wrong = [query for query, listed in lists if not isinstance(listed, dict)]
-        got = f"{type(value[wrong[0]]).__name__} for {wrong[0]!r}" if wrong else ""
-    if got:
-        raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
-    yield from ((where, query, listed) for query, listed in lists)
+    named = isinstance(value, dict) and any(isinstance(x, dict | list) for x in value.values())
+    listing = value if isinstance(value, list) or value == {} else [value]
+    for query, listed in value.items() if named else ((None, each) for each in listing):
+        if not isinstance(listed, dict | list):
+            expected = "an object of lists, as {query: {candidate: score}} or {query: [candidates]}"
+            got = type(listed).__name__ + f" for {query!r}" * (query is not None)
+            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
+        yield where, query, listed
 
 
 def parse_json(text: str, where: str, name: str) -> Any:
     """Read JSON in which no object has a name twice; an error names the place."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-            raise InputValueError(_ARGUMENT, f"{where} has {twice!r} twice", place=name)
-        return found
+        _refuse_repeats([key for key, _ in pairs], where, name)
+        return dict(pairs)
 
     try:
         return json.loads(text, object_pairs_hook=distinct)
@@ -322,9 +323,20 @@ def parse_json(text: str, where: str, name: str) -> Any:
         raise InputValueError(_ARGUMENT, f"{where} is not JSON ({error})", place=name) from None
 
 
-def _float_scores(values: list[Any], where: str, name: str) -> npt.NDArray[np.float64]:
+def _refuse_repeats(names: Collection[str], where: str, name: str) -> None:
+    if len(set(names)) < len(names):
+        twice = Counter(names).most_common(1)[0][0]
+        raise InputValueError(_ARGUMENT, f"{where} has {twice!r} twice", place=name)
+
+
+def _float_scores(key: str, values: Iterable[Any], where: str, name: str) -> FloatArray:
+    scores = list(values)
+    wrong = next((value for value in scores if not is_number(value)), None)
+    if wrong is not None:
+        problem = f"{where}: expected numbers as the scores of {key!r}, got {wrong!r}"
+        raise InputValueError(_ARGUMENT, problem, place=name)
     try:
-        return np.array(values, np.float64)
+        return np.array(scores, np.float64)
     except OverflowError:
         problem = f"{where} has an integer that is too large for a score"
         raise InputValueError(_ARGUMENT, problem, place=name) from None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -11,17 +12,20 @@ import numpy as np
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import ReadOnlyArrays, read_only
-from ..inputs.checks import flag, integer, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inputs.checks import distinct_names, flag, integer, is_integer, several
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, spelled, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
+from .vocabularies import LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import IntArray
+
+_LISTS = "a mapping of names to scores, or a list of names, for each query"
 
 
 def without_ranx(value: Any) -> Any:
@@ -36,6 +40,7 @@ def without_ranx(value: Any) -> Any:
 
 
 @public("truerank")
+@dataclass(eq=False, repr=False)
 class Qrels(ReadOnlyArrays):
     """Judgements: the relevance of documents for queries, one document for one query each.
 
@@ -56,12 +61,8 @@ class Qrels(ReadOnlyArrays):
     documents: tuple[str, ...]
     relevance: IntArray
 
-    def __init__(
-        self, queries: tuple[str, ...], documents: tuple[str, ...], relevance: IntArray
-    ) -> None:
-        self.queries = queries
-        self.documents = documents
-        self.relevance = read_only(np.array(relevance, np.int64))
+    def __post_init__(self) -> None:
+        self.relevance = read_only(np.array(self.relevance, np.int64))
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -87,18 +88,26 @@ class Qrels(ReadOnlyArrays):
         if not isinstance(value, Mapping):
             expected = "Qrels, or a mapping of queries to answers"
             raise InputTypeError("answers", expected=expected, got=type(value).__name__)
-        queries: list[str] = []
-        documents: list[str] = []
-        relevance: list[int] = []
+        pairs: dict[tuple[str, str], int] = {}
         for query, judged in value.items():
             found = {judged: 1} if isinstance(judged, str) else judged
             if not isinstance(found, Mapping):
-                found = dict.fromkeys(found, 1)
+                found = dict.fromkeys(several("answers", found, "names for each query"), 1)
             for document, grade in found.items():
-                queries.append(str(query))
-                documents.append(str(document))
-                relevance.append(integer("answers", grade, expected="integers as relevance"))
-        return cls(tuple(queries), tuple(documents), np.array(relevance, np.int64))
+                expected = "integers as relevance"
+                pairs[str(query), str(document)] = integer("answers", grade, expected=expected)
+        return cls.of_pairs(pairs)
+
+    @classmethod
+    def of_pairs(cls, pairs: Mapping[tuple[str, str], int]) -> Qrels:
+        """Return the judgements of pairs of a query and a document."""
+        queries, documents = zip(*pairs, strict=True) if pairs else ((), ())
+        return cls(queries, documents, np.fromiter(pairs.values(), np.int64, len(pairs)))
+
+    def right_answers(self) -> list[tuple[str, str]]:
+        """Return the judgements from a relevance of 1 on as (query, document)."""
+        rows = zip(self.queries, self.documents, (self.relevance >= 1).tolist(), strict=True)
+        return [(query, document) for query, document, is_right in rows if is_right]
 
     @classmethod
     def joined(cls, parts: Sequence[Qrels]) -> Qrels:
@@ -116,6 +125,7 @@ class Qrels(ReadOnlyArrays):
 
 
 @public("truerank")
+@dataclass(eq=False, repr=False)
 class NamedLists(ReadOnlyArrays):
     """Lists of scored candidates by name, one for each query.
 
@@ -129,8 +139,8 @@ class NamedLists(ReadOnlyArrays):
         List i has the entries ``indptr[i]:indptr[i + 1]``.
     ids : ndarray of int, shape (entries,)
         The candidates, as ids.
-    scores : ndarray of float64, shape (entries,)
-        Their scores.
+    scores : ndarray, shape (entries,), or None
+        Their scores; None: the order of each list says all.
 
     Examples
     --------
@@ -145,18 +155,11 @@ class NamedLists(ReadOnlyArrays):
     names: tuple[str, ...]
     indptr: IntArray
     ids: npt.NDArray[Any]
-    scores: FloatArray
+    scores: npt.NDArray[Any] | None
 
-    def __init__(
-        self,
-        queries: tuple[str, ...],
-        names: tuple[str, ...],
-        indptr: IntArray,
-        ids: npt.NDArray[Any],
-        scores: FloatArray,
-    ) -> None:
-        self.queries, self.names = queries, names
-        self.indptr, self.ids, self.scores = map(read_only, (indptr, ids, scores))
+    def __post_init__(self) -> None:
+        self.indptr, self.ids = read_only(self.indptr), read_only(self.ids)
+        self.scores = None if self.scores is None else read_only(self.scores)
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -165,14 +168,21 @@ class NamedLists(ReadOnlyArrays):
         entries = f"{len(self.ids):,} entries, {len(self.names):,} names"
         return f"NamedLists({len(self):,} lists, {entries})"
 
-    def __getitem__(self, query: str) -> dict[str, float]:
+    def __getitem__(self, query: str) -> dict[str, Any]:
         """Return the scores of a query's list by name, in the order of the list."""
         if query not in self.queries:
             raise UnknownKeyError(repr(query), "no list of this query")
         i = self.queries.index(query)
         span = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
-        found = (self.names[code] for code in self.ids[span].tolist())
-        return dict(zip(found, self.scores[span].tolist(), strict=True))
+        found = [self.names[code] for code in self.ids[span].tolist()]
+        scores = [None] * len(found) if self.scores is None else self.scores[span].tolist()
+        return dict(zip(found, scores, strict=True))
+
+    @property
+    def entries(self) -> tuple[Any, Any]:
+        """The ids and the scores of all lists, as `rank_lists` takes them."""
+        scores = None if self.scores is None else (self.scores, self.indptr)
+        return (self.ids, self.indptr), scores
 
     def first_repeat(self) -> int | None:
         """Return the first position of the ids whose list has the id already; None: there is none.
@@ -226,7 +236,13 @@ class NamedLists(ReadOnlyArrays):
         Raises
         ------
         TypeError, ValueError
-            For other forms, and for fewer candidates than there are names. As `rank_lists` does.
+            For other forms, for fewer candidates than there are names, and for lists of other
+            queries alone. As `rank_lists` does.
+
+        Warns
+        -----
+        UserWarning
+            If less than half of the queries with right answers have a list.
 
         Examples
         --------
@@ -237,79 +253,89 @@ class NamedLists(ReadOnlyArrays):
         >>> ranks.optimistic, ranks.pessimistic
         (array([2, 3]), array([  2, 100]))
         """
-        judged = Qrels.of(answers)
-        codes = _Codes(self.names, candidates)
-        places = {query: i for i, query in enumerate(self.queries)}
-        tasks = np.flatnonzero(judged.relevance >= 1).tolist()
-        absent = len(self)  # the number of an empty list
-        rows = [places.get(judged.queries[i], absent) for i in tasks]
-        targets = [codes[judged.documents[i]] for i in tasks]
-        queries = [judged.queries[i] for i in tasks]
-        left_out: dict[str, list[int]] = {query: [] for query in queries}
+        right = Qrels.of(answers).right_answers()
+        asked, index = LabelIndex(), LabelIndex()
+        unit = asked.encode([query for query, _ in right])
+        places = Vocabulary(len(self), self.queries).codes_of(tuple(asked.codes))
+        check_listed("answers", self.queries, tuple(asked.codes), int((places >= 0).sum()))
+        rows = np.where(places < 0, len(self), places)[unit]  # after all lists, an empty one
+        more = Qrels.of({} if known is None else known).right_answers()
+        more = [(query, name) for query, name in more if query in asked.codes]
+        given = None
+        if not is_integer(candidates):
+            given = distinct_names("candidates", candidates, "their number, or their names")
+            index.encode(given)
+        ids = index.encode(self.names)[self.ids]
+        targets = index.encode([name for _, name in right])
+        left_out = index.encode([name for _, name in more])
+        size = integer("candidates", candidates, least=0) if given is None else len(given)
+        if size < len(index.codes):
+            if given is not None:
+                name = list(index.codes)[size]
+                raise InputValueError("candidates", f"{name!r} is not among them")
+            expected = f"at least {len(index.codes)}, as many names occur"
+            raise InputValueError("candidates", expected=expected, got=size)
+        queries = asked.encode([query for query, _ in more])
         if flag("filtered", filtered):
-            for query, target in zip(queries, targets, strict=True):
-                left_out[query].append(target)
-        more = Qrels.of({} if known is None else known)
-        grades = more.relevance.tolist()
-        for query, name, grade in zip(more.queries, more.documents, grades, strict=True):
-            if grade >= 1 and query in left_out:
-                left_out[query].append(codes[name])
+            queries, left_out = np.append(queries, unit), np.append(left_out, targets)
+        order_of_queries = np.argsort(queries, kind="stable")
+        lengths = np.bincount(queries, minlength=len(asked.codes))
         indptr = np.append(self.indptr, self.indptr[-1])
-        numbers = {query: i for i, query in enumerate(left_out)}
-        unit = np.array([numbers[query] for query in queries], np.int64)
-        codes_left_out = np.array(list(chain.from_iterable(left_out.values())), np.int64)
-        selection = indptr_of(list(map(len, left_out.values()))), codes_left_out, unit
-        is_filtered = filtered or known is not None
         ranks = rank_lists(
-            (codes.of_lists(self.ids), indptr),
-            (self.scores, indptr),
-            np.array(targets, np.int64),
-            candidates=codes.count(),
-            rows=np.array(rows, np.int64),
-            filter=selection if is_filtered else None,
+            (ids, indptr),
+            None if self.scores is None else (self.scores, indptr),
+            targets,
+            candidates=size,
+            rows=rows,
+            filter=(indptr_of(lengths), left_out[order_of_queries], unit)
+            if filtered or known is not None
+            else None,
             **options,
         )
         names = [split or "test"] * filtered + ["known"] * (known is not None)
-        documents = [judged.documents[i] for i in tasks]
-        labelled = ranks.with_labels(queries=queries, targets=documents, unit=unit)
+        asking, named = [query for query, _ in right], [name for _, name in right]
+        labelled = ranks.with_labels(queries=asking, targets=named, unit=unit)
         return labelled.with_protocol(filter=names, split=split)
 
 
-class _Codes:
-    """The ids of names: those of lists, then others as they come; or those of all candidates."""
+def lists_of_mapping(argument: str, lists: Mapping[Any, Any]) -> NamedLists:
+    """Read ``{query: {name: score}}``, or ``{query: [names]}`` in order alone.
 
-    def __init__(self, names: Sequence[str], candidates: int | Sequence[str]) -> None:
-        self._given: int | None = None
-        if is_integer(candidates):
-            self._given = integer("candidates", candidates, least=0)
-            self._codes = {name: i for i, name in enumerate(names)}
-        elif isinstance(candidates, Iterable) and not isinstance(candidates, str | bytes):
-            listed = list(candidates)
-            self._codes = {str(name): i for i, name in enumerate(listed)}
-            if len(self._codes) < len(listed):
-                raise InputValueError("candidates", expected="distinct names", got="repeats")
-        else:
-            expected = "the number of candidates, or their names"
-            raise InputTypeError("candidates", expected=expected, got=type(candidates).__name__)
-        self._table: IntArray | None = None
-        if self._given is None:
-            self._table = np.array([self[name] for name in names], np.int64)
+    Examples
+    --------
+    >>> lists_of_mapping("ids", {"q1": ["d7", "d3"]})["q1"]
+    {'d7': None, 'd3': None}
+    """
+    for query, group in lists.items():
+        if isinstance(group, (str, bytes, Set)) or not isinstance(
+            group, (Mapping, Sequence, np.ndarray)
+        ):
+            got = f"{type(group).__name__} for {query!r}"
+            raise InputTypeError(argument, expected=_LISTS, got=got)
+    groups = list(lists.values())
+    have_scores = {isinstance(group, Mapping) for group in groups}
+    if len(have_scores) > 1:
+        raise InputTypeError(argument, expected="scores for all queries, or for none")
+    index, scores = LabelIndex(), None
+    ids = index.encode(list(map(str, chain.from_iterable(groups))))
+    if have_scores == {True}:
+        scores = np.array([*chain.from_iterable(group.values() for group in groups)])
+        scores = scores if len(scores) else np.zeros(0)
+        if scores.dtype.kind not in "iuf":
+            got = f"dtype {scores.dtype}"
+            raise InputTypeError(argument, expected="scores that are numbers", got=got)
+    queries = distinct_names(argument, map(str, lists))
+    return NamedLists(queries, tuple(index.codes), indptr_of(list(map(len, groups))), ids, scores)
 
-    def of_lists(self, ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the ids of what lists have: their own, or those among all candidates."""
-        return ids if self._table is None else self._table[ids]
 
-    def __getitem__(self, name: str) -> int:
-        code = self._codes.get(name)
-        if code is None:
-            if self._given is None:
-                raise InputValueError("candidates", f"{name!r} is not among them")
-            code = self._codes[name] = len(self._codes)
-        return code
-
-    def count(self) -> int:
-        """Return the number of candidates, which must not be below that of names."""
-        if self._given is None or self._given >= len(self._codes):
-            return len(self._codes) if self._given is None else self._given
-        expected = f"at least {len(self._codes)}, as many names occur"
-        raise InputValueError("candidates", expected=expected, got=self._given)
+def check_listed(
+    argument: str, listed: Sequence[str], asked: Sequence[object], common: int
+) -> None:
+    """Refuse lists of other queries than those with right answers; warn where these miss most."""
+    if listed and asked and not common:
+        some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
+        problem = f"no query in common: right answers are of {some}, ..., lists of {others}, ..."
+        raise InputValueError(argument, problem)
+    if 2 * common < len(asked):
+        has = f"{common:,} of {len(asked):,} queries with right answers have a list"
+        warn_user(f"{spelled(argument)}: only {has}; the others count as if theirs were empty")

@@ -12,8 +12,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..tables.writing import replace_text
-
-_LISTS_PER_BLOCK = 1 << 10
+from .list_files import read_lists
 
 
 @public("truerank")
@@ -28,18 +27,21 @@ def write_run(
     """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
 
     A score is written with all digits that tell it from others, so that `read_run` gets the same
-    numbers; ranks count from 1 in the order of the list.
+    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
+    n, n - 1, ..., 1.
 
     Parameters
     ----------
     path : str or path-like
         The file, gzipped if its name ends in .gz. It appears whole or not at all.
-    top : TopK, or (ids, scores)
-        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them.
+    top : TopK, (ids, scores), mapping, NamedLists, or path
+        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
+        name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
+        [entities]}`` in order alone, NamedLists, or a file of them.
     queries : sequence of str, shape (lists,), optional
-        The name of each query. Default: their numbers from 0.
+        The name of each query, for lists without names. Default: their numbers from 0.
     entities : sequence of str, optional
-        The names of the candidates by their ids. Default: the ids.
+        The names of the candidates by their ids, for lists without names. Default: the ids.
     tag : str
         The last field, the name of the system.
 
@@ -60,9 +62,21 @@ def write_run(
     ...     print(file.read_text(), end="")
     q1 Q0 4 1 2.5 truerank
     q1 Q0 7 2 0.5 truerank
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, {"q1": ["d7", "d3"]})
+    ...     print(file.read_text(), end="")
+    q1 Q0 d7 1 2 truerank
+    q1 Q0 d3 2 1 truerank
     """
+    named = read_lists("top", top)
+    if named is not None:
+        if queries is not None or entities is not None:
+            raise InputTypeError("queries, entities", expected="None, as the lists have names")
+        queries, entities, top = named.queries, named.names, named.entries
     if not isinstance(top, tuple) or len(top) != 2:
-        raise InputTypeError("top", expected="(ids, scores), or TopK", got=type(top).__name__)
+        expected = "(ids, scores), TopK, lists by query, or their file"
+        raise InputTypeError("top", expected=expected, got=type(top).__name__)
     lists = as_lists(*top)
     height = len(lists.indptr) - 1
     if len(lists.ids) and int(lists.ids.min()) < 0:
@@ -76,24 +90,18 @@ def write_run(
         expected = f"a name for every id, up to {int(lists.ids.max())}"
         raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
     _fields("tag", [tag])
-    if lists.scores is None:
-        raise InputValueError("top", expected="scores beside the ids", got="None")
-    numbers = lists.scores.array
-    if lists.scores.dtype == "bfloat16":
-        numbers = widen_bfloat16(numbers)
+    numbers = None if lists.scores is None else lists.scores.array
+    if lists.scores is not None and lists.scores.dtype == "bfloat16":
+        numbers = widen_bfloat16(lists.scores.array)
     with replace_text(path) as file:
-        for first in range(0, height, _LISTS_PER_BLOCK):
-            rows: list[str] = []
-            for i in range(first, min(height, first + _LISTS_PER_BLOCK)):
-                span = slice(int(lists.indptr[i]), int(lists.indptr[i + 1]))
-                ids: list[Any] = lists.ids[span].tolist()
-                shown = ids if labels is None else [labels[code] for code in ids]
-                scored = zip(shown, numbers[span].tolist(), strict=True)
-                rows += [
-                    f"{query_names[i]} Q0 {label} {rank} {score!r} {tag}\n"
-                    for rank, (label, score) in enumerate(scored, 1)
-                ]
-            file.write("".join(rows).encode())
+        for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
+            ids: list[Any] = lists.ids[first:last].tolist()
+            shown = ids if labels is None else [labels[code] for code in ids]
+            places = range(1, len(ids) + 1)
+            scores = places[::-1] if numbers is None else numbers[first:last].tolist()
+            rows = zip(shown, places, scores, strict=True)
+            lines = (f"{query} Q0 {name} {rank} {score!r} {tag}\n" for name, rank, score in rows)
+            file.write("".join(lines).encode())
 
 
 def _fields(argument: str, values: Sequence[str]) -> list[str]:

@@ -62,6 +62,21 @@ class Vocabulary(NamedTuple):
         """Return the label of an id, or the id if there are no labels."""
         return code if self.names is None else self.names[code]
 
+    def codes_of(self, names: Sequence[str]) -> IntArray:
+        """Return the ids of names, -1 for those without one; where ids have no labels, of digits.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"]), Vocabulary(2, None).codes_of(["1", "2"])
+        (array([ 1, -1]), array([ 1, -1]))
+        """
+        if self.names is not None:
+            place = {name: code for code, name in enumerate(self.names)}
+            return np.fromiter(map(place.get, names, repeat(-1)), dtype=np.int64, count=len(names))
+        ids = (int(n) if n.isascii() and n.isdecimal() and len(n) < 19 else -1 for n in names)
+        codes = np.fromiter(ids, dtype=np.int64, count=len(names))
+        return np.where(codes < self.size, codes, -1)
+
 
 def encode_columns(
     name: str, what: str, given: object, columns: Sequence[Column]

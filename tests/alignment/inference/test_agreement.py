@@ -65,12 +65,7 @@ def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObj
     ]
     keywords = {"direction": "right_to_left"} if backwards and method == "greedy" else {}
     found = infer(
-        *(scores, None),
-        method=method,
-        nan="omit",
-        left_ids=ids[0],
-        right_ids=ids[1],
-        **keywords,
+        *(scores, None), method=method, nan="omit", left_ids=ids[0], right_ids=ids[1], **keywords
     )
     who = [
         range(n) if chosen is None else chosen for n, chosen in zip(scores.shape, ids, strict=True)

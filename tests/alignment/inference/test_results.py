@@ -36,11 +36,7 @@ def arrays_of(found: Any) -> list[Array]:
 
 
 @pytest.mark.parametrize(
-    ("found", "count"),
-    [
-        (infer(np.eye(3), None), 4),
-        (dangling(np.eye(3), None, [0]), 8),
-    ],
+    ("found", "count"), [(infer(np.eye(3), None), 4), (dangling(np.eye(3), None, [0]), 8)]
 )
 def test_copies_and_pickles_stay_read_only(found: Any, count: int) -> None:
     for other in (found, pickle.loads(pickle.dumps(found)), copy.deepcopy(found), copy.copy(found)):

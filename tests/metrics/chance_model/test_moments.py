@@ -158,12 +158,7 @@ def test_all_outcomes_weighted(
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 @pytest.mark.parametrize(
     ("sizes", "weights"),
-    [
-        ([600, 200], None),
-        ([300, 300], [1, 1e-3]),
-        ([400, 300], [1e-200, 1]),
-        ([60, 50, 40], None),
-    ],
+    [([600, 200], None), ([300, 300], [1, 1e-3]), ([400, 300], [1e-200, 1]), ([60, 50, 40], None)],
 )
 def test_all_outcomes_of_larger_problems(
     metric: str, parameter: float, sizes: list[int], weights: list[float] | None

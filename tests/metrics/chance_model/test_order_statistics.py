@@ -102,10 +102,7 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
 
 
 @settings(max_examples=40)
-@given(
-    st.lists(st.integers(1, 90), min_size=2, max_size=40),
-    st.sampled_from([*MODELS]),
-)
+@given(st.lists(st.integers(1, 90), min_size=2, max_size=40), st.sampled_from([*MODELS]))
 def test_plain_sums(sizes: list[int], name: str) -> None:
     mean, variance = MODELS[name](compress(sizes))
     slow = by_sums(sizes, name == "imedian")
@@ -230,11 +227,7 @@ def log(x: Fraction) -> float:
 
 
 @settings(max_examples=30)
-@given(
-    st.integers(1, 10**6),
-    st.lists(st.integers(1, 10**6), min_size=1, max_size=60),
-    st.data(),
-)
+@given(st.integers(1, 10**6), st.lists(st.integers(1, 10**6), min_size=1, max_size=60), st.data())
 def test_poisson_binomial_tails(x: int, beyond: list[int], data: st.DataObject) -> None:
     """Both tails are accurate relatively, however far out."""
     p = [Fraction(x, x + b) for b in beyond]
