@@ -163,19 +163,19 @@ FAULTS = [
     Fault(
         "an off-by-one where shards meet",
         "python/truerank/stores/shards.py",
-        'numbers = np.searchsorted(self._starts, along, side="right") - 1',
-        'numbers = np.searchsorted(self._starts, along, side="left") - (along > 0)',
+        '(rows, columns)[self._axis], side="right") - 1',
+        '(rows, columns)[self._axis] - 1, side="right") - 1',
     ),
     Fault(
         "a bound made too tight",
         "python/truerank/stores/store.py",
-        "for left in range(0, inner, steps[1])",
-        "for left in range(0, inner - (inner > 5), steps[1])",
+        "for left in range(0, inner, wide)",
+        "for left in range(0, inner - (inner > 5), wide)",
     ),
     Fault(
         "a checked size left out",
-        "python/truerank/stores/file_layouts.py",
-        "if size < expected or (self.is_raw and size != expected):",
-        "if self.is_raw and size != expected:",
+        "python/truerank/stores/mapped.py",
+        "if size < expected or (self.layout.is_raw and size != expected):",
+        "if self.layout.is_raw and size != expected:",
     ),
 ]

@@ -44,7 +44,7 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         refuse(ValueError, message, **{name: tmp_path / "cube.npy"})
         refuse(FileNotFoundError, r"none\.npy", **{name: tmp_path / "none.npy"})
     refuse(IsADirectoryError, "folder", entities=tmp_path)
-    refuse(ValueError, r"entities: expected a matrix", entities=tmp_path / "line.npy")
+    refuse(ValueError, r"entities: .*expected a matrix", entities=tmp_path / "line.npy")
     refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
     refuse(
         TypeError,

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.store_files import assembled, assert_bytes, assert_same, scores, write_npy
+from support.store_files import assembled, assert_bytes, scores, write_npy
 from truerank.stores import Store, array_of, open_scores, store_of
 from truerank.stores import mapped as mapped_files
-from truerank.stores.descriptors import is_cached
+from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 
@@ -67,14 +67,13 @@ def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
 
 
 def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
-    from truerank.stores.descriptors import read_at
-
-    (tmp_path / "short").write_bytes(b"abc")
-    with (
-        open(tmp_path / "short", "rb") as file,
-        pytest.raises(ValueError, match="short: expected 2 more bytes at 3, the file ends"),
-    ):
-        read_at(file.fileno(), 5, 0, "short")
+    path = write_npy(tmp_path / "a.npy", scores(6, 5, "f4"))
+    with open_scores(path) as store, store.block(store.tiles(40)[1], "read") as block:
+        os.truncate(path, 170)
+        with pytest.raises(
+            ValueError, match=r"a\.npy: expected 40 bytes from 168 on, the file ends"
+        ):
+            block_array(block, store)
 
 
 def test_a_raw_file_that_grows_is_noticed(tmp_path: Path) -> None:
@@ -127,7 +126,7 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
         every = np.arange(300)
         assert_bytes(store.take(every, every % 2), array[every, every % 2])
         store.check()
-        assert opened() - before <= 129  # 64 files and their maps, and the one in use
+        assert opened() - before == 64
         assert mapped(tmp_path) == 64
     assert opened() == before
     assert mapped(tmp_path) == 0
@@ -160,63 +159,18 @@ def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
     assert opened() == before
 
 
+@on_linux
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
-def test_single_scores_are_mapped_only_where_the_file_is_in_the_page_cache(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: Any, dtype: str
-) -> None:
+def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype: str) -> None:
     array = scores(90, 70, dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
     rng = np.random.default_rng(3)
     rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
-    expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
-    maps, places = [], []
-    map_file, read_at = mapped_files.map_file, mapped_files.read_at
-    monkeypatch.setattr(mapped_files, "_MAPPED_BYTES", 3000)
-    monkeypatch.setattr(
-        mapped_files, "map_file", lambda *args: (maps.append(args), map_file(*args))[1]
-    )
-    monkeypatch.setattr(
-        mapped_files, "read_at", lambda *args: (places.append(args), read_at(*args))[1]
-    )
-    store = store_of(tmp_path / "a.npy")
-    assert store is not None
-    with store:
+    with open_scores(tmp_path / "a.npy") as store:
+        expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
         assert_bytes(store.take(rows, columns), expected)
-        assert places
-        assert not maps
-        places.clear()
-        monkeypatch.setattr(mapped_files, "is_cached", lambda descriptor, offsets: True)
-        assert_bytes(store.take(rows, columns, "map"), expected)
-        assert len(maps) > 5
-        assert not places
-        monkeypatch.setattr(mapped_files, "is_cached", lambda descriptor, offsets: False)
-        maps.clear()
-        assert_bytes(store.take(rows, columns, "map"), expected)
-        assert places
-        assert not maps
-
-
-@pytest.mark.skipif(not hasattr(os, "RWF_NOWAIT"), reason="nothing says what is in the page cache")
-def test_a_file_of_which_a_part_is_not_cached_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "a.bin"
-    path.write_bytes(bytes(5000))
-    asked: list[int] = []
-
-    def preadv(descriptor: int, buffers: Any, offset: int, flags: int) -> int:
-        asked.append(offset)
-        if offset >= 4000:
-            raise BlockingIOError
-        return 1
-
-    monkeypatch.setattr(os, "preadv", preadv)
-    with open(path, "rb") as file:
-        assert is_cached(file.fileno(), np.arange(4000))
-        assert 30 < len(asked) <= 64
-        assert not is_cached(file.fileno(), np.arange(5000))
-        assert is_cached(file.fileno(), np.arange(0))
+        assert mapped(tmp_path) == 0
 
 
 @on_linux
@@ -247,11 +201,9 @@ def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
     """What does not fit is mapped block by block; so is all where address space is limited."""
     import resource
 
-    from truerank.stores import descriptors
-
     array = scores(64, 2000, "f4")  # 8,000 bytes to a row, 512,000 in all
     names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
-    monkeypatch.setattr(descriptors, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
+    monkeypatch.setattr(mapped_files, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
     with open_scores(names) as store:
         for _ in range(2):
             assert_bytes(assembled(store, 8000, "map"), array)
@@ -268,20 +220,21 @@ def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 @on_linux
 def test_no_room_to_keep_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.stores import descriptors
+    import mmap
 
-    real, array = descriptors.map_file, scores(6, 2000, "f4")
+    real, array = mmap.mmap, scores(6, 2000, "f4")
 
-    def refused(descriptor: int, offset: int, size: int) -> Any:
-        raise OSError(errno.ENOMEM, "no room")
+    def mapped_in_parts(descriptor: int, size: int, **options: Any) -> Any:
+        if size > 16_000:
+            raise OSError(errno.ENOMEM, "no room")
+        return real(descriptor, size, **options)
 
     path = write_npy(tmp_path / "a.npy", array)
+    monkeypatch.setattr(mmap, "mmap", mapped_in_parts)
     with open_scores(path) as store:
-        monkeypatch.setattr(descriptors, "map_file", refused)
-        assert_bytes(assembled(store, 8000, "map"), array)
-        monkeypatch.setattr(descriptors, "map_file", real)
-        assert_bytes(assembled(store, 8000, "map"), array)
-        assert mapped(path) == 0
+        for _ in range(2):
+            assert_bytes(assembled(store, 8000, "map"), array)
+            assert mapped(path) == 0
 
 
 def test_a_kept_map_shows_what_the_file_has(tmp_path: Path) -> None:
@@ -352,21 +305,9 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
     for name in ("a.npy", "b.npy"):
         np.save(tmp_path / name, scores(6, 5, "f4"))
     with open_scores(tmp_path / "a.npy") as store:
-        store._descriptors._max_idle = 0  # type: ignore[attr-defined]
-        store.check()
         os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
         with pytest.raises(ValueError, match=r"a\.npy: another file has taken its place"):
             store.check()
-
-
-def test_seeking_reads_what_pread_reads(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.stores import descriptors
-
-    monkeypatch.setattr(descriptors, "_pread", descriptors._seek_and_read)
-    array = scores(5, 7, "<f4")
-    path = write_npy(folder / "seek.npy", array)
-    with open_scores(path) as store:
-        assert_same(store, array)
 
 
 def test_blocks_from_several_threads(folder: Path) -> None:
@@ -375,8 +316,6 @@ def test_blocks_from_several_threads(folder: Path) -> None:
     array = scores(64, 50, "f4")
     paths = [write_npy(folder / f"t{i}.npy", part) for i, part in enumerate(np.split(array, 16))]
     with open_scores(paths) as store, ThreadPoolExecutor(4) as pool:
-        for part in store._stores:  # type: ignore[attr-defined]
-            part._descriptors._max_idle = 1
 
         def copied(tile: Any) -> bytes:
             with store.block(tile, "map") as block:
@@ -405,13 +344,13 @@ def test_each_file_is_opened_once(
     from truerank.stores import opening
 
     opened = []
-    real = opening.npy_layout
+    real = opening.open_input
 
-    def counted(descriptor: int, name: str, request: Any) -> Any:
-        opened.append(os.path.basename(name))
-        return real(descriptor, name, request)
+    def counted(argument: str, path: Any) -> Any:
+        opened.append(os.path.basename(path))
+        return real(argument, path)
 
-    monkeypatch.setattr(opening, "npy_layout", counted)
+    monkeypatch.setattr(opening, "open_input", counted)
     for name in ("a", "b"):
         np.save(tmp_path / f"{name}.npy", np.eye(3, dtype=np.float32))
     call(tmp_path / "a.npy", tmp_path / "b.npy")

@@ -43,7 +43,7 @@ def assert_same(store: Store, array: Array, most: int = 100, io: str = "map") ->
     rng = np.random.default_rng(1)
     pairs = 20 if array.size else 0
     rows, columns = (rng.integers(0, max(1, n), pairs) for n in array.shape)
-    taken = store.take(rows, columns, io)
+    taken = store.take(rows, columns)
     assert taken.dtype == array.dtype.newbyteorder("=")
     assert_bytes(taken, array[rows, columns].astype(taken.dtype))
 
@@ -59,7 +59,6 @@ def assembled(store: Store, most: int, io: str) -> Array:
     for tile in store.tiles(most):
         assert tile.height >= 1
         assert tile.width >= 1
-        assert 0 <= tile.shard < store.shards
         part = slice(tile.top, tile.top + tile.height), slice(tile.left, tile.left + tile.width)
         with store.block(tile, io) as block:
             if isinstance(block, FileBlock):
@@ -75,12 +74,12 @@ def assembled(store: Store, most: int, io: str) -> Array:
 
 def read(block: FileBlock, dtype: np.dtype[Any]) -> Array:
     """Read a block of a file, as the core does."""
-    assert min(block.row_stride, block.column_stride) > 0
-    assert dtype.itemsize in (block.row_stride, block.column_stride)
-    strides = block.row_stride, block.column_stride
-    span = (block.rows - 1) * strides[0] + (block.columns - 1) * strides[1] + dtype.itemsize
+    (rows, columns), strides = block.shape, block.strides
+    assert min(strides) > 0
+    assert dtype.itemsize in strides
+    span = (rows - 1) * strides[0] + (columns - 1) * strides[1] + dtype.itemsize
     data = os.pread(block.descriptor, span, block.offset)
-    return np.ndarray((block.rows, block.columns), dtype, data, 0, strides)
+    return np.ndarray(block.shape, dtype, data, 0, strides)
 
 
 def write_npy(path: Path, array: Array, version: tuple[int, int] | None = None) -> Path:

@@ -22,7 +22,7 @@ from ..embeddings.watching import listener_of, watch_of_pass
 from ..inputs.checks import IO, choice, positive_integer
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, Rules
-from ..stores.store import FileBlock, Store, Tile
+from ..stores.store import Store, Tile
 from .local_scaling import ScaledStore, StoreView, means_of_store
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids
 
@@ -230,8 +230,8 @@ def rank_matrix(
             with context as block:
                 if left_counter.is_needed(tile):
                     left_counter.add(tile, nullcontext(block))
-                if right_counter.is_needed(transpose_tile(tile)):
-                    right_counter.add(transpose_tile(tile), nullcontext(transpose_block(block)))
+                if right_counter.is_needed(tile.T):
+                    right_counter.add(tile.T, nullcontext(block.T))
                 del block  # so that the file can be unmapped
             reporter.add_bytes(tile.height * tile.width * itemsize)
     jobs = ((left_to_right, left_counter), (right_to_left, right_counter))
@@ -253,38 +253,15 @@ class TransposedStore(StoreView):
         super().__init__(store, (width, height), store.dtype, store.carrier)
 
     def tiles(self, most: int) -> list[Tile]:
-        return [transpose_tile(tile) for tile in self.source.tiles(most)]
+        return [tile.T for tile in self.source.tiles(most)]
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Block]:
-        with self.source.block(transpose_tile(tile), io) as block:
-            yield transpose_block(block)
+        with self.source.block(tile.T, io) as block:
+            yield block.T
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
-        return self.source.take(columns, rows, io)
-
-
-def transpose_tile(tile: Tile) -> Tile:
-    """Return the same rectangle of the transposed matrix.
-
-    Examples
-    --------
-    >>> transpose_tile(Tile(top=0, left=5, height=2, width=9))
-    Tile(top=5, left=0, height=9, width=2, shard=0)
-    """
-    return Tile(tile.left, tile.top, tile.width, tile.height, tile.shard)
-
-
-def transpose_block(block: Block) -> Block:
-    """Return the same scores transposed, without a copy."""
-    if not isinstance(block, FileBlock):
-        return block.T
-    return block._replace(
-        rows=block.columns,
-        columns=block.rows,
-        row_stride=block.column_stride,
-        column_stride=block.row_stride,
-    )
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        return self.source.take(columns, rows)
 
 
 class _ProgressReporter:

@@ -335,7 +335,7 @@ class StoreView(Store):
     def __init__(self, store: Store, shape: tuple[int, int], dtype: str, carrier: Any) -> None:
         super().__init__(shape, dtype, carrier, store.files)
         self.source = store
-        self.in_place, self.shards, self.io = store.in_place, store.shards, store.io
+        self.in_place, self.io = store.in_place, store.io
 
     def check(self) -> None:
         self.source.check()
@@ -378,12 +378,12 @@ class ScaledStore(StoreView):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        top, left, height, width, _ = tile
+        top, left, height, width = tile
         rows, columns = self._rows[top : top + height], self._columns[left : left + width]
         yield subtract_means(read_floats(self.source, tile, io), rows[:, None], columns)
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
-        scores = _widened(self.source.take(rows, columns, io), self.source.dtype, self.carrier)
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        scores = _widened(self.source.take(rows, columns), self.source.dtype, self.carrier)
         return subtract_means(scores, self._rows[rows], self._columns[columns])
 
 

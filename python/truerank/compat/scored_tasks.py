@@ -14,7 +14,7 @@ from ..inputs.arrays import index_array, is_tensor
 from ..inputs.errors import InputTypeError
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection
-from ..stores.recognition import is_stored
+from ..stores import is_stored
 from .convention_counts import (
     ConventionCounts,
     TaskBlock,

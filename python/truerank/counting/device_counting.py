@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..stores import Store
-    from ..stores.store import DevicePart
+    from ..stores.devices.streams import DevicePart
     from .job import Job
 
 

@@ -16,8 +16,7 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..ranks.container import Ranks, concatenate
-from ..stores import Store, read_scores
-from ..stores.recognition import is_stored
+from ..stores import Store, is_stored, read_scores
 from .ranking import rank
 
 if TYPE_CHECKING:

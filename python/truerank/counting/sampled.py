@@ -14,8 +14,9 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, Rules, read_rules, with_options
+from ..inputs.scores import as_scores
 from ..inputs.selection import check_indptr
-from ..stores import Store, host_scores, read_scores, shape_of
+from ..stores import Store, read_scores, shape_of
 from .block_columns import NO_COLUMN
 from .counter import RankCounter, ranks_of_counts
 from .job import Job
@@ -109,7 +110,7 @@ def _rank_ragged(true_values: Scores, values: Any, indptr: Any, options: Rules) 
             partial_counts.add(counts)
             counts = partial_counts.final_counts(true)
             return ranks_of_counts(job, counts, true_values.dtype, sampled=True)
-    values = host_scores(given)
+    values = as_scores(others[0], dtype, "others") if isinstance(given, Store) else given
     lists = _core.Selection.of_ranges(indptr)
     task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
     counted = _core.partial_counts(values, task_ranges, true_values.array, 0, rules, num_threads)

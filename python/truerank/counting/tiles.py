@@ -5,7 +5,7 @@ tiles are whole rows, the counts of each are final. If tiles cut rows, the true 
 first, and every tile adds to partial counts, to which the true candidates are added at the end.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
-cache holds it in huge pages, which `stores.descriptors` asks for. In small pages each fault maps
+cache holds it in huge pages, which `stores.mapped` asks for. In small pages each fault maps
 64 kB at most, and mapping may cost as much as counting: what `open_scores` opened stays mapped for
 the next count. Otherwise a tile is mapped alone and then unmapped, so that page tables do not grow
 with the file. The map of a cold file is as fast as the fastest reading loop, thanks to the kernel's
@@ -146,8 +146,7 @@ def _are_whole_rows(store: Store, tiles: Sequence[Tile], io: str) -> bool:
         return False
     if io == "map":
         return True
-    first_tiles = {tile.shard: tile for tile in reversed(tiles)}  # shards may be of unlike layouts
-    return all(_is_read_by_rows(store, tile, io) for tile in first_tiles.values())
+    return all(_is_read_by_rows(store, tile, io) for tile in tiles)  # shards may be unlike
 
 
 def _is_read_by_rows(store: Store, tile: Tile, io: str) -> bool:
@@ -162,7 +161,7 @@ def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCo
     """Make the count of a store's tiles: final for each if they are whole rows, else partial."""
     if _are_whole_rows(store, tiles, io):
         return _WholeRowCount(store, job)
-    return _PartialRowCount(store, job, io)
+    return _PartialRowCount(store, job)
 
 
 @contextmanager
@@ -389,9 +388,9 @@ class _PartialRowCount(_GivenScoreCount):
 
     method = "by parts of rows"
 
-    def __init__(self, store: Store, job: Job, io: str) -> None:
+    def __init__(self, store: Store, job: Job) -> None:
         rows = job.all_rows
-        scores = np.ascontiguousarray(store.take(rows, job.targets, io))
+        scores = np.ascontiguousarray(store.take(rows, job.targets))
         super().__init__(store, job, TrueScores(scores, store.dtype))
         task = self._true_scores.first_nan(job.rules.nan)
         if task >= 0:

@@ -1,44 +1,131 @@
-"""Matrices that lie with fixed strides: an array, or a file that is mapped or read by the core."""
+"""Matrices that lie with fixed strides: an array, or a file that is mapped or read by the core.
+
+A file is open only while it is used, however many shards there are. A store that the user opened
+keeps maps of its files, since mapping costs up to as much as counting.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .descriptors import Descriptors, is_cached, map_file, prefetch, read_at
-from .recognition import file_map_of
-from .store import FileBlock, Store, Tile, block_array, cut_tiles, digest_scores
+from ..inputs.input_files import open_regular
+from ..inputs.scores import ANY_DTYPE, DtypeRequest
+from ..inputs.words import IoMode
+from .store import FileBlock, Store, Tile, cut_tiles, matrix_of, whole
 
 if TYPE_CHECKING:
+    import mmap
+
     import numpy.typing as npt
 
     from .._core import Scores
     from ..inputs.arrays import IntArray
-    from .file_layouts import FileLayout
 
-# Scores closer than this are read together, up to so many bytes: a page is fetched whole anyway.
-_MAX_GAP = 4096
-_MAX_READ = 1 << 20
 # How many reads the system is told about in advance.
 _PREFETCHED_READS = 64
-# Scores are taken from maps of so many bytes, so that page tables stay small.
-_MAPPED_BYTES = 256 << 20
+# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
+_MAX_MAPS = 64
+# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
+# are the page cache's, and the system takes them away when it needs memory.
+_MAX_KEPT_BYTES = 16 << 30
+# With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
+# file is as fast as memory. Without it pages are small and each one faults: three times as slow.
+# With the second, pages that are mapped are no harder to take away than others.
+_ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
+
+
+def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
+    os.lseek(descriptor, offset, os.SEEK_SET)
+    return os.read(descriptor, size)
+
+
+_pread = getattr(os, "pread", _seek_and_read)  # Windows has no pread
+
+
+class KeptMaps:
+    """How much of its files a store may keep mapped; its shards have one limit in common."""
+
+    def __init__(self, most_bytes: int = 0) -> None:
+        self._bytes_left, self._files_left = most_bytes, _MAX_MAPS
+
+    @classmethod
+    def for_many_counts(cls) -> KeptMaps:
+        """Return the limit of a store that may be counted more than once."""
+        try:
+            import resource
+        except ImportError:  # Windows, where nobody else could shorten a file that is mapped
+            return cls()
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of the address space
+        return cls(_MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0)
+
+    def share(self, nbytes: int) -> int:
+        """Return how many of the bytes of the next file may stay mapped."""
+        share = min(nbytes, self._bytes_left) if self._files_left else 0
+        self._bytes_left -= share
+        self._files_left -= share > 0
+        return share
+
+
+NO_MAPS = KeptMaps()
+
+
+class FileLayout(NamedTuple):
+    """Where a matrix begins in a file, and how it is laid out.
+
+    Attributes
+    ----------
+    name, source : str
+        What messages call the file, and what says where the matrix is.
+    offset, end : int
+        Where the matrix begins, and up to which byte the file may have it.
+    lengths : tuple of int
+        (rows, columns) or (columns,), not yet checked.
+    carrier : dtype
+        As in `Store`.
+    by_columns : bool
+        Whether columns lie together.
+    is_raw : bool
+        Whether the file must end where the matrix does.
+    """
+
+    name: str
+    source: str
+    offset: int
+    end: int
+    lengths: tuple[int, ...]
+    carrier: np.dtype[Any]
+    by_columns: bool = False
+    is_raw: bool = False
+
+
+class OpenOptions(NamedTuple):
+    """The options of `open_scores`, checked as far as that is possible without the source."""
+
+    request: DtypeRequest = ANY_DTYPE
+    axis: int = 0
+    shape: tuple[int, ...] | None = None
+    offset: int = 0
+    layout: Literal["C", "F"] = "C"
+    member: str | None = None
+    io: IoMode = "map"
+    maps: KeptMaps = NO_MAPS
 
 
 class FileStore(Store):
     """A matrix in a file.
 
     A store that the user opened keeps the file mapped, within a limit, so that the next count need
-    not map it again. Beyond the limit, and in a store for one call, a block maps its own bytes
-    alone: page tables stay small however large the file is. Single scores are mapped only where the
-    file is in the page cache: elsewhere a random page fault reads megabytes ahead.
+    not map it again. Beyond the limit, and in a store for one call, a block maps its own lines
+    alone: page tables stay small however large the file is. Single scores are read where no map is
+    kept: a random page fault reads megabytes ahead.
 
     Parameters
     ----------
@@ -46,137 +133,126 @@ class FileStore(Store):
         The file.
     layout : FileLayout
         Where the matrix lies in the file.
-    descriptors : Descriptors
-        The open files, which this one joins.
+    status : os.stat_result
+        That of the file when the layout was found. Another file in its place is refused.
+    options : OpenOptions
+        What the caller says about the dtype, and the limit of what stays mapped.
+
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have.
+    ValueError
+        For other shapes, and for a file that is too short.
     """
 
-    def __init__(self, path: str, layout: FileLayout, descriptors: Descriptors) -> None:
-        super().__init__(layout.shape, layout.dtype, layout.carrier, (path,))
-        self.single_row = layout.single_row
-        self.is_raw = layout.is_raw
-        self.by_columns = layout.by_columns
-        self._path = path
-        self._layout = layout
-        self._descriptors = descriptors
-        rows, columns = layout.shape
-        across = (rows if layout.by_columns else columns) * self.itemsize
-        # A matrix of one row or one column has both layouts.
-        self._strides = (self.itemsize, across) if layout.by_columns else (across, self.itemsize)
+    def __init__(
+        self, path: str, layout: FileLayout, status: os.stat_result, options: OpenOptions
+    ) -> None:
+        shape, dtype = matrix_of(layout.name, layout.lengths, layout.carrier, options.request)
+        super().__init__(shape, dtype, layout.carrier, (path,))
+        self.single_row = len(layout.lengths) == 1
+        self.layout = layout
+        self._facts = layout.offset, layout.by_columns
+        self._check_size(layout.end)
+        self._identity = status.st_dev, status.st_ino
+        # A line is a row, or a column if columns lie together.
+        self._line = shape[0 if layout.by_columns else 1]
+        self._line_bytes = self._line * self.itemsize
+        self._lines_to_keep = options.maps.share(self.nbytes) // max(1, self._line_bytes)
+        self._kept: npt.NDArray[Any] | None = None
+        self._is_closed = False
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self.by_columns)
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self.layout.by_columns)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any] | FileBlock]:
-        down, right = self._strides
-        offset = self._layout.offset + tile.top * down + tile.left * right
-        with self._open_checked() as descriptor:
+        by_columns = self.layout.by_columns
+        first, left, lines, width = tile.T if by_columns else tile
+        with self._opened() as file:
             if io == "read":
-                yield FileBlock(
-                    descriptor, offset, tile.height, tile.width, down, right, self._layout.name
-                )
+                offset = self.layout.offset + first * self._line_bytes + left * self.itemsize
+                strides = self._line_bytes, self.itemsize
+                block = FileBlock(file.fileno(), offset, (lines, width), strides, self.layout.name)
+                yield block.T if by_columns else block
                 return
-            span = (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
-            kept = self._descriptors.kept_map(
-                self._path, descriptor, self._layout.offset, self.nbytes
-            )
-            if kept is not None and offset - kept[1] + span <= len(kept[0]):
-                yield self._shown(kept[0], offset - kept[1], tile)
-                return
-            memory, skip = map_file(descriptor, offset, span)
+            part = self._mapped_lines(file, first, lines)[:, left : left + width]
+        yield part.T if by_columns else part
+
+    def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> npt.NDArray[Any]:
+        if self._kept is None and self._lines_to_keep:
             try:
-                # numpy.ndarray would not keep the map open while it points there, frombuffer does
-                yield self._shown(np.frombuffer(memory, np.uint8), skip, tile)
-            finally:
-                with suppress(
-                    BufferError
-                ):  # an array still points there and unmaps the file when it is gone
-                    memory.close()
+                self._kept = self._map(file, 0, self._lines_to_keep)
+            except (OSError, OverflowError):  # no room for it in the address space
+                self._lines_to_keep = 0
+        kept = self._kept
+        if kept is not None and first + lines <= len(kept):
+            return kept[first : first + lines]
+        return self._map(file, first, lines)
 
-    def _shown(self, mapped: npt.NDArray[Any], start: int, tile: Tile) -> npt.NDArray[Any]:
-        """Return a tile whose first score is at a byte of a map."""
-        return np.ndarray((tile.height, tile.width), self.carrier, mapped, start, self._strides)
+    def _map(self, file: IO[bytes], first: int, lines: int) -> npt.NDArray[Any]:
+        import mmap
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
-        down, right = self._strides
-        offsets = rows * down + columns * right
-        order = np.argsort(offsets, kind="stable")
-        offsets = offsets[order]
-        out = np.empty(len(offsets), self.carrier)
-        with self._open_checked() as descriptor:
-            if io == "map" and is_cached(descriptor, offsets + self._layout.offset):
-                self._take_mapped(rows, columns, offsets, order, out)
+        offset, shape = self.layout.offset + first * self._line_bytes, (lines, self._line)
+        mapped: Any = np.memmap(file, self.carrier, "r", offset, shape)
+        for advice in _ADVICE:
+            if hasattr(mmap, advice):
+                with suppress(OSError):  # not every kernel takes it for files
+                    mapped.base.madvise(getattr(mmap, advice))
+        return np.asarray(mapped)
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        line, inside = (columns, rows) if self.layout.by_columns else (rows, columns)
+        out, kept = np.empty(len(rows), self.carrier), self._kept
+        with self._opened() as file:
+            if kept is not None and kept.nbytes == self.nbytes:
+                out[:] = kept[line, inside]
             else:
-                self._take_read(descriptor, offsets, order, out)
-        return out if self.carrier.isnative else out.astype(self.carrier.newbyteorder("="))
+                places = self.layout.offset + line * self._line_bytes + inside * self.itemsize
+                order = np.argsort(places, kind="stable")
+                for first in range(0, len(order), _PREFETCHED_READS):
+                    group = order[first : first + _PREFETCHED_READS]
+                    data = self._read_each(file.fileno(), places[group].tolist())
+                    out[group] = np.frombuffer(data, self.carrier)
+        return out.astype(self.carrier.newbyteorder("="), copy=False)
 
-    def _take_mapped(
-        self,
-        rows: IntArray,
-        columns: IntArray,
-        offsets: IntArray,
-        order: IntArray,
-        out: npt.NDArray[Any],
-    ) -> None:
-        """Take scores from maps of tiles: ten times as fast as reading them one by one."""
-        down, right = self._strides
-        for tile in self.tiles(_MAPPED_BYTES):
-            start = tile.top * down + tile.left * right
-            stop = start + (tile.height - 1) * down + (tile.width - 1) * right + self.itemsize
-            first, last = np.searchsorted(offsets, [start, stop]).tolist()
-            if first < last:
-                where = order[first:last]
-                with self.block(tile, "map") as block:
-                    inside = rows[where] - tile.top, columns[where] - tile.left
-                    out[where] = block_array(block, self)[inside]
-                    del block
-
-    def _take_read(
-        self, descriptor: int, offsets: IntArray, order: IntArray, out: npt.NDArray[Any]
-    ) -> None:
-        ranges = list(self._read_ranges(offsets))
-        for first in range(0, len(ranges), _PREFETCHED_READS):
-            group = ranges[first : first + _PREFETCHED_READS]
-            prefetch(descriptor, [(start, size) for start, size, _ in group])
-            for start, size, part in group:
-                data = read_at(descriptor, size, start, self._layout.name)
-                inside = (offsets[part] - offsets[part.start]) // self.itemsize
-                out[order[part]] = np.frombuffer(data, self.carrier)[inside]
-
-    def _read_ranges(self, offsets: IntArray) -> Iterator[tuple[int, int, slice]]:
-        """Yield what to read for sorted offsets: the first byte, the size, and which offsets."""
-        if not len(offsets):
-            return
-        far = (np.diff(offsets) > _MAX_GAP) | (np.diff(offsets // _MAX_READ) != 0)
-        bounds = [0, *(np.flatnonzero(far) + 1).tolist(), len(offsets)]
-        for first, last in pairwise(bounds):
-            low, high = int(offsets[first]), int(offsets[last - 1])
-            yield self._layout.offset + low, high - low + self.itemsize, slice(first, last)
+    def _read_each(self, descriptor: int, places: list[int]) -> bytes:
+        size = self.itemsize
+        if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
+            with suppress(OSError):  # not every file system takes hints
+                for place in places:
+                    os.posix_fadvise(descriptor, place, size, os.POSIX_FADV_WILLNEED)
+        data = b"".join([_pread(descriptor, size, place) for place in places])
+        return whole(data, size * len(places), places[0], self.layout.name)
 
     def check(self) -> None:
-        with self._open_checked():
+        with self._opened():
             pass
 
-    def state(self) -> list[Any]:
-        import os
-
-        with self._open_checked() as descriptor:
-            status = os.fstat(descriptor)
-        layout = self._layout
-        order_and_offset = [layout.offset, layout.by_columns, self.swapped]
-        return [list(self.shape), self.dtype, order_and_offset, status.st_size, status.st_mtime_ns]
-
     def close(self) -> None:
-        self._descriptors.close()
+        self._is_closed, self._lines_to_keep, self._kept = True, 0, None
 
     @contextmanager
-    def _open_checked(self) -> Iterator[int]:
-        """Yield the descriptor of the file, after a check of its size."""
-        import os
+    def _opened(self) -> Iterator[IO[bytes]]:
+        """Open the file, after a check that it is the same and of the right size."""
+        name = self.files[0]
+        if self._is_closed:
+            raise InputValueError("scores", "the store is closed", place=name)
+        with open(open_regular("scores", self._paths[0]), "rb", buffering=0) as file:
+            status = os.fstat(file.fileno())
+            if (status.st_dev, status.st_ino) != self._identity:
+                raise InputValueError("scores", "another file has taken its place", place=name)
+            self._check_size(status.st_size)
+            yield file
 
-        with self._descriptors.lease(self._path) as descriptor:
-            self._layout.check(os.fstat(descriptor).st_size)
-            yield descriptor
+    def _check_size(self, size: int) -> None:
+        expected = self.layout.offset + self.nbytes
+        if size < expected or (self.layout.is_raw and size != expected):
+            described = f"{self.layout.source} {self.shape} {self.dtype}"
+            place = f"from byte {self.layout.offset:,}"
+            problem = f"expected {expected:,} bytes ({described}, {place}), the file has {size:,}"
+            raise InputValueError("scores", problem, place=self.layout.name)
 
 
 class ArrayStore(Store):
@@ -199,57 +275,83 @@ class ArrayStore(Store):
 
     def __init__(self, scores: Scores) -> None:
         plain = scores.array
-        self._array = plain if plain.ndim == 2 else plain[None, :]
-        self._mapping = file_map_of(plain)
-        files = (self._mapping.name,) if self._mapping and self._mapping.name else ()
-        shape = (int(self._array.shape[0]), int(self._array.shape[1]))
-        super().__init__(shape, scores.dtype, plain.dtype, files)
+        self._array = np.atleast_2d(plain)
+        self._source = source_of(plain)
+        name = "" if self._source is None else self._source.name
+        rows, columns = self._array.shape
+        super().__init__((rows, columns), scores.dtype, plain.dtype, (name,) if name else ())
         self.single_row = plain.ndim == 1
+        if self._source is not None:
+            self._facts = self._source.start, *self._array.strides
         self.check()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         down, right = map(abs, self._array.strides)
-        by_columns = 0 < down < right
         # tiles of whole rows are ranked for good, if each has enough of a column to read in a run
-        has_long_columns = (
-            max_bytes // max(1, self.shape[1] * self.itemsize) * down >= _MIN_COLUMN_BYTES
-        )
-        return cut_tiles(
-            self.shape, self.itemsize, max_bytes, by_columns=by_columns and not has_long_columns
-        )
+        rows = max_bytes // max(1, self.shape[1] * self.itemsize)
+        by_columns = 0 < down < right and rows * down < _MIN_COLUMN_BYTES
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         self.check()
-        top, left, height, width, _ = tile
+        top, left, height, width = tile
         yield self._array[top : top + height, left : left + width]
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         self.check()
-        scores = self._array[rows, columns]
-        return scores if scores.dtype.isnative else scores.astype(scores.dtype.newbyteorder("="))
+        scores: npt.NDArray[Any] = self._array[rows, columns]
+        return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
     def check(self) -> None:
-        if self._mapping is None or self._array.size == 0:
+        if self._source is None or self._array.size == 0:
             return
-        expected, size = self._mapping.bytes_needed(self._array), self._mapping.size()
-        if size < expected:
+        size = self._source.memory.size()  # as it is now, also if it was renamed or removed
+        if size < self._source.end:
             map_words = f"(the map is of {self.shape} {self.dtype})"
-            problem = f"expected {expected:,} bytes {map_words}, the file has {size:,}"
-            raise InputValueError("scores", problem, place=self._mapping.name or "the memory map")
-
-    def state(self) -> list[Any]:
-        import os
-
-        state: list[Any] = [list(self.shape), self.dtype, self.swapped]
-        if self._mapping is not None:
-            state += [self._mapping.start_of(self._array), list(self._array.strides)]
-            if os.path.exists(self._mapping.name):
-                status = os.stat(self._mapping.name)
-                state += [status.st_size, status.st_mtime_ns]
-        else:
-            state.append(digest_scores(self))
-        return state
+            problem = f"expected {self._source.end:,} bytes {map_words}, the file has {size:,}"
+            raise InputValueError("scores", problem, place=self._source.name or "the memory map")
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""
+
+
+class MappedFile(NamedTuple):
+    """The file that an array is mapped from: its map, its name if known, and what of it is used."""
+
+    memory: mmap.mmap
+    name: str
+    start: int  # where the first score lies
+    end: int  # how many bytes the file must have to contain the whole array
+
+
+def source_of(array: npt.NDArray[Any]) -> MappedFile | None:
+    """Find the mapped file that an array is a view of; None for plain memory.
+
+    Examples
+    --------
+    >>> source_of(np.zeros((2, 3))) is None
+    True
+    """
+    owner: Any = array
+    known: Any = None  # the memmap whose view this is, which knows the file
+    while isinstance(owner, (np.ndarray, memoryview)):
+        known = owner if isinstance(owner, np.memmap) else known
+        owner = owner.obj if isinstance(owner, memoryview) else owner.base
+    if type(owner).__module__ != "mmap":
+        return None
+    try:
+        owner.size()
+    except (OSError, ValueError):  # memory without a file, or a map whose file is closed
+        return None
+    name, offset, first = "", 0, np.frombuffer(owner, np.uint8)
+    if known is not None:
+        name, offset, first = os.fsdecode(known.filename or ""), known.offset, known
+    start = offset + _address(array) - _address(first)
+    steps = zip(array.shape, array.strides, strict=True)
+    reach = sum((length - 1) * step for length, step in steps if step > 0) + array.itemsize
+    return MappedFile(owner, name, start, start + reach)
+
+
+def _address(array: npt.NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])

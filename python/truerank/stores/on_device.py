@@ -18,9 +18,9 @@ from .._core import Scores
 from ..inputs.arrays import dense_tensor, device_of, device_way, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DtypeRequest, Form, as_scores, check_dimensions
-from .devices.streams import DeviceStream, pinned, streams_of
+from .devices.streams import DevicePart, DeviceStream, pinned, streams_of
 from .devices.ways import way_of
-from .store import DevicePart, Store, Tile, cut_tiles, digest_scores
+from .store import Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -130,12 +130,12 @@ class TorchStore(DeviceStore):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        top, left, height, width, _ = tile
+        top, left, height, width = tile
         block = self._tensor[top : top + height, left : left + width]
         with self._to_host(lambda: block) as on_host:
             yield tensor_array(on_host, "scores")[0]
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         tensor = partial(
             sys.modules["torch"].tensor, device="cpu"
         )  # also if the default device is another
@@ -260,7 +260,7 @@ class JaxStore(DeviceStore):
         return [
             Tile(shard.top + top, shard.left + left, height, width)
             for shard in self._shards
-            for top, left, height, width, _ in cut_tiles(
+            for top, left, height, width in cut_tiles(
                 (shard.height, shard.width), self.itemsize, min(max_bytes, BLOCK_BYTES)
             )
         ]
@@ -278,7 +278,7 @@ class JaxStore(DeviceStore):
             out[top : top + height, left : left + width] = data
         yield out
 
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier)
         for top, left, height, width, data in self._shards:
             down, across = rows - top, columns - left

@@ -1,27 +1,47 @@
-"""Opening scores: the kind of a source is found, its options are checked, its store is made."""
+"""The door of scores: what users hand over as scores, opened and checked once.
+
+It becomes `Scores` in memory or a `Store`. Every function here takes both of these as they are, so
+that nothing is opened or checked twice. Nothing is imported to recognize an array in memory: an
+import in the course of a usual call could hang a child that another thread forks meanwhile.
+"""
 
 from __future__ import annotations
 
 import errno
+import math
 import os
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from itertools import zip_longest
+from typing import IO as Stream
+from typing import TYPE_CHECKING, Any, Literal
 
-from ..inputs.arrays import counts_as_on_device
-from ..inputs.checks import IO, choice, integer, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+import numpy as np
+
+from .._core import Scores
+from ..inputs.arrays import counts_as_on_device, is_tensor
+from ..inputs.checks import IO, choice, integer
+from ..inputs.errors import InputTypeError, InputValueError, renamed, spelled
+from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import public
-from ..inputs.npy_files import NPY, NUMBERS_IN_TEXT
-from ..inputs.scores import ANY_DTYPE, DtypeRequest, as_scores
+from ..inputs.npy_files import MAX_HEADER_BYTES, NPY, NUMBERS_IN_TEXT, npz_entries, parse_npy_header
+from ..inputs.scores import DTYPES, SCORES, DtypeRequest, Form, as_scores
 from ..inputs.words import IoMode
-from .chunked import HDF5, is_zarr, open_array_or_group, open_hdf5, open_zarr
-from .descriptors import Descriptors, read_at
-from .file_layouts import ZIP, npy_layout, npz_layout, raw_layout
-from .file_names import is_glob, matching_files
-from .mapped import ArrayStore, FileStore
-from .recognition import PATHS, is_chunked, is_group
-from .shards import ShardStore
+from .chunked import is_chunked, is_zarr, open_chunked, open_library_file, pick_member
+from .mapped import ArrayStore, FileLayout, FileStore, KeptMaps, OpenOptions, source_of
+from .shards import ShardStore, is_glob, matching_files
 from .store import Store
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+PATHS = (str, bytes, os.PathLike)
+# Formats of files by the end of the name, and otherwise by the first bytes.
+_SUFFIXES = {".npy": ".npy", ".npz": ".npz", ".h5": "HDF5", ".hdf5": "HDF5"}
+_MARKS = {NPY: ".npy", b"PK\x03\x04": ".npz", b"PK\x05\x06": ".npz", b"\x89HDF\r\n\x1a\n": "HDF5"}
+# What is read as a whole is never cut into tiles.
+_UNLIMITED = 1 << 80
 
 
 @public("truerank")
@@ -118,112 +138,75 @@ def open_scores(
         layout,
         member,
         io,
-        keeps_maps=True,
+        KeptMaps.for_many_counts(),
     )
-    return open_source(source, options)
-
-
-class OpenOptions(NamedTuple):
-    """The options of `open_scores`, checked as far as that is possible without the source."""
-
-    request: DtypeRequest = ANY_DTYPE
-    axis: int = 0
-    shape: tuple[int, ...] | None = None
-    offset: int = 0
-    layout: Literal["C", "F"] = "C"
-    member: str | None = None
-    io: IoMode = "map"
-    keeps_maps: bool = False  # worth while for a store that is counted more than once
-
-
-def open_source(source: Any, options: OpenOptions) -> Store:
-    """Make the store of any source; if that fails, everything opened for it is closed again."""
-    if isinstance(source, Store):
-        return source
-    store = _open_any(source, options)
-    store.io = options.io
-    return store
-
-
-def _open_any(source: Any, options: OpenOptions) -> Store:
-    if isinstance(source, (list, tuple)):
-        return _open_shards(source, options)
-    if isinstance(source, PATHS):
-        name = os.fsdecode(source)
-        return (
-            _open_shards(matching_files(name), options)
-            if is_glob(name)
-            else _open_one(source, options)
-        )
-    return _open_one(source, options)
+    return _open(source, options)
 
 
 def _checked_shape(shape: object) -> tuple[int, ...] | None:
     if shape is None:
         return None
+    expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
     given = shape if isinstance(shape, (tuple, list)) else (shape,)
-    if not all(map(is_integer, given)):
-        raise InputTypeError("shape", expected="integers", got=repr(shape))
-    lengths = tuple(int(length) for length in given)
-    if len(lengths) not in (1, 2) or min(lengths) < -1 or lengths.count(-1) > 1:
-        raise InputValueError(
-            "shape",
-            expected="(rows, columns) or (columns,), one of which may be -1 (as many as the "
-            "file has)",
-            got=repr(shape),
-        )
+    lengths = tuple(integer("shape", n, least=-1, most=sys.maxsize, range=expected) for n in given)
+    is_open = -1 in lengths and (0 in lengths or lengths.count(-1) > 1)
+    if len(lengths) not in (1, 2) or is_open:
+        raise InputValueError("shape", expected=expected, got=repr(shape))
     return lengths
 
 
-def _open_shards(sources: list[Any] | tuple[Any, ...], options: OpenOptions) -> Store:
-    if not sources:
-        raise InputValueError("scores", expected="at least one shard", got="an empty list")
-    unlike = [
-        type(item).__name__ for item in sources if isinstance(item, (list, tuple, int, float))
-    ]
-    if unlike:
-        raise InputTypeError("scores", expected="paths, arrays or stores in a list", got=unlike[0])
-    descriptors = Descriptors(keeps_maps=options.keeps_maps)
-    shards: list[Store] = []
-    opened: list[Store] = []
-    try:
-        for item in sources:
-            shards.append(_open_one(item, options, descriptors))
-            if shards[-1] is not item:
-                opened.append(shards[-1])
-        return ShardStore(shards, options.axis, opened)
-    except BaseException:
-        descriptors.close()
-        for shard in opened:
-            shard.close()
-        raise
-
-
-def _open_one(source: Any, options: OpenOptions, descriptors: Descriptors | None = None) -> Store:
-    """Make the store of a single source."""
+def _open(source: Any, options: OpenOptions) -> Store:
+    """Make the store of any source; if that fails, everything opened for it is closed again."""
     if isinstance(source, Store):
         return source
-    if not isinstance(source, PATHS):
-        store = _open_object(source, options)
-    else:
-        files = descriptors or Descriptors(keeps_maps=options.keeps_maps)
-        try:
-            store = _open_path(os.fsdecode(source), options, files)
-        except BaseException:
-            if descriptors is None:
-                files.close()
-            raise
-    try:
-        _check_declared(store, options)
-    except BaseException:
-        store.close()
-        raise
+    if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
+        source = matching_files(os.fsdecode(source))
+    with ExitStack() as opened:
+        if isinstance(source, (list, tuple)):
+            store = _open_shards(source, options, opened)
+        else:
+            store = _open_one(source, options, opened)
+        opened.pop_all()
+    store.io = options.io
+    return store
+
+
+def _open_shards(sources: Any, options: OpenOptions, opened: ExitStack) -> Store:
+    if not sources:
+        raise InputValueError("scores", expected="at least one shard", got="an empty list")
+    for item in sources:
+        if isinstance(item, (list, tuple, int, float)):
+            expected = "paths, arrays or stores in a list"
+            raise InputTypeError("scores", expected=expected, got=type(item).__name__)
+    shards = [_open_one(item, options, opened) for item in sources]
+    own = [shard for shard, item in zip(shards, sources, strict=True) if shard is not item]
+    return ShardStore(shards, options.axis, own)
+
+
+def _open_one(source: Any, options: OpenOptions, opened: ExitStack) -> Store:
+    """Make the store of a single source, and check that no option contradicts it."""
+    if isinstance(source, Store):
+        return source
+    store = (_open_path if isinstance(source, PATHS) else _open_object)(source, options)
+    opened.callback(store.close)
+    layout = store.layout if isinstance(store, FileStore) else None
+    if layout is not None and layout.is_raw:
+        return store
+    name = store.files[0] if store.files else repr(store)
+    if options.offset:
+        raise InputValueError("offset", f"only for raw binary files, not for {name}")
+    if options.layout == "F" and (layout is None or not layout.by_columns):
+        problem = f"F is only for raw binary files; {name} states its own layout"
+        raise InputValueError("layout", problem)
+    given, found = options.shape, shape_of(store)
+    if given and [b if a == -1 else a for a, b in zip_longest(given, found)] != [*found]:
+        raise InputValueError("shape", expected=f"{given}", got=found, place=name)
     return store
 
 
 def _open_object(value: Any, options: OpenOptions) -> Store:
-    if is_chunked(value) or is_group(value):
-        return open_array_or_group(value, options.member, options.request)
+    if is_chunked(value):
+        return open_chunked(value, options)
     if options.member is not None:
         raise InputValueError("member", f"there are no members in {type(value).__name__}")
     if counts_as_on_device(value):
@@ -233,105 +216,291 @@ def _open_object(value: Any, options: OpenOptions) -> Store:
     return ArrayStore(as_scores(value, options.request.dtype, form=options.request.form))
 
 
-def _open_path(name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
+def _open_path(path: Any, options: OpenOptions) -> Store:
+    name = os.fsdecode(path)
     if not name or "\0" in name:
         raise InputValueError("scores", expected="the path of a file", got=repr(name))
     if os.path.isdir(name):
-        if not is_zarr(name):
-            raise IsADirectoryError(
-                errno.EISDIR, "expected a file, or a folder of zarr, got a folder", name
-            )
-        return open_zarr(name, options.member, options.request)
-    with descriptors.lease(name) as descriptor:
-        start = read_at(descriptor, min(8, os.fstat(descriptor).st_size), 0, name)
-        return _file_format(start, name, options).open(descriptor, name, options, descriptors)
+        if is_zarr(name):
+            return open_library_file("zarr", name, options)
+        problem = "expected a file, or a folder of zarr, got a folder"
+        raise IsADirectoryError(errno.EISDIR, problem, name)
+    with open_input("scores", name) as file:
+        status = os.fstat(file.fileno())
+        size, found = status.st_size, _format_of(name, file.read(8), options)
+        if found == "HDF5":
+            return open_library_file("h5py", name, options)
+        if found == ".npz":
+            layout = _npz_layout(file, name, size, options.member)
+        elif options.member is not None:
+            raise InputValueError("member", f"there are no members in a {found} file", place=name)
+        elif found == ".npy":
+            layout = _npy_layout(file, name, 0, size)
+        else:
+            layout, request = _raw_layout(name, size, options)
+            options = options._replace(request=request)
+    return FileStore(name, layout, status, options)
 
 
-class FileFormat(NamedTuple):
-    """A format of files: how it is recognised, and what makes the store of a file.
-
-    Attributes
-    ----------
-    name : str
-        What messages call it.
-    suffixes, marks : tuple
-        The ends of the names of such files, in lower case; the bytes that they begin with.
-    open : callable
-        Gives the store, from the descriptor of the open file, its name, the options and what keeps
-        files open.
-    """
-
-    name: str
-    suffixes: tuple[str, ...]
-    marks: tuple[bytes, ...]
-    open: Callable[[int, str, OpenOptions, Descriptors], Store]
-
-
-def _file_format(start: bytes, name: str, options: OpenOptions) -> FileFormat:
+def _format_of(name: str, start: bytes, options: OpenOptions) -> str:
     """Find out the format of a file from its name, what is said of it, or its first bytes."""
     suffix = os.path.splitext(name)[1].lower()
-    for known in FORMATS:
-        if suffix in known.suffixes:
-            return known
+    if suffix in _SUFFIXES:
+        return _SUFFIXES[suffix]
     if options.request.dtype is not None and options.shape is not None:
-        return RAW
-    for known in FORMATS:
-        if start.startswith(known.marks):
-            return known
-    names = ", ".join(known.name for known in FORMATS)
-    dtype_and_shape = f"{spelled('dtype=')} and {spelled('shape=')}"
-    empty = "" if start else "; this one is empty"
-    if suffix in (".csv", ".tsv", ".txt"):
-        empty = NUMBERS_IN_TEXT
-    expected = f"a {names} or zarr, or {dtype_and_shape} of {RAW.name}{empty}"
+        return "raw binary"
+    for mark, found in _MARKS.items():
+        if start.startswith(mark):
+            return found
+    hint = "" if start else "; this one is empty"
+    hint = NUMBERS_IN_TEXT if suffix in (".csv", ".tsv", ".txt") else hint
+    raw = f"{spelled('dtype=')} and {spelled('shape=')} of a raw binary file"
+    expected = f"a .npy, .npz, HDF5 or zarr, or {raw}{hint}"
     raise InputValueError("scores", expected=expected, place=name)
 
 
-def _open_npz(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
-    layout = npz_layout(descriptor, name, options.member, options.request)
-    return FileStore(name, layout, descriptors)
+def _npy_layout(file: Stream[bytes], name: str, start: int, end: int) -> FileLayout:
+    """Find the matrix of a `.npy` that lies between two offsets of a file.
+
+    Raises
+    ------
+    ValueError
+        For a broken header; it names the file.
+    """
+    file.seek(start)
+    head = file.read(min(MAX_HEADER_BYTES, end - start))
+    with report_damage("scores", place=name):
+        header = parse_npy_header(head)
+    offset = start + header.start
+    says = "the header says"
+    return FileLayout(name, says, offset, end, header.shape, header.dtype, header.by_columns)
 
 
-def _open_npy(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
-    _refuse_member("a .npy file", name, options)
-    return FileStore(name, npy_layout(descriptor, name, options.request), descriptors)
+def _npz_layout(file: Stream[bytes], name: str, size: int, member: str | None) -> FileLayout:
+    """Find the matrix of a member of an `.npz` that is stored without compression.
+
+    Parameters
+    ----------
+    file, name, size
+        The open file, what messages call it, and its bytes.
+    member : str, optional
+        Its name, with or without ".npy". Default: the only member, or else "scores".
+
+    Raises
+    ------
+    ValueError
+        For a damaged archive, and for a member that does not exist, is compressed or encrypted, or
+        has a broken header.
+    """
+    import zipfile
+
+    with report_damage("scores", "the archive is damaged: {}".format, place=name):
+        archive = zipfile.ZipFile(file)
+        entries = npz_entries(archive)
+    info = entries[pick_member(name, [*entries], member and member.removesuffix(".npy"))]
+    place = f"{name}: {info.filename}"
+    if info.compress_type != zipfile.ZIP_STORED:
+        problem = (
+            "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
+            "numpy.savez_compressed does not"
+        )
+        raise InputValueError("scores", problem, place=place)
+    with report_damage("scores", "cannot be read in place: {}".format, place=place):
+        archive.open(info)  # which reads and checks its local header
+        start = min(file.tell(), size)
+    return _npy_layout(file, place, start, min(start + info.file_size, size))
 
 
-def _open_raw(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
-    _refuse_member(RAW.name, name, options)
-    size, dtype, lengths = os.fstat(descriptor).st_size, options.request.dtype, options.shape or ()
-    layout = raw_layout(name, size, dtype, lengths, options.offset, options.layout)
-    return FileStore(name, layout, descriptors)
+def _raw_layout(name: str, size: int, options: OpenOptions) -> tuple[FileLayout, DtypeRequest]:
+    """Lay out the matrix of a raw binary file; return what the call says of the dtype as well.
+
+    Parameters
+    ----------
+    name, size
+        What messages call the file, and its bytes.
+    options : OpenOptions
+        The dtype may have "<" or ">" before it for a byte order, as in numpy. One length of the
+        shape may be -1 and follows from the size.
+
+    Raises
+    ------
+    TypeError
+        For what is no dtype.
+    ValueError
+        For a file of another size.
+    """
+    dtype, offset, lengths = options.request.dtype, options.offset, options.shape or ()
+    text = str(dtype).removeprefix("torch.")
+    declared: str | None = text.lstrip("<>")
+    try:
+        if declared in DTYPES:  # with these names numpy takes no mark of a byte order
+            carrier = np.dtype("uint16" if declared == "bfloat16" else declared)
+            if text != declared:
+                carrier = np.dtype(text[0] + carrier.str[1:])
+        else:
+            declared, carrier = None, np.dtype(dtype)  # type: ignore[call-overload]
+    except TypeError:
+        expected = "a dtype that scores may have"
+        raise InputTypeError("dtype", expected=expected, got=repr(dtype)) from None
+    if -1 in lengths:
+        step = max(1, math.prod(map(abs, lengths)) * carrier.itemsize)
+        length, rest = divmod(size - offset, step)
+        if length < 0 or rest:
+            problem = (
+                f"expected a multiple of {step:,} bytes (shape {lengths}, {declared or carrier}) "
+                f"from byte {offset:,} on, the file has {size:,}"
+            )
+            raise InputValueError("scores", problem, place=name)
+        lengths = tuple(length if given == -1 else given for given in lengths)
+    found = name, "the call says", offset, size, lengths, carrier
+    return FileLayout(*found, options.layout == "F", is_raw=True), DtypeRequest(declared)
 
 
-def _open_hdf5(descriptor: int, name: str, options: OpenOptions, descriptors: Descriptors) -> Store:
-    return open_hdf5(name, options.member, options.request, descriptors)
+def is_stored(value: Any) -> bool:
+    """Whether scores are anything but an array in the host's memory.
+
+    That is a path, a list of paths, a memory map of a file, an array in chunks, a group of such
+    arrays, an array on a device, or a `Store`.
+
+    Examples
+    --------
+    >>> is_stored("scores.npy"), is_stored(np.zeros((2, 3))), is_stored([[0.1, 0.2]])
+    (True, False, False)
+    """
+    if isinstance(value, np.ndarray):
+        return value.base is not None and source_of(value) is not None
+    if isinstance(value, (list, tuple)):
+        return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
+    if is_tensor(value):
+        return counts_as_on_device(value)
+    return isinstance(value, (Store, *PATHS)) or counts_as_on_device(value) or is_chunked(value)
 
 
-def _refuse_member(format_name: str, name: str, options: OpenOptions) -> None:
-    if options.member is not None:
-        raise InputValueError("member", f"there are no members in {format_name}", place=name)
+def store_of(
+    value: Any,
+    dtype: Any = None,
+    io: IoMode | None = None,
+    form: Form = SCORES,
+    tiled: bool = False,
+) -> Store | None:
+    """Make a store of what `rank` takes as scores, unless they are simply in memory.
+
+    Parameters
+    ----------
+    value : object
+        The scores.
+    dtype : str or dtype, optional
+        As in `rank`.
+    io : {"map", "read"}, optional
+        As in `open_scores`.
+    form : Form
+        What the array must be, if it is not scores.
+    tiled : bool
+        Whether scores in memory become a store as well, so that they are counted tile by tile.
+
+    Returns
+    -------
+    Store or None
+        None for scores that are simply in memory, as `is_stored` says; a `Store` stays as it is.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError, ImportError
+        As in `open_scores`.
+
+    Examples
+    --------
+    >>> store_of([[0.1, 0.9]]) is None
+    True
+    """
+    if isinstance(value, Store):
+        if dtype is not None:
+            DtypeRequest(dtype, form).name_of(value.carrier)
+        return value
+    if is_stored(value):
+        io = "map" if io is None else choice("io", io, IO)
+        return _open(value, OpenOptions(DtypeRequest(dtype, form), io=io))
+    return ArrayStore(as_scores(value, dtype, form=form)) if tiled else None
 
 
-FORMATS = (
-    FileFormat(".npy", (".npy",), (NPY,), _open_npy),
-    FileFormat(".npz", (".npz",), ZIP, _open_npz),
-    FileFormat("HDF5", (".h5", ".hdf5"), (HDF5,), _open_hdf5),
-)
-RAW = FileFormat("a raw binary file", (), (), _open_raw)
+def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores | Store:
+    """View scores that are in the host's memory; make the store of scores on a device.
+
+    Parameters
+    ----------
+    value, dtype, name
+        As `as_scores` takes them. No value is read as the path of a file.
+
+    Examples
+    --------
+    >>> read_scores([[0.1, 0.9]]).dtype
+    'float64'
+    """
+    if isinstance(value, Store) and value.on_device:
+        return value
+    if not counts_as_on_device(value):
+        return as_scores(value, dtype, name)
+    from .on_device import device_store
+
+    return device_store(value, DtypeRequest(dtype), name)
 
 
-def _check_declared(store: Store, options: OpenOptions) -> None:
-    """Refuse options that contradict what a source says about itself."""
-    if isinstance(store, FileStore) and store.is_raw:
+@contextmanager
+def scores_or_store(
+    value: Any, dtype: Any = None, name: str = "scores", *, io: IoMode | None, tiled: bool = False
+) -> Iterator[Scores | Store]:
+    """Open what `rank` takes as scores, and close after the block what was opened.
+
+    Parameters
+    ----------
+    value, dtype, name
+        As `as_scores` takes them, or anything that `store_of` makes a store of.
+    io, tiled
+        As in `store_of`.
+
+    Examples
+    --------
+    >>> with scores_or_store([[0.1, 0.9]], io=None) as scores:
+    ...     shape_of(scores)
+    (1, 2)
+    """
+    with renamed(scores=name):
+        store = store_of(value, dtype, io, tiled=tiled)
+    if store is None:
+        yield as_scores(value, dtype, name)
         return
-    name = store.files[0] if store.files else repr(store)
-    if options.offset:
-        raise InputValueError("offset", f"only for raw binary files, not for {name}")
-    if options.layout == "F" and not (isinstance(store, FileStore) and store.by_columns):
-        problem = f"F is only for raw binary files; {name} states its own layout"
-        raise InputValueError("layout", problem)
-    found = store.shape[1:] if store.single_row else store.shape
-    given = options.shape or found
-    if len(given) != len(found) or any(a not in (-1, b) for a, b in zip(given, found, strict=True)):
-        raise InputValueError("shape", expected=f"{given}", got=found, place=name)
+    with nullcontext() if store is value else store:
+        yield store
+
+
+def shape_of(scores: Scores | Store) -> tuple[int, ...]:
+    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
+
+    Examples
+    --------
+    >>> shape_of(as_scores([0.1, 0.9]))
+    (2,)
+    """
+    if not isinstance(scores, Store):
+        return scores.array.shape
+    return scores.shape[1:] if scores.single_row else scores.shape
+
+
+def array_of(store: Store) -> npt.NDArray[Any]:
+    """Map all scores of a store in one piece; the map lasts as long as an array of it.
+
+    Raises
+    ------
+    TypeError
+        For a store in several pieces, or one that has to be decoded.
+    """
+    tiles = store.tiles(_UNLIMITED) if store.in_place else []
+    if len(tiles) > 1 or not store.in_place:
+        expected = "an array, or the path of one .npy file"
+        raise InputTypeError("scores", expected=expected, got=repr(store))
+    if not tiles:  # a matrix without rows or columns has nothing to map
+        return np.empty(shape_of(store), store.carrier)
+    with store.block(tiles[0], "map") as block:
+        array: Any = block
+        whole: npt.NDArray[Any] = array[0] if store.single_row else array
+        return whole

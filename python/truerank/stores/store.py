@@ -2,72 +2,64 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._core import FileScores, Scores
+from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from .descriptors import read_at
+from ..inputs.scores import DtypeRequest, check_dimensions
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .devices.streams import DeviceStream
+    from .devices.streams import DevicePart
 
 _DIGEST_TILE_BYTES = 1 << 24
 
 
 class Tile(NamedTuple):
-    """A rectangle of the whole matrix that is read at once; `shard` is for the store itself."""
+    """A rectangle of the whole matrix that is read at once."""
 
     top: int
     left: int
     height: int
     width: int
-    shard: int = 0
 
+    @property
+    def T(self) -> Tile:
+        """The same rectangle of the transposed matrix.
 
-class DevicePart(NamedTuple):
-    """A rectangle of a matrix on one device, which is counted there.
-
-    Attributes
-    ----------
-    top, left : int
-        Its first row and column.
-    tensor : Tensor, shape (height, width)
-    stream : DeviceStream
-        The stream that makes the scores.
-    way : {"triton", "torch"}
-        What counts them.
-    """
-
-    top: int
-    left: int
-    tensor: Any
-    stream: DeviceStream
-    way: str
+        Examples
+        --------
+        >>> Tile(top=0, left=5, height=2, width=9).T
+        Tile(top=5, left=0, height=9, width=2)
+        """
+        return Tile(self.left, self.top, self.width, self.height)
 
 
 class FileBlock(NamedTuple):
-    """A matrix inside an open file, which the core reads itself.
+    """A matrix (rows, columns) inside an open file, which the core reads itself.
 
     Strides are in bytes and above 0, and one of them is the size of a score.
     """
 
     descriptor: int
     offset: int
-    rows: int
-    columns: int
-    row_stride: int
-    column_stride: int
+    shape: tuple[int, int]
+    strides: tuple[int, int]
     name: str
+
+    @property
+    def T(self) -> FileBlock:
+        """The transposed matrix."""
+        return self._replace(shape=self.shape[::-1], strides=self.strides[::-1])
 
 
 def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArray[Any]:
@@ -80,21 +72,27 @@ def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArra
     """
     if not isinstance(block, FileBlock):
         return block
-    dtype = store.carrier
-    strides = block.row_stride, block.column_stride
-    shape = block.rows, block.columns
-    size = (shape[0] - 1) * strides[0] + (shape[1] - 1) * strides[1] + dtype.itemsize
-    data = read_at(block.descriptor, size, block.offset, block.name)
-    return np.ndarray(shape, dtype, data, 0, strides)
+    far = zip(block.shape, block.strides, strict=True)
+    size = sum((length - 1) * step for length, step in far) + store.itemsize
+    with open(block.descriptor, "rb", closefd=False) as file:
+        file.seek(block.offset)
+        data = whole(file.read(size), size, block.offset, block.name)
+    return np.ndarray(block.shape, store.carrier, data, 0, block.strides)
+
+
+def whole(data: bytes, size: int, offset: int, name: str) -> bytes:
+    """Return bytes that were read; fewer than were asked for are an error that names the file."""
+    if len(data) < size:
+        problem = f"expected {size:,} bytes from {offset:,} on, the file ends"
+        raise InputValueError("scores", problem, place=name)
+    return data
 
 
 def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
     """Return a tile's block in the form that the core takes."""
-    if not isinstance(block, FileBlock):
-        return Scores(block, store.dtype, store.swapped)
-    shape, strides = (block.rows, block.columns), (block.row_stride, block.column_stride)
-    where = (block.descriptor, block.offset, shape, strides, block.name)
-    return FileScores(*where, store.dtype, store.swapped)
+    if isinstance(block, FileBlock):
+        return FileScores(*block, store.dtype, store.swapped)
+    return Scores(block, store.dtype, store.swapped)
 
 
 @public("truerank.stores")
@@ -113,6 +111,8 @@ class Store(ABC):
         Whether the byte order of the scores is not the machine's.
     carrier : dtype
         The dtype that numpy sees: for bfloat16, raw bytes.
+    itemsize, nbytes : int
+        The bytes of one score, and of all.
     files : tuple of str
         The files, by the names that were given; empty if they are not known.
     single_row : bool
@@ -138,35 +138,24 @@ class Store(ABC):
     """
 
     in_place = True
-    shards = 1  # how many values `Tile.shard` may have
     single_row = False
     io = "map"
+    _facts: tuple[Any, ...] = ()  # where scores lie in the files, for `state`
     on_device = False
     device = ""
     address = 0
 
     def __init__(
-        self,
-        shape: tuple[int, int],
-        dtype: str,
-        carrier: np.dtype[Any],
-        files: tuple[str, ...],
+        self, shape: tuple[int, int], dtype: str, carrier: np.dtype[Any], files: tuple[str, ...]
     ) -> None:
         self.shape = shape
         self.dtype = dtype
         self.carrier = carrier
         self.swapped = not carrier.isnative
+        self.itemsize = carrier.itemsize
+        self.nbytes = shape[0] * shape[1] * carrier.itemsize
         self.files = files
-
-    @property
-    def itemsize(self) -> int:
-        """Bytes of one score."""
-        return self.carrier.itemsize
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all scores."""
-        return self.shape[0] * self.shape[1] * self.itemsize
+        self._paths = tuple(map(os.path.abspath, files))  # which stay valid after a chdir
 
     @abstractmethod
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
@@ -194,10 +183,10 @@ class Store(ABC):
         return not self.in_place
 
     @abstractmethod
-    def take(self, rows: IntArray, columns: IntArray, io: str = "read") -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         """Return the scores of pairs of a row and a column, in native byte order.
 
-        If `io` is "map", a file that is in the page cache may be mapped for it.
+        Files are not mapped for it.
 
         Raises
         ------
@@ -219,9 +208,10 @@ class Store(ABC):
             If a file has gone or has changed its size; the error names the file.
         """
 
-    @abstractmethod
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
+        said = [list(self.shape), self.dtype, self.swapped, *self._facts]
+        return [*said, *(map(state_of_file, self._paths) if self._paths else [digest_scores(self)])]
 
     @abstractmethod
     def close(self) -> None:
@@ -230,12 +220,7 @@ class Store(ABC):
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -243,6 +228,40 @@ class Store(ABC):
         where = f"; {self.files[0]}" if files == 1 else f"; {files} files" if files else ""
         sizes = f"{self.shape[0]} x {self.shape[1]}"
         return printable(f"{type(self).__name__}({sizes} {self.dtype}{where})")
+
+
+def matrix_of(
+    place: str, lengths: tuple[int, ...], carrier: np.dtype[Any], request: DtypeRequest
+) -> tuple[tuple[int, int], str]:
+    """Return the rows and columns of what lies in a file, and the name of its dtype.
+
+    They are checked by the same rules as those of arrays in memory.
+    """
+    check_dimensions(lengths, "scores", request.form, place)
+    rows, columns = (1, *lengths)[-2:]
+    return (rows, columns), request.name_of(carrier, place=place)
+
+
+def groups_of(numbers: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each of some numbers, in ascending order, and the places where it stands.
+
+    Examples
+    --------
+    >>> [(number, places.tolist()) for number, places in groups_of(np.array([7, 2, 7]))]
+    [(2, [1]), (7, [0, 2])]
+    """
+    order = np.argsort(numbers, kind="stable")
+    for places in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
+        if len(places):
+            yield int(numbers[places[0]]), places
+
+
+def state_of_file(path: str) -> list[int]:
+    """Return the number of files at a path or below it, their bytes and their latest time."""
+    found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
+    states = [os.stat(file) for file in found or [path]]
+    times = [state.st_mtime_ns for state in states]
+    return [len(states), sum(state.st_size for state in states), max(times)]
 
 
 def digest_scores(store: Store) -> str:
@@ -281,38 +300,30 @@ def cut_tiles(
 
     Examples
     --------
-    >>> [tuple(tile[:4]) for tile in cut_tiles((3, 4), 1, 8)]
+    >>> [tuple(tile) for tile in cut_tiles((3, 4), 1, 8)]
     [(0, 0, 2, 4), (2, 0, 1, 4)]
-    >>> [tuple(tile[:4]) for tile in cut_tiles((1, 4), 1, 2)]
+    >>> [tuple(tile) for tile in cut_tiles((1, 4), 1, 2)]
     [(0, 0, 1, 2), (0, 2, 1, 2)]
     """
     outer, inner = shape[::-1] if by_columns else shape
     if outer == 0 or inner == 0:
         return []
-    unit_height, unit_width = unit[::-1] if by_columns else unit
-    unit_height, unit_width = min(unit_height, outer), min(unit_width, inner)
-    band = unit_height * inner * itemsize
-    if band <= max_bytes:
-        steps = unit_height * _even_step(-(-outer // unit_height), max_bytes // band), inner
+    tall, wide = unit[::-1] if by_columns else unit
+    tall, wide = min(tall, outer), min(wide, inner)
+    if tall * inner * itemsize <= max_bytes:
+        tall, wide = _even_step(outer, tall, max_bytes // (inner * itemsize)), inner
     else:
-        steps = (
-            unit_height,
-            unit_width
-            * _even_step(
-                -(-inner // unit_width), max_bytes // (unit_height * unit_width * itemsize)
-            ),
-        )
-    tiles = (
-        Tile(top, left, min(steps[0], outer - top), min(steps[1], inner - left))
-        for top in range(0, outer, steps[0])
-        for left in range(0, inner, steps[1])
-    )
-    if not by_columns:
-        return list(tiles)
-    return [Tile(left, top, width, height) for top, left, height, width, _ in tiles]
+        wide = _even_step(inner, wide, max_bytes // (tall * itemsize))
+    tiles = [
+        Tile(top, left, min(tall, outer - top), min(wide, inner - left))
+        for top in range(0, outer, tall)
+        for left in range(0, inner, wide)
+    ]
+    return [tile.T for tile in tiles] if by_columns else tiles
 
 
-def _even_step(count: int, most: int) -> int:
-    """Return how many to take at a time, at most `most` and at least 1, in equal steps."""
-    steps = -(-count // max(1, min(most, count)))
-    return -(-count // steps)
+def _even_step(length: int, unit: int, most: int) -> int:
+    """Return a multiple of a unit, at most `most` or one unit, that cuts a length evenly."""
+    units = -(-length // unit)
+    steps = -(-units // max(1, min(most // unit, units)))
+    return -(-units // steps) * unit

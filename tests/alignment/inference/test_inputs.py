@@ -21,7 +21,7 @@ from truerank.alignment.inference.similarity_sources import (
     ScoringOptions,
     open_source,
 )
-from truerank.stores.recognition import file_map_of
+from truerank.stores.mapped import source_of
 
 pytestmark = pytest.mark.python_only
 
@@ -63,7 +63,7 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
     source = open_source(path, None, ScoringOptions())
     assert isinstance(source, MatrixSource)
-    assert file_map_of(source.matrix) is not None
+    assert source_of(source.matrix) is not None
     assert not source.matrix.flags.writeable
 
 

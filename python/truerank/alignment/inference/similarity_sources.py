@@ -22,8 +22,9 @@ from ...inputs.errors import InputTypeError, InputValueError, renamed
 from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
 from ...inputs.scores import as_scores, widen_bfloat16
-from ...stores import Store, array_of, store_of
-from ...stores.recognition import is_chunked, is_group, is_stored
+from ...stores import Store, array_of, is_stored, store_of
+from ...stores.chunked import is_chunked, is_zarr
+from ...stores.shards import is_glob
 from ..local_scaling import check_csls, mean_of_top, means_of_vectors, subtract_means
 from ..two_graphs import BACKWARD, FORWARD, as_ids
 
@@ -492,9 +493,6 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
 
 def _check_single_file(value: Any) -> None:
     """Refuse scores that are neither in memory nor a single file."""
-    from ...stores.chunked import is_zarr
-    from ...stores.file_names import is_glob
-
     got = ""
     if isinstance(value, _PATHS):
         path = os.fsdecode(value)
@@ -506,7 +504,7 @@ def _check_single_file(value: Any) -> None:
         got = "a list of paths"
     elif isinstance(value, Store):
         got = repr(value)
-    elif not isinstance(value, np.ndarray) and (is_chunked(value) or is_group(value)):
+    elif not isinstance(value, np.ndarray) and is_chunked(value):
         got = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
     if got:
         raise InputTypeError(

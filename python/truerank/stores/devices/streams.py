@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     Tensor = Any  # of torch, which has no types here
@@ -75,3 +75,24 @@ class DeviceStream:
         """Wait for all that has been given to the stream."""
         if self._stream is not None:
             self._stream.record_event().synchronize()
+
+
+class DevicePart(NamedTuple):
+    """A rectangle of a matrix on one device, which is counted there.
+
+    Attributes
+    ----------
+    top, left : int
+        Its first row and column.
+    tensor : Tensor, shape (height, width)
+    stream : DeviceStream
+        The stream that makes the scores.
+    way : {"triton", "torch"}
+        What counts them.
+    """
+
+    top: int
+    left: int
+    tensor: Any
+    stream: DeviceStream
+    way: str
