@@ -25,7 +25,7 @@ ROOMS = {
     "inputs": (1389, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (2778, 1600),  # with devices: 700 and 900
+    "stores": (2324, 1600),  # with devices: 700 and 900
     "counting": (2107, 1300),
     "embeddings": (793, 600),
     "metrics": (2063, 1700),
@@ -42,12 +42,12 @@ ROOMS = {
     "cli": (2625, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28740, 21000),
-    "tests": (39327, 24000),
+    "python/truerank": (28273, 21000),
+    "tests": (39272, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (241, 180)  # of the package
+FILES = (236, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -110,7 +110,7 @@ def _rank_ragged(true_values: Scores, values: Any, indptr: Any, options: Rules) 
             partial_counts.add(counts)
             counts = partial_counts.final_counts(true)
             return ranks_of_counts(job, counts, true_values.dtype, sampled=True)
-    values = as_scores(others[0], dtype, "others") if isinstance(given, Store) else given
+    values = as_scores(values, options.dtype, "others") if isinstance(given, Store) else given
     lists = _core.Selection.of_ranges(indptr)
     task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
     counted = _core.partial_counts(values, task_ranges, true_values.array, 0, rules, num_threads)
