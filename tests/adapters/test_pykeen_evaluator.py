@@ -28,7 +28,7 @@ import truerank as tr
 from support.environment import ROOT
 from support.pykeen_models import by_pykeen, data_set, known, trained
 from truerank.adapters.pykeen import RankEvaluator, RankResults, evaluate_model
-from truerank.adapters.pykeen.metric_names import OWN_METRICS, key_of
+from truerank.adapters.pykeen.evaluator import OWN_METRICS, key_of
 
 pytestmark = [
     pytest.mark.python_only,

@@ -20,8 +20,7 @@ from pykeen.nn.representation import Embedding
 import truerank as tr
 from support.pykeen_models import data_set, trained
 from truerank.adapters.pykeen import evaluate_model
-from truerank.adapters.pykeen.fused import SideVectors, side_vectors
-from truerank.adapters.pykeen.interaction_forms import FORMS
+from truerank.adapters.pykeen.fused import FORMS, SideVectors, side_vectors
 from truerank.link_prediction import Task
 
 pytestmark = pytest.mark.python_only

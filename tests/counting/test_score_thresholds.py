@@ -20,8 +20,7 @@ from strategies.thresholds import FORMS as THRESHOLD_FORMS
 from strategies.thresholds import ODD, thresholds
 from support.problems import DTYPES, FORMS, SHARED_FORMS, Array, as_dtype, assert_refused
 from truerank.counting import tiles
-from truerank.counting.score_thresholds import ThresholdCounts
-from truerank.counting.threshold_values import read_thresholds, representable
+from truerank.counting.score_thresholds import ThresholdCounts, read_thresholds, representable
 
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], np.float32)
 KEYS = ("rows", "order", "nan", "dtype", "filter", "candidates")

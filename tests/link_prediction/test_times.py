@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from support.error_kinds import is_of_kind
-from truerank.link_prediction import Task, interval_overlaps
-from truerank.link_prediction.interval_overlaps import overlapping_answers
+from truerank.link_prediction import Task, known_answers
+from truerank.link_prediction.known_answers import overlapping_answers
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
 from truerank.tasks.vocabularies import Column, LabelIndex
 
@@ -145,7 +145,7 @@ def test_overlaps_are_those_of_the_definition(
         starts[duration == 5] = UNKNOWN_START
     ranked = np.array(data.draw(st.lists(st.integers(0, len(drawn) - 1), min_size=1)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(interval_overlaps, "_PAIRS_AT_ONCE", at_once)
+        patch.setattr(known_answers, "_PAIRS_AT_ONCE", at_once)
         indptr, indices, lists = overlapping_answers(query, answer, starts, ends, ranked)
     rows = list(zip(query.tolist(), answer.tolist(), starts.tolist(), ends.tolist(), strict=True))
     test = [(answer, query, 0, start, end) for query, answer, start, end in rows]

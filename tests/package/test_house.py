@@ -26,28 +26,28 @@ ROOMS = {
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (2324, 1600),  # with devices: 700 and 900
-    "counting": (2107, 1300),
+    "counting": (2099, 1300),
     "embeddings": (793, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (2211, 1000),
+    "reporting": (2201, 1000),
     "plot": (700, 700),
-    "html": (545, 200),
-    "tasks": (1801, 1000),
-    "link_prediction": (2182, 1400),
-    "alignment": (2546, 1800),
-    "retrieval": (1316, 1300),
-    "compat": (1108, 650),
+    "html": (537, 200),
+    "tasks": (1798, 1000),
+    "link_prediction": (2164, 1400),
+    "alignment": (2512, 1800),
+    "retrieval": (1300, 1300),
+    "compat": (1100, 650),
     "adapters": (1700, 1700),
-    "cli": (2625, 1300),
+    "cli": (2611, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28273, 21000),
-    "tests": (39272, 24000),
+    "python/truerank": (28101, 21000),
+    "tests": (39268, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (236, 180)  # of the package
+FILES = (222, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from .inference.inferred_pairs import Agreement, Alignment
     from .inference.matching import infer
     from .local_scaling import csls_means
-    from .one_call import evaluate
-    from .pair_task import Task
+    from .pair_task import Task, evaluate
 
 __all__ = [
     "CSLS",
@@ -63,8 +62,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "inference.inferred_pairs": ("Agreement", "Alignment"),
     "inference.matching": ("infer",),
     "local_scaling": ("CSLS", "csls_means"),
-    "one_call": ("evaluate",),
-    "pair_task": ("Task",),
+    "pair_task": ("Task", "evaluate"),
 }
 _LATER = {name: module for module, names in _MODULES.items() for name in names}
 if not TYPE_CHECKING:  # otherwise a type checker would accept any name

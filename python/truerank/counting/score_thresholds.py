@@ -1,32 +1,234 @@
-"""Thresholds in place of targets: how many scores of each task are above or equal to each."""
+"""Thresholds in place of targets: how many scores of each task are above or equal to each.
+
+A threshold that no score can equal is replaced by the greatest number below it that a score can
+have: just as many scores are above either of them, and none is equal to the threshold.
+"""
 
 from __future__ import annotations
 
+import math
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
+from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener, reporter
-from ..inputs.scores import as_scores
+from ..inputs.scores import FLOATS, Form, as_scores, widen_bfloat16
 from ..inputs.selection import as_selection, selection_of_tasks
 from ..stores import store_of
 from .block_columns import NO_COLUMN
 from .job import SCORES, Job, ScoreNouns
 from .partial_counts import PartialCounts, TrueScores
-from .threshold_values import ThresholdValues, read_thresholds, representable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
     from ..stores import Store
+
+    Flags = npt.NDArray[np.bool_]
+
+
+_FORM = Form(
+    "a number, one for each task, or a matrix (tasks, m)",
+    (0, 1, 2),
+    plain="plain numbers",
+    instead_of_mask="",
+    dense="a dense array",
+    narrow_is_raw=True,
+)
+_EXACT = 1 << 53  # all integers up to this are doubles
+
+
+class ThresholdValues(NamedTuple):
+    """Thresholds, each as a number that scores can have.
+
+    Attributes
+    ----------
+    scores : ndarray, shape (n,)
+        As the core takes scores of the dtype: the greatest number that is no greater than the
+        threshold, or the least of all if there is none.
+    exact : ndarray of bool, shape (n,)
+        Whether it is equal to the threshold.
+    lowest : ndarray of bool, shape (n,)
+        Whether the threshold is below all numbers that scores can have.
+    """
+
+    scores: npt.NDArray[Any]
+    exact: Flags
+    lowest: Flags
+
+
+def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
+    """Check thresholds and return them without rounding: float64, int64, uint64 or Python numbers.
+
+    Parameters
+    ----------
+    value : number or array_like of numbers, up to two dimensions
+        An array or tensor of a dtype that scores can have, or Python numbers, also of both kinds
+        and of any size.
+    dtype : str or dtype, optional
+        What raw 16-bit thresholds are.
+
+    Raises
+    ------
+    TypeError
+        For anything but real numbers.
+    ValueError
+        For more dimensions, lists of unlike lengths, and a NaN.
+
+    Examples
+    --------
+    >>> read_thresholds([[1, 2], [3, 4]]).dtype, read_thresholds([1, 0.5]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    if isinstance(value, (bool, int, float, list, tuple, range)):
+        array = _of_python(value)
+    else:
+        raw = np.dtype(np.void) if getattr(value, "dtype", None) is None else value.dtype
+        is_raw = isinstance(raw, np.dtype) and raw.name.startswith("void")
+        array = _widened(value, dtype if is_raw else None)
+    with_nan = np.argwhere(array != array)
+    if len(with_nan):
+        task, *position = with_nan[0].tolist() or [0]
+        place = f"task {task}" + (f", position {position[0]}" if position else "")
+        got = f"NaN for {place}" if array.ndim else "NaN"
+        raise InputValueError("thresholds", expected="numbers", got=got)
+    return array
+
+
+def _widened(value: Any, dtype: Any) -> npt.NDArray[Any]:
+    scores = as_scores(value, dtype, "thresholds", _FORM)
+    if scores.dtype == "bfloat16":
+        return widen_bfloat16(scores.array).astype(np.float64)
+    if scores.dtype in FLOATS:
+        return scores.array.astype(np.float64)
+    return scores.array.astype(np.uint64 if scores.dtype == "uint64" else np.int64)
+
+
+def _of_python(value: Any) -> npt.NDArray[Any]:
+    try:
+        given = np.array(value, dtype=object)
+    except ValueError as error:
+        raise InputValueError("thresholds", expected=_FORM.shape, got=error) from None
+    if given.ndim not in _FORM.dimensions:
+        raise InputValueError("thresholds", expected=_FORM.shape, got=f"shape {given.shape}")
+    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) else x for x in given.flat]
+    kinds = {type(x) for x in numbers}
+    if other := kinds - {int, float}:
+        if list in other or tuple in other:
+            raise InputValueError(
+                "thresholds", expected=_FORM.shape, got="lists of unlike lengths or depths"
+            )
+        found = min(kind.__name__ for kind in other)
+        raise InputTypeError("thresholds", expected="real numbers", got=found)
+    if kinds <= {float}:
+        return np.array(numbers, np.float64).reshape(given.shape)
+    limits = np.iinfo(np.int64)
+    if kinds == {int} and all(limits.min <= x <= limits.max for x in numbers):
+        return np.array(numbers, np.int64).reshape(given.shape)
+    exact = np.empty(len(numbers), object)
+    exact[:] = numbers
+    return exact.reshape(given.shape)
+
+
+@default_arithmetic()
+def representable(thresholds: npt.NDArray[Any], dtype: str) -> ThresholdValues:
+    """Find the numbers of a dtype that compare with its scores as thresholds do.
+
+    Parameters
+    ----------
+    thresholds : ndarray, shape (n,)
+        As `read_thresholds` gives them.
+    dtype : str
+        The dtype of the scores.
+
+    Examples
+    --------
+    >>> representable(np.array([0.5, 0.1, -1e300]), "float32")[:2]
+    (array([0.5       , 0.09999999,       -inf], dtype=float32), array([ True, False, False]))
+    >>> representable(np.array([2.5, -300.0]), "int8").scores
+    array([   2, -128], dtype=int8)
+    """
+    if dtype not in FLOATS:
+        return _integers_below(thresholds, np.dtype(dtype))
+    doubles, exact = _doubles_below(thresholds)
+    narrow, is_same = _floats_below(doubles, np.dtype(dtype if dtype != "bfloat16" else "float32"))
+    exact &= is_same
+    if dtype == "bfloat16":
+        narrow, is_same = _bfloat16_below(narrow)
+        exact &= is_same
+    return ThresholdValues(narrow, exact, np.zeros(len(exact), np.bool_))
+
+
+def _doubles_below(thresholds: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], Flags]:
+    """Return the greatest doubles that are no greater, and whether they are equal."""
+    if thresholds.dtype == np.float64:
+        return thresholds, np.ones(len(thresholds), np.bool_)
+    is_object = thresholds.dtype == object
+    doubles = np.zeros(len(thresholds)) if is_object else thresholds.astype(np.float64)
+    exact = np.ones(len(thresholds), np.bool_)
+    large = slice(None) if is_object else (doubles >= _EXACT) | (doubles <= -_EXACT)
+    for i in np.arange(len(thresholds))[large].tolist():
+        number = thresholds[i] if is_object else int(thresholds[i])
+        double = _nearest_double(number)
+        # Python compares integers and floats exactly.
+        doubles[i] = math.nextafter(double, -math.inf) if double > number else double
+        exact[i] = double == number
+    return doubles, exact
+
+
+def _nearest_double(number: float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+def _floats_below(
+    doubles: npt.NDArray[np.float64], dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], Flags]:
+    """Return the greatest numbers of a narrower float that are no greater, and which are equal."""
+    with np.errstate(all="ignore"):
+        nearest = doubles.astype(dtype)
+        below = np.nextafter(nearest, np.array(-np.inf, dtype))
+    wide = nearest.astype(np.float64)
+    return np.where(wide > doubles, below, nearest), wide == doubles
+
+
+def _bfloat16_below(floats: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.uint16], Flags]:
+    """Return the bits of the greatest bfloat16 numbers that are no greater, and which are equal."""
+    bits = floats.view(np.uint32)
+    exact = (bits & np.uint32(0xFFFF)) == 0
+    # The upper half is nearer to zero; of a negative number, the next one is further from it.
+    upper = (bits >> np.uint32(16)) + (~exact & (floats < 0))
+    return upper.astype(np.uint16), exact
+
+
+def _integers_below(thresholds: npt.NDArray[Any], dtype: np.dtype[Any]) -> ThresholdValues:
+    """Return the greatest integers of a dtype that are no greater, and how they compare."""
+    limits = np.iinfo(dtype)
+    least, most = int(limits.min), int(limits.max)
+    if thresholds.dtype.kind in "iu":
+        own = np.iinfo(thresholds.dtype)
+        inside = np.clip(thresholds, max(least, int(own.min)), min(most, int(own.max)))
+        lowest = (inside > thresholds) if least > own.min else np.zeros(len(inside), np.bool_)
+        return ThresholdValues(inside.astype(dtype), inside == thresholds, lowest)
+    scores = np.empty(len(thresholds), dtype)
+    exact, lowest = np.zeros((2, len(thresholds)), np.bool_)
+    for i, number in enumerate(thresholds.tolist()):
+        floor = most if number > most else least if number < least else math.floor(number)
+        scores[i], exact[i], lowest[i] = floor, floor == number, number < least
+    return ThresholdValues(scores, exact, lowest)
 
 
 @public("truerank.counting.score_thresholds")

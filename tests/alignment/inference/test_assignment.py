@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.matching import best
-from truerank.alignment.inference import assignment
+from truerank.alignment.inference import matching
 from truerank.alignment.inference.matching import infer
 
 pytestmark = pytest.mark.python_only
@@ -134,7 +134,7 @@ def test_some_take_part_and_csls_is_of_them() -> None:
 def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.eye(4)
     assert infer(scores, None, method="optimal").solved == "dense"
-    monkeypatch.setattr(assignment, "MAX_DENSE_CELLS", 15)
+    monkeypatch.setattr(matching, "MAX_DENSE_CELLS", 15)
     assert infer(scores, None, method="optimal").solved == "sparse, 32 candidates per entity"
     assert infer(scores, None, method="optimal", dense=True).solved == "dense"
     assert infer(scores, None, method="optimal", left_ids=[0, 1, 2]).solved == "dense"
@@ -190,6 +190,7 @@ def test_options_of_optimal() -> None:
 def test_scipy_is_imported_by_optimal_alone() -> None:
     script = """
 import sys
+from truerank.alignment.inference import matching
 from truerank.alignment.inference.matching import infer
 for method in ("greedy", "mutual", "stable"):
     infer([[0.5, 0.7]], None, method=method)
