@@ -214,12 +214,7 @@ def test_every_pattern_of_sixteen_bits(dtype: str, order: str) -> None:
     targets = numbers[::64].tolist()
     for rule in ("omit", "raise"):
         ranks = tr.rank(
-            scores,
-            targets,
-            rows=[0] * len(targets),
-            candidates=numbers,
-            nan=rule,
-            order=order,
+            scores, targets, rows=[0] * len(targets), candidates=numbers, nan=rule, order=order
         )
         values = np.sort(scores[0, numbers].astype(np.float64))
         true_scores = scores[0, targets].astype(np.float64)

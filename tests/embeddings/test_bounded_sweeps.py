@@ -192,10 +192,7 @@ def test_progress_of_tasks() -> None:
         task.evaluate_embeddings(vectors[:30], vectors[1:31], vectors, progress=told.append)
         pairs = np.stack([np.arange(30)] * 2, axis=1)
         tr.alignment.evaluate(
-            *(vectors, vectors + 1, pairs),
-            candidates="all",
-            csls=3,
-            progress=told.append,
+            *(vectors, vectors + 1, pairs), candidates="all", csls=3, progress=told.append
         )
     ends = [report for report in told if report.done == report.total]
     assert [report.total for report in ends] == [2 * 30 * 50 * 4, 2 * 50 * 50 * 4]

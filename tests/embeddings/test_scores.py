@@ -19,12 +19,7 @@ import pytest
 
 import truerank as tr
 from oracles.counting import count_large
-from oracles.embeddings import (
-    EXACT,
-    SIMILARITIES,
-    same_bits,
-    score,
-)
+from oracles.embeddings import EXACT, SIMILARITIES, same_bits, score
 from strategies.embeddings import Vectors
 from support.problems import Array, assert_same, csr
 from truerank import _core

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
-from truerank.retrieval import Task
+from truerank.retrieval import Sampled, Task
 from truerank.retrieval.qrels import is_one_split
 
 pytestmark = pytest.mark.python_only
@@ -234,6 +234,68 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
     assert Task(pairs[:1], **given).evaluate_scores(np.ones((1, 50)))["expected.mrr"] < 1
 
 
+@given(problems(), st.data())
+def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
+    """Entities, those of a split, and drawn ones, which are neither right nor known."""
+    qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
+    n, m = scores.shape
+    right = [{j for j, gain in grades.items() if gain} for grades in qrels]
+    chosen = sorted(set().union(*right) | data.draw(st.sets(st.integers(0, m - 1))))
+    among, seed = data.draw(st.sampled_from([None, "pool"])), data.draw(st.integers(0, 9))
+    sampled = Sampled(data.draw(st.integers(1, 3)), seed=seed, among=among)
+    splits = {"train": known, "pool": [(n, j) for j in chosen]}  # of a query that is not tested
+    table = np.concatenate([scores, scores[:1]]).astype(np.float32)
+    for candidates in (chosen, "pool", sampled):
+        given = {"entities": m, "queries": n + 1, "known": splits, "candidates": candidates}
+        task = quiet(dict(enumerate(qrels)), **given)
+        found, expected = task.evaluate_scores(table), []
+        for i, query in enumerate(found.queries):
+            left_in = set(chosen)
+            if candidates is sampled:
+                indptr, indices, _ = task.answers.candidates
+                left_in = set(indices[indptr[i] : indptr[i + 1]].tolist())
+                free = set(chosen if among else range(m)) - right[query]
+                free -= {j for other, j in known if other == query}
+                assert right[query] <= left_in <= right[query] | free
+                size = len(right[query]) + min(sampled.negatives, len(free))
+                assert len(left_in) == indptr[i + 1] - indptr[i] == size
+            kept = [j for j in left_in if j in right[query] or (query, j) not in known]
+            gains = [qrels[query].get(j, 0) for j in kept]
+            values = oracle.values_by_order("map", scores[query, kept].tolist(), gains)
+            expected.append(values["expected"])
+        assert found.per_query("map").tolist() == pytest.approx(expected, rel=1e-12)
+        of_batches = task.evaluate(lambda queries: table[queries[:, 0]], batch_size=2)
+        of_vectors = task.evaluate_embeddings(table, np.eye(m, dtype=np.float32))
+        assert of_batches.ranks == of_vectors.ranks == found.ranks
+        assert found.protocol.sampled == (candidates is sampled)
+        with pytest.raises(tr.InputValueError, match=r"^ids: lists are of all"):
+            task.evaluate_lists([[]] * (n + 1))
+
+
+def test_candidates_are_drawn_uniformly() -> None:
+    drawn = [Task({0: [2, 4]}, entities=8, candidates=Sampled(3, seed=s)) for s in range(900)]
+    counts = np.bincount(np.concatenate([task.answers.candidates[1] for task in drawn]))
+    assert counts[[2, 4]].tolist() == [900, 900]
+    assert (np.abs(np.delete(counts, [2, 4]) - 450) < 75).all()  # five standard deviations
+
+
+@pytest.mark.parametrize(
+    ("candidates", "message"),
+    [
+        ("test", r"expected all, or one of the known splits \(train\), got 'test'"),
+        (["a", "c"], "2 right answers are not among the candidates, first 'b'"),
+        (["a", "z"], "unknown name 'z' at position 1"),
+        (Sampled(0), "expected at least 1 as negatives, got 0"),
+        (Sampled(3, typed=True), "queries have no types"),
+        (Sampled(3, among="train"), "2 right answers are not among"),
+    ],
+)
+def test_wrong_candidates(candidates: Any, message: str) -> None:
+    known = {"train": {"u": ["a", "c"]}}
+    with pytest.raises(tr.InputValueError, match=f"^candidates: {message}"):
+        Task({"u": ["b", "d"]}, entities=ITEMS, known=known, candidates=candidates)
+
+
 def test_leave_one_out_is_link_prediction() -> None:
     """With one right answer per query, recall is hits and mrr is mrr."""
     rng = np.random.default_rng(0)
@@ -257,11 +319,7 @@ def test_leave_one_out_is_link_prediction() -> None:
         ({"q": {"a": -1}}, ValueError, "qrels: expected gains that are finite and not negative"),
         ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
         ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
-        (
-            [("q", "a", 1), ("q", "a", 2)],
-            ValueError,
-            r"got 1.0 and 2.0 for entity 'a' of query 'q'",
-        ),
+        ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for entity 'a' of query"),
         ({"q": "a"}, TypeError, "got str for 'q'"),
         ({"q": ["a"], "r": {"a": 1}}, TypeError, "gains for all queries, or for none"),
         ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: expected integers or str in column 0"),
@@ -291,25 +349,24 @@ def test_wrong_text(text: str, message: str, tmp_path: Path) -> None:
         Task(tmp_path / "qrels", entities=ITEMS)
 
 
-def test_other_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="entity ids from 0 to 1, got 2"):
-        Task({0: [2]}, entities=2)
-    with pytest.raises(ValueError, match="query ids from 0 to 0, got 1"):
-        Task({1: [0]}, entities=2, queries=1)
-    with pytest.raises(ValueError, match="unknown query 'w'"):
-        Task({"w": ["a"]}, entities=ITEMS, queries=["u"])
-    with pytest.raises(ValueError, match="known: expected query ids from 0 on, got -1"):
-        Task({1: [0]}, entities=2, known=np.array([[-1, 0]]))
-    with pytest.raises(ValueError, match="known: ids of queries, where qrels have labels"):
-        Task({"u": ["a"]}, entities=ITEMS, known=(np.array([0]), np.array(["b"])))
-    with pytest.raises(ValueError, match="groups: expected a group for every query"):
-        Task({"u": ["a"]}, entities=ITEMS, groups={})
+@pytest.mark.parametrize(
+    ("qrels", "arguments", "message"),
+    [
+        ({0: [2]}, {"entities": 2}, "entity ids from 0 to 1, got 2"),
+        ({1: [0]}, {"queries": 1}, "query ids from 0 to 0, got 1"),
+        ({"w": ["a"]}, {"queries": ["u"]}, "unknown query 'w'"),
+        ({1: [0]}, {"known": np.array([[-1, 0]])}, "known: expected query ids from 0 on, got -1"),
+        ({"u": ["a"]}, {"known": [(0, 1)]}, "known: ids of queries, where qrels have labels"),
+        ({"u": ["a"]}, {"groups": {}}, "groups: expected a group for every query"),
+        ({0: [1]}, {"entities": None}, "entities: expected the number of entities, or their"),
+        ("no such file", {}, "No such file"),
+    ],
+)
+def test_other_wrong_arguments(qrels: Any, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises((tr.InputError, FileNotFoundError), match=message):
+        Task(qrels, **{"entities": ITEMS, **arguments})
     with pytest.raises(ValueError, match=r"scores: expected scores of shape \(1, 5\)"):
         Task({"u": ["a"]}, entities=ITEMS).evaluate_scores([[1, 2]])
-    with pytest.raises(TypeError, match="entities: expected the number of entities, or their"):
-        Task({0: [1]}, entities=None)
-    with pytest.raises(FileNotFoundError):
-        Task("no such file", entities=ITEMS)
 
 
 def test_representation() -> None:

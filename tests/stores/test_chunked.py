@@ -101,10 +101,7 @@ def test_a_fault_of_a_codec_says_where() -> None:
 
     store = open_scores(Broken(scores(4, 4, "f4"), (2, 2)))
     message = "scores: Broken: cannot read rows 2 to 3, columns 0 to 3: blosc is unhappy"
-    with (
-        pytest.raises(ValueError, match=message),
-        store.block(store.tiles(32)[1], "map"),
-    ):
+    with pytest.raises(ValueError, match=message), store.block(store.tiles(32)[1], "map"):
         pass
     with pytest.raises(ValueError, match="rows 0 to 1, columns 2 to 3"):
         store.take(np.array([1]), np.array([2]))

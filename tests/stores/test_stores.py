@@ -14,14 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.store_files import (
-    Array,
-    assert_same,
-    matrices,
-    name_of,
-    scores,
-    write_npy,
-)
+from support.store_files import Array, assert_same, matrices, name_of, scores, write_npy
 from truerank.stores import open_scores, store_of
 from truerank.stores.store import cut_tiles
 

@@ -69,10 +69,7 @@ def counted(draw: st.DrawFn, *, most_counters: int = 3) -> Counted:
         for part in np.split(order, cuts)
     ]
     return Counted(
-        problem,
-        draw(st.permutations(blocks)),
-        counters,
-        draw(st.permutations(range(counters))),
+        problem, draw(st.permutations(blocks)), counters, draw(st.permutations(range(counters)))
     )
 
 

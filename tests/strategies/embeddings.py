@@ -305,11 +305,7 @@ def assert_refused(error: Exception, refused: Refused) -> None:
 
 
 def check(
-    given: Vectors,
-    asked: Tasks,
-    *,
-    audit: bool = False,
-    definition: Callable[..., Counts] = count,
+    given: Vectors, asked: Tasks, *, audit: bool = False, definition: Callable[..., Counts] = count
 ) -> None:
     """Check that the package and the definition give the same integers or the same refusal."""
     scores = given.scores()

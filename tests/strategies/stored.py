@@ -143,13 +143,7 @@ EXTRAS: dict[str, Writer] = {
 
 
 def open_stored(
-    way: Stored,
-    folder: Path,
-    array: Array,
-    dtype: Any,
-    stack: ExitStack,
-    *,
-    is_shard: bool = False,
+    way: Stored, folder: Path, array: Array, dtype: Any, stack: ExitStack, *, is_shard: bool = False
 ) -> Store:
     """Store scores in a folder and open them; the stack closes all."""
     name = folder / "scores"

@@ -30,11 +30,7 @@ FORMS: dict[str, Callable[[Any], Any]] = {
     "int8 steps": lambda x: np.repeat(np.array(x, np.int8), 2, axis=0)[::2],
 }
 # What each form can hold; others are drawn again as its nearest number.
-BOUNDS = {
-    "int64": (-(2**63), 2**63 - 1),
-    "uint64": (0, 2**64 - 1),
-    "int8 steps": (-128, 127),
-}
+BOUNDS = {"int64": (-(2**63), 2**63 - 1), "uint64": (0, 2**64 - 1), "int8 steps": (-128, 127)}
 
 
 class Thresholds(NamedTuple):

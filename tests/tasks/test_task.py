@@ -378,7 +378,7 @@ def test_no_tasks_make_an_empty_report() -> None:
 
 # -- what is refused -------------------------------------------------------------------------------
 
-WIDE, NARROW, SHORT = np.zeros((4, 5)), np.zeros((4, 4)), np.zeros((3, 5))
+WIDE, NARROW, SHORT, SQUARE = (np.zeros(s) for s in ((4, 5), (4, 4), (3, 5), (5, 5)))
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
 REUSED = np.zeros((1, 5))
 NAN_MESSAGE = "tail: query 2: a score at row 0, column 2 is NaN"
@@ -419,42 +419,18 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
     ("callables", (len, 3), {}, TypeError, "head: expected a callable, got int"),
     ("callables", (lambda q: WIDE, blank), {}, ValueError, r"tail: .*\(3, 5\), .* got \(4, 5\)"),
     ("callables", (lambda q: None, blank), {}, TypeError, "tail: expected one of float16"),
-    (
-        "callables",
-        (lambda q: REUSED, blank),
-        {"batch_size": 1},
-        ValueError,
-        "tail: .* hand over copies",
-    ),
+    ("callables", (lambda q: REUSED, blank), {"batch_size": 1}, ValueError, "tail: .* hand over"),
     ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
-    ("embeddings", (WIDE, NO_NUMBER, np.zeros((5, 5))), {}, ValueError, HEAD_NAN),
-    (
-        "embeddings",
-        (WIDE, WIDE, np.zeros((5, 5))),
-        {"bias": {"tails": WIDE[0]}},
-        ValueError,
-        NO_SIDE,
-    ),
-    ("embeddings", (WIDE, WIDE, np.zeros((5, 5))), {"bias": {"head": WIDE}}, ValueError, HEAD_BIAS),
+    ("embeddings", (WIDE, NO_NUMBER, SQUARE), {}, ValueError, HEAD_NAN),
+    ("embeddings", (WIDE, WIDE, SQUARE), {"bias": {"tails": WIDE[0]}}, ValueError, NO_SIDE),
+    ("embeddings", (WIDE, WIDE, SQUARE), {"bias": {"head": WIDE}}, ValueError, HEAD_BIAS),
     ("scores", (WIDE, "none.npy"), {"progress": 3}, TypeError, "progress: expected a callable"),
-    (
-        "callables",
-        (lambda q: NAN[q[:, 0] // 2], blank),
-        {},
-        ValueError,
-        "tail: queries 0 to 2: a score at",
-    ),
+    ("callables", (lambda q: NAN[q[:, 0] // 2], blank), {}, ValueError, "tail: queries 0 to 2: a"),
     ("callables", (never, never), {"order": "up"}, ValueError, "order: expected one of desc"),
     ("callables", (never, never), {"nan": "no"}, ValueError, "nan: expected one of raise"),
     ("callables", (never, never), {"threads": 0}, ValueError, "threads: expected at least 1"),
     ("callables", (blank, blank), {"batch_size": 0}, ValueError, "batch_size: expected at least 1"),
-    (
-        "callables",
-        (blank, blank),
-        {"batch_size": 2.0},
-        TypeError,
-        "batch_size: expected an integer",
-    ),
+    ("callables", (blank, blank), {"batch_size": 2.0}, TypeError, "batch_size: expected an int"),
 ]
 
 

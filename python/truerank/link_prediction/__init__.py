@@ -13,7 +13,7 @@ from ..inputs.naming import lazy_names
 from ..tasks.split_audit import SplitFinding
 
 if TYPE_CHECKING:
-    from .candidate_sets import Sampled
+    from ..tasks.side_tasks import Sampled
     from .complex_queries import ComplexQueries
     from .given_negatives import Negatives
     from .listed_predictions import Predictions, read_predictions

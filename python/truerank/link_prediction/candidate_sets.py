@@ -9,9 +9,9 @@ import numpy as np
 
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError, spelled
-from ..inputs.naming import public
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct, distinct_rows
+from ..tasks.side_tasks import Sampled
 from ..tasks.vocabularies import digest, read_ids
 from .given_negatives import Negatives, candidates_of_negatives, read_negatives
 from .sampling import Pool, sample
@@ -31,47 +31,6 @@ _ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {QUALIFIER: 2
 _EXPECTED = (
     "one of all, train, typed, another known split, an array of entities, Sampled or Negatives"
 )
-
-
-@public("truerank.link_prediction")
-class Sampled(NamedTuple):
-    """Sampled candidates: the answer and some entities that are no known answers of the query.
-
-    Attributes
-    ----------
-    negatives : int
-        The number of distinct ones per task; all of them if fewer are allowed.
-    typed : bool
-        Whether to draw only from the entities that occur in that position of that relation (in any
-        split).
-    seed : int
-        With one version of NumPy, a seed gives the same sample on every platform.
-    among : str, optional
-        The known split from whose entities to draw, as the graph on which an inductive model
-        infers. Default: all entities.
-
-    Notes
-    -----
-    Metrics of sampled candidates are too good and cannot be compared with those of all candidates;
-    the protocol of the ranks names the sample. The known answers of all splits, the test included,
-    are never drawn, even if nothing is filtered (``known=None``).
-
-    Examples
-    --------
-    >>> Sampled(500).name, Sampled(50, among="inference").name
-    ('uniform-500 seed 0', 'uniform-50 of inference seed 0')
-    """
-
-    negatives: int = 100
-    typed: bool = False
-    seed: int = 0
-    among: str | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the sample in the protocol."""
-        pool = "" if self.among is None else f" of {self.among}"
-        return f"{'typed' if self.typed else 'uniform'}-{self.negatives}{pool} seed {self.seed}"
 
 
 class CandidateSet(NamedTuple):

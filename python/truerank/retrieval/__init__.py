@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING
 from ..inputs.naming import lazy_names
 
 if TYPE_CHECKING:
+    from ..tasks.side_tasks import Sampled
     from .answer_report import RetrievalReport, report
     from .retrieval_task import Task
 
-__all__ = ["RetrievalReport", "Task", "report"]
+__all__ = ["RetrievalReport", "Sampled", "Task", "report"]
 
 _MODULES = {
     "RetrievalReport": "answer_report",
+    "Sampled": "answer_sets",
     "Task": "retrieval_task",
     "report": "answer_report",
 }

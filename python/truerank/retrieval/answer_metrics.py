@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..metrics.metric_table import Row
-from .tie_sums import (
-    discount_sums,
-    first_reciprocals,
-    hit_chances,
-    offset_sums,
-    reciprocal_sums,
-)
+from .tie_sums import discount_sums, first_reciprocals, hit_chances, offset_sums, reciprocal_sums
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -132,11 +126,7 @@ _ROWS = (
         of_queries=_gain_of_places,
     ),
     AnswerMetric(
-        name="recall",
-        title="Recall",
-        description="recall at k",
-        of_queries=_recall,
-        **_CUT,
+        name="recall", title="Recall", description="recall at k", of_queries=_recall, **_CUT
     ),
     AnswerMetric(
         name="precision",
@@ -146,11 +136,7 @@ _ROWS = (
         **_CUT,
     ),
     AnswerMetric(
-        name="success",
-        title="Success",
-        description="success at k",
-        of_queries=_success,
-        **_CUT,
+        name="success", title="Success", description="success at k", of_queries=_success, **_CUT
     ),
 )
 ANSWER_METRICS = {row.name: row for row in _ROWS}

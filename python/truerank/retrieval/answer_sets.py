@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import integer
 from ..inputs.errors import InputValueError
+from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.side_tasks import SideTasks
+from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_columns import name_splits
-from ..tasks.vocabularies import LabelIndex, Vocabulary, encode_columns
+from ..tasks.vocabularies import LabelIndex, Vocabulary, digest, encode_columns, read_ids
 from .qrels import JudgedPairs, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -143,7 +145,63 @@ def find_known(sets: AnswerSets) -> IntArray:
     return look_up(distinct(keys[n:]), keys[:n])[0]
 
 
-def make_side(sets: AnswerSets, groups: Any) -> SideTasks:
+def name_of_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None]:
+    """Return the name of candidates, and the entities that all queries have, if not all do.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For a name that no known split has, ids out of range, unknown labels, a typed sample, and
+        right answers that are not among the candidates.
+    """
+    split = value.among if isinstance(value, Sampled) else value
+    chosen, name = None, "all"
+    if isinstance(split, str) and split != "all":
+        if split not in sets.known:
+            known = f"the known splits ({', '.join(sets.known) or 'none'})"
+            raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(split))
+        chosen, name = distinct(sets.known[split][:, 1]), split
+    elif split is not None and not isinstance(split, str):
+        chosen = read_ids("candidates", split, sets.entities, "entities have no labels")
+        name = f"selection of {len(chosen)} ({digest(chosen)})"
+    if isinstance(value, Sampled):
+        integer("candidates", value.negatives, least=1, expected="at least 1 as negatives")
+        integer("candidates", value.seed, least=0, expected="at least 0 as seed")
+        if value.typed:
+            raise InputValueError("candidates", "queries have no types, from which to draw")
+        name = value.name
+    if chosen is not None and (missing := ~np.isin(sets.pairs[:, 1], chosen)).any():
+        first = sets.entities.label_of(int(sets.pairs[missing.argmax(), 1]))
+        are = f"{missing.sum():,} right answers are not among the candidates, first {first!r}"
+        raise InputValueError("candidates", are)
+    return name, chosen
+
+
+def _draw(sets: AnswerSets, chosen: IntArray | None, sampled: Sampled) -> tuple[IntArray, ...]:
+    """Draw candidates for each query: its right answers, and others that are not known."""
+    rng, size = np.random.default_rng(sampled.seed), sets.entities.size
+    pool = np.arange(size) if chosen is None else chosen
+    position = np.full(size, -1)
+    position[pool] = np.arange(len(pool))
+    known = np.concatenate([sets.pairs, *sets.known.values()])
+    keys = distinct(known[:, 0] * size + known[:, 1])
+    queries, firsts = np.unique(sets.pairs[:, 0], return_index=True)
+    bounds = np.searchsorted(keys, [queries * size, (queries + 1) * size])
+    lists = []
+    for right, start, end in zip(np.split(sets.pairs[:, 1], firsts[1:]), *bounds, strict=True):
+        out = position[keys[start:end] % size]
+        out = out[out >= 0]
+        left = len(pool) - len(out)
+        drawn = rng.choice(left, min(left, sampled.negatives), replace=False, shuffle=False)
+        # number r of those that are left is r plus the count of j with out[j] - j <= r
+        places = drawn + np.searchsorted(out - np.arange(len(out)), drawn, side="right")
+        lists.append(np.sort(np.append(pool[places], right)))
+    return indptr_of(list(map(len, lists))), np.concatenate(lists)
+
+
+def make_side(
+    sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Any = None
+) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     query, target = (np.ascontiguousarray(column) for column in sets.pairs.T)
     is_first = np.ones(len(query), dtype=np.bool_)
@@ -161,6 +219,7 @@ def make_side(sets: AnswerSets, groups: Any) -> SideTasks:
         targets=target,
         columns=sets.entities.size,
         filter=_known_others(sets, query[is_first]) if sets.known else None,
+        candidates=(*_draw(sets, chosen, sampled), rows) if sampled else chosen,
         labels=labels,
         given=query,
         height=sets.queries.size,

@@ -16,12 +16,20 @@ from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_opti
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.list_files import read_lists
+from ..tasks.side_tasks import Sampled
 from ..tasks.split_audit import check_rules
 from ..tasks.task import ProtocolTask
 from ..tasks.vocabularies import Vocabulary
 from .answer_lists import lists_in_order, lists_of_rows
 from .answer_report import GAINS, RetrievalReport, read_gains
-from .answer_sets import SIDE, AnswerSets, find_known, make_side, read_answer_sets
+from .answer_sets import (
+    SIDE,
+    AnswerSets,
+    find_known,
+    make_side,
+    name_of_candidates,
+    read_answer_sets,
+)
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -66,6 +74,12 @@ class Task(ProtocolTask):
     leaks : {"keep", "drop", "raise"}
         What to do with right answers that a known split has, too. "keep" ranks them, does not leave
         them out anywhere, and warns.
+    candidates : None, "all", name of a known split, array of entities, or Sampled
+        The entities among which the right answers of each query are ranked: all of them (None or
+        "all"), those that a known split has, those listed (ids or labels), or all right answers of
+        the query and some drawn ones, as in ``Sampled(100, seed=0)``, which are neither known nor
+        right; they are drawn from all, or with ``among="train"`` from those of a known split.
+        Metrics of sampled candidates are too good and cannot be compared with those of all.
 
     Attributes
     ----------
@@ -132,6 +146,7 @@ class Task(ProtocolTask):
         gain: str = "linear",
         split: str = "test",
         leaks: str = "keep",
+        candidates: Any = None,
     ) -> None:
         rule = check_rules(leaks=leaks)["leaks"]
         choice("gain", gain, GAINS)
@@ -144,14 +159,18 @@ class Task(ProtocolTask):
         sets, self.leaked, note = _without_leaks(sets, rule)
         if note:
             warn_user(note)
-        side = make_side(sets, groups)
+        name, chosen = name_of_candidates(candidates, sets)
+        sampled = candidates if isinstance(candidates, Sampled) else None
+        side = make_side(sets, groups, chosen, sampled)
         self.gains = read_gains(sets.gains, len(side), gain)
         self.queries, self.entities = sets.queries.names, sets.entities.names
         self.without_answers = sets.asked - len(side.queries)
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
         if groups is not None and not isinstance(groups, Mapping):
             self._check_rows("groups")
-        super().__init__({SIDE: side}, Protocol(filter=tuple(sets.known), split=split))
+        drawn, known = sampled is not None, tuple(sets.known)
+        protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
+        super().__init__({SIDE: side}, protocol)
 
     @property
     def answers(self) -> SideTasks:
@@ -253,11 +272,7 @@ class Task(ProtocolTask):
 
     @with_options(RuleOptions)
     def evaluate_scores(
-        self,
-        scores: Any,
-        *,
-        io: IoMode | None = None,
-        **options: Unpack[RuleOptions],
+        self, scores: Any, *, io: IoMode | None = None, **options: Unpack[RuleOptions]
     ) -> RetrievalReport:
         """Evaluate a matrix of scores, in memory or in files.
 
@@ -285,19 +300,12 @@ class Task(ProtocolTask):
         {'mrr': 1.0, 'recall@1': 0.5}
         """
         self._check_rows("scores")
-        found = self._evaluate_scores(
-            {SIDE: Argument("scores", scores)},
-            io=io,
-            **options,
-        )
+        found = self._evaluate_scores({SIDE: Argument("scores", scores)}, io=io, **options)
         return self._report(found.ranks)
 
     @with_options(ListOptions)
     def evaluate_lists(
-        self,
-        ids: Any,
-        scores: Any = None,
-        **options: Unpack[ListOptions],
+        self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
     ) -> RetrievalReport:
         """Evaluate lists of the best entities, which may miss right answers.
 
@@ -346,6 +354,9 @@ class Task(ProtocolTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         side = self.answers
+        if side.candidates is not None:
+            problem = f"lists are of all entities, the candidates here {self.protocol.candidates}"
+            raise InputValueError("ids", f"{problem}; evaluate scores")
         entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
         if named is None:
             self._check_rows("ids")
@@ -367,13 +378,10 @@ class Task(ProtocolTask):
     def _check_rows(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""
         if not self._all_queries_known and self.queries is not None and len(self.queries) > 1:
-            raise InputValueError(
-                name,
-                "rows do not say whose they are, and queries have names: give "
-                "Task(..., queries=...) the names in the order of the rows, which need not be "
-                f"that in which the qrels first have them ({self.queries[0]!r}, "
-                f"{self.queries[1]!r}, ...)",
-            )
+            some = ", ".join(map(repr, self.queries[:2]))
+            problem = f"rows do not say whose they are, and queries have names ({some}, ...)"
+            way = "give Task(..., queries=...) the names in the order of the rows"
+            raise InputValueError(name, f"{problem}: {way}")
 
     def _report(self, ranks: Ranks) -> RetrievalReport:
         return RetrievalReport(

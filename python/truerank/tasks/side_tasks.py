@@ -83,6 +83,48 @@ def make_queries(
     )
 
 
+@public("truerank.link_prediction")
+class Sampled(NamedTuple):
+    """Sampled candidates: right answers and some entities that are no known answers of the query.
+
+    Attributes
+    ----------
+    negatives : int
+        The number of distinct ones per task, or per query in retrieval, whose right answers share
+        them; all of them if fewer are allowed.
+    typed : bool
+        Whether to draw only from the entities that occur in that position of that relation (in any
+        split); in link prediction alone.
+    seed : int
+        With one version of NumPy, a seed gives the same sample on every platform.
+    among : str, optional
+        The known split from whose entities to draw, as the graph on which an inductive model
+        infers. Default: all entities.
+
+    Notes
+    -----
+    Metrics of sampled candidates are too good and cannot be compared with those of all candidates;
+    the protocol of the ranks names the sample. The known answers of all splits, the test included,
+    are never drawn, even if nothing is filtered (``known=None``).
+
+    Examples
+    --------
+    >>> Sampled(500).name, Sampled(50, among="inference").name
+    ('uniform-500 seed 0', 'uniform-50 of inference seed 0')
+    """
+
+    negatives: int = 100
+    typed: bool = False
+    seed: int = 0
+    among: str | None = None
+
+    @property
+    def name(self) -> str:
+        """The name of the sample in the protocol."""
+        pool = "" if self.among is None else f" of {self.among}"
+        return f"{'typed' if self.typed else 'uniform'}-{self.negatives}{pool} seed {self.seed}"
+
+
 @public("truerank.tasks")
 @dataclass(frozen=True, eq=False)
 class SideTasks(ReadOnlyArrays):

@@ -108,13 +108,11 @@ def _read_split(
     if isinstance(split, (list, tuple)):
         return _columns_of_rows(title, split, label_indexes, form)
     if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
-        raise InputTypeError(
-            title, expected="an array, a path or a list of tuples", got=type(split).__name__
-        )
+        expected = "an array, a path or a list of tuples"
+        raise InputTypeError(title, expected=expected, got=type(split).__name__)
     if isinstance(split, np.ma.MaskedArray):
-        raise InputTypeError(
-            title, expected="a plain array", got="a masked array; compress it first"
-        )
+        got = "a masked array; compress it first"
+        raise InputTypeError(title, expected="a plain array", got=got)
     _check_headings(title, split, form)
     array = np.asarray(split)
     if array.dtype.kind in "OUT" and array.ndim == 2:

@@ -119,11 +119,8 @@ def encode_columns(
     if given is None and named:
         if len(named) < len(filled):
             split = next(column.split for column in filled if column.label_index is None)
-            raise InputValueError(
-                named[0].split,
-                f"holds labels of {name}, but {spelled(split)} holds ids; "
-                f"give {spelled(f'{name}=')}",
-            )
+            way = f"{spelled(split)} holds ids; give {spelled(f'{name}=')}"
+            raise InputValueError(named[0].split, f"holds labels of {name}, but {way}")
         labels = sorted(distinct_labels(named))
         if all(map(_is_id, labels)):
             some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
@@ -212,18 +209,14 @@ def encode_qualifier(
         return None, [column.values for column in columns]
     labels = distinct_labels(labelled)
     if labels == {""}:
-        raise InputValueError(
-            labelled[0].split,
-            f"column {columns[0].position} is empty in every triple; "
-            "expected no tab at the end of lines",
-        )
+        problem = f"column {columns[0].position} is empty in every triple"
+        raise InputValueError(labelled[0].split, f"{problem}; expected no tab at the end of lines")
     if as_ids and all(map(_is_number, labels)):
         return None, [parse_integers("qualifiers", "number", column) for column in columns]
     if len(labelled) < sum(len(column.values) > 0 for column in columns):
         split = next(c.split for c in columns if len(c.values) and c.label_index is None)
-        raise InputValueError(
-            split, f"holds integers in column {columns[0].position}, other splits labels"
-        )
+        place = f"column {columns[0].position}"
+        raise InputValueError(split, f"holds integers in {place}, other splits labels")
     vocabulary, codes = _encode_by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
     return vocabulary.names, codes
 
@@ -236,11 +229,8 @@ def _check_range(
         row = _core.first_outside(np.ascontiguousarray(column.values), bound)
         if row >= 0:
             upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
-            raise InputValueError(
-                column.split,
-                expected=f"{what} ids from 0{upto}",
-                got=f"{column.values[row]} in {column.where(row)}",
-            )
+            got = f"{column.values[row]} in {column.where(row)}"
+            raise InputValueError(column.split, expected=f"{what} ids from 0{upto}", got=got)
     return vocabulary, [column.values for column in columns]
 
 
@@ -265,11 +255,9 @@ def parse_integers(name: str, what: str, column: Column) -> IntArray:
     for code in np.flatnonzero(used).tolist():
         if not _is_number(labels[code]):
             row = int(np.argmax(column.values == code))
-            raise InputValueError(
-                column.split,
-                expected=f"{what} ids, as {spelled(f'{name} is no list of labels')}",
-                got=f"{labels[code]!r} in {column.where(row)}",
-            )
+            expected = f"{what} ids, as {spelled(f'{name} is no list of labels')}"
+            got = f"{labels[code]!r} in {column.where(row)}"
+            raise InputValueError(column.split, expected=expected, got=got)
         table[code] = int(labels[code])
     return table[column.values]
 
@@ -307,11 +295,8 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
     ids = index_array(name, value if not len(array) else array)
     wrong = _core.first_outside(ids, vocabulary.size)
     if wrong >= 0:
-        raise InputValueError(
-            name,
-            expected=f"ids from 0 to {vocabulary.size - 1}",
-            got=f"{ids[wrong]} at position {wrong}",
-        )
+        got = f"{ids[wrong]} at position {wrong}"
+        raise InputValueError(name, expected=f"ids from 0 to {vocabulary.size - 1}", got=got)
     return distinct(ids)
 
 
