@@ -33,8 +33,8 @@ ROOMS = {
     "reporting": (2201, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1798, 1000),
-    "link_prediction": (2164, 1400),
+    "tasks": (1791, 1000),
+    "link_prediction": (2154, 1400),
     "alignment": (2512, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
@@ -43,7 +43,7 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (28101, 21000),
-    "tests": (39268, 24000),
+    "tests": (39254, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
