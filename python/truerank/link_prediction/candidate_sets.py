@@ -94,16 +94,11 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     if value is Sampled or isinstance(value, (int, np.integer)):
         number = 100 if value is Sampled or isinstance(value, bool) else value
         got = "the class Sampled" if value is Sampled else str(value)
-        raise InputTypeError(
-            "candidates",
-            expected=_EXPECTED,
-            got=f"{got}; for sampled ones give Sampled({number})",
-        )
+        got += f"; for sampled ones give Sampled({number})"
+        raise InputTypeError("candidates", expected=_EXPECTED, got=got)
     if "relation" in sides and len(sides) > 1:
-        raise InputValueError(
-            "candidates",
-            "a list is of entities or of relations; expected a task of its own for relations",
-        )
+        problem = "a list is of entities or of relations; expected a task of its own for relations"
+        raise InputValueError("candidates", problem)
     vocabulary = splits.relations if "relation" in sides else splits.entities
     chosen = read_ids("candidates", value, vocabulary, "the triples hold no labels")
     return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
@@ -117,20 +112,15 @@ def _check_typed(typed: bool, sides: Sequence[str]) -> None:
 def _check_split(name: Any, splits: TripleSplits) -> None:
     """Check that a known split has this name."""
     if not isinstance(name, str):
-        raise InputTypeError(
-            "candidates", expected="the name of a known split as among", got=type(name).__name__
-        )
+        expected = "the name of a known split as among"
+        raise InputTypeError("candidates", expected=expected, got=type(name).__name__)
     if name not in splits.known:
         known = ", ".join(splits.known) or "none"
         if name == TRAIN:
-            raise InputValueError(
-                "candidates",
-                f'"train" needs a known split of that name, as in known={{"train": ...}}, got '
-                f"{known}",
-            )
-        raise InputValueError(
-            "candidates", expected=_EXPECTED, got=f"{name!r}; the known splits: {known}"
-        )
+            way = 'needs a known split of that name, as in known={"train": ...}'
+            raise InputValueError("candidates", f'"train" {way}, got {known}')
+        got = f"{name!r}; the known splits: {known}"
+        raise InputValueError("candidates", expected=_EXPECTED, got=got)
 
 
 def candidates_of(

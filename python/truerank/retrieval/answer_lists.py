@@ -86,21 +86,17 @@ def lists_of_rows(ids: Any, scores: Any, height: int, entities: Vocabulary) -> t
         ids, scores = ids if scores is None else (ids.ids, scores)
     if not has_dimensions(ids):
         raise InputTypeError("ids", expected=_FORMS, got=type(ids).__name__)
-    if isinstance(ids, (list, tuple)) and _has_labels(ids):
+    rows = ids if isinstance(ids, list | tuple) else ()
+    filled = (one for one in rows if isinstance(one, list | tuple) and len(one))
+    if isinstance(next(filled, (0,))[0], str):
         labels = list(chain.from_iterable(ids))
         codes = entities.codes_of(labels)
         _refuse_unknown("entity", codes, labels)
         ids = np.split(codes, np.cumsum(list(map(len, ids)))[:-1])
     found = len(ids[1]) - 1 if isinstance(ids, tuple) and len(ids) == 2 else len(ids)
     if found != height:
-        expected = f"{height} lists, one for each query"
-        raise InputValueError("ids", expected=expected, got=found)
+        raise InputValueError("ids", expected=f"{height} lists, one for each query", got=found)
     return ids, scores
-
-
-def _has_labels(ids: Sequence[Any]) -> bool:
-    filled = (one for one in ids if isinstance(one, (list, tuple)) and len(one))
-    return isinstance(next(filled, (0,))[0], str)
 
 
 def _refuse_unknown(what: str, codes: IntArray, names: Sequence[str]) -> None:

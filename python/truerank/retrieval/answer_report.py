@@ -225,21 +225,17 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         if place not in self._values:
             metric = ANSWER_METRICS[key.metric]
             k = min(int(key.parameter), EVERYWHERE) or EVERYWHERE
-            ties = self._ties_of(order)
+            if order not in self._ties:
+                self._ties[order] = self._ranked.ties(order)
+            ties = self._ties[order]
             values = np.empty(len(self.queries))
             for start in range(0, len(values), _CHUNK):
                 chunk = slice(start, min(start + _CHUNK, len(values)))
                 values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
             if metric.per_optimum:
-                best = self._of_queries(key._replace(metric=_UNSCALED[key.metric]), "optimum")
-                values /= best
+                values /= self._of_queries(key._replace(metric="dcg"), "optimum")
             self._values[place] = read_only(values)
         return self._values[place]
-
-    def _ties_of(self, order: str) -> Ties:
-        if order not in self._ties:
-            self._ties[order] = self._ranked.ties(order)
-        return self._ties[order]
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -422,10 +418,6 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         return printable(f"RetrievalReport({sizes}, {answers}, {', '.join(values)})")
 
 
-# Metrics that are divided by the optimum, and the metric of which that is.
-_UNSCALED = {"ndcg": "dcg"}
-
-
 def _rows_of(metrics: str | Iterable[str] | None) -> list[str]:
     """Check the rows of a table; None stands for the default ones."""
     if metrics is None:
@@ -453,13 +445,11 @@ def _adjusted(key: AnswerKey, value_under: Callable[[str], Any]) -> Any:
     chance = value_under("chance")
     with np.errstate(divide="ignore", invalid="ignore"):
         if key.adjustment == "ratio":
-            adjusted = np.divide(value, chance)
-        else:
-            room = np.subtract(value_under("optimum"), chance)
-            # where no order is better than another, what is left is rounding
-            room = np.where(np.abs(room) <= 1e-14, np.nan, room)
-            adjusted = np.divide(np.subtract(value, chance), room)
-    return adjusted
+            return np.divide(value, chance)
+        room = np.subtract(value_under("optimum"), chance)
+        # where no order is better than another, what is left is rounding
+        room = np.where(np.abs(room) <= 1e-14, np.nan, room)
+        return np.divide(np.subtract(value, chance), room)
 
 
 @public("truerank.retrieval")
@@ -547,7 +537,6 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
     grown = np.where(array == np.floor(array), np.round(grown), grown)
     if not np.isfinite(grown).all():
         i = int((~np.isfinite(grown)).argmax())
-        raise InputValueError(
-            "gains", expected="gains g with a finite 2^g", got=f"{array[i]} at position {i}"
-        )
+        got = f"{array[i]} at position {i}"
+        raise InputValueError("gains", expected="gains g with a finite 2^g", got=got)
     return grown

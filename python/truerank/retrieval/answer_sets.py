@@ -85,8 +85,7 @@ def _with_a_row(known: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> Judg
     named = column.label_index is not None
     if of_qrels and named != (queries.names is not None) and len(codes):
         kinds = ("labels", "ids") if named else ("ids", "labels")
-        got = f"{kinds[0]} of queries, where qrels have {kinds[1]}"
-        raise InputValueError(column.split, got)
+        raise InputValueError(column.split, f"{kinds[0]} of queries, where qrels have {kinds[1]}")
     if column.label_index is not None:
         codes = queries.codes_of(tuple(column.label_index.codes))[codes]
     elif codes.min(initial=0) < 0:
@@ -145,8 +144,8 @@ def find_known(sets: AnswerSets) -> IntArray:
     return look_up(distinct(keys[n:]), keys[:n])[0]
 
 
-def name_of_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None]:
-    """Return the name of candidates, and the entities that all queries have, if not all do.
+def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None, Sampled | None]:
+    """Return the name of candidates, the entities that they are of if not all, and the sample.
 
     Raises
     ------
@@ -174,7 +173,7 @@ def name_of_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | No
         first = sets.entities.label_of(int(sets.pairs[missing.argmax(), 1]))
         are = f"{missing.sum():,} right answers are not among the candidates, first {first!r}"
         raise InputValueError("candidates", are)
-    return name, chosen
+    return name, chosen, value if isinstance(value, Sampled) else None
 
 
 def _draw(sets: AnswerSets, chosen: IntArray | None, sampled: Sampled) -> tuple[IntArray, ...]:

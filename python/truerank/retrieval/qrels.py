@@ -73,8 +73,7 @@ def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judge
         path = os.fsdecode(value)
         if not path.endswith(".npy"):
             with renamed(path=title):
-                judged = read_qrels(path)
-            return _of_judgements(title, judged, indexes)
+                return _of_judgements(title, read_qrels(path), indexes)
         title, value = f"{title}: {path}", read_npy(title, path)
     if isinstance(value, Mapping):
         return _read_mapping(title, value, indexes)

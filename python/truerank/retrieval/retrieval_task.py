@@ -16,7 +16,6 @@ from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_opti
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.list_files import read_lists
-from ..tasks.side_tasks import Sampled
 from ..tasks.split_audit import check_rules
 from ..tasks.task import ProtocolTask
 from ..tasks.vocabularies import Vocabulary
@@ -27,8 +26,8 @@ from .answer_sets import (
     AnswerSets,
     find_known,
     make_side,
-    name_of_candidates,
     read_answer_sets,
+    read_candidates,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ class Task(ProtocolTask):
         of all means, and counted in `without_answers`.
     entities : int, sequence of str, or mapping of str to int
         How many entities, documents or items there are, or their labels in the order of the columns
-        of scores, or a mapping to these columns. All of them are candidates of every query.
+        of scores, or a mapping to these columns. All are candidates, unless `candidates` are given.
     queries : int, sequence of str, or mapping of str to int, optional
         The same for queries, and the rows of scores or of embeddings. Default: labels in the order
         in which `qrels` first has them, or ids from 0 to the largest. Rows and lists without names
@@ -159,8 +158,7 @@ class Task(ProtocolTask):
         sets, self.leaked, note = _without_leaks(sets, rule)
         if note:
             warn_user(note)
-        name, chosen = name_of_candidates(candidates, sets)
-        sampled = candidates if isinstance(candidates, Sampled) else None
+        name, chosen, sampled = read_candidates(candidates, sets)
         side = make_side(sets, groups, chosen, sampled)
         self.gains = read_gains(sets.gains, len(side), gain)
         self.queries, self.entities = sets.queries.names, sets.entities.names
