@@ -83,11 +83,7 @@ class ChunkStore(Store):
     in_place = False
 
     def __init__(
-        self,
-        array: Any,
-        request: DtypeRequest,
-        path: str,
-        on_close: Callable[[], object] = bool,
+        self, array: Any, request: DtypeRequest, path: str, on_close: Callable[[], object] = bool
     ) -> None:
         self._array = array
         self._name = path or type(array).__name__
@@ -214,10 +210,10 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     Raises
     ------
     ValueError
-        If there is no such member; it lists the members.
+        If there is no such member, or more than one; it lists the members.
     """
     chosen = member or (names[0] if len(names) == 1 else "scores")
-    if chosen in names:
+    if names.count(chosen) == 1:
         return chosen
     listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
     expected = f"member {chosen!r}" if member is not None else f"{spelled('member=')} to say which"

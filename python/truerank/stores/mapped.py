@@ -42,14 +42,6 @@ _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 _MIN_COLUMN_BYTES = 1 << 20
 
 
-def _seek_and_read(descriptor: int, size: int, offset: int) -> bytes:
-    os.lseek(descriptor, offset, os.SEEK_SET)
-    return os.read(descriptor, size)
-
-
-_pread = getattr(os, "pread", _seek_and_read)  # Windows has no pread
-
-
 class KeptMaps:
     """How much of its files a store may keep mapped; its shards have one limit in common."""
 
@@ -213,18 +205,20 @@ class FileStore(Store):
                 order = np.argsort(places, kind="stable")
                 for first in range(0, len(order), _PREFETCHED_READS):
                     group = order[first : first + _PREFETCHED_READS]
-                    data = self._read_each(file.fileno(), places[group].tolist())
+                    data = self._read_each(file, places[group].tolist())
                     out[group] = np.frombuffer(data, self.carrier)
         return out.astype(self.carrier.newbyteorder("="), copy=False)
 
-    def _read_each(self, descriptor: int, places: list[int]) -> bytes:
-        size = self.itemsize
+    def _read_each(self, file: IO[bytes], places: list[int]) -> bytes:
+        size, found = self.itemsize, []
         if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
             with suppress(OSError):  # not every file system takes hints
                 for place in places:
-                    os.posix_fadvise(descriptor, place, size, os.POSIX_FADV_WILLNEED)
-        data = b"".join([_pread(descriptor, size, place) for place in places])
-        return whole(data, size * len(places), places[0], self.layout.name)
+                    os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
+        for place in places:
+            file.seek(place)
+            found.append(file.read(size))
+        return whole(b"".join(found), size * len(places), places[0], self.layout.name)
 
     def check(self) -> None:
         with self._opened():

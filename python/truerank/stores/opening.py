@@ -25,13 +25,13 @@ from ..inputs.checks import IO, choice, integer
 from ..inputs.errors import InputTypeError, InputValueError, renamed, spelled
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import public
-from ..inputs.npy_files import MAX_HEADER_BYTES, NPY, NUMBERS_IN_TEXT, npz_entries, parse_npy_header
+from ..inputs.npy_files import MAX_HEADER_BYTES, NPY, NUMBERS_IN_TEXT, parse_npy_header
 from ..inputs.scores import DTYPES, SCORES, DtypeRequest, Form, as_scores
 from ..inputs.words import IoMode
 from .chunked import is_chunked, is_zarr, open_chunked, open_library_file, pick_member
 from .mapped import ArrayStore, FileLayout, FileStore, KeptMaps, OpenOptions, source_of
 from .shards import ShardStore, is_glob, matching_files
-from .store import Store
+from .store import Store, Tile
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,8 +40,6 @@ PATHS = (str, bytes, os.PathLike)
 # Formats of files by the end of the name, and otherwise by the first bytes.
 _SUFFIXES = {".npy": ".npy", ".npz": ".npz", ".h5": "HDF5", ".hdf5": "HDF5"}
 _MARKS = {NPY: ".npy", b"PK\x03\x04": ".npz", b"PK\x05\x06": ".npz", b"\x89HDF\r\n\x1a\n": "HDF5"}
-# What is read as a whole is never cut into tiles.
-_UNLIMITED = 1 << 80
 
 
 @public("truerank")
@@ -296,8 +294,9 @@ def _npz_layout(file: Stream[bytes], name: str, size: int, member: str | None) -
 
     with report_damage("scores", "the archive is damaged: {}".format, place=name):
         archive = zipfile.ZipFile(file)
-        entries = npz_entries(archive)
-    info = entries[pick_member(name, [*entries], member and member.removesuffix(".npy"))]
+    names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
+    chosen = pick_member(name, names, member and member.removesuffix(".npy"))
+    info = archive.infolist()[names.index(chosen)]
     place = f"{name}: {info.filename}"
     if info.compress_type != zipfile.ZIP_STORED:
         problem = (
@@ -494,13 +493,11 @@ def array_of(store: Store) -> npt.NDArray[Any]:
     TypeError
         For a store in several pieces, or one that has to be decoded.
     """
-    tiles = store.tiles(_UNLIMITED) if store.in_place else []
-    if len(tiles) > 1 or not store.in_place:
+    if not isinstance(store, (ArrayStore, FileStore)):
         expected = "an array, or the path of one .npy file"
         raise InputTypeError("scores", expected=expected, got=repr(store))
-    if not tiles:  # a matrix without rows or columns has nothing to map
+    if 0 in store.shape:  # there is nothing to map
         return np.empty(shape_of(store), store.carrier)
-    with store.block(tiles[0], "map") as block:
-        array: Any = block
-        whole: npt.NDArray[Any] = array[0] if store.single_row else array
-        return whole
+    with store.block(Tile(0, 0, *store.shape), "map") as block:
+        assert isinstance(block, np.ndarray)
+        return block.reshape(shape_of(store))

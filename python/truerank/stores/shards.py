@@ -55,9 +55,6 @@ class ShardStore(Store):
         for shard in shards:
             _check_matches(first, shard, axis)
         *starts, length = accumulate((shard.shape[axis] for shard in shards), initial=0)
-        if length > np.iinfo(np.int64).max:
-            expected = f"fewer than 2**63 {_AXES[1 - axis]} in all shards"
-            raise InputValueError("scores", expected=expected)
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
         # several shards may be in one file
         files = tuple(dict.fromkeys(name for shard in shards for name in shard.files))
