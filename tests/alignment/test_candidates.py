@@ -134,7 +134,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "negative": (ValueError, r"^candidates\[0\]: expected ids .* got -1", ([-1], [0]), {}),
     "labels": (
         TypeError,
-        r"^candidates\[0\]: expected ids, as left is no list of labels, got str",
+        r"^candidates\[0\]: expected ids, as no labels of left are given, got str",
         *((["a"], [0]), {}),
     ),
     "a test entity is missing": (

@@ -351,13 +351,13 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "huge": (ValueError, "^test: expected right entity ids from 0 to 3", [(0, 2**62)], {}),
     "unknown left": (
         ValueError,
-        "^test: unknown left entity 'e' in column 0 of pair 0; left has 4 labels, and not this",
+        "^test: unknown left entity 'e' in column 0 of pair 0; it is none of the 4 labels of left",
         *([("e", "x")], {}),
     ),
     "unknown right": (ValueError, "^test: unknown right entity 'a'", [("a", "a")], {}),
     "labels for ids": (
         ValueError,
-        "^test: expected left entity ids, as left is no list of labels, got 'a'",
+        "^test: expected left entity ids, as no labels of left are given, got 'a'",
         *(TEST, {"left": 4}),
     ),
     "no left": (TypeError, "^left: expected the number of entities", IDS, {"left": None}),

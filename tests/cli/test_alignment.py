@@ -407,11 +407,11 @@ BAD_DATA = {
     "no such scores": ("--scores X.npy test.tsv", "--scores: "),
     "names without labels": (
         "L.npy R.npy test_named.gz",
-        "PAIRS: expected left entity ids, as --left-labels is not given, got 'ü 4'",
+        "PAIRS: expected left entity ids, as no labels of left are given, got 'ü 4'",
     ),
     "an unknown name": (
         "L.npy R.npy test.tsv --left-labels left.txt",
-        "PAIRS: unknown left entity '4' in column 0 of pair 0; --left-labels has 8 labels",
+        "PAIRS: unknown left entity '4' in column 0 of pair 0; it is none of the 8 labels of left",
     ),
     "an id too far": (
         "R.npy L.npy test.tsv --train far.tsv",
@@ -420,7 +420,7 @@ BAD_DATA = {
     "columns": ("L.npy R.npy wide.tsv", "PAIRS: wide.tsv: line 1 has 3 columns, expected 2"),
     "few labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels few.txt",
-        "--right-labels has 2 labels, and not this one",
+        "it is none of the 2 labels of right",
     ),
     "many labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels many.txt",

@@ -278,16 +278,14 @@ def test_macro_weights(run: Run, files: Files, folder: Path) -> None:
         assert message in err
 
 
-def test_a_forgotten_order_is_said_in_the_words_of_the_command_line(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_forgotten_order_is_said(run: Run, tmp_path: Path) -> None:
     """Distances of a perfect model, ranked as if higher ones were better."""
     distances = np.random.default_rng(1).random((40, 40)) + 0.5
     np.fill_diagonal(distances, 0.1)
     np.save(tmp_path / "distances.npy", distances)
     np.save(tmp_path / "targets.npy", np.arange(40))
     line = ["evaluate", tmp_path / "distances.npy", tmp_path / "targets.npy"]
-    said = "are lower scores better? --order ascending"
+    said = 'are lower scores better? order="ascending"'
     assert said in run(*line).out
     assert said in run(*line, "--audit").out
     assert "random ones" not in run(*line, "--order", "ascending").out

@@ -12,8 +12,6 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import SCORES, TARGETS, Files, Run, start
-from truerank.cli.app import SPELLINGS
-from truerank.inputs.errors import spelling
 
 pytestmark = pytest.mark.python_only
 
@@ -119,8 +117,7 @@ def test_missing_bounds_are_explained(run: Run, files: Files, folder: Path) -> N
 @pytest.mark.parametrize("style", ["table", "markdown", "latex", "html", "csv", "json"])
 def test_findings(run: Run, files: Files, style: str) -> None:
     line = ["evaluate", *files("scores.npy targets.npy --audit"), "--format", style]
-    with spelling(SPELLINGS):
-        findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
+    findings = tr.evaluate(SCORES, TARGETS, audit=True).audit()
     assert findings
     messages = list(map(str, findings))
     code, out, err = run(*line)
@@ -131,7 +128,8 @@ def test_findings(run: Run, files: Files, style: str) -> None:
         ]
     elif style == "csv":  # a CSV has no place for them
         assert out == tr.evaluate(SCORES, TARGETS).to_csv()
-        assert err.splitlines() == messages
+        named = 'ranks.with_protocol(split="test")', "--split test"
+        assert err.splitlines() == [message.replace(*named) for message in messages]
     else:
         assert all(found.name in out for found in findings)
         assert findings[0].name not in run(*line[:-3], "--format", style).out

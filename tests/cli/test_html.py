@@ -42,7 +42,7 @@ def test_page_of_scores(run: Run, folder: Path, files: Files) -> None:
     found = page_of(page)
     assert Report.from_json(found.json()).tasks() == 4
     assert "truerank evaluate" in found.words
-    assert "evaluate SCORES TARGETS --audit" in found.words  # a finding that mentions options
+    assert "rank(..., audit=True)" in found.words  # a finding that mentions options
 
 
 def test_page_of_saved_ranks(run: Run, saved: Path, tmp_path: Path) -> None:

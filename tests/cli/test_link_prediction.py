@@ -82,11 +82,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-ORDER_OPTIONS = {"entities": "--entity-labels", "relations": "--relation-labels"}
 ASSUMED_ORDERS = {
-    name: f"Warning: {name}: columns are taken in ascending order of the labels, since {option} "
-    "did not give their order\n"
-    for name, option in ORDER_OPTIONS.items()
+    name: f"Warning: {name}: columns are taken in ascending order of the labels, since no list "
+    "gives their order\n"
+    for name in ("entities", "relations")
 }
 KNOWN = "--train train.txt --valid valid.txt --test test.txt"
 VECTORS = "--entities E.npy --queries-tail tails.npy --queries-head heads.npy --similarity l1"
@@ -206,7 +205,7 @@ def test_headers_are_left_out_and_said(predict: Predict, folder: Path) -> None:
     )
     code, out, err = predict(f"{KNOWN} {SCORES} --audit")
     assert (code, err) == (0, "")
-    assert 'header: --train: train.txt: the first line reads "# Head relation tail"' in out
+    assert 'header: known["train"]: train.txt: the first line reads "# Head relation tail"' in out
 
 
 def test_the_table(predict: Predict, run: Run, folder: Path) -> None:
@@ -536,14 +535,14 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
         (f"{KNOWN} {SCORES} --scores-tail tall.npy", "expected scores of shape (10, 12)"),
         (f"{KNOWN} --sides tail --scores-tail few.npy", "name 12 entities, but there are 6 in"),
         (f"{KNOWN} {VECTORS} --entity-labels two.txt", "unknown entity 'person"),
-        (f"{KNOWN} {VECTORS} --entity-labels two.txt", "--entity-labels has 2 labels"),
+        (f"{KNOWN} {VECTORS} --entity-labels two.txt", "it is none of the 2 labels of entities"),
         (f"{KNOWN} {VECTORS} --entity-labels twice.txt", "--entity-labels: 'a' occurs twice"),
         (f"{KNOWN} {VECTORS} --entity-labels train.txt", "train.txt: line 1: expected one label"),
         (f"{KNOWN} {VECTORS} --entity-labels bad.gz", "--entity-labels: bad.gz: damaged gzip file"),
         (f"{KNOWN} {VECTORS} --entity-labels E.npy", "--entity-labels: E.npy: expected words"),
         (f"{KNOWN} {VECTORS} --relation-labels two.txt", "unknown relation "),
         (f"{KNOWN} {VECTORS} --train train.npy", "--train: train.npy holds ids"),
-        (f"{KNOWN} {VECTORS} --ids", "as --entity-labels is not given"),
+        (f"{KNOWN} {VECTORS} --ids", "as no labels of entities are given"),
         (f"{KNOWN} {VECTORS} --test two.txt", "Error: --test: two.txt: line 1 has 1 column"),
         (f"{KNOWN} {VECTORS} --split dev --test two.txt", "Error: --test: two.txt: line 1 has 1"),
         (f"{KNOWN} {VECTORS} --train two.txt", "Error: --train: two.txt: line 1 has 1 column"),

@@ -129,7 +129,7 @@ def test_the_report_says_what_misses_are(run: Run, lists: Path) -> None:
         ("--lists predictions --candidates 2", "--candidates: expected at least 3"),
         (
             "--lists predictions --candidates more.txt",
-            "--candidates has 1 labels, and not this one",
+            "it is none of the 1 labels of entities",
         ),
     ],
 )

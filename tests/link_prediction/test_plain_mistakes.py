@@ -81,7 +81,7 @@ def evaluations(task: Task) -> dict[str, Any]:
 
 @pytest.mark.parametrize("way", ["scores", "callables", "vectors"])
 def test_an_order_that_nobody_gave_is_said(way: str) -> None:
-    message = r"^entities: columns .* ascending order of the labels, since entities= did not give"
+    message = r"^entities: columns .* ascending order of the labels, since no list gives"
     with pytest.warns(UserWarning, match=message) as caught:
         evaluations(Task(TEST, {"train": TRAIN}, sides=["tail"]))[way]()
     assert len(caught) == 1

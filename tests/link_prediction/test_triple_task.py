@@ -384,7 +384,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "unknown entity": (
         ValueError,
-        "^test: unknown entity 'd' in column 2 of triple 1; entities has 3 labels",
+        "^test: unknown entity 'd' in column 2 of triple 1; it is none of the 3 labels of entities",
         TEST,
         {"entities": ["a", "b", "c"]},
     ),
@@ -396,13 +396,13 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "labels and ids": (
         ValueError,
-        "^test: holds labels of entities, but known holds ids; give entities=",
+        "^test: holds labels of entities, but known holds ids; give the labels of entities",
         TEST,
         {"known": INTS},
     ),
     "labels for ids": (
         ValueError,
-        "^test: expected entity ids, as entities is no list of labels, got 'a' in column 0",
+        "^test: expected entity ids, as no labels of entities are given, got 'a' in column 0",
         TEST,
         {"entities": 4},
     ),

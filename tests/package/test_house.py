@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1389, 1000),
+    "inputs": (1375, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (2313, 1600),  # with devices: 700 and 900
@@ -30,7 +30,7 @@ ROOMS = {
     "embeddings": (793, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (2201, 1000),
+    "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1791, 1000),
@@ -39,10 +39,10 @@ ROOMS = {
     "retrieval": (1299, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
-    "cli": (2611, 1300),
+    "cli": (2601, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28085, 21000),
+    "python/truerank": (28066, 21000),
     "tests": (39254, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
 from ..tasks.split_audit import AuditResult, SplitAudit, audit_split
@@ -165,7 +165,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
             "candidates",
             (
                 '"unaligned" leaves out what known pairs align, but there are no known '
-                f"splits; give {spelled('known=')}"
+                "splits; give known="
             ),
         )
     if value == "all":
@@ -195,7 +195,7 @@ def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> Gra
     lists = []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
         title = f"candidates[{j}]"
-        ids = read_ids(title, value[j], graph, f"{name} is no list of labels")
+        ids = read_ids(title, value[j], graph, f"no labels of {name} are given")
         is_listed = np.zeros(graph.size, dtype=bool)
         is_listed[ids] = True
         test_ids = distinct(test[:, j])

@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import index_array
 from ..inputs.checks import choice, is_integer, positive_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
@@ -434,7 +434,7 @@ def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
     forward = forward_tasks(ranks)
     if ranks.queries is None or ranks.targets is None:
         missing = "queries" if ranks.queries is None else "targets"
-        call = spelled(f"ranks.with_labels({missing}=...)")
+        call = f"ranks.with_labels({missing}=...)"
         raise InputValueError(
             "ranks",
             expected="labels that name both entities of a task",

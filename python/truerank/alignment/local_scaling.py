@@ -16,7 +16,7 @@ from ..embeddings.vectors import CSLS, PairedVectors, checked_means
 from ..embeddings.watching import listener_of, watch_of_pass, watching
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import is_integer, positive_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import PLAIN, CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
@@ -258,7 +258,7 @@ def means_of_store(
                         "scores",
                         (
                             f"a score at row {row_ids[i]}, column {column_ids[j]} is NaN, which "
-                            f"{spelled('nan', nan)} does not allow"
+                            f'nan="{nan}" does not allow'
                         ),
                     )
                 scores[missing] = -np.inf  # sorts last, and is not counted

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import sys
 import traceback
@@ -13,7 +14,7 @@ from typing import Any, NoReturn
 
 import click
 
-from ..inputs.errors import InputError, spelling
+from ..inputs.errors import InputError
 from ..inputs.naming import printable, terminal_text
 
 # The exit codes: 70 is EX_SOFTWARE of sysexits.h, and shells report SIGINT by 130.
@@ -35,10 +36,10 @@ ARGUMENT_OPTIONS = {
     **{name: f"--{name}" for name in ("entities", "relations", "similarity", "bias", "unseen")},
     **{"split": "--split", "relation": "--relation", "folder": "--file", "checkpoint": "--resume"},
 }
-# What the command line writes in place of Python code that a message mentions.
-SPELLINGS = {
-    **{name: f"--{name}" for name in ("nan", "order", "dtype", "dataset")},
-    **{name: f"--{name}" for name in ("duplicates", "leaks", "unseen")},
+
+
+# Python code that a message mentions, and what the command line has in its place.
+SNIPPETS = {
     **{f"{name}=": f"--{name}" for name in ("member", "dtype", "shape")},
     **{"by=...": "--by", "report(ranks, by=...)": "--by", "allow_unlike=True": "--allow-unlike"},
     "rank(..., audit=True)": "evaluate SCORES TARGETS --audit",
@@ -47,18 +48,13 @@ SPELLINGS = {
     "ranks.with_labels(relation=...)": "evaluate --relation",
     "ranks.with_labels(queries=...)": "evaluate --queries",
     "ranks.with_labels(targets=...)": "evaluate SCORES TARGETS --by target",
-    **{"entities=": "--entity-labels", "relations=": "--relation-labels"},
-    **{"time=": "--time", "answers": "--qrels"},
-    "known=": "--train or --known",
+    **{"time=": "--time", "known=": "--train or --known", "answers: ": "--qrels: "},
+    **{f'known["{split}"]': f"--{split}" for split in ("train", "valid")},
 }
-for _what, _option in {
-    **{"entities": "--entity-labels", "relations": "--relation-labels"},
-    **{"left": "--left-labels", "right": "--right-labels"},
-}.items():
-    SPELLINGS |= {
-        f"{_what} has": f"{_option} has",
-        f"{_what} is no list of labels": f"{_option} is not given",
-    }
+_SNIPPET = re.compile(
+    r'(?<![\w./])(?:(nan|order|dtype|dataset|duplicates|leaks|unseen)="(\w+)"|'
+    rf"{'|'.join(map(re.escape, sorted(SNIPPETS, key=len, reverse=True)))})"
+)
 
 
 class Subcommand(click.Command):
@@ -111,7 +107,7 @@ class Commands(Subcommand, click.Group):
         """Run a command and exit; whatever is wrong is one line on standard error."""
         kwargs["standalone_mode"] = False
         try:
-            with spelling(SPELLINGS), warnings.catch_warnings():
+            with warnings.catch_warnings():
                 warnings.showwarning = lambda message, *_, **__: write_warning(str(message))
                 code = super().main(*args, **kwargs)
         except Exception as error:
@@ -157,6 +153,7 @@ def write_warning(message: str) -> None:
 
 def write_line(message: str) -> None:
     """Write a message in one line to standard error, without control characters."""
+    message = _SNIPPET.sub(lambda m: f"--{m[1]} {m[2]}" if m[1] else SNIPPETS[m[0]], message)
     lines = filter(None, map(str.strip, message.split("\n")))  # blanks within paths stay
     write_text(f"{printable(' '.join(lines))}\n")
 

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from .. import Ranks
-from ..inputs.errors import renamed, spelling
+from ..inputs.errors import renamed
 from ..link_prediction import read_predictions
 from ..tasks.list_files import read_json_lists, read_qrels, read_run
 from ..tasks.named_lists import NamedLists, Qrels
 from ..tasks.text import text_blocks
-from .app import SPELLINGS, user_errors
+from .app import user_errors
 from .options import File
 from .progress import ProgressBar, ProgressListener
 from .protocol_runs import read_names
@@ -26,7 +26,6 @@ RULES = ("order", "nan", "threads")  # keywords of whatever ranks lists
 
 # How messages about the entities of predictions name the option that says which there are.
 _ARGUMENTS = {"candidates": "--candidates", "entities": "--candidates"}
-_SPELLING = {"entities has": "--candidates has", "entities=": "--candidates"}
 _HEADS_OR_TAILS = ("Heads:", "Tails:")
 
 lists_option = click.option(
@@ -104,11 +103,7 @@ def _rank_predictions(
     size = candidates if isinstance(candidates, int) else None
     names = None if isinstance(candidates, int) else candidates
     options = {**rules, "split": rules["split"] or "test"}
-    with (
-        user_errors(),
-        spelling({**SPELLINGS, **_SPELLING}),
-        renamed(**_ARGUMENTS, **{options["split"]: "--lists"}),
-    ):
+    with user_errors(), renamed(**_ARGUMENTS, **{options["split"]: "--lists"}):
         return predictions.evaluate(known, entities=names, candidates=size, **options).ranks
 
 

@@ -13,10 +13,10 @@ import click
 import numpy as np
 
 from .. import Ranks, concatenate
-from ..inputs.errors import InputValueError, renamed, spelling
+from ..inputs.errors import InputValueError, renamed
 from ..tasks.task import ProtocolTask
 from ..tasks.text import text_blocks
-from .app import SPELLINGS, user_errors, write_warning
+from .app import user_errors, write_warning
 from .files import errors_naming, open_option_file, open_store, read_array
 from .options import File, Option, combine_options, option_names
 from .progress import ProgressBar, ProgressListener
@@ -151,7 +151,7 @@ def task_messages(titles: Mapping[str, str], quietly: bool, **names: str) -> Ite
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        with renamed(**{**names, **titles}), spelling({**SPELLINGS, **titles}):
+        with renamed(**{**names, **titles}):
             yield
     for warning in caught:
         if not (quietly and issubclass(warning.category, UserWarning)):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def pair_ranks(
     unlike = [] if len(a) != len(b) else _task_differences(a, b)
     unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
     if fatal or (unlike and not allow_unlike):
-        advice = "" if fatal else f"; {spelled('allow_unlike=True')} compares them all the same"
+        advice = "" if fatal else "; allow_unlike=True compares them all the same"
         problem = f"cannot be compared with {names[0]}: {'; '.join([*fatal, *unlike])}{advice}"
         raise InputValueError(names[1], problem)
     pairing = describe_pairing(a, b)

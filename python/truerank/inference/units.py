@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.errors import spelled
 from ..metrics import Key, Sample, UnknownKeyError, parse, sample_of
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import sides_of
@@ -171,7 +170,7 @@ def group_of_tasks(
     if groups is None and by is not None and not (isinstance(by, str) and by in (UNIT, TASK)):
         groups = by
     if groups is None:
-        way = f"name them with {spelled('groups=...')}"
+        way = "name them with groups=..."
         raise UnknownKeyError(repr(str(key)), f"a macro average is over groups; {way}")
     return group_codes(ranks, groups)[0]
 

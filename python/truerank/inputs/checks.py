@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 import numpy as np
 
 from .. import _core
-from .errors import InputTypeError, InputValueError, spelled
+from .errors import InputTypeError, InputValueError
 from .words import IoMode, NanRule, ScoreOrder, meant_words
 
 if TYPE_CHECKING:
@@ -245,4 +245,4 @@ def check_shape(
 
 def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:
     """Return the error for a NaN that the rule for NaN does not allow."""
-    return InputValueError(name, f"{what} is NaN, which {spelled('nan', rule)} does not allow")
+    return InputValueError(name, f'{what} is NaN, which nan="{rule}" does not allow')

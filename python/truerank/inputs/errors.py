@@ -2,8 +2,7 @@
 
 A check raises the whole error, under the name that its caller gave to the argument. If the caller's
 own caller knows the argument by another name, the call stands within `renamed`, which changes that
-name alone: no message is edited after it was written. A message that mentions another argument
-writes it with `spelled`, because a command line has options where Python has arguments: `spelling`.
+name alone: no message is edited after it was written.
 """
 
 from __future__ import annotations
@@ -13,14 +12,11 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Self
 
 from .naming import printable
 
 _LONGEST_INTEGER, _LONGEST_TEXT = 256, 2000  # bits and characters that a message shows
-
-_SPELLING: ContextVar[Mapping[str, str]] = ContextVar("truerank_spelling")
 
 
 class InputError(Exception):
@@ -159,50 +155,6 @@ def renamed(**names: str) -> Iterator[None]:
         if known.argument == error.argument:
             raise
         raise known from error
-
-
-@contextmanager
-def spelling(words: Mapping[str, str]) -> Iterator[None]:
-    """Let messages within the block spell arguments in another way than Python does.
-
-    Parameters
-    ----------
-    words : mapping of str to str
-        What to write, by what Python writes: an argument's name alone or with "=". Arguments that
-        are missing here are written as in Python.
-
-    Examples
-    --------
-    >>> with spelling({"nan": "--nan", "member=": "--member"}):
-    ...     spelled("nan", "raise"), spelled("member="), spelled("shape=")
-    ('--nan raise', '--member', 'shape=')
-    """
-    token = _SPELLING.set(words)
-    try:
-        yield
-    finally:
-        _SPELLING.reset(token)
-
-
-def spelled(argument: str, value: object = None) -> str:
-    """Return an argument that a message mentions, as the user of truerank would write it.
-
-    Parameters
-    ----------
-    argument : str
-        As Python writes it.
-    value : object, optional
-        The value that it is given.
-
-    Examples
-    --------
-    >>> spelled("nan", "raise"), spelled("member=")
-    ('nan="raise"', 'member=')
-    """
-    word = _renamed_argument(_SPELLING.get({}), argument)
-    if value is None:
-        return word
-    return f'{argument}="{value}"' if word == argument else f"{word} {value}"
 
 
 def warn_user(text: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._core import Scores
 from .arrays import as_array, is_tensor, tensor_array
-from .errors import InputTypeError, InputValueError, spelled
+from .errors import InputTypeError, InputValueError
 from .frames import frame_array, is_frame, refuse_labels
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class DtypeRequest(NamedTuple):
                 problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
                 raise InputTypeError("dtype", problem, place=place)
         if found not in form.dtypes:
-            hint_bfloat16 = f"; {spelled('dtype', 'bfloat16')} says that they are bfloat16"
+            hint_bfloat16 = '; dtype="bfloat16" says that they are bfloat16'
             hint = hint_bfloat16 if found == "void16" else ""
             hint += form.instead_of_complex if dtype.kind == "c" else ""
             raise InputTypeError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.side_tasks import Sampled
@@ -204,7 +204,7 @@ def _check_targets(
     missing = ~among[targets]
     if missing.any():
         first = vocabulary.label_of(int(targets[missing.argmax()]))
-        drop = spelled("unseen", "drop")
+        drop = 'unseen="drop"'
         hint = f"; {drop} leaves such triples out" if candidates.split == TRAIN else ""
         raise InputValueError(
             "candidates",

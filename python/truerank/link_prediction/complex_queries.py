@@ -157,7 +157,9 @@ class ComplexQueries(ProtocolTask):
         self.without_hard = len(self.queries) - len(side.queries)
         name = "all"
         if candidates is not None:
-            chosen = read_ids("candidates", candidates, vocabulary, "entities is no list of labels")
+            chosen = read_ids(
+                "candidates", candidates, vocabulary, "no labels of entities are given"
+            )
             self._check_candidates(chosen, side)
             name = f"selection of {len(chosen)} ({digest(chosen)})"
             side = replace(side, candidates=chosen)
@@ -391,7 +393,7 @@ def _answer_keys(
     if len(values) and all(isinstance(value, str) for value in values):
         if vocabulary.names is None:
             got = f"{values[0]!r} for {query_at(0)}"
-            raise InputTypeError(title, expected="ids, as entities is no list of labels", got=got)
+            raise InputTypeError(title, expected="ids, as no labels of entities are given", got=got)
         places = {name: code for code, name in enumerate(vocabulary.names)}
         ids = np.fromiter((places.get(value, -1) for value in values), np.int64, len(values))
         if (ids < 0).any():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import dense_codes, distinct, distinct_rows, look_up, row_keys
 from ..tasks.side_tasks import make_queries
@@ -296,9 +296,7 @@ def check_filters(
             "filters", expected='("none",) without known splits (known=None)', got=repr(names)
         )
     if OVERLAP in names and not times:
-        raise InputValueError(
-            "filters", f'"{OVERLAP}" needs the column of times: {spelled("time=")}'
-        )
+        raise InputValueError("filters", f'"{OVERLAP}" needs the column of times: time=')
     rules: dict[tuple[bool, str | None], str] = {}
     for name in names:
         rule = name == NONE, protocol_rule(name, keys, width, times)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.split_audit import (
@@ -142,8 +142,7 @@ class TaskAudit(SplitAudit):
             lines += str(self.times).splitlines()
         if self.unfiltered:
             lines.append(
-                f"unfiltered: {spelled('known=')} names no splits: known answers stay among the "
-                "candidates"
+                "unfiltered: known= names no splits: known answers stay among the candidates"
             )
         lines += (printable(f"header: {note}") for note in self.headers)
         return "\n".join(lines)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import EmbeddingOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
@@ -226,8 +226,8 @@ class Task(ProtocolTask):
         """Say that labels are in an order of our own, unless the user has read it."""
         needed = {"relations" if side == "relation" else "entities" for side in self.sides}
         return [
-            f"{name}: columns are taken in ascending order of the labels, since "
-            f"{spelled(f'{name}=')} did not give their order"
+            f"{name}: columns are taken in ascending order of the labels, since no list gives "
+            "their order"
             for name in sorted(self._unread_orders & needed)
         ]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, spelled
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..inputs.words import near_words, suggest
 from .kinds import DEFAULT_KIND, KINDS
@@ -511,7 +511,7 @@ def sides_of(ranks: Ranks) -> Sides:
         raise InputValueError(
             "ranks",
             f"a key cannot tell the side {name!r} from its other words; name it otherwise with "
-            f"{spelled('ranks.with_labels(side=...)')}",
+            f"ranks.with_labels(side=...)",
         )
     pooled = len(ranks) - counts.get(RELATION_SIDE, 0)
     return Sides(counts if len(ranks) and not pooled else {ALL_SIDES: pooled, **counts}, labels)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import choice, flag, has_dimensions, integer, integer_at_least
 from ..inputs.checks import number as checked_number
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.words import suggest
 from .chance_model import Tasks, compress
@@ -228,7 +228,7 @@ def adjust(
         values, multiplicities, exact = known_candidates(dataset, split, side, filtered)
         for name, argument in (("candidates", candidates), ("tasks", tasks), ("weights", weights)):
             if argument is not None:
-                problem = f"cannot be given beside {spelled('dataset', dataset)}, which has them"
+                problem = f'cannot be given beside dataset="{dataset}", which has them'
                 raise InputValueError(name, problem)
         counts = least = values, multiplicities
         if not exact:

@@ -10,7 +10,7 @@ from ..inference import Comparison, compare
 from ..inference.comparing import corrected
 from ..inference.comparisons import RATIO, format_notes, gather_notes
 from ..inputs.checks import choice, confidence
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..metrics.keys import increasing, parse
 from ..reporting.notes import unlike_protocols
@@ -173,6 +173,4 @@ def _difference_row(found: Comparison) -> _Row:
 def _refuse_unlike(named: Mapping[str, Report]) -> None:
     rows = {name: Repeats([report]) for name, report in named.items()}
     for note in unlike_protocols(rows):
-        raise InputValueError(
-            "reports", f"{note} {spelled('allow_unlike=True')} draws them all the same"
-        )
+        raise InputValueError("reports", f"{note} allow_unlike=True draws them all the same")

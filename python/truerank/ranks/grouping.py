@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _find_labels(
         )
     if label not in present:
         meaning = "" if name == label else f", which {name!r} means"
-        remedy = f"give them with {spelled(f'ranks.with_labels({label}=...)')}"
+        remedy = f"give them with ranks.with_labels({label}=...)"
         raise InputValueError(
             argument,
             f"these ranks have no labels {label!r}{meaning} (they have: {available}); {remedy}",

@@ -9,7 +9,6 @@ from typing import Protocol as Structure
 
 import numpy as np
 
-from ..inputs.errors import spelled
 from ..metrics.keys import sides_of
 from ..metrics.kinds import DEFAULT_KIND
 from .axes import compose_key
@@ -127,4 +126,4 @@ def _question(protocol: Protocol) -> str:
     if protocol.order not in _OTHER_ORDER:
         return "are the scores in the right order?"
     question, other = _OTHER_ORDER[protocol.order]
-    return f"{question} {spelled('order', other)}"
+    return f'{question} order="{other}"'

@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
-from ..inputs.errors import InputTypeError, InputValueError, spelling
+from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics import Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, RELATION_SIDE, Sides, is_side_name
 from ..metrics.kinds import DEFAULT_KIND
@@ -97,10 +97,6 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
             {side: list(counts.values()) for side, counts in tasks.items()},
             {key: list(report.group_values(key).values()) for key in of_groups},
         )
-    with spelling(
-        {}
-    ):  # stored messages name arguments of Python, also if the command line writes them
-        findings = report.audit()
     return ReportContent(
         {key: report[key] for key in keys},
         report.held_summary(),
@@ -108,7 +104,7 @@ def content_of(report: ReportBase, keys: Iterable[str], of_groups: Iterable[str]
         report.seed,
         report.weighting,
         report.side_counts(),
-        findings,
+        report.audit(),
         groups,
         _filters_of(report, keys),
     )

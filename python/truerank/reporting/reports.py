@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast, overload
 from ..inference.intervals import Interval, interval
 from ..inference.units import UNIT
 from ..inputs.checks import integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from ..metrics import Key, Sample, UnknownKeyError, compute, parse, sample_of
 from ..metrics.keys import ALL_SIDES, sides_of
@@ -513,7 +513,7 @@ class Report(AnyReport):
 
     def _require_grouping(self, key: str) -> Grouping:
         if self._grouping is None:
-            way = spelled("report(ranks, by=...)")
+            way = "report(ranks, by=...)"
             raise UnknownKeyError(repr(key), f"this report has no groups; give them with {way}")
         return self._grouping
 

@@ -11,7 +11,7 @@ from ..inference.comparisons import Comparisons, count_notes, format_notes
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import increasing, table_name
@@ -368,7 +368,7 @@ def table(
         raise InputValueError(
             "reports",
             f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
-            f"models; {spelled('allow_unlike=True')} puts them side by side all the same",
+            f"models; allow_unlike=True puts them side by side all the same",
         )
     keys = common_keys(FEW_METRICS, rows.values()) if metrics is None else unique_keys(metrics)
     for name, row in rows.items():

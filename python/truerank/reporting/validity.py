@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import spelled
 from ..inputs.naming import printable, public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import RELATION_SIDE
@@ -265,7 +264,7 @@ def _unaudited(report: AuditedReport, threshold: float) -> Iterator[tuple[float,
         yield (
             math.nan,
             "NaN, infinite and saturated scores were not counted; "
-            f"{spelled('rank(..., audit=True)')} counts them in the same pass",
+            "rank(..., audit=True) counts them in the same pass",
         )
 
 
@@ -276,7 +275,7 @@ def _unfiltered(report: AuditedReport, threshold: float) -> Iterator[tuple[float
     """Find link prediction without a filter; a sample never has known answers."""
     protocol = report.protocol
     if not protocol.filter and not protocol.sampled and {"head", "tail"} & set(report.sides):
-        given = spelled("known=")
+        given = "known="
         yield (
             1.0,
             "known answers are not left out, so that other true answers count as wrong ones above "
@@ -370,7 +369,7 @@ def _weights(report: AuditedReport, threshold: float) -> Iterator[tuple[float, s
 
 def _split(report: AuditedReport, threshold: float) -> Iterator[tuple[float, str]]:
     if report.protocol.split is None:
-        naming = spelled('ranks.with_protocol(split="test")')
+        naming = 'ranks.with_protocol(split="test")'
         yield (
             math.nan,
             f"the protocol names no evaluated split; {naming} does",

@@ -10,7 +10,7 @@ import numpy as np
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError, spelled, warn_user
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
@@ -408,7 +408,7 @@ def _without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int, str]:
     if rule == "raise":
         raise InputValueError("qrels", text)
     if rule == "keep":
-        drop = spelled("leaks", "drop")
+        drop = 'leaks="drop"'
         note = f"qrels: {text}; they are ranked like the others ({drop} leaves them out)"
         return sets, len(leaked), note
     stays = np.ones(len(sets.pairs), dtype=np.bool_)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import is_tensor
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from ..inputs.input_files import check_folder, report_damage
 from ..inputs.naming import import_extra
 from ..inputs.scores import DtypeRequest
@@ -216,7 +216,7 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     if names.count(chosen) == 1:
         return chosen
     listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    expected = f"member {chosen!r}" if member is not None else f"{spelled('member=')} to say which"
+    expected = f"member {chosen!r}" if member is not None else "member= to say which"
     problem = f"expected {expected}, there are {listed or 'no arrays'}"
     raise InputValueError("member", problem, place=name)
 

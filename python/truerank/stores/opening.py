@@ -22,7 +22,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.arrays import counts_as_on_device, is_tensor
 from ..inputs.checks import IO, choice, integer
-from ..inputs.errors import InputTypeError, InputValueError, renamed, spelled
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import public
 from ..inputs.npy_files import MAX_HEADER_BYTES, NPY, NUMBERS_IN_TEXT, parse_npy_header
@@ -252,7 +252,7 @@ def _format_of(name: str, start: bytes, options: OpenOptions) -> str:
             return found
     hint = "" if start else "; this one is empty"
     hint = NUMBERS_IN_TEXT if suffix in (".csv", ".tsv", ".txt") else hint
-    raw = f"{spelled('dtype=')} and {spelled('shape=')} of a raw binary file"
+    raw = "dtype= and shape= of a raw binary file"
     expected = f"a .npy, .npz, HDF5 or zarr, or {raw}{hint}"
     raise InputValueError("scores", expected=expected, place=name)
 

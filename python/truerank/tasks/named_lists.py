@@ -13,7 +13,7 @@ from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.checks import distinct_names, flag, integer, is_integer, several
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, spelled, warn_user
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
@@ -338,4 +338,4 @@ def check_listed(
         raise InputValueError(argument, problem)
     if 2 * common < len(asked):
         has = f"{common:,} of {len(asked):,} queries with right answers have a list"
-        warn_user(f"{spelled(argument)}: only {has}; the others count as if theirs were empty")
+        warn_user(f"{argument}: only {has}; the others count as if theirs were empty")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from .row_keys import look_up, row_keys
 
@@ -236,7 +236,7 @@ def audit_split(
         if rules[name] == "drop":
             dropped |= case.mask
         elif case.makes_note:
-            drop = spelled(name, "drop")
+            drop = f'{name}="drop"'
             notes.append(
                 f"{split}: {text}; they are ranked like the others ({drop} leaves them out)"
             )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import index_array
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from .named_lists import Qrels
@@ -56,7 +56,7 @@ def read_columns(
         title: len(columns_of[name]) for name, (title, _) in splits.items() if columns_of[name]
     }
     if len(set(widths.values())) > 1:
-        got = ", ".join(f"{spelled(title)} {width}" for title, width in widths.items())
+        got = ", ".join(f"{title} {width}" for title, width in widths.items())
         raise InputValueError(
             f"{form.row_noun}s", expected="as many columns in every split", got=got
         )

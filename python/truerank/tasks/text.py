@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError, spelled
+from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
 
@@ -161,7 +161,7 @@ def read_text(
             if rows and not blocks and form.is_header(rows[0]):
                 if notes is not None:
                     words = " ".join(rows[0].split("\t"))
-                    file = f"{spelled(name)}: {path}"
+                    file = f"{name}: {path}"
                     notes.append(f'{file}: the first line reads "{words}", a header: left out')
                 rows = rows[1:]
         if rows:
@@ -254,7 +254,7 @@ def line_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[by
         file: IO[bytes] | gzip.GzipFile = plain_file
         if path.endswith(".gz"):
             if not os.fstat(file.fileno()).st_size:  # gzip would take it for a file without text
-                raise OSError(f"{spelled(name)}: {path}: damaged gzip file (it is empty)")
+                raise OSError(f"{name}: {path}: damaged gzip file (it is empty)")
             file = stack.enter_context(gzip.GzipFile(fileobj=file))
         while True:
             try:
@@ -262,7 +262,7 @@ def line_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[by
                 if not block.endswith(b"\n"):
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                problem = f"{spelled(name)}: {path}: damaged gzip file ({error})"
+                problem = f"{name}: {path}: damaged gzip file ({error})"
                 raise OSError(printable(problem)) from None
             if not block:
                 return

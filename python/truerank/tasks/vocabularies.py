@@ -12,7 +12,7 @@ import numpy as np
 from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.checks import distinct_names, integer, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, spelled
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.words import near_words
 from .row_keys import distinct
 
@@ -119,7 +119,7 @@ def encode_columns(
     if given is None and named:
         if len(named) < len(filled):
             split = next(column.split for column in filled if column.label_index is None)
-            way = f"{spelled(split)} holds ids; give {spelled(f'{name}=')}"
+            way = f"{split} holds ids; give the labels of {name}"
             raise InputValueError(named[0].split, f"holds labels of {name}, but {way}")
         labels = sorted(distinct_labels(named))
         if all(map(_is_id, labels)):
@@ -191,7 +191,7 @@ def _encode_by_names(
             raise InputValueError(
                 column.split,
                 f"unknown {what} {label!r} in {column.where(row)}; "
-                f"{spelled(f'{name} has')} {len(names)} labels, and not this one",
+                f"it is none of the {len(names)} labels of {name}",
             )
         ids.append(column._replace(values=values))
     return _check_range(Vocabulary(len(names), names), what, ids)
@@ -255,7 +255,7 @@ def parse_integers(name: str, what: str, column: Column) -> IntArray:
     for code in np.flatnonzero(used).tolist():
         if not _is_number(labels[code]):
             row = int(np.argmax(column.values == code))
-            expected = f"{what} ids, as {spelled(f'{name} is no list of labels')}"
+            expected = f"{what} ids, as no labels of {name} are given"
             got = f"{labels[code]!r} in {column.where(row)}"
             raise InputValueError(column.split, expected=expected, got=got)
         table[code] = int(labels[code])
