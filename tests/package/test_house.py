@@ -34,16 +34,16 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1791, 1000),
-    "link_prediction": (2144, 1400),
+    "link_prediction": (2143, 1400),
     "alignment": (2512, 1800),
-    "retrieval": (1299, 1300),
+    "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
     "cli": (2601, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28066, 21000),
-    "tests": (39254, 24000),
+    "python/truerank": (28051, 21000),
+    "tests": (39249, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
