@@ -45,8 +45,11 @@ class NpyHeader(NamedTuple):
             raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
 
     def check_plain(self, hint: str) -> None:
-        """Refuse objects, which only a pickle brings back: that may run any code."""
-        if self.dtype.hasobject or not self.dtype.itemsize:
+        """Refuse objects, which only a pickle brings back: that may run any code.
+
+        Arrays in arrays, too: numpy writes them as one array, and reads none of no rows.
+        """
+        if self.dtype.hasobject or self.dtype.subdtype or not self.dtype.itemsize:
             got = f"dtype {self.dtype}{hint and f'; {hint}'}"
             raise ValueError(f"expected plain numbers or text, got {got}")
 

@@ -136,10 +136,8 @@ class ProtocolTask(ReadOnlyArrays):
 
         rules = read_rules(options, EmbeddingOptions)
         dtype, progress = rules.dtype, as_listener(rules.progress)
-        query_arguments, entity_arguments = (
-            self._check_arguments(queries, "vectors"),
-            self._check_arguments(entities, "vectors"),
-        )
+        query_arguments = self._check_arguments(queries, "vectors")
+        entity_arguments = self._check_arguments(entities, "vectors")
         biases = biases_of(bias, self.sides)
         self._warn_of_columns()
         opened = {}
