@@ -242,11 +242,5 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
         read_npz("filter", tmp_path / "x.npz")
 
 
-def test_objects_say_how_they_could_be_read(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", np.array([None]))
-    with pytest.raises(ValueError, match="got dtype object; ask nicely"):
-        read_npy("source", tmp_path / "x.npy", hint="ask nicely")
-
-
 def test_the_end_of_a_header() -> None:
     assert parse_npy_header(npy(np.zeros((2, 3)))) == ((2, 3), False, np.dtype("<f8"), 128)

@@ -10,25 +10,25 @@ import pytest
 
 import truerank as tr
 from truerank import alignment
-from truerank.inputs.rules import CountOptions, EmbeddingOptions, ListOptions, RuleOptions, Rules
+from truerank.inputs import rules
 from truerank.link_prediction import ComplexQueries, Predictions
 from truerank.link_prediction import Task as LinkTask
 from truerank.retrieval import Task as RetrievalTask
 
 pytestmark = pytest.mark.python_only
 TASKS = (alignment.Task, ComplexQueries, LinkTask, RetrievalTask)
-METHODS = ("evaluate", "evaluate_scores")
 TAKERS: dict[type[Any], list[Any]] = {
-    RuleOptions: [getattr(task, name) for task in TASKS for name in METHODS],
-    EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
-    ListOptions: [tr.NamedLists.rank, Predictions.evaluate, RetrievalTask.evaluate_lists],
-    CountOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
+    rules.BatchOptions: [task.evaluate for task in TASKS],
+    rules.RuleOptions: [task.evaluate_scores for task in TASKS],
+    rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
+    rules.ListOptions: [tr.NamedLists.rank, Predictions.evaluate, RetrievalTask.evaluate_lists],
+    rules.CountOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
 }
-TAKERS[RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
-TAKERS[RuleOptions] += [alignment.evaluate]
-TAKERS[EmbeddingOptions] += [tr.rank_embeddings]
-TAKERS[ListOptions] += [tr.rank_lists, tr.count_above]
-TAKERS[CountOptions] += [alignment.most_similar, tr.topk_embeddings]
+TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
+TAKERS[rules.RuleOptions] += [alignment.evaluate]
+TAKERS[rules.EmbeddingOptions] += [tr.rank_embeddings]
+TAKERS[rules.ListOptions] += [tr.rank_lists, tr.count_above]
+TAKERS[rules.CountOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None}
 
@@ -38,17 +38,17 @@ DEFAULTS |= {"audit": False, "progress": None}
 )
 def test_every_option_is_shown_with_its_default(kind: type[Any], taker: Any) -> None:
     shown = inspect.signature(taker).parameters
-    assert {name: shown[name].default for name in DEFAULTS if name in shown} == {
-        name: DEFAULTS[name] for name in DEFAULTS if name in kind.__annotations__
-    }
+    options = {*shown} & {*rules.BatchOptions.__annotations__}
+    assert options == {*kind.__annotations__}
+    assert all(shown[name].default == DEFAULTS.get(name) for name in options)
     assert all(each.kind is not each.VAR_KEYWORD for each in shown.values())
     described = inspect.getdoc(taker) or ""
     assert all(name in described for name in shown if name != "self")
 
 
 def test_the_options_are_those_of_the_rules() -> None:
-    assert {*RuleOptions.__annotations__} == {*DEFAULTS}
-    assert vars(Rules()) == DEFAULTS
+    assert {*rules.RuleOptions.__annotations__} == {*DEFAULTS}
+    assert vars(rules.Rules()) == DEFAULTS
 
 
 ONE_OF = {"order": "descending, ascending", "nan": "raise, worst, omit"}

@@ -134,3 +134,16 @@ def test_dlpack_of_another_device() -> None:
         TypeError, match=r"^scores: expected an array in the host's memory, got There"
     ):
         tr.rank(There(), TARGETS)
+
+
+def test_queries_of_a_task_as_tensors() -> None:
+    task = tr.link_prediction.Task([[0, 0, 1], [1, 0, 2]], entities=3, sides=("tail",))
+    scores, seen = torch.rand(2, 3), list[Any]()
+
+    def score(queries: Any) -> Any:
+        seen.append(queries)
+        return scores[queries[:, 0]]
+
+    found = task.evaluate(score, device="cpu", batch_size=1)
+    assert torch.stack(seen).tolist() == [[[0, 0]], [[1, 0]]]  # arrays could not be stacked
+    assert found == task.evaluate(lambda queries: scores.numpy()[queries[:, 0]])

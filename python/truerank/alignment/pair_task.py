@@ -14,7 +14,7 @@ from ..embeddings.watching import watch_of_pass, watching
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError, renamed, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import EmbeddingOptions, RuleOptions, Rules, read_rules, with_options
+from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..stores import scores_or_store
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..embeddings.vectors import CSLS
     from ..inputs.arrays import IntArray
+    from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
     from ..reporting.reports import Report
@@ -332,14 +333,12 @@ class Task(ProtocolTask):
             )
         return self._report_similarity(ranks, None if means is None else f"csls {means.k}")
 
-    @with_options(RuleOptions)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         left_to_right: Callable[[IntArray], Any] | None = None,
         right_to_left: Callable[[IntArray], Any] | None = None,
-        *,
-        batch_size: int | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of entities.
 
@@ -350,6 +349,8 @@ class Task(ProtocolTask):
             (b, entities of the other graph) are numpy arrays or torch CPU tensors.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
+        device : str or torch.device, optional
+            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -383,7 +384,6 @@ class Task(ProtocolTask):
                 "left_to_right": Argument("left_to_right", left_to_right),
                 "right_to_left": Argument("right_to_left", right_to_left),
             },
-            batch_size=batch_size,
             **options,
         )
 

@@ -37,21 +37,18 @@ class NpyHeader(NamedTuple):
     dtype: np.dtype[Any]
     start: int  # of the numbers
 
-    def check_size(self, size: int) -> None:
-        """Check that a file of this size has all numbers."""
+    def check(self, size: int) -> None:
+        """Check that a file of this size has all numbers, and that they are plain.
+
+        Only a pickle brings back objects, which may run any code. Arrays in arrays numpy writes as
+        one array, and reads in another shape where there are no rows.
+        """
+        if self.dtype.hasobject or self.dtype.subdtype or not self.dtype.itemsize:
+            raise ValueError(f"expected plain numbers or text, got dtype {self.dtype}")
         end = self.start + math.prod(self.shape) * self.dtype.itemsize
         if size < end:
             described = f"the header says {self.shape} {self.dtype}, from byte {self.start:,}"
             raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
-
-    def check_plain(self, hint: str) -> None:
-        """Refuse objects, which only a pickle brings back: that may run any code.
-
-        Arrays in arrays, too: numpy writes them as one array, and reads none of no rows.
-        """
-        if self.dtype.hasobject or self.dtype.subdtype or not self.dtype.itemsize:
-            got = f"dtype {self.dtype}{hint and f'; {hint}'}"
-            raise ValueError(f"expected plain numbers or text, got {got}")
 
 
 def parse_npy_header(head: bytes) -> NpyHeader:
@@ -88,7 +85,7 @@ def parse_npy_header(head: bytes) -> NpyHeader:
 
 
 def read_npy(
-    argument: str, path: str | bytes | os.PathLike[str], *, mapped: bool = False, hint: str = ""
+    argument: str, path: str | bytes | os.PathLike[str], *, mapped: bool = False
 ) -> npt.NDArray[Any]:
     """Read a `.npy` file of numbers or text.
 
@@ -100,8 +97,6 @@ def read_npy(
         The file.
     mapped : bool
         Whether to map it, read-only; then only its header is read.
-    hint : str, optional
-        What the message for objects says about another way to read them.
 
     Raises
     ------
@@ -113,8 +108,7 @@ def read_npy(
     name = os.fsdecode(path)
     with open_input(argument, name) as file, report_damage(argument, place=name):
         header = parse_npy_header(file.read(MAX_HEADER_BYTES))
-        header.check_plain(hint)
-        header.check_size(os.fstat(file.fileno()).st_size)
+        header.check(os.fstat(file.fileno()).st_size)
         if not mapped or 0 in header.shape:  # where there is nothing to map
             file.seek(0)
             return decode_npy(file.read())
@@ -124,7 +118,7 @@ def read_npy(
         return array
 
 
-def decode_npy(content: bytes, hint: str = "") -> npt.NDArray[Any]:
+def decode_npy(content: bytes) -> npt.NDArray[Any]:
     """Return the array of a `.npy` file that is in memory.
 
     Raises
@@ -133,8 +127,7 @@ def decode_npy(content: bytes, hint: str = "") -> npt.NDArray[Any]:
         For damaged bytes and for objects; it says what is wrong.
     """
     header = parse_npy_header(content)
-    header.check_plain(hint)
-    header.check_size(len(content))
+    header.check(len(content))
     order: Any = "F" if header.by_columns else "C"
     view: Any = np.ndarray(header.shape, header.dtype, content, header.start, order=order)
     _check_text(view)

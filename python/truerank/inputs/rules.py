@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
@@ -48,6 +48,13 @@ class ListOptions(CountOptions, total=False):
 
 class RuleOptions(EmbeddingOptions, ListOptions, total=False):
     """All options of `rank` that other functions share."""
+
+
+class BatchOptions(RuleOptions, total=False):
+    """Those, and the options of scoring batches of queries by a callable."""
+
+    batch_size: int | None
+    device: Any
 
 
 @dataclass(frozen=True)
@@ -128,7 +135,7 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     for name in options:
         if name not in known:
             raise InputTypeError(name, f"unexpected keyword argument; {suggest(name, known)}")
-    return Rules(**options)
+    return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
 
 
 def with_options(kind: type[Any]) -> Callable[[F], F]:
@@ -141,12 +148,13 @@ def with_options(kind: type[Any]) -> Callable[[F], F]:
     >>> str(inspect.signature(count)).replace("'", "")[:70]
     '(scores, *, order: ScoreOrder = descending, nan: NanRule = raise, dtyp'
     """
+    types, keyword = kind.__annotations__, inspect.Parameter.KEYWORD_ONLY
     options = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
+        inspect.Parameter(name, keyword, default=vars(PLAIN).get(name)).replace(
+            annotation=types[name].__forward_arg__
         )
-        for field in fields(Rules)
-        if field.name in kind.__annotations__
+        for name in (*vars(PLAIN), "batch_size", "device")
+        if name in types
     ]
 
     def show(function: F) -> F:

@@ -12,7 +12,7 @@ from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.rules import EmbeddingOptions, RuleOptions, with_options
+from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
@@ -225,13 +225,11 @@ class ComplexQueries(ProtocolTask):
         queries = f"{len(side.queries):,} queries{left_out}, {structures:,} structures"
         return f"ComplexQueries({len(side):,} hard answers of {queries}; {self.protocol})"
 
-    @with_options(RuleOptions)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         scorer: Callable[[IntArray], Any],
-        *,
-        batch_size: int | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -242,6 +240,8 @@ class ComplexQueries(ProtocolTask):
             ascending int64 (b,); scores (b, entities), numpy or a torch CPU tensor.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
+        device : str or torch.device, optional
+            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -271,7 +271,7 @@ class ComplexQueries(ProtocolTask):
 
         given: Any = scorer
         scorers = {SIDE: Argument("scorer", score if callable(given) else given)}
-        found = self._evaluate(scorers, batch_size=batch_size, **options)
+        found = self._evaluate(scorers, **options)
         return self._by_structure(found)
 
     @with_options(EmbeddingOptions)

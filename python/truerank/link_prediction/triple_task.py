@@ -11,7 +11,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import EmbeddingOptions, RuleOptions, with_options
+from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.split_audit import check_rules
@@ -266,7 +266,7 @@ class Task(ProtocolTask):
         )
         return f"{type(self).__name__}({sides}; {self.protocol})"
 
-    @with_options(RuleOptions)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         tail: Callable[[IntArray], Any] | None = None,
@@ -274,8 +274,7 @@ class Task(ProtocolTask):
         relation: Callable[[IntArray], Any] | None = None,
         *,
         qualifier: Callable[[IntArray], Any] | None = None,
-        batch_size: int | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate a model by callables that score batches of queries.
 
@@ -287,6 +286,8 @@ class Task(ProtocolTask):
             `StatementTask` has qualifiers to predict.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
+        device : str or torch.device, optional
+            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -315,7 +316,6 @@ class Task(ProtocolTask):
         """
         return self._evaluate(
             _by_side(tail, head, relation, qualifier),
-            batch_size=batch_size,
             **options,
         )
 

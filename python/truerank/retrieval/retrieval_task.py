@@ -12,7 +12,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import EmbeddingOptions, ListOptions, RuleOptions, with_options
+from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
 from ..tasks.arguments import Argument
 from ..tasks.list_files import read_lists
@@ -175,13 +175,11 @@ class Task(ProtocolTask):
         """The tasks, one for each right answer, in the order of queries and entities."""
         return self.sides[SIDE]
 
-    @with_options(RuleOptions)
+    @with_options(BatchOptions)
     def evaluate(
         self,
         scorer: Callable[[IntArray], Any],
-        *,
-        batch_size: int | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[BatchOptions],
     ) -> RetrievalReport:
         """Evaluate a model by a callable that scores batches of queries.
 
@@ -192,6 +190,8 @@ class Task(ProtocolTask):
             a torch CPU tensor.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
+        device : str or torch.device, optional
+            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
@@ -215,7 +215,7 @@ class Task(ProtocolTask):
         0.75
         """
         scorers = {SIDE: Argument("scorer", scorer)}
-        found = self._evaluate(scorers, batch_size=batch_size, **options)
+        found = self._evaluate(scorers, **options)
         return self._report(found.ranks)
 
     @with_options(EmbeddingOptions)

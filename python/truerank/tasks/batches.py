@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
+from ..inputs.naming import import_extra
 from ..stores import read_scores, shape_of
 from .arguments import check_score_shape
 
 if TYPE_CHECKING:
     from ..inputs.progress_listeners import Progress
-    from ..inputs.rules import RuleOptions
+    from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
 
@@ -26,9 +27,8 @@ def rank_batches(
     scorer: Callable[[Any], Any],
     side: SideTasks,
     *,
-    batch_size: int | None = None,
     watch: Callable[[int], None] | None = None,
-    **options: Unpack[RuleOptions],
+    **options: Unpack[BatchOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
 
@@ -44,12 +44,12 @@ def rank_batches(
         array may be returned for all batches.
     side : SideTasks
         The tasks.
-    batch_size : int, optional
-        The number of queries in a batch. Default: as many as have 64 MB of float32 scores.
     watch : callable, optional
         Told how many queries are done, after each batch.
     **options
-        As in `rank`; who listens to `progress` is told by `watch` alone.
+        As in `rank`; who listens to `progress` is told by `watch` alone. And `batch_size`, the
+        number of queries in a batch: by default as many as have 64 MB of float32 scores; `device`,
+        where queries become tensors of torch.
 
     Returns
     -------
@@ -72,8 +72,11 @@ def rank_batches(
     """
     height, columns = len(side.queries), side.columns
     size = max(1, min(height, BATCH_BYTES // (4 * max(1, columns))))
-    if batch_size is not None:
+    if (batch_size := options.pop("batch_size", None)) is not None:
         size = integer("batch_size", batch_size, least=1)
+    device = options.pop("device", None)
+    torch = None if device is None else import_extra("torch", "device=")
+    rules = cast("RuleOptions", options)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, height, size)
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
@@ -81,7 +84,8 @@ def rank_batches(
     def batches() -> Iterator[dict[str, Any]]:
         for number, start in enumerate(starts):
             queries = side.queries[start : start + size].copy()
-            scores = read_scores(scorer(queries), options.get("dtype"))
+            asked = queries if torch is None else torch.from_numpy(queries).to(device)
+            scores = read_scores(scorer(asked), rules.get("dtype"))
             check_score_shape("scores", shape_of(scores), (len(queries), columns), "query")
             tasks = ordered[bounds[number] : bounds[number + 1]]
             without, among = side.selections(tasks)
@@ -102,8 +106,8 @@ def rank_batches(
 
     if not height:
         empty = np.zeros((0, columns), dtype=np.float32)
-        options["progress"] = None
-        return rank(empty, np.zeros(0, dtype=np.int64), **options)
+        rules["progress"] = None
+        return rank(empty, np.zeros(0, dtype=np.int64), **rules)
     positions = np.empty_like(ordered)
     positions[ordered] = np.arange(len(ordered))
 
@@ -111,5 +115,5 @@ def rank_batches(
         if watch is not None:
             watch(min(done.done * size, height))
 
-    options["progress"] = on_batch
-    return rank_named_blocks(batches(), name, **options)[positions]
+    rules["progress"] = on_batch
+    return rank_named_blocks(batches(), name, **rules)[positions]

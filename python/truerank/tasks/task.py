@@ -18,7 +18,7 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, renamed, warn_user
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules
+from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from ..stores import Store
@@ -79,15 +79,13 @@ class ProtocolTask(ReadOnlyArrays):
     def _evaluate(
         self,
         scorers: Arguments,
-        *,
-        batch_size: int | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[BatchOptions],
     ) -> Report:
         """Evaluate callables f(queries (b, c)) -> scores (b, columns), one for each side.
 
         `progress` counts the queries of all sides.
         """
-        rules = read_rules(options)
+        rules = read_rules(options, BatchOptions)
         total = sum(len(side.queries) for side in self.sides.values())
         tell, before = reporter(rules.progress, total, "queries"), 0
         arguments = self._check_arguments(scorers, "a callable")
@@ -107,7 +105,6 @@ class ProtocolTask(ReadOnlyArrays):
                 ranks = rank_batches(
                     scorer,
                     side.under_all_filters(),
-                    batch_size=batch_size,
                     watch=report_queries,
                     **options,
                 )
@@ -244,13 +241,9 @@ class ProtocolTask(ReadOnlyArrays):
             if side in self.sides and value is None:
                 raise InputTypeError(name, expected=f"{what} for the side {side!r}", got="None")
             if name not in names and value is not None:
-                raise InputTypeError(
-                    name,
-                    expected=(
-                        f"None, for the task has no side {side!r}, but "
-                        f"{' and '.join(map(repr, self.sides))}"
-                    ),
-                )
+                known = " and ".join(map(repr, self.sides))
+                expected = f"None, for the task has no side {side!r}, but {known}"
+                raise InputTypeError(name, expected=expected)
         return {side: arguments[side] for side in self.sides}
 
     def _counted_sides(self) -> dict[str, SideTasks]:
