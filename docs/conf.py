@@ -35,7 +35,6 @@ smartquotes = False  # "--option" and "value" are shown as they are typed
 # these at greater length.
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_preserve_defaults = True
 # These are never imported, even if they are installed, so that the site is the same everywhere.
 autodoc_mock_imports = ["dask", "distributed", "jax", "pykeen", "torch", "torch_max_mem"]
 autodoc_mock_imports += ["torchmetrics", "tqdm"]

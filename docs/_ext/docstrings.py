@@ -37,6 +37,16 @@ def rewrite(
     lines[:] = NumpyDocstring(list(escape_bars(lines)), STYLE).lines()
 
 
+def show_defaults(
+    app: Sphinx, what: str, name: str, thing: object, options: Any, signature: Any, returns: Any
+) -> tuple[Any, Any] | None:
+    """Write defaults as code has them; autodoc's own way fails where a signature was given."""
+    if not isinstance(signature, str):
+        return None
+    named = re.sub(r"<(?:function|class) '?([^'>]+)'?>", r"\1", signature)
+    return named.replace("<lambda>", "...").replace("Ellipsis", "..."), returns
+
+
 def escape_bars(lines: list[str]) -> Iterator[str]:
     """Escape the bars of |x|, which would be a substitution in reStructuredText."""
     example = False
@@ -84,6 +94,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_role_to_domain("py", "maybe", Maybe())
     app.connect("missing-reference", unlinked)
     app.connect("autodoc-process-docstring", rewrite)
+    app.connect("autodoc-process-signature", show_defaults)
     app.connect("autodoc-skip-member", skip)
     app.connect("doctree-read", use_dashes)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
