@@ -187,10 +187,13 @@ def log1p(z: AnyArray) -> AnyArray:
     --------
     >>> complex(log1p(np.array(-1 + 0j)))
     (-1000+0j)
+    >>> complex(log1p(np.array(-1 + 1e-16j))).real  # not half of the logarithm of a rounding error
+    -36.841361487904734
     """
     if not np.iscomplexobj(z):
         return np.log1p(z)
-    with np.errstate(divide="ignore"):
-        size = 0.5 * np.log1p(np.maximum(z.real * (2 + z.real) + z.imag**2, -1.0))
+    with np.errstate(all="ignore"):
+        near, far = np.log(np.abs(1 + z)), 0.5 * np.log1p(z.real * (2 + z.real) + z.imag**2)
+    size = np.where(near < -0.7, near, far)
     # a product of -inf and an angle of 0 is no number
     return np.asarray(np.maximum(size, -1000.0) + 1j * np.arctan2(z.imag, 1 + z.real))

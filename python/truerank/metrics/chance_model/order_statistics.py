@@ -158,9 +158,8 @@ def invert(
                 terms *= -np.expm1(log1p(-less / ((miss + hit * z) * size)) @ numbers)
             factor += terms.real.sum(axis=0)
     factor *= 2 / period
-    upper = np.ones(len(s), dtype=np.bool_)
+    upper = (s >= 0) | point
     if not point:
-        upper = s >= 0
         factor = np.where(upper, factor, -factor)
         back = np.exp(-np.minimum(np.abs(s) * period, 700.0))
         wrapped = np.exp(-np.maximum(exponent, _NEAR)) * back / (1 + back)
