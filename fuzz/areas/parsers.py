@@ -94,8 +94,8 @@ FAULTS = [
     Fault(
         "the size that a .npy header declares left unchecked",
         "python/truerank/inputs/npy_files.py",
-        "    header.check_size(len(content))\n",
-        "",
+        "header.check(len(content))",
+        "header.check(1 << 60)",
     ),
     Fault(
         "the size that members of an .npz declare left unchecked",
