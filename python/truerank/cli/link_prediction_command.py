@@ -17,7 +17,7 @@ from ..link_prediction import Sampled, Task, read_triples
 from ..link_prediction.known_answers import FILTER_FORMS
 from ..tables.cells import format_count
 from ..tasks.text import read_text
-from ..tasks.vocabularies import MAX_IDS
+from ..tasks.vocabularies import MAX_IDS, is_id
 from .app import Subcommand, user_errors, write_warning
 from .files import read_array
 from .options import (
@@ -143,16 +143,12 @@ def _count_id_rows(option: str, path: Path, columns: Sequence[int]) -> int:
     """Return the number of rows of a file whose columns hold ids; stop at the first other label."""
 
     def look(place: int, fields: Sequence[str]) -> IntArray:
-        if place in columns and not all(map(_is_id, fields)):
+        if place in columns and not all(map(is_id, fields)):
             raise _NotAnIdError
         return np.zeros(len(fields), dtype=np.int64)
 
     read = read_text(option, str(path), look)
     return len(read[0]) if read else 0
-
-
-def _is_id(label: str) -> bool:
-    return label.isdecimal() and label.isascii() and (label == "0" or label[0] != "0")
 
 
 def parse_key_columns(

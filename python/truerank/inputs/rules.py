@@ -153,7 +153,7 @@ def with_options(kind: type[Any]) -> Callable[[F], F]:
         inspect.Parameter(name, keyword, default=vars(PLAIN).get(name)).replace(
             annotation=types[name].__forward_arg__
         )
-        for name in (*vars(PLAIN), "batch_size", "device")
+        for name in dict.fromkeys([*vars(PLAIN), *types])
         if name in types
     ]
 

@@ -122,7 +122,7 @@ def encode_columns(
             way = f"{split} holds ids; give the labels of {name}"
             raise InputValueError(named[0].split, f"holds labels of {name}, but {way}")
         labels = sorted(distinct_labels(named))
-        if all(map(_is_id, labels)):
+        if all(map(is_id, labels)):
             some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
             raise InputValueError(
                 name,
@@ -234,7 +234,7 @@ def _check_range(
     return vocabulary, [column.values for column in columns]
 
 
-def _is_id(label: str) -> bool:
+def is_id(label: str) -> bool:
     """Return whether this is written like an id: digits without a sign or leading zeros."""
     return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
