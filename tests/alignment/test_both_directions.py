@@ -18,7 +18,7 @@ from strategies.embeddings import VALUES, numbers
 from support.environment import Run
 from truerank import _core
 from truerank.alignment import both_directions as grid
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means
 from truerank.alignment.two_graphs import FORWARD
 from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
 from truerank.embeddings.vectors import CSLS, open_embeddings
@@ -448,7 +448,7 @@ def test_no_matrix_is_made(run_python: Run) -> None:
     code = """
 import resource
 import numpy as np
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means
 from truerank.alignment.both_directions import rank_both
 from truerank.embeddings.vectors import open_embeddings
 from truerank.tasks.side_tasks import SideTasks

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from truerank.alignment import Task, degrees
 from truerank.alignment.analyses import EDGES, bucket_labels, by_degree
-from truerank.alignment.datasets.graphs import degrees
-from truerank.alignment.pair_task import Task
 
 pytestmark = pytest.mark.python_only
 

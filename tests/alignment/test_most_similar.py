@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.counting import Refused
 from oracles.most_similar import Call, calls
-from truerank.alignment.analyses import hubness, most_similar
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means, hubness, most_similar
 
 pytestmark = pytest.mark.python_only
 

@@ -19,7 +19,7 @@ import truerank as tr
 from support import cli_files
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
-from truerank.alignment.pair_task import Task
+from truerank.alignment import Task
 from truerank.cli import protocol_runs
 
 pytestmark = pytest.mark.python_only

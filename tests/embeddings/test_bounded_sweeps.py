@@ -23,7 +23,7 @@ from strategies.near_ties import (
     problems,
 )
 from truerank import _core
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means
 from truerank.inputs.progress_listeners import BoundedPairs
 
 

@@ -348,7 +348,7 @@ DIGESTS = """
 import hashlib, sys
 import numpy as np
 import truerank as tr
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means
 from truerank.embeddings.vectors import SIMILARITIES
 
 rng = np.random.default_rng(9)

@@ -35,19 +35,19 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1788, 1000),
     "link_prediction": (2139, 1400),
-    "alignment": (2510, 1800),
+    "alignment": (2325, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
-    "cli": (2601, 1300),
+    "cli": (2598, 1300),
 }
 FOLDERS = {
-    "python/truerank": (28040, 21000),
-    "tests": (39249, 24000),
+    "python/truerank": (27852, 21000),
+    "tests": (39248, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (222, 180)  # of the package
+FILES = (221, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from .. import _core
 from ..embeddings.vectors import QUERIES, Roles
 from ..inputs.arrays import index_array, read_only
+from ..inputs.checks import check_shape
 from ..inputs.errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 
 GRAPHS = ("left", "right")  # the columns of a pair
+UNBOUNDED = np.iinfo(np.int64).max
 DIRECTIONS = ("left_to_right", "right_to_left")  # from the graph of queries to the other
 
 
@@ -31,7 +34,22 @@ FORWARD = _make_roles("left", "right", "left {row} and right {column}")
 BACKWARD = _make_roles("right", "left", "left {column} and right {row}")
 
 
-def as_ids(name: str, value: Any, size: int, noun: str = "ids") -> IntArray:
+def check_ids(name: str, ids: IntArray, size: int, nouns: str, place: str) -> None:
+    """Refuse ids of anything that is not among `size`, by the first place that has one.
+
+    Examples
+    --------
+    >>> check_ids("pairs", np.array([0, 7]), 3, "left ids", "in pair")
+    Traceback (most recent call last):
+    truerank.InputValueError: pairs: expected left ids from 0 to 2, got 7 in pair 1
+    """
+    wrong = _core.first_outside(np.ascontiguousarray(ids), size)
+    if wrong >= 0:
+        expected = f"{nouns} from 0 {'on' if size == UNBOUNDED else f'to {size - 1}'}"
+        raise InputValueError(name, expected=expected, got=f"{ids[wrong]} {place} {wrong}")
+
+
+def as_ids(name: str, value: Any, size: int, nouns: str = "ids") -> IntArray:
     """Check ids of one graph, and return them ascending and distinct; None stands for all.
 
     Parameters
@@ -41,8 +59,8 @@ def as_ids(name: str, value: Any, size: int, noun: str = "ids") -> IntArray:
     value : array_like of int, shape (n,), or None
     size : int
         The number of entities of the graph.
-    noun : str
-        The noun for them in messages.
+    nouns : str
+        What messages call them.
 
     Raises
     ------
@@ -57,32 +75,41 @@ def as_ids(name: str, value: Any, size: int, noun: str = "ids") -> IntArray:
     if value is None:
         return np.arange(size)
     ids = index_array(name, value)
-    if ids.ndim != 1:
-        raise InputValueError(name, expected=f"a 1-D array of {noun}", got=f"shape {ids.shape}")
-    wrong = _core.first_outside(ids, size)
-    if wrong >= 0:
-        raise InputValueError(name, expected=f"{noun} from 0 to {size - 1}", got=ids[wrong])
+    check_shape(name, ids.shape, 1, f"a 1-D array of {nouns}")
+    check_ids(name, ids, size, nouns, "at position")
     return np.unique(ids)
 
 
-def as_pairs(name: str, value: Any, expected: str = "shape (n, 2)") -> IntArray:
-    """Check pairs of integers, and return them as read-only int64.
+def as_rows(name: str, value: Any, least: int, most: int, expected: str) -> IntArray:
+    """Check rows of integers with a number of columns, and return them as new, read-only int64.
+
+    Examples
+    --------
+    >>> as_rows("triples", [(0, 3, 1)], 3, 9, "shape (n, 3) or wider")
+    array([[0, 3, 1]])
+    """
+    rows = index_array(name, value)
+    if rows.shape == (0,):
+        rows = rows.reshape(0, least)
+    if rows.ndim != 2 or not least <= rows.shape[1] <= most:
+        raise InputValueError(name, expected=expected, got=f"shape {rows.shape}")
+    return read_only(rows)
+
+
+def as_pairs(
+    name: str, value: Any, sizes: Iterable[int] = (), expected: str = "shape (n, 2)"
+) -> IntArray:
+    """Check pairs of a left and a right id, and return them as new, read-only int64.
 
     Examples
     --------
     >>> as_pairs("pairs", [(0, 3)])
     array([[0, 3]])
     """
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # a ragged list
-        raise InputValueError(name, expected=expected, got=error) from None
-    if array.size == 0 and array.ndim == 1:
-        array = np.zeros((0, 2), dtype=np.int64)
-    pairs = index_array(name, array)
-    if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputValueError(name, expected=expected, got=f"shape {pairs.shape}")
-    return read_only(pairs)
+    pairs = as_rows(name, value, 2, 2, expected)
+    for graph, column, size in zip(GRAPHS, pairs.T, sizes, strict=False):
+        check_ids(name, column, size, f"{graph} ids", "in pair")
+    return pairs
 
 
 def check_two(name: str, value: Any) -> tuple[Any, Any]:

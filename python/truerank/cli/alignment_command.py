@@ -12,8 +12,7 @@ import numpy as np
 
 from ..alignment.analyses import bucket_labels
 from ..alignment.datasets.graphs import degrees
-from ..alignment.datasets.readers import read_dbp15k, read_openea
-from ..alignment.datasets.text_tables import optional_file
+from ..alignment.datasets.readers import find_file, read_dbp15k, read_openea
 from ..alignment.pair_task import Task
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
@@ -276,7 +275,7 @@ def inputs_from_data_set(split: str, given: Mapping[str, Any]) -> PairInputs:
     folder = given["data"]
     if not folder.is_dir():
         raise NotADirectoryError(f"--data: no folder {folder}")
-    guess = "openea" if optional_file(str(folder), "rel_triples_1") else "dbp15k"
+    guess = "openea" if find_file(str(folder), "rel_triples_1") else "dbp15k"
     layout = given.get("layout", guess)
     if layout == "dbp15k" and "fold" in given:
         raise click.UsageError("--fold cannot apply to --layout dbp15k, which has no folds")

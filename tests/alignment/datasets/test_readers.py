@@ -24,8 +24,7 @@ from support.alignment_folders import (
     without_repeats,
 )
 from truerank import InputValueError
-from truerank.alignment.datasets.graphs import AlignmentData, Graph, degrees
-from truerank.alignment.datasets.readers import read_dbp15k, read_openea, read_pairs
+from truerank.alignment import AlignmentData, Graph, degrees, read_dbp15k, read_openea, read_pairs
 from truerank.tasks.text import line_of
 
 pytestmark = pytest.mark.python_only
@@ -113,17 +112,26 @@ DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     ),
     "unknown head": (
         {"triples_1": "7\t30\t9\n\n8\t30\t9\n"},
-        r"triples_1: line 3: '8' is not in .*ent_ids_1",
+        r"triples_1: unknown .*'8' in line 3; .*ent_ids_1",
     ),
-    "unknown tail": ({"triples_2": "8\t4\t7\n"}, r"triples_2: line 1: '7' is not in .*ent_ids_2"),
+    "unknown tail": (
+        {"triples_2": "8\t4\t7\n"},
+        r"triples_2: unknown .*'7' in line 1; .*ent_ids_2",
+    ),
     "no relation": ({"triples_2": "8\tr\t5\n"}, "triples_2: line 1: expected an id, got 'r'"),
     "unknown relation": (
         {"rel_ids_1": "30\tnear\n"},
-        r"triples_1: line 2: '2' is not in .*rel_ids_1",
+        r"triples_1: unknown .*'2' in line 2; .*rel_ids_1",
     ),
-    "unknown left": ({"ref_ent_ids": "9\t5\n5\t9\n"}, r"ref_ent_ids: line 2: '5' is not in"),
-    "unknown right": ({"ref_ent_ids": "9\t7\n"}, r"ref_ent_ids: line 1: '7' is not in .*_2"),
-    "unknown in train": ({"sup_ent_ids": "4\t5\n"}, r"sup_ent_ids: line 1: '4' is not in"),
+    "unknown left": (
+        {"ref_ent_ids": "9\t5\n5\t9\n"},
+        r"ref_ent_ids: unknown .*'5' in line 2; it is none",
+    ),
+    "unknown right": ({"ref_ent_ids": "9\t7\n"}, r"ref_ent_ids: unknown .*'7' in line 1; .*_2"),
+    "unknown in train": (
+        {"sup_ent_ids": "4\t5\n"},
+        r"sup_ent_ids: unknown .*'4' in line 1; it is none",
+    ),
     "no UTF-8": ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
     "empty": ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     "no entities": ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
@@ -278,13 +286,16 @@ OPENEA_DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
     "unknown in a fold": ({"721_5fold/1/train_links": "Rom\tRome\n"}, "line 1: the pair is not in"),
     "not listed": (
         {"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"},
-        r"rel_triples_2: line 3: 'Austria' is not in .*ent_ids_2",
+        r"rel_triples_2: unknown .*'Austria' in line 3; .*ent_ids_2",
     ),
     "not listed in a pair": (
         {"ent_ids_1": "0\tWien\n1\tLinz\n2\tGraz\n3\tSteiermark\n", "ent_links": "Rom\tGraz\n"},
-        r"ent_links: line 1: 'Rom' is not in .*ent_ids_1",
+        r"ent_links: unknown .*'Rom' in line 1; .*ent_ids_1",
     ),
-    "relation not listed": ({"rel_ids_1": "0\tnear\n"}, r"rel_triples_1: line 2: 'in' is not in"),
+    "relation not listed": (
+        {"rel_ids_1": "0\tnear\n"},
+        r"rel_triples_1: unknown .*'in' in line 2; it is none",
+    ),
     "name twice": (
         {"ent_ids_1": "0\tWien\n1\tWien\n"},
         "ent_ids_1: line 2: the name 'Wien' stands in line 1, too",
@@ -438,15 +449,15 @@ def test_degrees_by_hand() -> None:
 @pytest.mark.parametrize(
     ("triples", "entities", "kind", "said"),
     [
-        ([(0, 0, 2)], 2, ValueError, "^triples: expected entity ids below 2, got 2 as the tail of"),
-        ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "got -1 as the head of triple 1"),
+        ([(0, 0, 2)], 2, ValueError, "^triples: expected tails from 0 to 1, got 2 in triple 0"),
+        ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "expected heads from 0 to 1, got -1 in triple 1"),
         (
             [(0, 0)],
             2,
             ValueError,
             r"^triples: expected shape \(n, 3\) or wider, got shape \(1, 2\)",
         ),
-        ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected shape"),
+        ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected an array, got lists of unlike"),
         ([(0.0, 0, 1)], 2, TypeError, "^triples: expected integers, got dtype float64"),
         ([(True, False, True)], 2, TypeError, "^triples: expected integers, got dtype bool"),
         ([(0, 0, 0)], True, TypeError, "^entities: expected how many there are, got bool"),
@@ -504,14 +515,14 @@ def test_copies_and_pickles_stay_read_only(tmp_path: Path) -> None:
             [(0, 2)],
             {},
             ValueError,
-            "^pairs: expected entities below 2 in column 1, got 2 in pair 0",
+            "^pairs: expected right ids from 0 to 1, got 2 in pair 0",
         ),
-        ([(0, 0), (-1, 0)], {}, ValueError, "^pairs: .* in column 0, got -1 in pair 1"),
+        ([(0, 0), (-1, 0)], {}, ValueError, "^pairs: expected left ids .*, got -1 in pair 1"),
         ([(0, 0, 0)], {}, ValueError, r"^pairs: expected shape \(n, 2\), got shape \(1, 3\)"),
-        ([(0, 0), (1,)], {}, ValueError, "^pairs: expected shape"),
+        ([(0, 0), (1,)], {}, ValueError, "^pairs: expected an array, got lists of unlike"),
         ([(0.5, 1)], {}, TypeError, "^pairs: expected integers, got dtype float64"),
         ([("a", "b")], {}, TypeError, "^pairs: expected integers"),
-        ([(0, 0)], {"test": [(0, 5)]}, ValueError, r'^splits\["test"\]: expected entities below 2'),
+        ([(0, 0)], {"test": [(0, 5)]}, ValueError, r'^splits\["test"\]: expected right ids from 0'),
         ([(0, 0)], [[(0, 0)]], TypeError, "^splits: expected a dict, got list"),
     ],
 )

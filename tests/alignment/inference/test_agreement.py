@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.score_matrices import METHODS, Array, matrices
-from truerank.alignment.inference.inferred_pairs import Agreement
-from truerank.alignment.inference.matching import infer
+from truerank.alignment import Agreement, infer
 
 pytestmark = pytest.mark.python_only
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.matching import best
+from truerank.alignment import infer
 from truerank.alignment.inference import matching
-from truerank.alignment.inference.matching import infer
 
 pytestmark = pytest.mark.python_only
 
@@ -191,7 +191,7 @@ def test_scipy_is_imported_by_optimal_alone() -> None:
     script = """
 import sys
 from truerank.alignment.inference import matching
-from truerank.alignment.inference.matching import infer
+from truerank.alignment import infer
 for method in ("greedy", "mutual", "stable"):
     infer([[0.5, 0.7]], None, method=method)
 assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)

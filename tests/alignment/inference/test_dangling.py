@@ -13,9 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment.inference.dangling_entities import dangling
-from truerank.alignment.inference.matching import infer
-from truerank.alignment.local_scaling import csls_means
+from truerank.alignment import csls_means, dangling, infer
 
 pytestmark = pytest.mark.python_only
 

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.score_matrices import METHODS
-from truerank.alignment.analyses import most_similar
-from truerank.alignment.inference.dangling_entities import dangling
-from truerank.alignment.inference.matching import infer
+from truerank.alignment import dangling, infer, most_similar
 from truerank.embeddings.vectors import CSLS
 
 pytestmark = pytest.mark.python_only

@@ -13,9 +13,7 @@ import pytest
 
 import truerank as tr
 from strategies.score_matrices import METHODS
-from truerank.alignment.analyses import most_similar
-from truerank.alignment.inference.dangling_entities import dangling
-from truerank.alignment.inference.matching import infer
+from truerank.alignment import dangling, infer, most_similar
 from truerank.alignment.inference.similarity_sources import (
     MatrixSource,
     ScoringOptions,

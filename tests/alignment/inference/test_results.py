@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from strategies.score_matrices import METHODS, Array
-from truerank.alignment.inference.dangling_entities import dangling
-from truerank.alignment.inference.matching import infer
+from truerank.alignment import dangling, infer
 
 pytestmark = pytest.mark.python_only
 

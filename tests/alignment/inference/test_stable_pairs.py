@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.matching import in_line, textbook
+from truerank.alignment import csls_means, infer
 from truerank.alignment.inference import similarity_sources as sources
 from truerank.alignment.inference import stable_matching
-from truerank.alignment.inference.matching import infer
-from truerank.alignment.local_scaling import csls_means
 
 Array = npt.NDArray[Any]
 

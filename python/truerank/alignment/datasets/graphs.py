@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _core
-from ...inputs.arrays import ReadOnlyArrays, index_array, integers, read_only
+from ...inputs.arrays import ReadOnlyArrays, integers
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows
-from ..two_graphs import as_pairs
+from ...tasks.text import MAX_COLUMNS
+from ..two_graphs import UNBOUNDED, as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -69,8 +69,8 @@ class Graph(ReadOnlyArrays):
         ids: Any = None,
         relation_ids: Any = None,
     ) -> None:
-        rows = _check_triples(triples, size, "size")
-        fields: dict[str, Any] = {"triples": read_only(rows.copy()), "size": int(size)}
+        rows = _as_triples(triples, size, "size")
+        fields: dict[str, Any] = {"triples": rows, "size": int(size)}
         for name, labels in (("names", names), ("relations", relations)):
             fields[name] = None if labels is None else tuple(labels)
         for name, value in (("ids", ids), ("relation_ids", relation_ids)):
@@ -78,7 +78,9 @@ class Graph(ReadOnlyArrays):
         for name in ("names", "ids"):
             if fields[name] is not None and len(fields[name]) != size:
                 raise InputValueError(name, expected=f"{size}, one each", got=len(fields[name]))
-        _check_relations(rows[:, 1], fields)
+        listed = [fields[k] for k in ("relations", "relation_ids") if fields[k] is not None]
+        bound = min(map(len, listed), default=UNBOUNDED)
+        check_ids("triples", rows[:, 1], bound, "relations", "in triple")
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -86,18 +88,6 @@ class Graph(ReadOnlyArrays):
         relations = len(np.unique(self.triples[:, 1]))
         return (
             f"Graph({self.size:,} entities, {relations:,} relations, {len(self.triples):,} triples)"
-        )
-
-
-def _check_relations(relations: IntArray, fields: dict[str, Any]) -> None:
-    """Refuse relations that are negative, or that lack a name or id while others have one."""
-    known = [len(fields[k]) for k in ("relations", "relation_ids") if fields[k] is not None]
-    bound = min(known, default=np.iinfo(np.int64).max)
-    row = _core.first_outside(np.ascontiguousarray(relations), bound)
-    if row >= 0:
-        upto = f"from 0 to {bound - 1}" if known else "from 0 on"
-        raise InputValueError(
-            "triples", expected=f"relations {upto}", got=f"{relations[row]} in triple {row}"
         )
 
 
@@ -135,36 +125,18 @@ def degrees(triples: Any, entities: int) -> IntArray:
     >>> degrees([(0, 0, 1), (0, 0, 1), (0, 1, 1), (1, 0, 1)], 3)
     array([2, 3, 0])
     """
-    rows = _check_triples(triples, entities, "entities")
-    columns = distinct_rows(list(rows.T))
-    heads, tails = columns[0], columns[2]
+    heads, _, tails, *_ = distinct_rows(list(_as_triples(triples, entities, "entities").T))
     counts = np.bincount(heads, minlength=int(entities))
     counts += np.bincount(tails[tails != heads], minlength=int(entities))
     return counts.astype(np.int64, copy=False)
 
 
-def _check_triples(triples: Any, entities: Any, name: str) -> IntArray:
-    """Check triples over a number of entities, and return them as int64."""
+def _as_triples(triples: Any, entities: Any, name: str) -> IntArray:
+    """Check triples over a number of entities, and return them as new, read-only int64."""
     size = integer(name, entities, least=0, expected="how many there are")
-    try:
-        array = np.asarray(triples)
-    except ValueError as error:  # a ragged list
-        raise InputValueError("triples", expected="shape (n, 3) or wider", got=error) from None
-    if array.size == 0 and array.ndim == 1:
-        array = np.zeros((0, 3), dtype=np.int64)
-    rows = index_array("triples", array, copy=False)
-    if rows.ndim != 2 or rows.shape[1] < 3:
-        raise InputValueError(
-            "triples", expected="shape (n, 3) or wider", got=f"shape {rows.shape}"
-        )
-    for column, what in ((0, "head"), (2, "tail")):
-        row = _core.first_outside(np.ascontiguousarray(rows[:, column]), size)
-        if row >= 0:
-            raise InputValueError(
-                "triples",
-                expected=f"entity ids below {entities}",
-                got=f"{rows[row, column]} as the {what} of triple {row}",
-            )
+    rows = as_rows("triples", triples, 3, MAX_COLUMNS, "shape (n, 3) or wider")
+    for column, nouns in ((0, "heads"), (2, "tails")):
+        check_ids("triples", rows[:, column], size, nouns, "in triple")
     return rows
 
 
@@ -215,10 +187,11 @@ class AlignmentData(ReadOnlyArrays):
             if not isinstance(graph, Graph):
                 raise InputTypeError(name, expected="a Graph", got=type(graph).__name__)
             object.__setattr__(self, name, graph)
-        object.__setattr__(self, "pairs", self._check_pairs("pairs", pairs))
         if not isinstance(splits, Mapping | None):
             raise InputTypeError("splits", expected="a dict", got=type(splits).__name__)
-        named = {k: self._check_pairs(f'splits["{k}"]', v) for k, v in (splits or {}).items()}
+        sizes = left.size, right.size
+        named = {k: as_pairs(f'splits["{k}"]', v, sizes) for k, v in (splits or {}).items()}
+        object.__setattr__(self, "pairs", as_pairs("pairs", pairs, sizes))
         object.__setattr__(self, "splits", named)
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
@@ -264,15 +237,3 @@ class AlignmentData(ReadOnlyArrays):
             f"{len(self.left.triples):,} and {len(self.right.triples):,} triples, "
             f"{len(self.pairs):,} pairs{'; ' * bool(splits)}{splits})"
         )
-
-    def _check_pairs(self, name: str, value: Any) -> IntArray:
-        pairs = as_pairs(name, value)
-        for column, graph in ((0, self.left), (1, self.right)):
-            row = _core.first_outside(np.ascontiguousarray(pairs[:, column]), graph.size)
-            if row >= 0:
-                raise InputValueError(
-                    name,
-                    expected=f"entities below {graph.size} in column {column}",
-                    got=f"{pairs[row, column]} in pair {row}",
-                )
-        return pairs

@@ -8,41 +8,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
-from ...tasks.row_keys import look_up, row_keys
-from ...tasks.text import TRIPLE, is_path, line_of
-from ...tasks.vocabularies import Column, LabelIndex, encode_columns
+from ...tasks.row_keys import first_rows, row_keys
+from ...tasks.text import TRIPLE, RowForm, is_path, line_of, read_text
+from ...tasks.vocabularies import Column, LabelIndex, distinct_labels, encode_columns, is_id
 from .graphs import SPLITS, AlignmentData, Graph
-from .text_tables import (
-    PAIR_COLUMNS,
-    FileTable,
-    IdList,
-    check_listed,
-    numeric_key,
-    optional_file,
-    parse_ids,
-    read_list,
-    read_table,
-    required_file,
-    sort_labels,
-)
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
 
 FOLDS = "721_5fold"  # OpenEA's folder of the folds
-
-# DBP15k's files of splits, in the order in which the reader looks for them.
-_SPLIT_FILES = (
+_ALL = ""  # stands for the name of a split where a file has all pairs
+# DBP15k's files of pairs, in the order in which the reader looks for them.
+_PAIR_FILES = (
     {"train": "sup_pairs", "test": "ref_pairs"},
     {"train": "sup_ent_ids", "test": "ref_ent_ids"},
+    {_ALL: "ref_ent_ids"},
 )
+_DIGITS = 18  # numbers of this length fit into int64
 
 
 @public("truerank.alignment")
@@ -100,57 +89,9 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     >>> data.pairs, data.right.ids, data.right.triples
     (array([[1, 1]]), array([8, 5, 6]), array([[0, 0, 1]]))
     """
-    return _read_dbp15k(os.fsdecode(folder))
-
-
-def _read_dbp15k(root: str) -> AlignmentData:
-    lists = [read_list("folder", required_file(root, f"ent_ids_{k}")) for k in (1, 2)]
-    left, right = (
-        _read_dbp15k_graph(root, k, listed) for k, listed in zip((1, 2), lists, strict=True)
-    )
-    files = next((files for files in _SPLIT_FILES if optional_file(root, files["train"])), None)
-    if files is None:
-        return AlignmentData(
-            left, right, distinct_pairs([_read_dbp15k_pairs(root, "ref_ent_ids", lists)])
-        )
-    splits = {split: _read_dbp15k_pairs(root, name, lists) for split, name in files.items()}
-    return AlignmentData(left, right, distinct_pairs(list(splits.values())), splits)
-
-
-def distinct_pairs(parts: Sequence[IntArray]) -> IntArray:
-    """Return the pairs of all splits, each of them once, in the order of first occurrence."""
-    pairs = np.concatenate(parts)
-    _, first = np.unique(pairs, axis=0, return_index=True)
-    return pairs[np.sort(first)]
-
-
-def _read_dbp15k_graph(root: str, k: int, entities: IdList) -> Graph:
-    """Read a graph of DBP15k, whose entities are in a list."""
-    found = optional_file(root, f"rel_ids_{k}")
-    listed = None if found is None else read_list("folder", found)
-    relations = LabelIndex() if listed is None else listed.by_id
-    path = required_file(root, f"triples_{k}")
-    label_indexes = [entities.by_id, relations, entities.by_id]
-    table = read_table("folder", path, TRIPLE, label_indexes)
-    check_listed(table, (0, 2), entities.by_id, entities)
-    names, places = None, None
-    if listed is None:  # relations are numbered by their ids, and have no names
-        ids = np.sort(parse_ids(relations, [(table, 1)]))
-        _, places = sort_labels(relations, int)
-    else:
-        check_listed(table, (1,), relations, listed)
-        ids, names = listed.ids, listed.names
-    triples = table.array(None, places, None)
-    return Graph(triples, len(entities.ids), entities.names, names, entities.ids, ids)
-
-
-def _read_dbp15k_pairs(root: str, name: str, lists: Sequence[IdList]) -> IntArray:
-    table = read_table(
-        "folder", required_file(root, name), PAIR_COLUMNS, [listed.by_id for listed in lists]
-    )
-    for j, listed in enumerate(lists):
-        check_listed(table, (j,), listed.by_id, listed)
-    return table.array(None, None)
+    root = os.fsdecode(folder)
+    names = next(files for files in _PAIR_FILES if _ALL in files or find_file(root, files["train"]))
+    return _read_folder(root, {split: _path(root, name) for split, name in names.items()}, True)
 
 
 @public("truerank.alignment")
@@ -224,116 +165,54 @@ def read_openea(
     """
     if fold is not None:
         integer("fold", fold, expected="an int")
-    return _read_openea(os.fsdecode(folder), fold, folds)
+    root = os.fsdecode(folder)
+    links = _path(root, "ent_links") if fold is None else find_file(root, "ent_links")
+    files = {} if links is None else {_ALL: links}
+    for split in SPLITS if fold is not None else ():
+        name = os.path.join(folds, str(fold), f"{split}_links")
+        path = find_file(root, name) if split == "valid" else _path(root, name)
+        files |= {} if path is None else {split: path}
+    return _read_folder(root, files, False)
 
 
-def _read_openea(root: str, fold: int | None, folds: str) -> AlignmentData:
-    sides = [_GraphFiles(root, k) for k in (1, 2)]
-    tables: dict[str, FileTable] = {}
-    find_links = required_file if fold is None else optional_file
-    links = find_links(root, "ent_links")
-    if links is not None:
-        tables["ent_links"] = _read_links(links, sides)
-    if fold is not None:
-        for split in SPLITS:
-            name = os.path.join(folds, str(fold), f"{split}_links")
-            path = (optional_file if split == "valid" else required_file)(root, name)
-            if path is not None:
-                tables[split] = _read_links(path, sides, empty=split == "valid")
-    if links is not None and fold is not None:
-        _check_fold_pairs(tables)
-    left, right = sides
-    orders = left.entities.places(), right.entities.places()
-    pairs = {name: table.array(*orders) for name, table in tables.items()}
-    splits = {name: pairs[name] for name in SPLITS if name in pairs and len(pairs[name])}
-    all_pairs = distinct_pairs([pairs["ent_links"]] if links is not None else list(splits.values()))
-    return AlignmentData(left.graph(), right.graph(), all_pairs, splits)
+def find_file(folder: str, name: str) -> str | None:
+    """Return the path of a file in a folder, plain or gzipped, or None if there is none."""
+    path = os.path.join(folder, name)
+    return next((path for path in (path, f"{path}.gz") if os.path.exists(path)), None)
 
 
-class _NameSource:
-    """The names of entities or relations: those of a list, or all names that occur."""
-
-    def __init__(self, root: str, name: str) -> None:
-        path = optional_file(root, name)
-        self.listed: IdList | None = None
-        self.label_index = LabelIndex()
-        if path is not None:
-            self.listed = read_list("folder", path, distinct=True)
-            self.label_index = self.listed.by_name
-
-    def check(self, table: FileTable, columns: Sequence[int]) -> None:
-        if self.listed is not None:
-            check_listed(table, columns, self.label_index, self.listed)
-
-    def places(self) -> IntArray | None:
-        """Return the id of each label, or None if ids are the numbers of labels."""
-        return (
-            sort_labels(self.label_index, numeric_key(self.label_index))[1]
-            if self.listed is None
-            else None
-        )
-
-    def names(self) -> tuple[str, ...]:
-        if self.listed is not None:
-            return self.listed.names
-        return tuple(sort_labels(self.label_index, numeric_key(self.label_index))[0])
-
-    def ids(self) -> IntArray | None:
-        return None if self.listed is None else self.listed.ids
+def _path(folder: str, name: str) -> str:
+    return find_file(folder, name) or os.path.join(folder, name)
 
 
-class _GraphFiles:
-    """The triples of one graph, before all names are known."""
-
-    def __init__(self, root: str, k: int) -> None:
-        self.entities = _NameSource(root, f"ent_ids_{k}")
-        self.relations = _NameSource(root, f"rel_ids_{k}")
-        label_indexes = [
-            self.entities.label_index,
-            self.relations.label_index,
-            self.entities.label_index,
-        ]
-        path = required_file(root, f"rel_triples_{k}")
-        self.table = read_table("folder", path, TRIPLE, label_indexes)
-        self.entities.check(self.table, (0, 2))
-        self.relations.check(self.table, (1,))
-
-    def graph(self) -> Graph:
-        """Return the graph; all pairs must have been read before."""
-        places, names = self.entities.places(), self.entities.names()
-        triples = self.table.array(places, self.relations.places(), places)
-        further = self.relations.names(), self.entities.ids(), self.relations.ids()
-        return Graph(triples, len(names), names, *further)
-
-
-def _read_links(path: str, sides: Sequence[_GraphFiles], *, empty: bool = False) -> FileTable:
-    table = read_table(
-        "folder", path, PAIR_COLUMNS, [side.entities.label_index for side in sides], empty=empty
-    )
-    for j, side in enumerate(sides):
-        side.entities.check(table, (j,))
-    return table
+def _read_folder(root: str, files: Mapping[str, str], by_id: bool) -> AlignmentData:
+    """Read a data set with some files of pairs, which calls entities by their ids or by names."""
+    sides = []
+    for k, name in enumerate(("left", "right"), 1):
+        triples = _path(root, f"{'' if by_id else 'rel_'}triples_{k}")
+        entities, relations = (find_file(root, f"{kind}_ids_{k}") for kind in ("ent", "rel"))
+        if by_id:
+            entities = entities or _path(root, f"ent_ids_{k}")
+        lists = [path and _read_list(path, by_id) for path in (entities, relations)]
+        sides.append(_Side(name, ("folder", triples), lists[0] or None, lists[1] or None))
+    links = {split: ("folder", path) for split, path in files.items()}
+    graphs, pairs = _read_graphs(links, sides, by_id)
+    splits = {name: rows for name, rows in pairs.items() if name != _ALL and len(rows)}
+    for name, rows in splits.items() if _ALL in pairs else ():
+        keys = row_keys(list(np.concatenate([pairs[_ALL], rows]).T))
+        missing = ~np.isin(keys[-len(rows) :], keys[: -len(rows)])
+        if missing.any():
+            line = line_of(files[name], int(missing.argmax()))
+            problem = f"line {line}: the pair is not in {files[_ALL]}"
+            raise InputValueError(f"folder: {files[name]}", problem)
+    whole = [pairs[_ALL]] if _ALL in pairs else list(splits.values())
+    return AlignmentData(graphs[0], graphs[1], _distinct_pairs(whole), splits)
 
 
-def _check_fold_pairs(tables_by_name: dict[str, FileTable]) -> None:
-    """Refuse a pair of a fold that is not in ent_links."""
-    tables = list(tables_by_name.values())
-    columns = [np.concatenate([table.columns[j] for table in tables]) for j in (0, 1)]
-    keys = row_keys(columns)
-    ends = np.cumsum([len(table) for table in tables])
-    known = np.unique(keys[: ends[0]])
-    for table, keys_of_split in zip(tables[1:], np.split(keys, ends[:-1])[1:], strict=True):
-        found, _ = look_up(known, keys_of_split)
-        if len(found) < len(keys_of_split):
-            missing = np.setdiff1d(np.arange(len(keys_of_split)), found)
-            raise table.error_in_row(int(missing[0]), f"the pair is not in {tables[0].path}")
-
-
-class _FileColumn(Column):
-    """A column of a file: `row_noun` is the path, and messages name the line."""
-
-    def where(self, row: int) -> str:
-        return f"line {line_of(self.what, row)}"
+def _distinct_pairs(parts: Sequence[IntArray]) -> IntArray:
+    """Return the pairs of all splits, each of them once, in the order of first occurrence."""
+    pairs = np.concatenate(parts)
+    return pairs[np.sort(first_rows(row_keys(list(pairs.T))))]
 
 
 @public("truerank.alignment")
@@ -387,74 +266,141 @@ def read_pairs(
            [0, 1]]))
     """
     if not is_path(pairs) and not isinstance(pairs, Mapping):
-        raise InputTypeError(
-            "pairs", expected="a path or a dict of paths", got=type(pairs).__name__
-        )
-    is_mapping = isinstance(pairs, Mapping)
-    named = {f'pairs["{k}"]': v for k, v in pairs.items()} if is_mapping else {"pairs": pairs}  # type: ignore[union-attr]
-    if not named:
+        expected = "a path or a dict of paths"
+        raise InputTypeError("pairs", expected=expected, got=type(pairs).__name__)
+    files: Mapping[str, Any] = pairs if isinstance(pairs, Mapping) else {_ALL: pairs}
+    if not files:
         raise InputValueError("pairs", expected="at least one file", got="none")
-    files = {name: _check_path(name, path) for name, path in named.items()}
-    sides = {"left": (left, left_triples), "right": (right, right_triples)}
-    graphs, pairs_of_files = _read_pairs(files, sides)
-    if not is_mapping:
-        return AlignmentData(graphs[0], graphs[1], pairs_of_files[0])
-    splits = dict(zip(pairs, pairs_of_files, strict=True))  # type: ignore[arg-type]
-    return AlignmentData(graphs[0], graphs[1], distinct_pairs(pairs_of_files), splits)
+    links = {}
+    for split, path in files.items():
+        name = "pairs" if files is not pairs else f'pairs["{split}"]'
+        links[split] = name, _check_path(name, path)
+    sides = []
+    for name, order, triples in (("left", left, left_triples), ("right", right, right_triples)):
+        title = f"{name}_triples"
+        facts = None if triples is None else (title, _check_path(title, triples))
+        sides.append(_Side(name, facts, _Labels(name, order)))
+    graphs, parts = _read_graphs(links, sides, by_id=False)
+    if files is not pairs:
+        return AlignmentData(graphs[0], graphs[1], parts[_ALL])
+    return AlignmentData(graphs[0], graphs[1], _distinct_pairs(list(parts.values())), parts)
 
 
-def _read_pairs(
-    files: Mapping[str, str], sides: Mapping[str, tuple[Any, Any]]
-) -> tuple[list[Graph], list[IntArray]]:
-    """Read both graphs, and the pairs of each file; a side has its entities and its triples."""
-    label_indexes = LabelIndex(), LabelIndex()
-    links = [read_table(name, path, PAIR_COLUMNS, label_indexes) for name, path in files.items()]
-    ids_of_sides: list[list[IntArray]] = []
-    graphs = []
-    for j, (side, (names_or_size, triples)) in enumerate(sides.items()):
-        relations = LabelIndex()
-        columns_of_side = [(table, j) for table in links]
-        triple_table = None
-        if triples is not None:
-            name = f"{side}_triples"
-            triple_table = read_table(
-                name,
-                _check_path(name, triples),
-                TRIPLE,
-                [label_indexes[j], relations, label_indexes[j]],
-            )
-            columns_of_side += [(triple_table, 0), (triple_table, 2)]
-        columns = [
-            _file_column(table, position, label_indexes[j]) for table, position in columns_of_side
-        ]
-        entities, ids = encode_columns(side, f"{side} entity", names_or_size, columns)
-        ids_of_sides.append(ids[: len(links)])
-        graphs.append(
-            _make_graph(triple_table, ids[len(links) :], entities.size, entities.names, relations)
-        )
-    return graphs, [np.stack(both, axis=1) for both in zip(*ids_of_sides, strict=True)]
-
-
-def _make_graph(
-    facts: FileTable | None,
-    ends: Sequence[IntArray],
-    size: int,
-    names: tuple[str, ...] | None,
-    relations: LabelIndex,
-) -> Graph:
-    """Make a graph of triples, whose heads and tails are ids."""
-    if facts is None:
-        return Graph(size=size, names=names)
-    labels, places = sort_labels(relations, numeric_key(relations))
-    triples = np.stack([ends[0], places[facts.columns[1]], ends[1]], axis=1)
-    return Graph(triples, size, names, tuple(labels))
-
-
-def _file_column(table: FileTable, position: int, label_index: LabelIndex) -> Column:
-    return _FileColumn(table.where, position, table.columns[position], label_index, table.path)
-
-
-def _check_path(name: str, path: object) -> str:
+def _check_path(name: str, path: Any) -> str:
     if not is_path(path):
         raise InputTypeError(name, expected="a path", got=type(path).__name__)
-    return os.fsdecode(path)  # type: ignore[arg-type]
+    return os.fsdecode(path)
+
+
+class _Labels(NamedTuple):
+    """The entities of a graph, or its relations: their order, and what a `Graph` has of them."""
+
+    title: str  # where they are from, for messages
+    order: Any  # what other files call them, as `encode_columns` takes it
+    names: tuple[str, ...] | None = None
+    ids: Sequence[int] | None = None
+
+
+class _Side(NamedTuple):
+    """What there is of a graph; None stands for no triples, and for all labels that occur."""
+
+    name: str
+    triples: tuple[str, str] | None  # the argument and the path
+    entities: _Labels | None
+    relations: _Labels | None = None
+
+
+def _read_graphs(
+    links: Mapping[str, tuple[str, str]], sides: Sequence[_Side], by_id: bool
+) -> tuple[list[Graph], dict[str, IntArray]]:
+    """Read both graphs, and the pairs of each file, for which there are argument and path."""
+    indexes = [LabelIndex() for _ in sides]
+    nouns = [f"{side.name} entity" for side in sides]
+    tables = [
+        # only a fold of OpenEA may lack pairs for validation
+        _read_columns(name, path, nouns, indexes, empty=(name, split) == ("folder", "valid"))
+        for split, (name, path) in links.items()
+    ]
+    graphs, columns_of_pairs = [], []
+    for j, side in enumerate(sides):
+        columns, between = [table[j] for table in tables], []
+        if side.triples is not None:
+            of_triples = (indexes[j], LabelIndex(), indexes[j])
+            heads, relations, tails = _read_columns(*side.triples, TRIPLE, of_triples)
+            columns, between = [*columns, heads, tails], [relations]
+        entities = side.entities or _list_all(columns, by_id)
+        found, ids = encode_columns(entities.title, nouns[j], entities.order, columns)
+        kinds, triples = _Labels("", ()), np.zeros((0, 3), np.int64)
+        if between:
+            kinds = side.relations or _list_all(between, by_id)
+            _, places = encode_columns(kinds.title, "relation", kinds.order, between)
+            triples = np.stack([ids[-2], places[0], ids[-1]], axis=1)
+        names = entities.names or found.names
+        graph = Graph(triples, found.size, names, kinds.names, entities.ids, kinds.ids)
+        graphs.append(graph)
+        columns_of_pairs.append(ids[: len(tables)])
+    pairs = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
+    return graphs, dict(zip(links, pairs, strict=True))
+
+
+class _FileColumn(Column):
+    """A column of a file: `what` is the path, and messages name the line."""
+
+    def where(self, row: int) -> str:
+        return f"line {line_of(self.what, row)}"
+
+    def labels(self) -> list[str]:
+        """Return the labels, by their numbers."""
+        assert self.label_index is not None
+        return list(self.label_index.codes)
+
+    def parse_ids(self) -> list[int]:
+        """Return the labels as integers; they are digits without a sign or leading zeros."""
+        labels = self.labels()
+        for code, label in enumerate(labels):
+            if not is_id(label) or len(label) > _DIGITS:
+                where = self.where(int(np.argmax(self.values == code)))
+                raise InputValueError(self.split, f"{where}: expected an id, got {label!r}")
+        return list(map(int, labels))
+
+
+def _read_columns(
+    name: str, path: str, nouns: Sequence[str], indexes: Sequence[LabelIndex], empty: bool = False
+) -> list[_FileColumn]:
+    """Read the columns of a file, each with an index of its labels; it may be `empty`."""
+
+    def encode(j: int, fields: Sequence[str]) -> IntArray:
+        return indexes[j].encode(fields)
+
+    columns = read_text(name, path, encode, RowForm("row", tuple(nouns), ()))
+    if not columns and not empty:
+        raise InputValueError(name, f"{path}: expected lines of {' and '.join(nouns)}, got none")
+    columns = columns or [np.zeros(0, np.int64) for _ in nouns]
+    where = f"{name}: {path}"
+    return [_FileColumn(where, j, columns[j], index, path) for j, index in enumerate(indexes)]
+
+
+def _read_list(path: str, by_id: bool) -> _Labels:
+    """Read a file of ids and names, by which other files call an entity or a relation."""
+    nouns = ("id", "name")
+    columns = _read_columns("folder", path, nouns, (LabelIndex(), LabelIndex()))
+    fields = [list(map(column.labels().__getitem__, column.values)) for column in columns]
+    for j, column in enumerate(columns[: 1 if by_id else 2]):
+        repeated = np.flatnonzero(column.values != np.arange(len(column.values)))
+        if len(repeated):
+            row = int(repeated[0])
+            first = column.where(int(column.values[row]))
+            problem = f"the {nouns[j]} {fields[j][row]!r} stands in {first}, too"
+            raise InputValueError(column.split, f"{column.where(row)}: {problem}")
+    return _Labels(path, fields[0 if by_id else 1], tuple(fields[1]), columns[0].parse_ids())
+
+
+def _list_all(columns: Sequence[_FileColumn], by_id: bool) -> _Labels:
+    """List all labels that occur, in ascending order, as numbers if all of them are numbers."""
+    labels = distinct_labels(columns)
+    if by_id:
+        ids = sorted(columns[0].parse_ids())
+        return _Labels("", list(map(str, ids)), ids=ids)
+    numbers = all(label.isascii() and label.isdecimal() for label in labels)
+    names = tuple(sorted(labels, key=(lambda label: (int(label), label)) if numbers else None))
+    return _Labels("", names, names)

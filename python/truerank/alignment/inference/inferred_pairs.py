@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ... import _core
 from ...inputs.arrays import ReadOnlyArrays
 from ...inputs.checks import choice
-from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ..two_graphs import DIRECTIONS, as_pairs
 
@@ -211,16 +209,7 @@ class Alignment(ReadOnlyArrays):
 
     def _check_reference(self, reference: Any) -> tuple[IntArray, int]:
         """Return the distinct reference pairs that took part, and the number of others."""
-        array = as_pairs("reference", reference, "pairs of shape (m, 2)")
-        for side, (name, size) in enumerate(zip(("left", "right"), self.shape, strict=True)):
-            column = np.ascontiguousarray(array[:, side])
-            outside = _core.first_outside(column, size)
-            if outside >= 0:
-                raise InputValueError(
-                    "reference",
-                    expected=f"{name} ids from 0 to {size - 1}",
-                    got=f"{column[outside]} in pair {outside}",
-                )
+        array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
         array = np.unique(array, axis=0)
         takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
         return array[takes_part], int((~takes_part).sum())
