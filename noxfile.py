@@ -46,7 +46,7 @@ FEW = "16"
 # Where several processes share the cores, threads that wait for work must not keep one busy.
 PASSIVE = {"OMP_WAIT_POLICY": "passive"}
 # Tests of counting on a device, in processes of their own; some need Triton.
-DEVICES = ("tests/stores/devices", "tests/stores/test_devices.py")
+DEVICES = ("tests/devices",)
 # The folders of the tests marked `smoke` and `threads`: no file there needs an optional library.
 FOLDERS = [f"tests/{name}" for name in ("alignment", "core", "counting", "embeddings", "package")]
 

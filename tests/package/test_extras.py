@@ -159,7 +159,7 @@ FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
 DIRECT_IMPORTERS = {
     "cli": {"click", "rich"},
     "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
-    "stores": {"torch", "triton"},  # to name the device, and for kernels when it is used
+    "devices": {"torch", "triton"},  # to name the device, and for kernels when it is used
 }
 
 

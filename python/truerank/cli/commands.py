@@ -75,7 +75,7 @@ def demo() -> None:
 @commands.command(short_help="Show versions, instruction sets, bounds and threads.")
 def info() -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
-    from ..stores.devices.ways import ways_of_devices  # other commands do not need torch
+    from ..devices.ways import ways_of_devices  # other commands do not need torch
 
     devices = [f"{name} ({way})" for name, way in ways_of_devices().items()]
     facts = {

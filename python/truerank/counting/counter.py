@@ -233,7 +233,7 @@ class RankCounter:
         """Let a device begin to count a block; None if the host counts it."""
         if not isinstance(scores, Store):
             return None
-        from ..stores.devices.task_counts import PartOfTasks
+        from ..devices.task_counts import PartOfTasks
         from .device_counting import begin_count
 
         targets, filter = block_columns.targets, block_columns.filter

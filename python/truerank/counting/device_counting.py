@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
-from ..stores.devices.stored_scores import StoredScores
-from ..stores.devices.streams import copy_to_device
-from ..stores.devices.task_counts import PartOfTasks, PendingCounts, count_tasks
+from ..devices.task_counts import PartOfTasks, PendingCounts, count_tasks
+from ..devices.ways import DevicePart, StoredScores, parts_of
+from ..stores.on_device import copy_to_device
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..stores import Store
-    from ..stores.devices.streams import DevicePart
     from .job import Job
 
 
@@ -117,7 +116,7 @@ def begin_count(
     store: Store, tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None, rules: Rules
 ) -> DeviceCount | None:
     """Begin to count where the scores are; None if they have to be copied to the host."""
-    parts = store.parts()
+    parts = parts_of(store)
     return DeviceCount(store, parts, tasks, true_scores, rules) if parts else None
 
 

@@ -128,7 +128,7 @@ def _counts_of_device(
     values: Store, indptr: IntArray, true_values: Scores, rules: _core.Rules
 ) -> dict[str, IntArray] | None:
     """Count lists of scores on a device; None if the host has to count them, or to find a NaN."""
-    from ..stores.devices.task_counts import PartOfTasks
+    from ..devices.task_counts import PartOfTasks
     from .device_counting import begin_count
 
     tasks = len(indptr) - 1

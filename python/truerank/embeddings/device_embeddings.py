@@ -11,15 +11,15 @@ import numpy as np
 from .. import _core
 from ..counting.device_counting import check_nan, first_row, tasks_of
 from ..counting.partial_counts import PartialCounts, TrueScores
+from ..devices.source import TaskRows
+from ..devices.task_counts import count_tasks
+from ..devices.top_scores import top_scores
+from ..devices.vector_scores import VectorScores, distrust
+from ..devices.ways import way_of
 from ..inputs.arrays import counts_as_on_device, dense_tensor, is_tensor
 from ..inputs.checks import choice
 from ..inputs.scores import as_scores, check_dimensions
-from ..stores.devices.source import TaskRows
-from ..stores.devices.streams import DeviceStream, copy_to_device
-from ..stores.devices.task_counts import count_tasks
-from ..stores.devices.top_scores import top_scores
-from ..stores.devices.vector_scores import VectorScores, distrust
-from ..stores.devices.ways import way_of
+from ..stores.on_device import DeviceStream, copy_to_device
 from .vectors import (
     CSLS,
     QUERIES,

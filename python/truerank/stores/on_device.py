@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import dense_tensor, device_of, device_way, is_tensor, tensor_array
+from ..inputs.arrays import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
 from ..inputs.scores import DtypeRequest, Form, as_scores, check_dimensions
-from .devices.streams import DevicePart, DeviceStream, pinned, streams_of
-from .devices.ways import way_of
 from .store import Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
@@ -29,6 +27,75 @@ if TYPE_CHECKING:
 
     MakeBlock = Callable[[], Any]  # returns a block of a tensor, still on the device
     ToHost = Callable[[MakeBlock], AbstractContextManager[Any]]
+    Tensor = Any  # of torch, which has no types here
+
+
+# torch's module for a kind of device, such as torch.cuda, has these if there are streams.
+_NAMES = ("Stream", "stream", "current_stream")
+
+
+def streams_of(device: Any) -> Any:
+    """Return torch's module for the streams of a device; None if it has none."""
+    if device.type == "cpu":
+        return None
+    module = getattr(sys.modules["torch"], device.type, None)
+    return module if all(hasattr(module, name) for name in _NAMES) else None
+
+
+def pinned(size: int, dtype: Any) -> Tensor:
+    """Return new memory of the host that a device can write to by itself, if it can be had."""
+    torch = sys.modules["torch"]
+    try:
+        return torch.empty(size, dtype=dtype, device="cpu", pin_memory=True)
+    except RuntimeError:  # no more memory can be pinned: the copy is slower but correct
+        return torch.empty(size, dtype=dtype, device="cpu")
+
+
+def copy_to_device(tensor: Tensor, to: Tensor) -> Tensor:
+    """Fill a tensor on a device from one in the host's memory that is not needed afterwards.
+
+    Where there are streams, nothing waits for the device: what is in no pinned memory has been
+    read when the call returns. Elsewhere (MPS) it might be read later.
+    """
+    return to.copy_(tensor, non_blocking=streams_of(to.device) is not None)
+
+
+class DeviceStream:
+    """The calling thread's current stream of a device, for work that follows what is on it now.
+
+    Another thread may use it, whose own current stream is another.
+
+    Parameters
+    ----------
+    device : torch.device
+    """
+
+    def __init__(self, device: Any) -> None:
+        self._module = streams_of(device)
+        self._stream = None if self._module is None else self._module.current_stream(device)
+
+    @contextmanager
+    def current(self) -> Iterator[None]:
+        """Make it the current stream of this thread, and of its device, within the block."""
+        torch = sys.modules["torch"]
+        with (
+            torch.no_grad(),
+            nullcontext() if self._module is None else self._module.stream(self._stream),
+        ):
+            yield
+
+    def copy_to_host(self, tensor: Tensor) -> Tensor:
+        """Begin to copy a tensor; the copy is whole after `wait`."""
+        if self._stream is None:
+            return tensor.to("cpu")
+        copy = pinned(tensor.numel(), tensor.dtype).view(tensor.shape)
+        return copy.copy_(tensor, non_blocking=True)
+
+    def wait(self) -> None:
+        """Wait for all that has been given to the stream."""
+        if self._stream is not None:
+            self._stream.record_event().synchronize()
+
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
@@ -117,21 +184,15 @@ class TorchStore(DeviceStore):
         super().__init__(tuple(plain.shape), like, name, request.form)
         with suppress(RuntimeError):  # some devices have no addresses
             self.address = int(plain.data_ptr())
-        self._tensor = plain.unsqueeze(0) if self.single_row else plain
+        self.tensor = plain.unsqueeze(0) if self.single_row else plain
         self.device = str(plain.device)
-        self._stream = DeviceStream(plain.device)
+        self.stream = DeviceStream(plain.device)
         self._to_host = _copier_for(plain.device)
-
-    def parts(self) -> list[DevicePart]:
-        tensor = self._tensor
-        if tensor.is_neg() or (way := way_of(tensor)) == "host":
-            return []
-        return [DevicePart(0, 0, tensor, self._stream, way)]
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         top, left, height, width = tile
-        block = self._tensor[top : top + height, left : left + width]
+        block = self.tensor[top : top + height, left : left + width]
         with self._to_host(lambda: block) as on_host:
             yield tensor_array(on_host, "scores")[0]
 
@@ -140,7 +201,7 @@ class TorchStore(DeviceStore):
             sys.modules["torch"].tensor, device="cpu"
         )  # also if the default device is another
         pairs = tuple(map(tensor, (rows, columns)))
-        with self._to_host(lambda: self._tensor[pairs]) as on_host:
+        with self._to_host(lambda: self.tensor[pairs]) as on_host:
             return tensor_array(on_host, "scores")[0].copy()
 
 
@@ -235,31 +296,14 @@ class JaxStore(DeviceStore):
                 "has",
             )
         self.device = device_of(array)
-        self._shards = [
+        self.shards = [
             _make_shard(shard) for shard in array.addressable_shards if shard.replica_id == 0
         ]
-
-    def parts(self) -> list[DevicePart]:
-        torch = sys.modules.get("torch")
-        if torch is None or device_way() == "host":
-            return []
-        found = []
-        for top, left, height, width, data in self._shards:
-            try:
-                tensor = torch.from_dlpack(data).view(height, width)
-            except (AssertionError, BufferError, RuntimeError, TypeError):  # torch lacks the device
-                return []
-            # an array over several devices may yet be in the host's memory
-            way = "host" if tensor.is_cpu and device_way() is None else way_of(tensor)
-            if way == "host":
-                return []
-            found.append(DevicePart(top, left, tensor, DeviceStream(tensor.device), way))
-        return found
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         return [
             Tile(shard.top + top, shard.left + left, height, width)
-            for shard in self._shards
+            for shard in self.shards
             for top, left, height, width in cut_tiles(
                 (shard.height, shard.width), self.itemsize, min(max_bytes, BLOCK_BYTES)
             )
@@ -268,7 +312,7 @@ class JaxStore(DeviceStore):
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
         overlaps = [
-            overlap for overlap in map(partial(_overlap, tile), self._shards) if overlap is not None
+            overlap for overlap in map(partial(_overlap, tile), self.shards) if overlap is not None
         ]
         if len(overlaps) == 1:
             yield overlaps[0].data
@@ -280,7 +324,7 @@ class JaxStore(DeviceStore):
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier)
-        for top, left, height, width, data in self._shards:
+        for top, left, height, width, data in self.shards:
             down, across = rows - top, columns - left
             (inside,) = np.nonzero((down >= 0) & (down < height) & (across >= 0) & (across < width))
             at = across[inside] if self.single_row else (down[inside], across[inside])

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from itertools import accumulate, pairwise
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .devices.streams import DevicePart
-
-    Placed = TypeVar("Placed", Tile, DevicePart)
 
 _AXES = ("columns", "rows")  # what must be the same, by axis
 _WILDCARDS = "*?["
@@ -64,16 +61,11 @@ class ShardStore(Store):
         self.on_device = all(shard.on_device for shard in shards)
         if self.on_device:
             self.device = " + ".join(dict.fromkeys(shard.device for shard in shards))
-        self._shards, self._starts, self._axis = tuple(shards), starts, axis
+        self.shards, self.starts, self.axis = tuple(shards), starts, axis
         self._own = tuple(own)
 
-    def parts(self) -> list[DevicePart]:
-        found = [shard.parts() for shard in self._shards]
-        starts = zip(found, self._starts, strict=True) if all(found) else ()
-        return [self._shifted(part, start) for parts, start in starts for part in parts]
-
     def tiles(self, max_bytes: int) -> list[Tile]:
-        starts = zip(self._shards, self._starts, strict=True)
+        starts = zip(self.shards, self.starts, strict=True)
         return [self._shifted(tile, by) for shard, by in starts for tile in shard.tiles(max_bytes)]
 
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
@@ -87,19 +79,19 @@ class ShardStore(Store):
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         # "right", so that shards of length 0 are skipped
-        numbers = np.searchsorted(self._starts, (rows, columns)[self._axis], side="right") - 1
+        numbers = np.searchsorted(self.starts, (rows, columns)[self.axis], side="right") - 1
         for number, pairs in groups_of(numbers):
             inside = [rows[pairs], columns[pairs]]
-            inside[self._axis] = inside[self._axis] - self._starts[number]
-            out[pairs] = self._shards[number].take(*inside)
+            inside[self.axis] = inside[self.axis] - self.starts[number]
+            out[pairs] = self.shards[number].take(*inside)
         return out
 
     def check(self) -> None:
-        for shard in self._shards:
+        for shard in self.shards:
             shard.check()
 
     def state(self) -> list[Any]:
-        return [self._axis, [shard.state() for shard in self._shards]]
+        return [self.axis, [shard.state() for shard in self.shards]]
 
     def close(self) -> None:
         for shard in self._own:
@@ -107,11 +99,11 @@ class ShardStore(Store):
 
     def _located(self, tile: Tile) -> tuple[Store, Tile]:
         """Return the store that a tile is of, and the tile as that store places it."""
-        number = bisect_right(self._starts, tile.left if self._axis else tile.top) - 1
-        return self._shards[number], self._shifted(tile, -self._starts[number])
+        number = bisect_right(self.starts, tile.left if self.axis else tile.top) - 1
+        return self.shards[number], self._shifted(tile, -self.starts[number])
 
-    def _shifted(self, placed: Placed, by: int) -> Placed:
-        if self._axis:
+    def _shifted(self, placed: Tile, by: int) -> Tile:
+        if self.axis:
             return placed._replace(left=placed.left + by)
         return placed._replace(top=placed.top + by)
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .devices.streams import DevicePart
 
 _DIGEST_TILE_BYTES = 1 << 24
 
@@ -193,10 +192,6 @@ class Store(ABC):
         ValueError
             If a file ends before one of them; it names the file.
         """
-
-    def parts(self) -> list[DevicePart]:
-        """Return all of a matrix on devices if it is counted there; nothing if the host counts."""
-        return []
 
     @abstractmethod
     def check(self) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..devices.ways import differing_rows
 from ..stores import Store
 from ..stores.store import block_array
 
@@ -150,17 +151,10 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
     from hashlib import blake2b
 
     is_compared = rows != others
-    parts = store.parts()
-    if parts and all(part.tensor.shape[0] == store.shape[0] for part in parts):
-        from ..stores.devices.scans import differing_rows
-
-        mismatched = np.zeros(len(rows), dtype=np.bool_)
-        for part in parts:
-            with part.stream.current():
-                pairs = rows[is_compared], others[is_compared]
-                found = part.stream.copy_to_host(differing_rows(part.tensor, *pairs))
-                part.stream.wait()
-            mismatched[is_compared] |= found.numpy()
+    mismatched = np.zeros(len(rows), dtype=np.bool_)
+    there = differing_rows(store, rows[is_compared], others[is_compared])
+    if there is not None:
+        mismatched[is_compared] = there
         return mismatched
     row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
@@ -175,7 +169,6 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
                 hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
             del table, bits, block  # so that the file can be unmapped
     digests = np.frombuffer(b"".join(h.digest() for h in hashes), dtype=np.uint64).reshape(-1, 2)
-    mismatched = np.zeros(len(rows), dtype=np.bool_)
     one, two = (digests[np.searchsorted(row_ids, side[is_compared])] for side in (rows, others))
     mismatched[is_compared] = (one != two).any(axis=1)
     return mismatched

@@ -15,9 +15,9 @@ from ..._core import Scores
 from ...counting.device_counting import begin_count
 from ...counting.partial_counts import PartialCounts, checked_true_scores
 from ...counting.tiles import column_tiles
+from ...devices.task_counts import PartOfTasks
 from ...embeddings.vectors import open_embeddings
 from ...stores import Store, read_scores, shape_of
-from ...stores.devices.task_counts import PartOfTasks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..stores.on_device import copy_to_device
 from .order_keys import Keys, core_key_offset, infinity, keys_of, true_keys_of
 from .source import TaskRows
-from .streams import copy_to_device
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
+    from ..inputs.arrays import IntArray
     from .source import Columns, ScoreSource, Tensor
 
 BLOCK_BYTES = 4 << 20  # a block's keys, masks and sums take up to ten times as much
@@ -130,7 +130,7 @@ def audit_blocks(
     return found
 
 
-def differing_rows(tensor: Tensor, rows: IntArray, others: IntArray) -> Tensor:
+def differing_rows_of(tensor: Tensor, rows: IntArray, others: IntArray) -> Tensor:
     """Return for pairs of rows of a tensor whether they differ in any bit: bool, (n,)."""
     torch = sys.modules["torch"]
     integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}

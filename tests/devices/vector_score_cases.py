@@ -11,8 +11,8 @@ import triton
 import triton.language as tl
 
 from truerank import _core
-from truerank.stores.devices import scoring_kernels, vector_scores
-from truerank.stores.devices.vector_scores import distrust
+from truerank.devices import scoring_kernels, vector_scores
+from truerank.devices.vector_scores import distrust
 
 HOST = torch.device("cpu")
 

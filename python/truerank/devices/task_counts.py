@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ...inputs.arrays import tensor_array
-from ...inputs.selection import selection_of_tasks
+from ..inputs.arrays import tensor_array
+from ..inputs.selection import selection_of_tasks
 from .order_keys import core_key_offset, infinity, keys_of, true_keys_of
 from .scans import audit_blocks, width_of
 from .selected_columns import SelectedColumns
@@ -17,10 +17,10 @@ from .source import TaskRows
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..._core import Rules, Selection
-    from ...inputs.arrays import IntArray
+    from .._core import Rules, Selection
+    from ..inputs.arrays import IntArray
+    from ..stores.on_device import DeviceStream
     from .source import Columns, ScoreSource, Tensor
-    from .streams import DeviceStream
 
 NAMES = ("above", "tied", "candidates", "nan", "differing")
 AUDITED = ("inf", "at_best", "best")

@@ -14,8 +14,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
 from truerank import _core
-from truerank.stores.devices import count_kernels, scoring_kernels
-from truerank.stores.devices.vector_scores import BLOCKS
+from truerank.devices import count_kernels, scoring_kernels
+from truerank.devices.vector_scores import BLOCKS
 
 KERNELS = ("score_tiles", "score_pairs", "count_tiles", "sum_squares")
 FLOAT_POINTERS = ("queries", "entities", "bias", "query_means", "entity_means", "out", "panel")

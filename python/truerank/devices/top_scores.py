@@ -13,8 +13,8 @@ from .selected_columns import SelectedColumns
 from .source import TaskRows
 
 if TYPE_CHECKING:
-    from ..._core import Selection
-    from ...inputs.arrays import IntArray
+    from .._core import Selection
+    from ..inputs.arrays import IntArray
     from .source import Columns, ScoreSource, Tensor
 
 TILE_SCORES = 1 << 18  # keys, masks and what a sort takes are up to 80 bytes for each

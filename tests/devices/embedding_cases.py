@@ -23,10 +23,7 @@ from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank import alignment
-from truerank.embeddings import device_embeddings
-from truerank.embeddings.device_embeddings import DeviceEmbeddings, open_in_place
-from truerank.embeddings.vectors import CSLS, OpenEmbeddings
-from truerank.stores.devices import (
+from truerank.devices import (
     scans,
     scoring_kernels,
     selected_columns,
@@ -34,7 +31,10 @@ from truerank.stores.devices import (
     top_scores,
     vector_scores,
 )
-from truerank.stores.devices.vector_scores import Blocks, VectorScores, distrust
+from truerank.devices.vector_scores import Blocks, VectorScores, distrust
+from truerank.embeddings import device_embeddings
+from truerank.embeddings.device_embeddings import DeviceEmbeddings, open_in_place
+from truerank.embeddings.vectors import CSLS, OpenEmbeddings
 
 RNG = np.random.default_rng(5)
 EXAMPLES = settings(max_examples=30)

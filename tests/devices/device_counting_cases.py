@@ -31,8 +31,8 @@ from support.simulated_device import (  # noqa: F401  # a fixture
     small_blocks,
 )
 from truerank.counting.score_thresholds import ThresholdCounts
+from truerank.devices import scans, selected_columns, task_counts, ways
 from truerank.link_prediction import Task
-from truerank.stores.devices import scans, selected_columns, task_counts, ways
 from truerank.tasks.query_rows import mismatched_stored_rows
 
 THERE = "standin:0, torch"

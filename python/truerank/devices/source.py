@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .streams import copy_to_device
+from ..stores.on_device import copy_to_device
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
+    from ..inputs.arrays import IntArray
 
     Tensor = Any  # of torch, which has no types here
     Columns = slice | Tensor  # consecutive columns, or an int64 tensor of them

@@ -15,7 +15,7 @@ import triton.language as tl
 from .scans import width_of
 
 if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
+    from ..inputs.arrays import IntArray
     from .source import Columns, ScoreSource, TaskRows, Tensor
 
 PROGRAMS = 4096  # enough for every device to be busy, and for even shares

@@ -26,8 +26,8 @@ torch = pytest.importorskip("torch")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
 
-from truerank.stores.devices import scans, selected_columns, task_counts  # noqa: E402
-from truerank.stores.devices.source import ScoreSource  # noqa: E402
+from truerank.devices import scans, selected_columns, task_counts  # noqa: E402
+from truerank.devices.ways import StoredScores  # noqa: E402
 
 WAYS = ("torch", "triton")
 RNG = np.random.default_rng(11)
@@ -46,7 +46,7 @@ def prepare(way: str, patch: pytest.MonkeyPatch, most: int = 40) -> None:
     if way == "triton":
         if find_spec("triton") is None:
             pytest.skip("triton is not installed")
-        from truerank.stores.devices import count_kernels
+        from truerank.devices import count_kernels
 
         patch.setattr(count_kernels, "BLOCK", 64)
         patch.setattr(count_kernels, "ROWS_AT_ONCE", 4)
@@ -57,13 +57,10 @@ def prepare(way: str, patch: pytest.MonkeyPatch, most: int = 40) -> None:
     patch.setattr(task_counts, "MOST_TASKS", most // 8 + 1)
     plain = StoredScores.empty
 
-    def poisoned(self: ScoreSource, shape: tuple[int, ...], dtype: Any) -> Any:
+    def poisoned(self: StoredScores, shape: tuple[int, ...], dtype: Any) -> Any:
         return plain(self, shape, dtype).fill_(113)
 
     patch.setattr(StoredScores, "empty", poisoned)
-
-
-from truerank.stores.devices.stored_scores import StoredScores  # noqa: E402
 
 
 def host_tensor(array: Array) -> Any:
@@ -160,7 +157,7 @@ def test_a_changed_true_score_is_noted(way: str) -> None:
 def test_a_row_of_many_blocks(tasks: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program has more blocks than its counts of ten bits could hold."""
     if way == "triton":
-        from truerank.stores.devices import count_kernels
+        from truerank.devices import count_kernels
 
         monkeypatch.setattr(count_kernels, "PROGRAMS", 1)
         monkeypatch.setattr(count_kernels, "BLOCK", 8 * tasks)

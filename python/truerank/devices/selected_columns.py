@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...inputs.selection import selection_arrays
+from ..inputs.selection import selection_arrays
 
 if TYPE_CHECKING:
-    from ..._core import Selection
-    from ...inputs.arrays import IntArray
+    from .._core import Selection
+    from ..inputs.arrays import IntArray
     from .source import ScoreSource, Tensor
 
 MOST_ENTRIES = 1 << 18  # handled at once: each takes some 150 bytes meanwhile

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ... import _core
+from .. import _core
 from .scans import part_of, width_of
 from .source import ScoreSource, TaskRows
 
