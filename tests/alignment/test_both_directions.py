@@ -393,7 +393,11 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "k": ({"k": 0}, ValueError, "k: expected at least 1"),
     "k of floats": ({"k": 2.0}, TypeError, "k: expected an integer"),
     "similarity": ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
-    "no pair": ({"candidates": np.arange(2)}, TypeError, "candidates: expected a pair"),
+    "no pair": (
+        {"candidates": np.arange(2)},
+        TypeError,
+        r"candidates: expected \(left_ids, right_ids\)",
+    ),
     "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
     "far": ({"candidates": (None, [9])}, ValueError, "candidates: expected right ids from 0 to 4"),
     "floats": ({"candidates": ([0.5], None)}, TypeError, "candidates: expected integers"),

@@ -36,15 +36,15 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1782, 1000),
     "link_prediction": (2139, 1400),
-    "alignment": (2325, 1800),
+    "alignment": (2202, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
     "cli": (2598, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27852, 21000),
-    "tests": (39248, 24000),
+    "python/truerank": (27729, 21000),
+    "tests": (39241, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

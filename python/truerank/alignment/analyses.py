@@ -18,7 +18,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import Labels, join_labels
 from ..reporting.reports import Report
 from ..tasks.arguments import ranks_of
-from .inference.similarity_sources import PassReport, ScoringOptions, open_source
+from .inference.similarity_sources import open_source
 from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 
 if TYPE_CHECKING:
@@ -118,10 +118,9 @@ def most_similar(
     choice("direction", direction, DIRECTIONS)
     most = positive_integer("k", k)
     rules = read_rules(options, CountOptions)
-    report = PassReport(rules.progress, 1, is_integer(csls))
-    scoring = ScoringOptions(similarity, csls, rules)
     ids_of_graphs = check_two("candidates", candidates)
-    source = open_source(left, right, scoring, *ids_of_graphs, report.of_source)
+    source = open_source(left, right, similarity, rules, 1 + is_integer(csls))
+    source = source.restrict(*ids_of_graphs, csls)
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
@@ -137,7 +136,7 @@ def most_similar(
             got=unscaled[0],
         )
     top = source.top_k(min(most, len(source.right_ids)), query_ids)
-    report.finish()
+    source.progress.finish()
     return MostSimilar(query_ids, source.right_ids, *top)
 
 

@@ -6,8 +6,7 @@ tile of a store is counted as it is and transposed before the next tile is read.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,11 @@ from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import listener_of, watch_of_pass
 from ..inputs.checks import IO, choice, positive_integer
-from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.errors import InputTypeError
 from ..inputs.rules import PLAIN, Rules
+from ..inputs.scores import FLOATS
 from ..stores.store import Store, Tile
-from .local_scaling import ScaledStore, StoreView, means_of_store
+from .local_scaling import PassProgress, ScaledStore, StoreView, means_of_store
 from .two_graphs import BACKWARD, DIRECTIONS, as_ids
 
 if TYPE_CHECKING:
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
     from .local_scaling import Block
-
-    ProgressCallback = Callable[[Progress], object]
 
 
 # Messages about a transposed matrix name the places of the matrix itself.
@@ -93,29 +91,29 @@ def rank_both(
     directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
     if rules.audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
         left_ranks, right_ranks = (
-            _rank_direction(vectors, side, rules, block, watch_of_pass(watch, i, 2))
+            rank_open_embeddings(
+                vectors,
+                side.targets,
+                rules,
+                **_tasks_of(side),
+                block=block,
+                watch=watch_of_pass(watch, i, 2),
+            )
             for i, (vectors, side) in enumerate(directions)
         )
         return left_ranks, right_ranks
     size = positive_integer("block", block) if block is not None else 0
-    jobs = [
-        make_job(side, vectors.shape, rules, vectors.roles.nouns) for vectors, side in directions
-    ]
+    jobs = [make_job(side, both.shape, rules, both.roles.nouns) for both, side in directions]
     lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
     rights = as_ids("candidates", forward.candidates, pairs.shape[1])
+    grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
     # the left entity of every pair, and the right one
     tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
-    results_of_core = _core.rank_grid(
-        _core.Grid(pairs.on_host().core_embeddings, lefts, rights),
-        tasks,
-        jobs[1].filter,
-        rules.nan,
-        size,
-        jobs[0].threads,
-        listener_of(watch),
-    )
+    options = (rules.nan, size, jobs[0].threads, listener_of(watch))
     results = []
-    for job, result in zip(jobs, results_of_core, strict=True):
+    for job, result in zip(
+        jobs, _core.rank_grid(grid, tasks, jobs[1].filter, *options), strict=True
+    ):
         if fault := result.fault:
             raise job.error_of(fault)
         ranks = job.ranks(result.arrays, pairs.dtype, pairs.files, pairs.way)
@@ -125,20 +123,11 @@ def rank_both(
 
 def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
     """Return whether scoring all candidates of both graphs once is cheaper than each direction."""
-    query_counts = [len(side.queries) for side in (forward, backward)]
-    candidate_counts = [
-        side.columns if side.candidates is None else len(side.candidates)
-        for side in (forward, backward)
-    ]
-    if (
-        query_counts[0] * candidate_counts[0] + query_counts[1] * candidate_counts[1]
-        < candidate_counts[0] * candidate_counts[1]
-    ):
-        return False
-    if any(
-        np.bincount(side.targets).max(initial=0) > _MAX_PAIRS_PER_ENTITY
-        for side in (forward, backward)
-    ):
+    sides = (forward, backward)
+    candidates = [s.columns if s.candidates is None else len(s.candidates) for s in sides]
+    apart = sum(len(s.queries) * count for s, count in zip(sides, candidates, strict=True))
+    most_pairs = max(np.bincount(side.targets).max(initial=0) for side in sides)
+    if apart < candidates[0] * candidates[1] or most_pairs > _MAX_PAIRS_PER_ENTITY:
         return False
     if backward.filter is None:
         return True
@@ -146,25 +135,18 @@ def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
     return int(known.sum()) <= _MAX_KNOWN_PER_TASK * len(backward)
 
 
+def _tasks_of(side: SideTasks) -> dict[str, Any]:
+    """Return rows and selections of one direction, with a row for each entity of its queries."""
+    without, candidates = side.selections()
+    return {"rows": side.queries[side.rows, 0], "filter": without, "candidates": candidates}
+
+
 def make_job(
-    side: SideTasks,
-    shape: tuple[int, ...],
-    rules: Rules,
-    nouns: ScoreNouns = SCORES,
+    side: SideTasks, shape: tuple[int, ...], rules: Rules, nouns: ScoreNouns = SCORES
 ) -> Job:
     """Check the tasks of one direction, for scores with a row for each entity of its queries."""
-    without, candidates = side.selections()
-    rows = side.queries[side.rows, 0]
-    return prepare_job(shape, False, side.targets, rows, without, candidates, rules, nouns)
-
-
-def _rank_direction(
-    pairs: PairedVectors, side: SideTasks, rules: Rules, block: int | None, watch: Watch | None
-) -> Ranks:
-    without, candidates = side.selections()
-    rows = side.queries[side.rows, 0]
-    tasks: dict[str, Any] = {"rows": rows, "filter": without, "candidates": candidates}
-    return rank_open_embeddings(pairs, side.targets, rules, **tasks, block=block, watch=watch)
+    tasks = _tasks_of(side)
+    return prepare_job(shape, False, side.targets, **tasks, rules=rules, nouns=nouns)
 
 
 def rank_matrix(
@@ -209,15 +191,16 @@ def rank_matrix(
     transposed = store.shape[::-1]
     right_to_left = make_job(sides["right_to_left"], transposed, rules, _TRANSPOSED_NOUNS)
     store.check()
-    reporter = _ProgressReporter(
-        as_listener(rules.progress), store.nbytes * (2 if isinstance(csls, int) else 1)
-    )
+    progress = PassProgress(rules.progress, store.nbytes, 1 + isinstance(csls, int))
     tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
     itemsize = store.itemsize
     if csls is not None:
+        if store.dtype not in FLOATS:
+            got = f"dtype {store.dtype}"
+            raise InputTypeError("scores", expected="floats with csls", got=got)
         if isinstance(csls, int):
             csls = means_of_store(
-                store, csls, candidates, nan=rules.nan, io=io_mode, on_read=reporter.add_bytes
+                store, csls, candidates, nan=rules.nan, io=io_mode, on_read=progress.add
             )
         store, tile_bytes = ScaledStore(store, csls), SCALED_TILE_BYTES
     tiles = store.tiles(tile_bytes)
@@ -233,7 +216,8 @@ def rank_matrix(
                 if right_counter.is_needed(tile.T):
                     right_counter.add(tile.T, nullcontext(block.T))
                 del block  # so that the file can be unmapped
-            reporter.add_bytes(tile.height * tile.width * itemsize)
+            progress.add(tile.height * tile.width * itemsize)
+    progress.finish()
     jobs = ((left_to_right, left_counter), (right_to_left, right_counter))
     return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in jobs], csls
 
@@ -262,18 +246,3 @@ class TransposedStore(StoreView):
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         return self.source.take(columns, rows)
-
-
-class _ProgressReporter:
-    """Reports the bytes read so far, over all passes through the store, to a callback."""
-
-    def __init__(self, progress: ProgressCallback | None, total: int) -> None:
-        self._progress = progress
-        self._done, self._total, self._start = 0, total, time.monotonic()
-        self.add_bytes(0)
-
-    def add_bytes(self, size: int) -> None:
-        """Add a number of bytes that have been read, and report the sum."""
-        self._done += size
-        if self._progress is not None:
-            self._progress(Progress(self._done, self._total, time.monotonic() - self._start))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
-from ..counting.job import fault_error
+from ..counting.job import SCORES, ScoreNouns, fault_error
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, PairedVectors, checked_means
@@ -18,10 +19,11 @@ from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids
+from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids, check_two
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,11 +32,12 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import Similarity
 
-    Block = npt.NDArray[Any] | FileBlock
+    Array = npt.NDArray[Any]
+    Block = Array | FileBlock
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 OMIT = Rules(nan="omit")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
+_IN_FLOAT32 = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
 
 
 @public("truerank.alignment")
@@ -130,52 +133,45 @@ def means_of_vectors(
     watch: Watch | None = None,
 ) -> CSLS:
     """Return the means of open embeddings, as `csls_means` does."""
-    top_k, size = (
-        positive_integer("k", k),
-        positive_integer("block", block) if block is not None else 0,
-    )
-    ids_of_sides = (None, None) if candidates is None else candidates
-    if not isinstance(ids_of_sides, (tuple, list)) or len(ids_of_sides) != 2:
-        raise InputTypeError("candidates", expected="a pair (left ids, right ids)")
+    most = positive_integer("k", k)
+    size = positive_integer("block", block) if block is not None else 0
     lefts, rights = (
-        as_ids("candidates", ids, size, f"{side} ids")
-        for side, ids, size in zip(GRAPHS, ids_of_sides, pairs.shape, strict=True)
+        as_ids("candidates", ids, n, f"{graph} ids")
+        for graph, ids, n in zip(
+            GRAPHS, check_two("candidates", candidates), pairs.shape, strict=True
+        )
     )
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
-        backward = pairs.swapped(BACKWARD)
+        means = []
         first = PLAIN if rules.nan == "raise" else OMIT
-        means = [
-            _means_of_direction(pairs, lefts, rights, top_k, first, watch_of_pass(watch, 0, 2)),
-            _means_of_direction(backward, rights, lefts, top_k, OMIT, watch_of_pass(watch, 1, 2)),
-        ]
+        directions = ((pairs, lefts, rights, first), (pairs.swapped(BACKWARD), rights, lefts, OMIT))
+        for i, (vectors, queries, entities, rule) in enumerate(directions):
+            tasks: dict[str, Any] = {"rows": queries, "watch": watch_of_pass(watch, i, 2)}
+            if len(entities) < vectors.shape[1]:
+                tasks["candidates"] = entities
+            best = topk_open_embeddings(vectors, min(most, len(entities)), rule, **tasks)
+            means.append(mean_of_top(best.scores))
     else:
         grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
         options = (size, rules.num_threads, listener_of(watch))
-        *means, fault = _core.mean_topk(grid, top_k, rules.nan, *options)
+        *means, fault = _core.mean_topk(grid, most, rules.nan, *options)
         if fault:
             raise fault_error(fault, rules.nan, lefts, pairs.roles.nouns)
-    means_of_sides = [np.full(n, np.nan, pairs.dtype) for n in pairs.shape]
-    for array, ids, mean in zip(means_of_sides, (lefts, rights), means, strict=True):
-        array[ids] = mean
-    return CSLS(means_of_sides[0], means_of_sides[1], k)
+    queries, entities = (
+        _spread(*part, pairs.dtype)
+        for part in zip(means, (lefts, rights), pairs.shape, strict=True)
+    )
+    return CSLS(queries, entities, k)
 
 
-def _means_of_direction(
-    pairs: PairedVectors,
-    queries: IntArray,
-    entities: IntArray,
-    k: int,
-    rules: Rules,
-    watch: Watch | None,
-) -> npt.NDArray[Any]:
-    """Return the means of queries over entities, by the top k of each query."""
-    candidates = entities if len(entities) < pairs.shape[1] else None
-    tasks: dict[str, Any] = {"rows": queries, "candidates": candidates}
-    best = topk_open_embeddings(pairs, min(k, len(entities)), rules, **tasks, watch=watch)
+def _spread(means: Array, ids: IntArray, size: int, dtype: Any) -> Array:
+    """Return the means of all entities in a dtype; NaN for those that take no part."""
+    spread = np.full(size, np.nan, dtype)
     with np.errstate(over="ignore"):
-        return mean_of_top(best.scores, (best.ids >= 0).sum(axis=1)).astype(pairs.dtype)
+        spread[ids] = means
+    return spread
 
 
 def check_csls(csls: object) -> int | CSLS | None:
@@ -200,6 +196,7 @@ def means_of_store(
     nan: str,
     io: str,
     on_read: Callable[[int], object] = lambda size: None,
+    nouns: ScoreNouns = SCORES,
 ) -> CSLS:
     """Return the mean of the k highest similarities of every row, and of every column.
 
@@ -217,17 +214,16 @@ def means_of_store(
         As in `rank`.
     on_read : callable, optional
         Called with the number of bytes of every tile that has been read.
+    nouns : ScoreNouns, optional
+        What messages call a similarity.
 
     Returns
     -------
     CSLS
-        The means; scores are added from the highest on in float64, and the mean is rounded to their
-        dtype.
+        The means, float32 or float64; scores are added from the highest on in float64.
 
     Raises
     ------
-    TypeError
-        For scores that are no floats.
     ValueError
         For a NaN if the rule is "raise".
 
@@ -238,55 +234,55 @@ def means_of_store(
     >>> means_of_store(store, 2, None, nan="raise", io="map")[:2]
     (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
     """
-    dtype = scaled_dtype(store)
-    height, width = store.shape
-    rows, columns = candidates or (np.arange(height), np.arange(width))
-    of_rows = _TopScores(height, min(k, len(columns)), dtype)
-    of_columns = _TopScores(width, min(k, len(rows)), dtype)
+    dtype = wide_dtype(store.dtype)
+    ids = candidates or (np.arange(store.shape[0]), np.arange(store.shape[1]))
+    # of each row and each column, the negative of the k highest scores so far; NaN: none
+    best = [
+        np.full((len(own), min(k, len(others))), np.nan, dtype) for own, others in (ids, ids[::-1])
+    ]
     for tile in store.tiles(TILE_BYTES):
-        row_ids = _ids_in_range(rows, tile.top, tile.height)
-        column_ids = _ids_in_range(columns, tile.left, tile.width)
-        if len(row_ids) and len(column_ids):
+        rows = slice(*np.searchsorted(ids[0], [tile.top, tile.top + tile.height]))
+        columns = slice(*np.searchsorted(ids[1], [tile.left, tile.left + tile.width]))
+        if rows.start < rows.stop and columns.start < columns.stop:
+            row_ids, column_ids = ids[0][rows], ids[1][columns]
             scores = read_floats(store, tile, io)
             if (len(row_ids), len(column_ids)) != scores.shape:
                 scores = scores[np.ix_(row_ids - tile.top, column_ids - tile.left)]
-            missing = np.isnan(scores)
-            if missing.any():
-                if nan == "raise":
-                    i, j = np.argwhere(missing)[0]
-                    raise InputValueError(
-                        "scores",
-                        (
-                            f"a score at row {row_ids[i]}, column {column_ids[j]} is NaN, which "
-                            f'nan="{nan}" does not allow'
-                        ),
-                    )
-                scores[missing] = -np.inf  # sorts last, and is not counted
-            of_rows.add(row_ids, scores, missing)
-            of_columns.add(column_ids, scores.T, missing.T)
+            if nan == "raise" and np.isnan(scores).any():
+                i, j = np.argwhere(np.isnan(scores))[0]
+                fault = _core.Fault("nan", -1, int(row_ids[i]), int(column_ids[j]))
+                raise fault_error(fault, nan, row_ids, nouns)
+            np.negative(scores, out=scores)
+            for kept, where, part in ((best[0], rows, scores), (best[1], columns, scores.T)):
+                both = np.concatenate([kept[where], part], axis=1)
+                kept[where] = np.partition(both, kept.shape[1] - 1, axis=1)[:, : kept.shape[1]]
         on_read(tile.height * tile.width * store.itemsize)
-    return CSLS(of_rows.means(rows), of_columns.means(columns), k)
+    queries, entities = (
+        _spread(mean_of_top(-np.sort(kept, axis=1)), own, size, dtype)
+        for kept, own, size in zip(best, ids, store.shape, strict=True)
+    )
+    return CSLS(queries, entities, k)
 
 
-def mean_of_top(best: npt.NDArray[Any], counts: IntArray) -> FloatArray:
-    """Return the mean of the first `counts` scores of each row, best first; 0 if there are none.
+def mean_of_top(best: Array) -> FloatArray:
+    """Return the mean of each row, whose scores are best first and then NaN; 0 if there are none.
 
     Examples
     --------
-    >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]), np.array([2, 1]))
+    >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]))
     array([0.375, 0.5  ])
     """
+    there = ~np.isnan(best)
     total = np.zeros(len(best))
     with np.errstate(all="ignore"):  # infinities, and sums with them
-        for i, column in enumerate(best.T):
-            total += np.where(i < counts, column, 0)
-        return total / np.maximum(counts, 1)
+        for column, is_score in zip(best.T, there.T, strict=True):
+            total += np.where(is_score, column, 0)
+        total /= np.maximum(there.sum(axis=1), 1)
+    return total
 
 
 @default_arithmetic()
-def subtract_means(
-    scores: npt.NDArray[Any], of_rows: npt.NDArray[Any], of_columns: npt.NDArray[Any]
-) -> npt.NDArray[Any]:
+def subtract_means(scores: Array, of_rows: Array, of_columns: Array) -> Array:
     """Turn similarities s into 2 s - (r + c), in place, with the means r and c of rows and columns.
 
     It computes in the dtype of the scores, float32 or float64: the doubling is exact, the sum of
@@ -296,37 +292,6 @@ def subtract_means(
         scores *= 2
         scores -= of_rows + of_columns
     return scores
-
-
-def _ids_in_range(ids: IntArray, start: int, size: int) -> IntArray:
-    first, last = np.searchsorted(ids, [start, start + size])
-    return ids[first:last]
-
-
-class _TopScores:
-    """The k highest scores of each entity so far, in no order, and the number of scores seen."""
-
-    def __init__(self, entities: int, k: int, dtype: np.dtype[Any]) -> None:
-        self._best = np.full((entities, k), -np.inf, dtype)
-        self._seen = np.zeros(entities, np.int64)
-
-    def add(self, ids: IntArray, scores: npt.NDArray[Any], missing: npt.NDArray[np.bool_]) -> None:
-        """Add the scores of some entities, a row for each."""
-        k = self._best.shape[1]
-        if scores.shape[1] > k:
-            scores = np.partition(scores, scores.shape[1] - k, axis=1)[:, -k:]
-        both = np.concatenate([self._best[ids], scores], axis=1)
-        self._best[ids] = np.partition(both, both.shape[1] - k, axis=1)[:, -k:]
-        self._seen[ids] += missing.shape[1] - np.count_nonzero(missing, axis=1)
-
-    def means(self, ids: IntArray) -> npt.NDArray[Any]:
-        """Return the means of some entities; others have NaN."""
-        best = -np.sort(-self._best[ids], axis=1)
-        seen = np.minimum(self._seen[ids], best.shape[1])
-        result = np.full(len(self._best), np.nan, best.dtype)
-        with np.errstate(all="ignore"):
-            result[ids] = mean_of_top(best, seen)
-        return result
 
 
 class StoreView(Store):
@@ -339,9 +304,6 @@ class StoreView(Store):
 
     def check(self) -> None:
         self.source.check()
-
-    def state(self) -> list[Any]:
-        return [type(self).__name__, self.source.state()]
 
     def close(self) -> None:
         """Do nothing: the owner closes the source."""
@@ -368,7 +330,7 @@ class ScaledStore(StoreView):
     """
 
     def __init__(self, store: Store, csls: CSLS) -> None:
-        dtype = scaled_dtype(store)
+        dtype = wide_dtype(store.dtype)
         super().__init__(store, store.shape, dtype.name, dtype)
         self.in_place = False
         self._rows, self._columns = checked_means(csls, store.shape, dtype.name)
@@ -377,37 +339,70 @@ class ScaledStore(StoreView):
         return self.source.tiles(max_bytes)
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
         top, left, height, width = tile
         rows, columns = self._rows[top : top + height], self._columns[left : left + width]
         yield subtract_means(read_floats(self.source, tile, io), rows[:, None], columns)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        scores = _widened(self.source.take(rows, columns), self.source.dtype, self.carrier)
+    def take(self, rows: IntArray, columns: IntArray) -> Array:
+        scores = widened(self.source.take(rows, columns), self.source.dtype)
         return subtract_means(scores, self._rows[rows], self._columns[columns])
 
 
-def scaled_dtype(store: Store) -> np.dtype[Any]:
-    """Return the dtype of scores scaled by CSLS: float32 for narrower dtypes.
-
-    Raises
-    ------
-    TypeError
-        For scores that are no floats.
-    """
-    if store.dtype not in FLOATS:
-        raise InputTypeError("scores", expected="floats with csls", got=f"dtype {store.dtype}")
-    return np.dtype(np.float64 if store.dtype == "float64" else np.float32)
+def wide_dtype(dtype: str) -> np.dtype[Any]:
+    """Return the dtype in which scores of another one are scaled: float32, or float64."""
+    return np.dtype(np.float32 if dtype in _IN_FLOAT32 else np.float64)
 
 
-def read_floats(store: Store, tile: Tile, io: str) -> npt.NDArray[Any]:
+def read_floats(store: Store, tile: Tile, io: str) -> Array:
     """Return a tile of a store as a new array, float32 or float64."""
     with store.block(tile, io) as block:
-        return _widened(block_array(block, store), store.dtype, scaled_dtype(store))
+        return widened(block_array(block, store), store.dtype)
 
 
 @default_arithmetic()
-def _widened(array: npt.NDArray[Any], dtype: str, wide: np.dtype[Any]) -> npt.NDArray[Any]:
+def widened(array: Array, dtype: str) -> Array:
+    """Return scores of a named dtype as a new array, float32 or float64."""
     plain = widen_bfloat16(array) if dtype == "bfloat16" else array
     with np.errstate(invalid="ignore"):  # a signalling NaN
-        return plain.astype(wide)
+        return plain.astype(wide_dtype(dtype))
+
+
+class PassProgress:
+    """Tells a listener how many bytes of scores have been made or read, over some passes."""
+
+    def __init__(
+        self, progress: bool | Callable[[Progress], object] | None, size: int, passes: int
+    ) -> None:
+        self._listener = as_listener(progress)
+        self._size, self._total = max(1, size), passes * size
+        self._done, self._start = 0, time.monotonic()
+        self._tell()
+
+    def add(self, size: int) -> None:
+        """Report so many bytes more; there may be more passes than were expected."""
+        self._reach(self._done + size)
+
+    @contextmanager
+    def watching(self, size: int) -> Iterator[Watch | None]:
+        """Give a watch for a block of code that makes so many bytes."""
+        before = self._done
+        reach = self._reach
+        yield self._listener and (lambda done, total: reach(before + size * done // total))
+        reach(before + size)
+
+    def finish(self) -> None:
+        """Report that no more scores are needed."""
+        self._total = self._done
+        self._tell()
+
+    def _reach(self, done: int) -> None:
+        self._done = done
+        while self._done > self._total:
+            self._total += self._size
+        if self._done < self._total:  # else it may be the end, which is told once
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._listener is not None:
+            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))

@@ -14,11 +14,7 @@ import pytest
 import truerank as tr
 from strategies.score_matrices import METHODS
 from truerank.alignment import dangling, infer, most_similar
-from truerank.alignment.inference.similarity_sources import (
-    MatrixSource,
-    ScoringOptions,
-    open_source,
-)
+from truerank.alignment.inference.similarity_sources import MatrixSource, open_source
 from truerank.stores.mapped import source_of
 
 pytestmark = pytest.mark.python_only
@@ -59,7 +55,7 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 expected = infer(scores, None, method=method, csls=2)
                 np.testing.assert_array_equal(found.pairs, expected.pairs)
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
-    source = open_source(path, None, ScoringOptions())
+    source = open_source(path, None)
     assert isinstance(source, MatrixSource)
     assert source_of(source.matrix) is not None
     assert not source.matrix.flags.writeable

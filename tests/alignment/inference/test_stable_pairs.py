@@ -163,18 +163,13 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
 def test_a_list_that_is_cut_is_asked_for_again() -> None:
     """The list was complete before it was cut, and is not any more."""
     scores = np.tile(np.arange(6.0), (4, 1))
-    matching = stable_matching._StableMatching(source_of_matrix(scores), 1)
+    matching = stable_matching._StableMatching(sources.open_source(scores, None), 1)
     matching.add_lists(np.arange(4), matching.source.top_k(6))
     assert matching.complete.all()
     matching.compact()
     assert matching.ids.tolist() == [5, 5, 5, 5]
     assert not matching.complete.any()
     assert matching.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
-
-
-def source_of_matrix(scores: Array) -> sources.MatrixSource:
-    ids = tuple(np.arange(size) for size in scores.shape)
-    return sources.MatrixSource(scores, "float64", "raise", ids)
 
 
 def test_k_and_threads_change_nothing() -> None:
@@ -236,17 +231,13 @@ def test_work_is_a_small_multiple_of_all_pairs(
     n = 3000
     sides = AGREEING[name](n)
     searches, rounds, sizes = [], [], []
-    top_k, top_k_accepting = sources.VectorSource.top_k, sources.VectorSource.top_k_accepting
+    top_k = sources.VectorSource.top_k
     state = stable_matching._StableMatching
     accepts, add_lists = state.accepts, state.add_lists
 
-    def record_accepting(source: Any, width: int, rows: Array, *holding: Any) -> Any:
-        searches.append(len(rows))
-        return top_k_accepting(source, width, rows, *holding)
-
-    def record_top_k(source: Any, *arguments: Any) -> Any:
-        searches.append(n)
-        return top_k(source, *arguments)
+    def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:
+        searches.append(n if rows is None else len(rows))
+        return top_k(source, width, rows, current)
 
     def record_accepts(matching: Any, left: Array, *arguments: Any) -> Any:
         rounds.append(len(left))
@@ -256,7 +247,6 @@ def test_work_is_a_small_multiple_of_all_pairs(
         add_lists(matching, *arguments)
         sizes.append(len(matching.ids))
 
-    monkeypatch.setattr(sources.VectorSource, "top_k_accepting", record_accepting)
     monkeypatch.setattr(sources.VectorSource, "top_k", record_top_k)
     monkeypatch.setattr(state, "accepts", record_accepts)
     monkeypatch.setattr(state, "add_lists", record_lists)
@@ -320,14 +310,14 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
 
     sizes = []
-    similarities = sources.MatrixSource.similarities
+    scores = sources.MatrixSource.scores
 
     def record(source: Any, rows: Array) -> Array:
-        found = similarities(source, rows)
+        found = scores(source, rows)
         sizes.append(found.size)
         return found
 
-    monkeypatch.setattr(sources.MatrixSource, "similarities", record)
+    monkeypatch.setattr(sources.MatrixSource, "scores", record)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
     assert max(sizes) <= 5000

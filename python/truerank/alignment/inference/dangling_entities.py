@@ -15,9 +15,8 @@ from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
 from ...tables import Table
-from ..local_scaling import check_csls
 from ..two_graphs import DIRECTIONS, as_ids
-from .similarity_sources import PassReport, ScoringOptions, open_source
+from .similarity_sources import open_source
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -190,11 +189,8 @@ def dangling(
     """
     choice("by", by, tuple(_VALUES))
     choice("direction", direction, DIRECTIONS)
-    scaling = check_csls(csls)
     rules = read_rules(options, CountOptions)
-    report = PassReport(rules.progress, 1, is_integer(scaling))
-    scoring = ScoringOptions(similarity, None, rules)
-    source = open_source(left, right, scoring, watch=report.of_source)
+    source = open_source(left, right, similarity, rules, 1 + is_integer(csls))
     query_side = DIRECTIONS.index(direction)
     size = source.shape[query_side]
     exclusive_ids = as_ids("exclusive", exclusive, size)
@@ -209,9 +205,9 @@ def dangling(
     ids = np.union1d(exclusive_ids, matched_ids)
     candidate_ids = as_ids("candidates", candidates, source.shape[1 - query_side])
     ids_of_sides = (ids, candidate_ids) if query_side == 0 else (candidate_ids, ids)
-    source = source.restrict(*ids_of_sides, scaling)
+    source = source.restrict(*ids_of_sides, csls)
     best = (source if query_side == 0 else source.swapped()).top_k(2)
-    report.finish()
+    source.progress.finish()
     values = _VALUES[by](best)
     return DanglingCurve(
         **_count_curve(values, np.isin(ids, exclusive_ids)),

@@ -15,7 +15,7 @@ from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
 from ..two_graphs import DIRECTIONS
 from .inferred_pairs import Alignment
-from .similarity_sources import PassReport, ScoringOptions, open_source
+from .similarity_sources import open_source
 from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ def dense_pairs(source: SimilaritySource) -> ScoredPairs:
         return _sort_by_left(left, right, scores)
     rows, columns = source.left_ids, source.right_ids
     costs = np.empty((len(rows), len(columns)))  # float64, the dtype of the solver
-    for start, block in source.blocks(rows):
-        _check_finite(block, source, rows[start:], columns)
-        np.negative(block, out=costs[start : start + len(block)], dtype=np.float64)
-    absent = np.isnan(costs) if source.nan == "omit" else np.zeros((1, 1), bool)
+    for where, block in source.blocks(rows):
+        _check_finite(block, source, rows[where], columns)
+        np.negative(block, out=costs[where], dtype=np.float64)
+    absent = np.isnan(costs) if source.rules.nan == "omit" else np.zeros((1, 1), bool)
     if absent.all():  # also if no entity takes part
         return rows[:0], columns[:0], np.empty(0, source.dtype)
     if absent.any():
@@ -199,7 +199,7 @@ def _check_finite(
     if infinite.any():
         place = tuple(np.argwhere(infinite)[0])
         pair = (left[place[0]], right[place[-1]])
-        found = dict(zip(source.names, pair, strict=True))
+        found = dict(zip(source.roles[:2], pair, strict=True))
         raise InputValueError(
             "scores",
             expected="finite ones for an optimal total",
@@ -356,11 +356,11 @@ def infer(
                 name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
             )
     rules = read_rules(options, CountOptions)
-    scoring = ScoringOptions(similarity, csls, rules)
-    report = PassReport(rules.progress, _PASSES[method], is_integer(csls))
-    source = open_source(left, right, scoring, left_ids, right_ids, report.of_source)
+    passes = _PASSES[method] + is_integer(csls)
+    source = open_source(left, right, similarity, rules, passes)
+    source = source.restrict(left_ids, right_ids, csls)
     (lefts, rights, scores), solved = _METHODS[method](source, method_options)
-    report.finish()
+    source.progress.finish()
     if least is not None:
         reaches = scores.astype(np.float64) >= least
         lefts, rights, scores = lefts[reaches], rights[reaches], scores[reaches]

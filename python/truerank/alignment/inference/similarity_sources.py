@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
 from copy import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -16,31 +14,37 @@ from ... import _core
 from ..._core import Scores
 from ...counting.job import fault_error
 from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
-from ...embeddings.vectors import CSLS, OpenEmbeddings, Roles, checked_means, open_embeddings
-from ...inputs.checks import choice
+from ...embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
+from ...inputs.checks import check_shape, choice
 from ...inputs.errors import InputTypeError, InputValueError, renamed
-from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
-from ...inputs.scores import as_scores, widen_bfloat16
+from ...inputs.scores import as_scores
 from ...stores import Store, array_of, is_stored, store_of
 from ...stores.chunked import is_chunked, is_zarr
+from ...stores.mapped import ArrayStore
 from ...stores.shards import is_glob
-from ..local_scaling import check_csls, mean_of_top, means_of_vectors, subtract_means
+from ..local_scaling import (
+    PassProgress,
+    check_csls,
+    means_of_store,
+    means_of_vectors,
+    subtract_means,
+    wide_dtype,
+    widened,
+)
 from ..two_graphs import BACKWARD, FORWARD, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ...embeddings.watching import Watch
     from ...inputs.arrays import IntArray
-    from ...inputs.words import Similarity
 
+    Array = npt.NDArray[Any]
 
 MATCHING_NAN_RULES = ("raise", "omit")
-DEFAULT_SIMILARITY: Final = "cosine"  # the default of functions
+DEFAULT_SIMILARITY = "cosine"  # the default of functions
 
 _BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
-_FLOAT32_KINDS = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
 _MAX_EXACT_INTEGER = 1 << 53  # integers up to here are exact in float64
 _PATHS = (str, bytes, os.PathLike)
 
@@ -59,36 +63,39 @@ class SimilaritySource(ABC):
         The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
         The entities that take part, ascending.
-    passes_of_means : int
-        How many times `means` makes all scores.
+    roles : Roles
+        How messages name the sides.
     """
 
-    shape: tuple[int, int]
-    dtype: np.dtype[Any]
-    left_ids: IntArray
-    right_ids: IntArray
-    nan: str
-    csls: CSLS | None
-    roles: Roles = FORWARD  # how messages name the sides
-    watch: Callable[[int], None] | None = None  # told how many pairs were just scored
-    passes_of_means: ClassVar[int] = 2
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The names of the side of the queries and of the other side."""
-        return self.roles.queries, self.roles.entities
+    def __init__(
+        self, shape: tuple[int, int], dtype: np.dtype[Any], rules: Rules, passes: int
+    ) -> None:
+        self.shape, self.dtype, self.rules = shape, dtype, rules
+        self.left_ids, self.right_ids = (np.arange(size) for size in shape)
+        self.roles = FORWARD
+        self.progress = PassProgress(rules.progress, self.bytes_of(shape[0]), passes)
 
     @abstractmethod
-    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Return the similarities of some left entities and all right ones, before CSLS."""
+    def scores(self, rows: IntArray) -> Array:
+        """Return the scores of some left entities and all right ones that take part."""
 
     @abstractmethod
     def means(self, k: int) -> CSLS:
         """Return the means that CSLS subtracts, over the entities that take part."""
 
-    def scale(self, csls: CSLS) -> None:
+    @abstractmethod
+    def scaled(self, csls: CSLS) -> Self:
         """Use CSLS with means, which are checked and rounded to the dtype of the scores."""
-        self.csls = CSLS(*checked_means(csls, self.shape, self.dtype, self.names), csls.k)
+
+    @abstractmethod
+    def top_k(
+        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
+    ) -> TopK:
+        """Return the k best right entities of some left ones (default: all that take part).
+
+        With the current matches of all right entities, only those that prefer the left entity to
+        theirs: of equal scores, the lower left id.
+        """
 
     def swapped(self) -> Self:
         """Return the other direction, with right entities as queries."""
@@ -96,161 +103,116 @@ class SimilaritySource(ABC):
         other.shape = self.shape[::-1]
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
         other.roles = BACKWARD if self.roles is FORWARD else FORWARD
-        other.csls = None if self.csls is None else self.csls.swapped()
         return other
 
-    def restrict(self, left_ids: Any, right_ids: Any, csls: int | CSLS | None) -> Self:
+    def restrict(self, left_ids: Any, right_ids: Any, csls: Any) -> Self:
         """Let only some entities take part (None: all), and use CSLS with a number or means."""
+        scaling = check_csls(csls)
         self.left_ids = as_ids("left_ids", left_ids, self.shape[0])
         self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
-        if isinstance(csls, int):  # without entities there is no mean, and no pair either
-            csls = self.means(csls) if len(self.left_ids) and len(self.right_ids) else None
-        if csls is not None:
-            self.scale(csls)
-        return self
+        if isinstance(scaling, int):  # without entities there is no mean, and no pair either
+            scaling = self.means(scaling) if len(self.left_ids) and len(self.right_ids) else None
+        return self if scaling is None else self.scaled(scaling)
 
-    def scores(self, rows: IntArray) -> npt.NDArray[Any]:
-        """Return the scores of some left entities and the right ones that take part.
+    def bytes_of(self, rows: int) -> int:
+        """Return the bytes of the scores of a number of left entities."""
+        return rows * self.shape[1] * self.dtype.itemsize
+
+    def blocks(self, rows: IntArray) -> Iterator[tuple[slice, Array]]:
+        """Yield the scores of some left entities in blocks, each with its place in `rows`.
 
         Raises
         ------
         ValueError
             For a NaN if the rule is "raise".
         """
-        block, columns = self.similarities(rows), self.right_ids
-        if len(columns) < self.shape[1]:
-            block = block[:, columns]
-        if self.csls is not None:
-            block = subtract_means(
-                block, self.csls.queries[rows, None], self.csls.entities[columns]
-            )
-        if self.nan == "raise" and np.isnan(block).any():
-            row, column = np.argwhere(np.isnan(block))[0]
-            fault = _core.Fault("nan", -1, int(rows[row]), int(columns[column]))
-            raise fault_error(fault, self.nan, rows, self.roles.nouns)
-        return block
-
-    def blocks(self, rows: IntArray) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Yield the scores of some left entities in blocks, each with its start."""
         height = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
         for start in range(0, len(rows), height):
             some = rows[start : start + height]
-            yield start, self.scores(some)
-            self.report(len(some))
-
-    def report(self, rows: int) -> None:
-        """Tell who watches that a number of left entities were scored."""
-        if self.watch is not None:
-            self.watch(rows * self.shape[1])
-
-    def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
-        """Return the k best right entities of some left ones (default: all that take part)."""
-        rows = self.left_ids if rows is None else rows
-        ids, scores = _empty_top_k(len(rows), k, self.dtype)
-        for start, block in self.blocks(rows):
-            end = start + len(block)
-            ids[start:end], scores[start:end] = top_k_of_rows(block, self.right_ids, k)
-        return TopK(ids, scores)
-
-    def top_k_accepting(
-        self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
-    ) -> TopK:
-        """Return the k best right entities that prefer the left one to their current partner.
-
-        Parameters
-        ----------
-        k : int
-        rows : ndarray of int64
-            Left entities.
-        held : ndarray, shape (right entities,)
-            The score of each right entity with its partner; -inf if it is free.
-        holders : ndarray of int64, shape (right entities,)
-            The partner of each right entity; a number above all ids if it is free. Of equal scores,
-            the lower left id is preferred.
-        """
-        ids, scores = _empty_top_k(len(rows), k, self.dtype)
-        held_scores, held_by = held[self.right_ids], holders[self.right_ids]
-        for start, block in self.blocks(rows):
-            end = start + len(block)
-            lower = rows[start:end, None] < held_by
-            preferred = (block > held_scores) | ((block == held_scores) & lower)
-            block = np.where(preferred, block, block.dtype.type(np.nan))
-            ids[start:end], scores[start:end] = top_k_of_rows(block, self.right_ids, k)
-        return TopK(ids, scores)
+            block = self.scores(some)
+            if self.rules.nan == "raise" and np.isnan(block).any():
+                row, column = np.argwhere(np.isnan(block))[0]
+                fault = _core.Fault("nan", -1, int(some[row]), int(self.right_ids[column]))
+                raise fault_error(fault, "raise", some, self.roles.nouns)
+            yield slice(start, start + len(some)), block
+            self.progress.add(self.bytes_of(len(some)))
 
 
 class MatrixSource(SimilaritySource):
-    """The scores of a matrix in memory."""
+    """The scores of a matrix in memory, or in a file that is mapped while it is in use."""
 
-    def __init__(self, matrix: npt.NDArray[Any], kind: str, nan: str, ids: Any) -> None:
-        self.matrix, self.kind, self.nan = matrix, kind, nan
-        self.shape = (matrix.shape[0], matrix.shape[1])
-        self.dtype = np.dtype(np.float32 if kind in _FLOAT32_KINDS else np.float64)
-        self.left_ids, self.right_ids = ids
-        self.csls = None
+    csls: CSLS | None = None
 
-    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
+    def __init__(self, matrix: Scores, rules: Rules, passes: int) -> None:
+        self.matrix, self.kind = matrix.array, matrix.dtype
+        height, width = self.matrix.shape
+        super().__init__((height, width), wide_dtype(self.kind), rules, passes)
+
+    def scores(self, rows: IntArray) -> Array:
         """As in `SimilaritySource`."""
-        block = self.matrix[rows]
-        if self.kind == "bfloat16":
-            return widen_bfloat16(block)
-        with np.errstate(invalid="ignore"):  # signalling NaN
-            return block.astype(self.dtype)
+        block, columns = widened(self.matrix[rows], self.kind), self.right_ids
+        if len(columns) < self.shape[1]:
+            block = block[:, columns]
+        if self.csls is None:
+            return block
+        return subtract_means(block, self.csls.queries[rows, None], self.csls.entities[columns])
+
+    def means(self, k: int) -> CSLS:
+        """As in `SimilaritySource`."""
+        store = ArrayStore(Scores(self.matrix, self.kind, not self.matrix.dtype.isnative))
+        ids, rules = (self.left_ids, self.right_ids), {"nan": self.rules.nan, "io": "map"}
+        nouns = self.roles.nouns
+        return means_of_store(store, k, ids, **rules, on_read=self.progress.add, nouns=nouns)
+
+    def scaled(self, csls: CSLS) -> Self:
+        """As in `SimilaritySource`."""
+        means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
+        self.csls = CSLS(*means, csls.k)
+        return self
 
     def swapped(self) -> Self:
         """As in `SimilaritySource`."""
         other = super().swapped()
-        other.matrix = self.matrix.T
+        other.matrix, other.csls = self.matrix.T, self.csls and self.csls.swapped()
         return other
 
-    def means(self, k: int) -> CSLS:
+    def top_k(
+        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
+    ) -> TopK:
         """As in `SimilaritySource`."""
-        return CSLS(_means_of_rows(self, k), _means_of_rows(self.swapped(), k), k)
+        rows = self.left_ids if rows is None else rows
+        best = _empty_top_k(len(rows), k, self.dtype)
+        for where, block in self.blocks(rows):
+            if current is not None:
+                held, holders = (array[self.right_ids] for array in current)
+                is_lower = rows[where, None] < holders
+                accepts = (block > held) | ((block == held) & is_lower)
+                block = np.where(accepts, block, self.dtype.type(np.nan))
+            best.ids[where], best.scores[where] = top_k_of_rows(block, self.right_ids, k)
+        return best
 
 
 class VectorSource(SimilaritySource):
     """The scores of embeddings, computed when they are needed."""
 
-    passes_of_means = 1
+    def __init__(self, pairs: OpenEmbeddings, rules: Rules, passes: int) -> None:
+        self.pairs = pairs
+        super().__init__(pairs.shape, np.dtype(pairs.dtype), rules, passes)
 
-    def __init__(self, pairs: OpenEmbeddings, rules: Rules) -> None:
-        self.pairs, self.rules, self.nan = pairs, rules, rules.nan
-        self.shape, self.dtype = pairs.shape, np.dtype(pairs.dtype)
-        self.left_ids, self.right_ids = (np.arange(size) for size in pairs.shape)
-        self.csls = None
-
-    def similarities(self, rows: IntArray) -> npt.NDArray[Any]:
+    def scores(self, rows: IntArray) -> Array:
         """As in `SimilaritySource`."""
-        return score_open_embeddings(self.pairs.with_csls(None), None, rows, self.rules)
+        return score_open_embeddings(self.pairs, None, rows, self.rules)[:, self.right_ids]
 
     def means(self, k: int) -> CSLS:
         """As in `SimilaritySource`."""
         ids = (self.left_ids, self.right_ids)
-        candidates = None if tuple(map(len, ids)) == self.shape else ids
-        with self._watching(self.shape[0]) as watch:
-            return means_of_vectors(self.pairs, k, self.rules, candidates=candidates, watch=watch)
+        with self.progress.watching(self.bytes_of(self.shape[0])) as watch:
+            return means_of_vectors(self.pairs, k, self.rules, candidates=ids, watch=watch)
 
-    @contextmanager
-    def _watching(self, rows: int) -> Iterator[Watch | None]:
-        """Give a watch for a block of code that scores a number of left entities."""
-        if self.watch is None:
-            yield None
-            return
-        report, pairs, told = self.watch, rows * self.shape[1], 0
-
-        def watch(done: int, total: int) -> None:
-            nonlocal told
-            share = pairs * done // total
-            report(share - told)
-            told = share
-
-        yield watch
-        report(pairs - told)
-
-    def scale(self, csls: CSLS) -> None:
+    def scaled(self, csls: CSLS) -> Self:
         """As in `SimilaritySource`."""
         self.pairs = self.pairs.with_csls(csls)
-        self.csls = self.pairs.csls
+        return self
 
     def swapped(self) -> Self:
         """As in `SimilaritySource`."""
@@ -258,33 +220,19 @@ class VectorSource(SimilaritySource):
         other.pairs = self.pairs.swapped(other.roles)
         return other
 
-    def top_k(self, k: int, rows: IntArray | None = None) -> TopK:
-        """As in `SimilaritySource`."""
-        return self._top_k(k, self.left_ids if rows is None else rows, None)
-
-    def top_k_accepting(
-        self, k: int, rows: IntArray, held: npt.NDArray[Any], holders: IntArray
+    def top_k(
+        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
     ) -> TopK:
         """As in `SimilaritySource`."""
-        return self._top_k(k, rows, CurrentMatches(held, holders))
-
-    def _top_k(self, k: int, rows: IntArray, current: CurrentMatches | None) -> TopK:
-        candidates = self.right_ids if len(self.right_ids) < self.shape[1] else None
-        with self._watching(len(rows)) as watch:
-            return topk_open_embeddings(
-                self.pairs,
-                k,
-                self.rules,
-                rows=rows,
-                candidates=candidates,
-                current_matches=current,
-                watch=watch,
-            )
+        rows = self.left_ids if rows is None else rows
+        tasks: dict[str, Any] = {"rows": rows, "current_matches": current}
+        if len(self.right_ids) < self.shape[1]:
+            tasks["candidates"] = self.right_ids
+        with self.progress.watching(self.bytes_of(len(rows))) as watch:
+            return topk_open_embeddings(self.pairs, k, self.rules, **tasks, watch=watch)
 
 
-def top_k_of_rows(
-    scores: npt.NDArray[Any], columns: IntArray, k: int
-) -> tuple[IntArray, npt.NDArray[Any]]:
+def top_k_of_rows(scores: Array, columns: IntArray, k: int) -> TopK:
     """Return the k best of every row, best first; ties go by the lower id; NaN are left out.
 
     Parameters
@@ -296,16 +244,16 @@ def top_k_of_rows(
 
     Returns
     -------
-    ids, scores : ndarray, shape (rows, k)
-        -1 and NaN if there are fewer.
+    TopK
+        With -1 and NaN where there are fewer.
 
     Examples
     --------
-    >>> top_k_of_rows(np.array([[0.5, 0.9, 0.5, np.nan]]), np.arange(4), 2)
-    (array([[1, 0]]), array([[0.9, 0.5]]))
+    >>> top_k_of_rows(np.array([[0.5, 0.9, 0.5, np.nan]]), np.arange(4), 2).ids
+    array([[1, 0]])
     """
     height, width = scores.shape
-    ids, found = _empty_top_k(height, k, scores.dtype)
+    best = _empty_top_k(height, k, scores.dtype)
     good = ~np.isnan(scores)
     if k < width:  # sort only what is as good as the k-th best
         kth = -np.partition(-scores, k - 1, axis=1)[:, k - 1 : k]
@@ -316,84 +264,25 @@ def top_k_of_rows(
     row, column, value = row[order], column[order], value[order]
     place = np.arange(len(row)) - np.searchsorted(row, np.arange(height))[row]
     kept = place < k
-    ids[row[kept], place[kept]] = columns[column[kept]]
-    found[row[kept], place[kept]] = value[kept]
-    return ids, found
+    best.ids[row[kept], place[kept]] = columns[column[kept]]
+    best.scores[row[kept], place[kept]] = value[kept]
+    return best
 
 
-def _empty_top_k(height: int, k: int, dtype: Any) -> tuple[IntArray, npt.NDArray[Any]]:
-    return np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype)
-
-
-def _means_of_rows(source: SimilaritySource, k: int) -> npt.NDArray[Any]:
-    """Return the mean of the k best of each left entity, added best first in float64, or NaN."""
-    best = source.top_k(min(k, max(1, len(source.right_ids))))
-    found = np.full(source.shape[0], np.nan, source.dtype)
-    with np.errstate(all="ignore"):  # values that are infinite in float32
-        found[source.left_ids] = mean_of_top(best.scores, (best.ids >= 0).sum(axis=1))
-    return found
-
-
-class PassReport:
-    """Tells a listener how many bytes of scores have been made, of all passes."""
-
-    def __init__(
-        self,
-        progress: bool | Callable[[Progress], object] | None,
-        passes: int,
-        with_means: bool,
-    ) -> None:
-        self._listener = as_listener(progress)
-        self._passes, self._with_means = passes, with_means
-        self._done, self._total, self._start = 0, 0, time.monotonic()
-
-    def of_source(self, source: SimilaritySource) -> Callable[[int], None] | None:
-        """Return what a source tells how many pairs it has scored; None if nobody listens."""
-        if self._listener is None:
-            return None
-        itemsize = source.dtype.itemsize
-        whole = max(source.shape[0] * source.shape[1] * itemsize, 1)
-        self._total = (self._passes + self._with_means * source.passes_of_means) * whole
-        self._tell()
-
-        def watch(pairs: int) -> None:
-            self._done += pairs * itemsize
-            while self._done > self._total:
-                self._total += whole
-            if self._done < self._total:  # else it may be the end, which is told once
-                self._tell()
-
-        return watch
-
-    def finish(self) -> None:
-        """Report that no more scores are needed."""
-        self._total = self._done
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._listener is not None:
-            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))
-
-
-class ScoringOptions(NamedTuple):
-    """The options for similarities: the arguments of `infer` with these names."""
-
-    similarity: Similarity = DEFAULT_SIMILARITY
-    csls: Any = None
-    rules: Rules = PLAIN
+def _empty_top_k(height: int, k: int, dtype: Any) -> TopK:
+    return TopK(np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype))
 
 
 def open_source(
     left: Any,
     right: Any,
-    scoring: ScoringOptions,
-    left_ids: Any = None,
-    right_ids: Any = None,
-    watch: Callable[[SimilaritySource], Callable[[int], None] | None] = lambda source: None,
+    similarity: str = DEFAULT_SIMILARITY,
+    rules: Rules = PLAIN,
+    passes: int = 1,
 ) -> SimilaritySource:
-    """Check embeddings, or a matrix if `right` is None, and the options.
+    """Check embeddings, or a matrix if `right` is None; files are mapped while it is in use.
 
-    `watch` makes what is told how many pairs were scored, of the source without CSLS.
+    All entities take part, without CSLS; progress is told of so many passes over all scores.
 
     Raises
     ------
@@ -402,47 +291,26 @@ def open_source(
 
     Examples
     --------
-    >>> open_source([[0.5, 0.7], [0.2, 0.9]], None, ScoringOptions()).top_k(1).ids
+    >>> open_source([[0.5, 0.7], [0.2, 0.9]], None).top_k(1).ids
     array([[1],
            [1]])
     """
-    choice("nan", scoring.rules.nan, MATCHING_NAN_RULES)
-    csls = check_csls(scoring.csls)
-    source = _open_all(left, right, scoring)
-    source.watch = watch(source)
-    return source.restrict(left_ids, right_ids, csls)
-
-
-def _open_all(left: Any, right: Any, scoring: ScoringOptions) -> SimilaritySource:
-    """Open a source with all entities and without CSLS; files are mapped while it is in use."""
-    if right is None:
-        if scoring.similarity != DEFAULT_SIMILARITY:
-            raise InputValueError(
-                "similarity", expected="none beside a matrix", got=repr(scoring.similarity)
-            )
-        with np.errstate(all="ignore"):
-            matrix, kind = _read_checked_matrix(left, scoring.rules.dtype)
-        ids = np.arange(len(matrix)), np.arange(matrix.shape[1])
-        return MatrixSource(matrix, kind, scoring.rules.nan, ids)
-    dtype = scoring.rules.dtype
-    pairs = open_embeddings(left, right, scoring.similarity, None, dtype, roles=FORWARD)
-    if pairs.is_single_query:
-        raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
-    return VectorSource(pairs, scoring.rules)
-
-
-def _read_checked_matrix(value: Any, dtype: Any) -> tuple[npt.NDArray[Any], str]:
-    scores = read_matrix("left", value, dtype)
-    matrix, kind = scores.array, scores.dtype
-    if matrix.ndim != 2:
-        raise InputValueError(
-            "left", expected="a matrix (left, right)", got=f"shape {matrix.shape}"
-        )
-    if kind in ("int64", "uint64") and matrix.size:
-        least, most = int(matrix.min()), int(matrix.max())
+    choice("nan", rules.nan, MATCHING_NAN_RULES)
+    if right is not None:
+        pairs = open_embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        if pairs.is_single_query:
+            raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
+        return VectorSource(pairs, rules, passes)
+    if similarity != DEFAULT_SIMILARITY:
+        raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
+    with np.errstate(all="ignore"):
+        matrix = read_matrix("left", left, rules.dtype)
+    check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
+    if matrix.dtype in ("int64", "uint64") and matrix.array.size:
+        least, most = int(matrix.array.min()), int(matrix.array.max())
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
-    return matrix, kind
+    return MatrixSource(matrix, rules, passes)
 
 
 def read_matrix(name: str, value: Any, dtype: Any) -> Scores:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...embeddings.scoring import CurrentMatches
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -66,8 +68,8 @@ def stable_pairs(source: SimilaritySource, k: int) -> ScoredPairs:
 
     Examples
     --------
-    >>> from .similarity_sources import ScoringOptions, open_source
-    >>> stable_pairs(open_source([[0.9, 0.8], [0.9, 0.1]], None, ScoringOptions()), 1)
+    >>> from .similarity_sources import open_source
+    >>> stable_pairs(open_source([[0.9, 0.8], [0.9, 0.1]], None), 1)
     (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
     """
     if len(source.left_ids) > len(source.right_ids):
@@ -117,9 +119,8 @@ class _StableMatching:
             return rows
         width = min(len(self.source.right_ids), max(self.width, self.pool_size // len(rows)))
         self.compact()
-        self.add_lists(
-            rows, self.source.top_k_accepting(width, rows, self.held_scores, self.holders)
-        )
+        current = CurrentMatches(self.held_scores, self.holders)
+        self.add_lists(rows, self.source.top_k(width, rows, current))
         return self.propose_in_rounds(rows)
 
     def propose_in_batches(self, free: IntArray) -> IntArray:
