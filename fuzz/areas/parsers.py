@@ -112,8 +112,8 @@ FAULTS = [
     Fault(
         "the columns of a line in another order",
         "python/truerank/tasks/text.py",
-        "found = [fields[column::width] for column in range(width)]",
-        "found = [fields[column::width] for column in reversed(range(width))]",
+        "columns = [fields[column::width] for column in range(width)]",
+        "columns = [fields[column::width] for column in reversed(range(width))]",
     ),
     Fault(
         "text beyond Unicode in a .npy file let through",

@@ -50,9 +50,8 @@ if _typing.TYPE_CHECKING:
     from .stores import open_scores
     from .tables import Table
     from .tasks.evaluate_scores import evaluate
-    from .tasks.list_files import read_json_lists, read_qrels, read_run
+    from .tasks.list_files import read_json_lists, read_qrels, read_run, write_run
     from .tasks.named_lists import NamedLists, Qrels
-    from .tasks.run_writer import write_run
 
 __all__ = [
     "InputError",
@@ -123,9 +122,8 @@ _NAMES = {
     "stores": ("open_scores",),
     "tables": ("Table",),
     "tasks.evaluate_scores": ("evaluate",),
-    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run"),
+    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run", "write_run"),
     "tasks.named_lists": ("NamedLists", "Qrels"),
-    "tasks.run_writer": ("write_run",),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}

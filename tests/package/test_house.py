@@ -34,13 +34,13 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1782, 1000),
-    "link_prediction": (2139, 1400),
+    "tasks": (1710, 1000),
+    "link_prediction": (2033, 1400),
     "alignment": (2202, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
-    "cli": (2598, 1300),
+    "cli": (2597, 1300),
 }
 FOLDERS = {
     "python/truerank": (27729, 21000),

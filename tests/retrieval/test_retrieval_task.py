@@ -514,10 +514,10 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     [
         ({"u": {"z": 0.5}}, None, ValueError, "ids: unknown entity 'z'"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
-        ({"u": {"a": "x"}}, None, TypeError, "ids: expected scores that are numbers"),
+        ({"u": {"a": "x"}}, None, TypeError, "ids: expected numbers as the scores of"),
         ({"u": "a"}, None, TypeError, "got str for 'u'"),
         ({"u": ["a"], "v": {"a": 1}}, None, TypeError, "scores for all queries, or for none"),
-        ({"u": ["a", "a"]}, None, ValueError, "ids: expected every id at most once in a list"),
+        ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query, got 1"),
         ([["z"], []], None, ValueError, "ids: unknown entity 'z'"),
         ([[0], [9]], None, ValueError, "ids: expected ids from 0 to 4"),

@@ -165,18 +165,17 @@ WRONG_RUNS = [
 ]
 WRONG_JSON = [
     ('{"q": {"a": 1, "b": 2}', "the file is not JSON"),
-    ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2 has the query 'q' again"),
-    ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "line 2 has 'b' twice"),
+    ('{"q": {"a": 1}}\n{"q": {"b": 2}}', "line 2: the query 'q' has a list already"),
+    ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "line 2: the list of 'p' has 'b' twice"),
     ('{"q": ["a"]}\n{"p": {"b": 2}}', "line 2: expected scores for all queries, or for none"),
     ('{"q": ["a", ["b"]]}', "line 1: expected names in the list of 'q'"),
     ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', "line 2 has 'b' twice"),
     ('{"q": {"a": "high"}}', "line 1: expected numbers as the scores of 'q', got 'high'"),
     ('{"q": {"a": true}}', "expected numbers as the scores of 'q', got True"),
-    ('{"q": {"a": 1}, "p": 3}', "expected an object of lists.*got int for 'p'"),
-    ("[1]", "expected an object of lists.*got int"),
-    ("7", "expected an object of lists.*got int"),
+    ('{"q": {"a": 1}, "p": 3}', "expected a mapping of names to scores, or .*, got int for 'p'"),
+    ("[1]", "expected a mapping of names.*got int"),
     ("[" * 100_000, "the file is not JSON"),
-    ('{"q": {"a": ' + "1" * 400 + "}}", "an integer that is too large for a score"),
+    ('{"q": {"a": ' + "1" * 400 + "}}", "an integer is too large for a score"),
 ]
 WRONG_QRELS = [
     ("q1 0 d1\n", "line 1: expected four fields: query, iteration, document and relevance"),
@@ -384,7 +383,7 @@ ONE = ([[1]], [[1.0]])
         (([[-4]], [[1.0]]), {}, "ids: expected ids from 0 on"),
         ([[1]], {}, r"top: expected \(ids, scores\), TopK, lists by query, or their file, got"),
         ({"q": ["d"]}, {"queries": ["q"]}, "queries, entities: expected None, as the lists have"),
-        ({"q": {"d": None}}, {}, "top: expected scores that are numbers, got dtype object"),
+        ({"q": {"d": None}}, {}, "top: expected numbers as the scores of 'q', got None"),
         ({"q": {"d": 1.0}, "p": ["d"]}, {}, "top: expected scores for all queries, or for none"),
     ],
 )

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import alignment, link_prediction
+from truerank.link_prediction.triples import TRIPLE_FORM
 from truerank.tasks import text
-from truerank.tasks.text import RowForm, line_blocks, line_of, read_text, text_blocks
+from truerank.tasks.text import RowForm, line_of, read_text, text_blocks
 
 pytestmark = pytest.mark.python_only
 
@@ -45,11 +46,11 @@ def test_blocks_have_whole_lines(
                 with pytest.raises(
                     ValueError, match=f"x.*: line {too_long[0]} has more than 10 by"
                 ):
-                    list(line_blocks("triples", str(path)))
+                    list(text_blocks("triples", str(path)))
                 continue
-            blocks = list(line_blocks("triples", str(path)))
-            assert b"".join(blocks) == content
-            assert all(block.endswith(b"\n") for block in blocks[:-1])
+            blocks = list(text_blocks("triples", str(path)))
+            assert "".join(blocks).encode() == content
+            assert all(block.endswith("\n") for block in blocks[:-1])
             assert all(blocks)
 
 
@@ -99,7 +100,7 @@ def test_a_damaged_stream_is_named(tmp_path: Path) -> None:
     for content in (b"text", gzip.compress(b"a\tb\tc\n" * 9)[:-5], gzip.compress(b"a\tb\n")[:12]):
         path.write_bytes(content)
         with pytest.raises(OSError, match=r"^triples: .*x\.gz: damaged gzip file \("):
-            read_text("triples", str(path), codes)
+            read_text("triples", str(path), codes, TRIPLE_FORM)
 
 
 def test_lines_of_rows(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
 from ..tasks.split_audit import AuditResult, SplitAudit, audit_split
-from ..tasks.split_columns import read_columns, stack_splits
+from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .two_graphs import GRAPHS
@@ -74,7 +74,7 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
             raise InputTypeError(
                 name, expected="the number of entities, or their labels", got="None"
             )
-    columns_of_split = read_columns(splits, PAIR_FORM)
+    columns_of_split = SplitReader(PAIR_FORM).read_all(splits)
     columns, graphs = [], []
     for j, (name, given) in enumerate(zip(GRAPHS, entities, strict=True)):
         graph_columns = [split[j] for split in columns_of_split.values()]

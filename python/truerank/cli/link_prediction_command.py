@@ -15,6 +15,7 @@ from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
 from ..link_prediction import Sampled, Task, read_triples
 from ..link_prediction.known_answers import FILTER_FORMS
+from ..link_prediction.triples import TRIPLE_FORM
 from ..tables.cells import format_count
 from ..tasks.text import read_text
 from ..tasks.vocabularies import MAX_IDS, is_id
@@ -147,7 +148,7 @@ def _count_id_rows(option: str, path: Path, columns: Sequence[int]) -> int:
             raise _NotAnIdError
         return np.zeros(len(fields), dtype=np.int64)
 
-    read = read_text(option, str(path), look)
+    read = read_text(option, str(path), look, TRIPLE_FORM)
     return len(read[0]) if read else 0
 
 

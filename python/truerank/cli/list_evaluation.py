@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from ..inputs.errors import renamed
 from ..link_prediction import read_predictions
 from ..tasks.list_files import read_json_lists, read_qrels, read_run
 from ..tasks.named_lists import NamedLists, Qrels
-from ..tasks.text import text_blocks
+from ..tasks.text import text_lines
 from .app import user_errors
 from .options import File
 from .progress import ProgressBar, ProgressListener
@@ -79,11 +80,7 @@ def rank_list_file(lists: Path, given: Mapping[str, Any]) -> Ranks:
 
 def _kind_of(path: Path) -> str:
     """Tell a run, JSON and predictions apart by their first two lines."""
-    first: list[str] = []
-    for text in text_blocks("path", str(path)):
-        first += [line for line in text.split("\n") if line.strip()][: 2 - len(first)]
-        if len(first) == 2:
-            break
+    first = [line for _, line in islice(text_lines("path", str(path)), 2)]
     if first and first[0].lstrip()[0] in "{[":
         return "json"
     if any(line.startswith(_HEADS_OR_TAILS) for line in first[1:]):

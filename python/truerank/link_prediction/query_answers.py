@@ -16,7 +16,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr, indptr_of
 from ..tables.writing import replace_text
-from ..tasks.list_files import line_error, parse_json, watched_blocks
+from ..tasks.list_files import json_lines, line_error
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -107,18 +107,13 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     """
     name = os.fsdecode(path)
     rows: list[dict[str, Any]] = []
-    line = 0
-    for text in watched_blocks(name, None):
-        for row in text.removesuffix("\n").split("\n"):
-            line += 1
-            if row.strip():
-                found = parse_json(row, f"line {line}", name)
-                problem = _problem_of(found)
-                if not problem and rows and ("query" in found) != ("query" in rows[0]):
-                    problem = "expected a query in all lines, or in none"
-                if problem:
-                    raise line_error(name, line, problem)
-                rows.append(found)
+    for line, found in json_lines("path", name):
+        problem = _problem_of(found)
+        if not problem and rows and ("query" in found) != ("query" in rows[0]):
+            problem = "expected a query in all lines, or in none"
+        if problem:
+            raise line_error(name, line, problem)
+        rows.append(found)
     return QueryAnswers(
         tuple(_as_tuples(row.get("query", i)) for i, row in enumerate(rows)),
         tuple(tuple(row.get("easy", ())) for row in rows),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,12 @@ from ..inputs.arrays import ReadOnlyArrays, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
-from ..tasks.list_files import parse_json
+from ..tasks.list_files import is_json, json_lines
 from ..tasks.row_keys import row_keys
-from ..tasks.split_columns import column_of_values, stack_splits
-from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_blocks
-from ..tasks.vocabularies import Column, LabelIndex, encode_columns
-from .triples import TripleSplits, count_relations
+from ..tasks.split_columns import SplitReader, stack_splits
+from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_lines
+from ..tasks.vocabularies import Column, Vocabulary
+from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -28,7 +28,6 @@ _VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have rela
 _STATEMENT = RowForm("statement", _COLUMNS, _VOCABULARIES)
 _QUALIFIER = RowForm("qualifier", _COLUMNS, _VOCABULARIES)
 _FORM = "head, relation and tail, then a relation and a value for each qualifier"
-_JSON_ENDINGS = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 
 
 @public("truerank.link_prediction")
@@ -126,14 +125,6 @@ class QualifierSets(ReadOnlyArrays):
         return np.array(list(map(len, self._members)), dtype=np.int64)
 
 
-class _Rows(NamedTuple):
-    """Statements as they were given: columns of labels or ids, and flat qualifiers."""
-
-    triples: tuple[list[Any], list[Any], list[Any]]
-    lengths: list[int]
-    qualifiers: tuple[list[Any], list[Any]]
-
-
 @public("truerank.link_prediction")
 def read_statements(
     statements: Any,
@@ -201,79 +192,54 @@ def read_statement_splits(
     TripleSplits
         Its `beside` are the `FlatQualifiers`.
     """
-    rows = {name: _read_rows(title, value) for name, (title, value) in splits.items()}
-    indexes: dict[int, LabelIndex] = {}
-    columns: list[list[Column]] = []
-    for name, (title, _) in splits.items():
-        found = rows[name]
-        columns.append(
-            [
-                *(
-                    column_of_values(title, j, values, indexes, _STATEMENT)
-                    for j, values in enumerate(found.triples)
-                ),
-                *(
-                    column_of_values(title, j, values, indexes, _QUALIFIER)
-                    for j, values in enumerate(found.qualifiers, 3)
-                ),
-            ]
-        )
-    of_relations = [column for split in columns for column in split[1::2]]
-    of_entities = [column for split in columns for column in split[0::2]]
-    if (
-        isinstance(entities, (int, np.integer))
-        and relations is None
-        and any(column.label_index is not None for column in of_relations)
-    ):
-        relations = count_relations(of_relations)
-    entity, entity_ids = encode_columns("entities", "entity", entities, of_entities)
-    relation, relation_ids = encode_columns("relations", "relation", relations, of_relations)
-    indptr = indptr_of([length for found in rows.values() for length in found.lengths])
-    pairs = stack_splits([relation_ids[1::2], entity_ids[2::3]])
-    _, first, codes = np.unique(
-        row_keys([pairs[:, 0], pairs[:, 1]]), return_index=True, return_inverse=True
+    statements, qualifiers = SplitReader(_STATEMENT), SplitReader(_QUALIFIER)
+    qualifiers.indexes = statements.indexes
+    of_entities: list[Column] = []
+    of_relations: list[Column] = []
+    lengths: list[int] = []
+    sizes, pair_sizes = {}, {}
+    for name, (title, value) in splits.items():
+        rows = _rows_of(title, value)
+        ends = [[row[j] for row in rows] for j in range(3)]
+        pairs_of_rows = [list(chain.from_iterable(row[j::2] for row in rows)) for j in (3, 4)]
+        columns = [statements.column_of_values(title, j, each) for j, each in enumerate(ends)]
+        for j, each in enumerate(pairs_of_rows, 3):
+            columns.append(qualifiers.column_of_values(title, j, each))
+        of_entities += columns[0::2]
+        of_relations += columns[1::2]
+        lengths += [(len(row) - 3) // 2 for row in rows]
+        sizes[name], pair_sizes[name] = len(rows), len(pairs_of_rows[0])
+    entity, relation, ids, relation_ids = encode_names(
+        entities, relations, of_entities, of_relations
     )
+    indptr = indptr_of(lengths)
+    pairs = stack_splits([relation_ids[1::2], ids[2::3]])
+    keys = row_keys([pairs[:, 0], pairs[:, 1]])
+    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
     codes = codes.reshape(-1).astype(np.int64)
     sets = QualifierSets(np.ascontiguousarray(pairs[first]))
-    listed, bounds = codes.tolist(), indptr.tolist()
-    numbers = np.zeros(len(bounds) - 1, dtype=np.int64)
-    for i in np.flatnonzero(np.diff(indptr)).tolist():
-        numbers[i] = sets.number(listed[bounds[i] : bounds[i + 1]])
-    shown = (
-        "; ".join(f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
-        for i in range(1, len(sets))
-    )
-    names = ("without qualifiers", *shown)
-    triples = stack_splits([entity_ids[0::3], relation_ids[0::2], entity_ids[1::3], [numbers]])
-    return TripleSplits(
-        triples,
-        {name: len(found.lengths) for name, found in rows.items()},
-        entity,
-        relation,
-        (names,),
-        beside=FlatQualifiers(
-            indptr,
-            np.ascontiguousarray(pairs),
-            codes,
-            {name: len(found.qualifiers[0]) for name, found in rows.items()},
-            sets,
-        ),
-    )
+    listed, bounds = codes.tolist(), pairwise(indptr.tolist())
+    numbers = np.array([sets.number(listed[start:end]) for start, end in bounds], dtype=np.int64)
+    names = ["without qualifiers"]
+    for i in range(1, len(sets)):
+        shown = (f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
+        names.append("; ".join(shown))
+    flat = FlatQualifiers(indptr, np.ascontiguousarray(pairs), codes, pair_sizes, sets)
+    triples = stack_splits([ids[0::3], relation_ids[0::2], ids[1::3], [numbers]])
+    return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
 
 
 # -- one split -------------------------------------------------------------------------------------
 
 
-def _read_rows(title: str, value: Any) -> _Rows:
-    """Read the statements of a split in any form."""
+def _rows_of(title: str, value: Any) -> Sequence[Sequence[Any]]:
+    """Read the statements of a split in any form, as rows of an odd number of members."""
     if isinstance(value, Statements):
         return _rows_of_ids(value)
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (list, np.ndarray)):
         return _rows_of_pairs(title, *value)
     if is_path(value):
-        path = os.fsdecode(value)
-        lines = _json_rows if path.endswith(_JSON_ENDINGS) else _text_rows
-        return _rows_of_fields(lines(title, path))
+        return _rows_of_file(title, os.fsdecode(value))
     if isinstance(value, np.ndarray) and value.ndim == 2:
         value = value.tolist()
     if not isinstance(value, (list, tuple)):
@@ -286,43 +252,23 @@ def _read_rows(title: str, value: Any) -> _Rows:
         if len(row) < 3 or not len(row) % 2:
             expected = f"an odd number of members from 3 on ({_FORM})"
             raise InputValueError(title, expected=expected, got=f"{len(row)} in statement {i}")
-    return _rows_of_fields(iter(value))
+    return value
 
 
-def _rows_of_fields(rows: Iterator[Sequence[Any]]) -> _Rows:
-    """Split rows of head, relation, tail, relation, value, relation, value, ..."""
-    made = _Rows(([], [], []), [], ([], []))
-    for row in rows:
-        for column, member in zip(made.triples, row[:3], strict=True):
-            column.append(member)
-        made.lengths.append((len(row) - 3) // 2)
-        made.qualifiers[0].extend(row[3::2])
-        made.qualifiers[1].extend(row[4::2])
-    return made
-
-
-def _rows_of_ids(given: Statements) -> _Rows:
+def _rows_of_ids(given: Statements) -> list[list[Any]]:
     """Return what was read before, with its labels, as other splits may have other ids."""
-
-    def named(ids: IntArray, names: tuple[str, ...] | None) -> list[Any]:
-        return ids.tolist() if names is None else [names[code] for code in ids.tolist()]
-
-    entities, relations = given.entities, given.relations
-    heads, middle, tails = given.triples.T
-    return _Rows(
-        (named(heads, entities), named(middle, relations), named(tails, entities)),
-        np.diff(given.indptr).tolist(),
-        (named(given.qualifiers[:, 0], relations), named(given.qualifiers[:, 1], entities)),
-    )
+    entities, relations = Vocabulary(0, given.entities), Vocabulary(0, given.relations)
+    pairs = [(relations.label_of(r), entities.label_of(v)) for r, v in given.qualifiers.tolist()]
+    bounds = pairwise(given.indptr.tolist())
+    return [
+        [entities.label_of(h), relations.label_of(r), entities.label_of(t), *chain(*pairs[a:b])]
+        for (h, r, t), (a, b) in zip(given.triples.tolist(), bounds, strict=True)
+    ]
 
 
-def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> _Rows:
+def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> list[list[Any]]:
     """Read triples and the pairs of each."""
     listed = triples.tolist() if isinstance(triples, np.ndarray) else triples
-    for i, triple in enumerate(listed):
-        if not isinstance(triple, (list, tuple)) or len(triple) != 3:
-            got = f"{triple!r} at position {i}"
-            raise InputValueError(title, expected="triples of shape (n, 3)", got=got)
     expected = f"the list of the qualifiers of each of the {len(listed)} triples"
     if not isinstance(qualifiers, (list, tuple)):
         raise InputTypeError(title, expected=expected, got=type(qualifiers).__name__)
@@ -330,47 +276,42 @@ def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> _Rows:
         raise InputValueError(title, expected=expected, got=len(qualifiers))
     rows = []
     for i, (triple, given) in enumerate(zip(listed, qualifiers, strict=True)):
+        if not isinstance(triple, (list, tuple)) or len(triple) != 3:
+            got = f"{triple!r} at position {i}"
+            raise InputValueError(title, expected="triples of shape (n, 3)", got=got)
         pairs = given.tolist() if isinstance(given, np.ndarray) else given
         is_list = isinstance(pairs, (list, tuple, set, frozenset))
         if not is_list or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
             pair = "pairs of a relation and a value"
             raise InputValueError(title, expected=pair, got=f"{given!r} for triple {i}")
-        rows.append((*triple, *chain.from_iterable(pairs)))
-    return _rows_of_fields(iter(rows))
+        rows.append([*triple, *chain.from_iterable(pairs)])
+    return rows
 
 
-def _text_rows(title: str, path: str) -> Iterator[Sequence[str]]:
-    """Yield the fields of each line."""
-    line, delimiter = 0, ""
-    for text in text_blocks(title, path):
-        for row in text.removesuffix("\n").split("\n"):
-            line += 1
-            if not row.strip(" "):
-                continue
-            delimiter = delimiter or ("\t" if "\t" in row else ",")
-            fields = row.split(delimiter)
-            _check_width(title, path, line, fields)
-            if "" in fields:
-                problem = f"line {line}: field {fields.index('') + 1} is empty"
-                raise InputValueError(title, problem, place=path)
-            yield fields
-
-
-def _json_rows(title: str, path: str) -> Iterator[Sequence[Any]]:
-    """Yield the statement of each line of JSON, an array or an object as WikiPeople has them."""
-    line = 0
-    for text in text_blocks(title, path):
-        for row in text.removesuffix("\n").split("\n"):
-            line += 1
-            if row.strip():
-                found = parse_json(row, f"line {line}", path)
-                fields = _fields_of_object(found) if isinstance(found, dict) else found
-                if not isinstance(fields, list):
-                    expected = "an array, or an object with names that end in _h and _t"
-                    problem = f"line {line}: expected {expected}, got {type(found).__name__}"
-                    raise InputValueError(title, problem, place=path)
-                _check_width(title, path, line, fields)
-                yield fields
+def _rows_of_file(title: str, path: str) -> list[list[Any]]:
+    """Read lines of text, or of JSON: arrays, or objects as WikiPeople has them."""
+    rows: list[list[Any]] = []
+    delimiter = ""
+    has_json = is_json(path)
+    for line, found in (json_lines if has_json else text_lines)(title, path):
+        fields = _fields_of_object(found) if isinstance(found, dict) else found
+        if not has_json:
+            delimiter = delimiter or ("\t" if "\t" in found else ",")
+            fields = found.split(delimiter)
+        if not isinstance(fields, list):
+            expected = "an array, or an object with names that end in _h and _t"
+            problem = f"line {line}: expected {expected}, got {type(found).__name__}"
+            raise InputValueError(title, problem, place=path)
+        width, problem = len(fields), ""
+        if width < 3 or not width % 2 or width > MAX_COLUMNS:
+            expected = f"an odd number from 3 to {MAX_COLUMNS:,} ({_FORM})"
+            problem = f"line {line} has {width:,} fields, expected {expected}"
+        elif "" in fields:
+            problem = f"line {line}: field {fields.index('') + 1} is empty"
+        if problem:
+            raise InputValueError(title, problem, place=path)
+        rows.append(fields)
+    return rows
 
 
 def _fields_of_object(found: dict[str, Any]) -> list[Any] | None:
@@ -386,11 +327,3 @@ def _fields_of_object(found: dict[str, Any]) -> list[Any] | None:
             listed = values if isinstance(values, list) else [values]
             fields += chain.from_iterable((name, value) for value in listed)
     return fields
-
-
-def _check_width(title: str, path: str, line: int, fields: Sequence[Any]) -> None:
-    width = len(fields)
-    if width < 3 or not width % 2 or width > MAX_COLUMNS:
-        expected = f"an odd number from 3 to {MAX_COLUMNS:,} ({_FORM})"
-        problem = f"line {line} has {width:,} fields, expected {expected}"
-        raise InputValueError(title, problem, place=path)

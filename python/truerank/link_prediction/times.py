@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError
-from ..tasks.vocabularies import Column, distinct_labels
+from ..tasks.vocabularies import Column, distinct_labels, numbers_of, refuse_integers
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -107,78 +107,56 @@ def encode_times(
     >>> encoded.ids, encoded.names
     ([[array([2, 0, 1])]], ('####-##-##', '1985', '1986-##-##'))
     """
-    filled = [column for group in columns for column in group if len(column.values)]
-    labelled = [column for column in filled if column.label_index is not None]
-    bounds, doubtful = _read_labels(labelled)
+    every = [column for group in columns for column in group]
+    bounds, doubtful = _read_labels(sorted(distinct_labels(every)))
     are_integers = all(map(_INTEGER.fullmatch, bounds))
-    if len(labelled) < len(filled) and not are_integers:
-        column = next(column for column in filled if column.label_index is None)
-        raise InputValueError(
-            column.split, f"holds integers in column {column.position}, other splits labels"
-        )
+    if bounds and not are_integers:
+        refuse_integers(every)
+    has_ids = any(len(column.values) and column.label_index is None for column in every)
     names = None
-    if labelled and not (are_integers and (as_ids or len(labelled) < len(filled))):
+    id_of = {label: first for label, (first, _) in bounds.items()}
+    if bounds and not (are_integers and (as_ids or has_ids)):
         ordered = sorted(set(bounds.values()))
         place = dict(zip(ordered, range(len(ordered)), strict=True))
         name_of = {bounds[label]: label for label in sorted(bounds, reverse=True)}
         names = tuple(name_of[pair] for pair in ordered)
         id_of = {label: place[pair] for label, pair in bounds.items()}
-    else:
-        id_of = {label: first for label, (first, _) in bounds.items()}
-    first_of, last_of = ({label: pair[end] for label, pair in bounds.items()} for end in (0, 1))
+
+    def no_time(column: Column, label: str, where: str) -> InputValueError:
+        return InputValueError(
+            column.split, expected=f"times: {_EXPECTED}", got=f"{label!r} in {where}"
+        )
+
+    ids = [numbers_of(group, id_of, no_time) for group in columns]
     starts, ends = (
-        np.concatenate([_look_up(column, table) for column in columns[position]])
-        for position, table in ((0, first_of), (-1, last_of))
+        np.concatenate(numbers_of(group, {label: pair[end] for label, pair in bounds.items()}))
+        for group, end in ((columns[0], 0), (columns[-1], 1))
     )
     reversed_facts = np.flatnonzero(ends < starts)
     ends[reversed_facts] = UNKNOWN_END
     times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
-    return EncodedTimes(times, [[_look_up(c, id_of) for c in group] for group in columns], names)
+    return EncodedTimes(times, ids, names)
 
 
-def _look_up(column: Column, table: Mapping[str, int]) -> IntArray:
-    """Return the number of each label of a column; integers are their own."""
-    if column.label_index is None:
-        return column.values
-    # labels of other columns may have been numbered by the same index
-    numbers = [table.get(label, 0) for label in column.label_index.codes]
-    return np.array(numbers, dtype=np.int64)[column.values]
-
-
-def _read_labels(columns: Sequence[Column]) -> tuple[dict[str, Bounds], dict[str, str]]:
-    """Return the bounds of all labels, and the doubtful ones with their years."""
-    labels = sorted(distinct_labels(columns))
-    bounds: dict[str, Bounds] = {}
+def _read_labels(labels: Sequence[str]) -> tuple[dict[str, Bounds], dict[str, str]]:
+    """Return the bounds of all labels that are times, and the doubtful ones with their years."""
+    bounds = dict.fromkeys(labels, (UNKNOWN_START, UNKNOWN_END))
     doubtful: dict[str, str] = {}
     known = [label for label in labels if not _UNKNOWN.fullmatch(label)]
     if all(map(_INTEGER.fullmatch, known)):
-        bounds = {label: (int(label), int(label)) for label in known}
-    else:
-        for label in known:
-            found = _DATE.fullmatch(label)
-            if found is None:
-                raise _no_time(label, columns)
-            sign, year, month, day = found.groups()
-            pair = _days(sign, year, month, day)
-            if pair is None:
-                doubtful[label] = sign + year
-                pair = _days(sign, year, None, None)
-            bounds[label] = pair or (UNKNOWN_START, UNKNOWN_END)
-    unknown = dict.fromkeys(labels, (UNKNOWN_START, UNKNOWN_END))
-    return unknown | bounds, doubtful
-
-
-def _no_time(label: str, columns: Sequence[Column]) -> InputValueError:
-    """Make the error of a label that is no time, at the first place where it stands."""
-    for column in columns:
-        code = column.label_index.codes.get(label, -1) if column.label_index is not None else -1
-        rows = np.flatnonzero(column.values == code)
-        if len(rows):
-            where = column.where(int(rows[0]))
-            return InputValueError(
-                column.split, expected=f"times: {_EXPECTED}", got=f"{label!r} in {where}"
-            )
-    raise AssertionError("unreachable")
+        return bounds | {label: (int(label), int(label)) for label in known}, doubtful
+    for label in known:
+        found = _DATE.fullmatch(label)
+        if found is None:
+            del bounds[label]
+            continue
+        sign, year, month, day = found.groups()
+        pair = _days(sign, year, month, day)
+        if pair is None:
+            doubtful[label] = sign + year
+            pair = _days(sign, year, None, None)
+        bounds[label] = pair or bounds[label]
+    return bounds, doubtful
 
 
 def _days(sign: str, year: str, month: str | None, day: str | None) -> Bounds | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,15 +11,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.split_audit import (
-    MAX_EXAMPLES,
-    AuditResult,
-    RowCase,
-    SplitAudit,
-    SplitFinding,
-    audit_split,
-    plain_dict,
-)
+from ..tasks.split_audit import AuditResult, SplitAudit, SplitFinding, audit_split, plain_dict
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -170,21 +162,24 @@ def audit_triples(
         If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
         unseen triples without known splits.
     """
-    given, *known = splits.sizes.values()
-    cases = {}
-    new_entities = new_relations = None
-    if known:
-        new_entities, new_relations = _find_unseen(splits, given)
-        test = splits.triples[:given]
-        mask = np.isin(test[:, (0, 2)], new_entities).any(axis=1)
-        mask |= np.isin(test[:, 1], new_relations)
+    given = next(iter(splits.sizes.values()))
+    test, unseen, cases = splits.triples[:given], {}, {}
+    if splits.known:
+        trained = known_triples(splits, TRAIN)
+        is_new = np.zeros(given, dtype=bool)
+        for name, vocabulary, columns in (
+            ("unseen_entities", splits.entities, (0, 2)),
+            ("unseen_relations", splits.relations, (1,)),
+        ):
+            ids = np.unique(test[:, columns])
+            new = ids[~np.isin(ids, trained[:, columns])]
+            unseen[name] = SplitFinding.of(new.tolist(), vocabulary.label_of)
+            is_new |= np.isin(test[:, columns], new).any(axis=1)
         lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
-        description = f"have an entity or a relation that {lacking_split}"
-        cases["unseen"] = RowCase(mask, description, makes_note=False)
+        cases["unseen"] = is_new, f"have an entity or a relation that {lacking_split}"
     elif rules["unseen"] != "keep":
-        raise InputValueError(
-            "unseen", expected='"keep" without known splits', got=f'"{rules["unseen"]}"'
-        )
+        got = f'"{rules["unseen"]}"'
+        raise InputValueError("unseen", expected='"keep" without known splits', got=got)
     times = _audit_times(splits, given)
     result = audit_split(
         TaskAudit,
@@ -193,11 +188,10 @@ def audit_triples(
         rules,
         lambda i: splits.labels_of(splits.triples[i].tolist()),
         cases,
-        unseen_entities=_id_finding(new_entities, splits.entities.label_of),
-        unseen_relations=_id_finding(new_relations, splits.relations.label_of),
         times=times,
         unfiltered=unfiltered,
         headers=splits.notes,
+        **unseen,
     )
     return result if times is None else result._replace(notes=(*result.notes, *times.notes))
 
@@ -209,31 +203,16 @@ def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
         return None
     trained = _rows_of_split(splits, TRAIN)
     triples = row_keys([splits.triples[:, column] for column in range(3)])
-    tested = distinct(triples[:given])
-    is_known = np.zeros(len(tested), dtype=bool)
-    is_known[look_up(tested, triples[trained])[1]] = True
     earliest = np.iinfo(np.int64).min  # without train triples, all are later
-    examples = times.reversed[:MAX_EXAMPLES].tolist()
     return TimeAudit(
-        SplitFinding(
-            len(times.reversed),
-            tuple(splits.labels_of(splits.triples[i].tolist()) for i in examples),
+        SplitFinding.of(
+            times.reversed.tolist(), lambda i: splits.labels_of(splits.triples[i].tolist())
         ),
-        SplitFinding(len(times.doubtful), tuple(times.doubtful)[:MAX_EXAMPLES]),
+        SplitFinding.of(times.doubtful),
         int(np.count_nonzero(times.starts[:given] <= times.starts[trained].max(initial=earliest))),
-        int(np.count_nonzero(is_known[np.searchsorted(tested, triples[:given])])),
+        len(look_up(distinct(triples[trained]), triples[:given])[0]),
         TRAIN if TRAIN in splits.known else "known splits" * bool(splits.known),
     )
-
-
-def _find_unseen(splits: TripleSplits, given: int) -> tuple[IntArray, IntArray]:
-    """Return the entities and relations that only the evaluated split has, against "train"."""
-    known = known_triples(splits, TRAIN)
-    found = []
-    for columns in ([0, 2], [1]):
-        ids = np.unique(splits.triples[:given, columns])
-        found.append(ids[~np.isin(ids, known[:, columns])])
-    return found[0], found[1]
 
 
 def known_triples(splits: TripleSplits, name: str) -> IntArray:
@@ -245,9 +224,3 @@ def _rows_of_split(splits: TripleSplits, name: str) -> slice:
     ends = np.cumsum(list(splits.sizes.values())).tolist()
     place = splits.known.index(name) + 1 if name in splits.known else 0
     return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])
-
-
-def _id_finding(ids: IntArray | None, label_of: Callable[[int], str | int]) -> SplitFinding | None:
-    if ids is None:
-        return None
-    return SplitFinding(len(ids), tuple(label_of(i) for i in ids[:MAX_EXAMPLES].tolist()))

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import is_integer
 from ..inputs.errors import warn_user
 from ..inputs.naming import public
-from ..tasks.split_columns import read_columns, stack_splits
+from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (
     Column,
     Vocabulary,
+    distinct_labels,
     encode_columns,
     encode_qualifier,
     parse_integers,
@@ -93,13 +95,9 @@ class TripleSplits(NamedTuple):
 
     def labels_of(self, triple: Sequence[int]) -> tuple[str | int, ...]:
         """Return a triple by its labels, or ids if there are no labels."""
-        first = (
-            self.entities.label_of(int(triple[0])),
-            self.relations.label_of(int(triple[1])),
-            self.entities.label_of(int(triple[2])),
-        )
-        qualifiers = zip(triple[3:], self.qualifiers, strict=True)
-        return (*first, *(Vocabulary(0, names).label_of(int(code)) for code, names in qualifiers))
+        further = (Vocabulary(0, names) for names in self.qualifiers)
+        columns = self.entities, self.relations, self.entities, *further
+        return tuple(names.label_of(int(code)) for names, code in zip(columns, triple, strict=True))
 
 
 @public("truerank.link_prediction")
@@ -169,46 +167,42 @@ def read_splits(
     time : optional
         As `Task` takes it.
     """
-    notes: list[str] = []
-    columns_of_split = read_columns(splits, TRIPLE_FORM, notes)
-    width = len(next(iter(columns_of_split.values())))
-    holds_ids = isinstance(entities, (int, np.integer))
-    ends = [column for columns in columns_of_split.values() for column in (columns[0], columns[2])]
-    entity, ids = encode_columns("entities", "entity", entities, ends)
-    if (
-        holds_ids
-        and relations is None
-        and any(columns[1].label_index is not None for columns in columns_of_split.values())
-    ):
-        relations = count_relations([columns[1] for columns in columns_of_split.values()])
-    relation, relation_ids = encode_columns(
-        "relations", "relation", relations, [columns[1] for columns in columns_of_split.values()]
+    reader = SplitReader(TRIPLE_FORM)
+    columns = list(reader.read_all(splits).values())
+    heads_and_tails = [column for split in columns for column in (split[0], split[2])]
+    entity, relation, ids, relation_ids = encode_names(
+        entities, relations, heads_and_tails, [split[1] for split in columns]
     )
-    columns_of = [ids[0::2], relation_ids, ids[1::2]]
-    further = {j: [columns[j] for columns in columns_of_split.values()] for j in range(3, width)}
-    times = None
-    names_of: dict[int, tuple[str, ...] | None] = {}
-    codes_of: dict[int, list[IntArray]] = {}
+    encoded, names, times = [ids[0::2], relation_ids, ids[1::2]], [], None
+    holds_ids = is_integer(entities)
+    further = {j: [split[j] for split in columns] for j in range(3, len(columns[0]))}
+    found = {}
     if time is not None:
-        positions = check_times(time, width)
-        times, encoded, names = encode_times(positions, [further[j] for j in positions], holds_ids)
-        names_of = dict.fromkeys(positions, names)
-        codes_of = dict(zip(positions, encoded, strict=True))
-    for j in further.keys() - names_of.keys():
-        names_of[j], codes_of[j] = encode_qualifier(further[j], holds_ids)
-    columns_of += [codes_of[j] for j in further]
-    qualifiers = tuple(names_of[j] for j in further)
-    sizes = {name: len(columns[0].values) for name, columns in columns_of_split.items()}
+        positions = check_times(time, len(columns[0]))
+        times, ids_of_times, labels = encode_times(
+            positions, [further[j] for j in positions], holds_ids
+        )
+        found = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
+    for j, of_splits in further.items():
+        labels, codes = found[j] if j in found else encode_qualifier(of_splits, holds_ids)
+        names.append(labels)
+        encoded.append(codes)
+    sizes = {name: len(split[0].values) for name, split in zip(splits, columns, strict=True)}
     return TripleSplits(
-        stack_splits(columns_of), sizes, entity, relation, qualifiers, times, tuple(notes)
+        stack_splits(encoded), sizes, entity, relation, tuple(names), times, tuple(reader.notes)
     )
 
 
-def count_relations(columns: Sequence[Column]) -> int:
-    """Return the number of relations if text holds their ids, from the columns of relations."""
-    tops = (
-        int(parse_integers("relations", "relation", column).max())
-        for column in columns
-        if len(column.values)
-    )
-    return max([0, *tops]) + 1
+def encode_names(
+    entities: Any, relations: Any, of_entities: Sequence[Column], of_relations: Sequence[Column]
+) -> tuple[Vocabulary, Vocabulary, list[IntArray], list[IntArray]]:
+    """Turn columns of entities and of relations into ids, and return both vocabularies.
+
+    Where entities are a number, so that text holds ids, relations without a vocabulary are ids too.
+    """
+    entity, ids = encode_columns("entities", "entity", entities, of_entities)
+    if relations is None and is_integer(entities) and distinct_labels(of_relations):
+        parts = parse_integers("relations", "relation", of_relations)
+        relations = 1 + max(int(part.max(initial=0)) for part in parts)
+    relation, relation_ids = encode_columns("relations", "relation", relations, of_relations)
+    return entity, relation, ids, relation_ids

@@ -13,9 +13,9 @@ from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.side_tasks import Sampled, SideTasks
-from ..tasks.split_columns import name_splits
-from ..tasks.vocabularies import LabelIndex, Vocabulary, digest, encode_columns, read_ids
-from .qrels import JudgedPairs, is_one_split, read_judged
+from ..tasks.split_columns import SplitReader, name_splits
+from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
+from .qrels import FORM, JudgedPairs, is_one_split, read_judged
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -59,16 +59,16 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     named = name_splits(split, qrels, None if is_one else known)
     if is_one:
         named["known_0"] = ("known", known)
-    indexes = {0: LabelIndex(), 1: LabelIndex()}
-    tested = read_judged("qrels", qrels, indexes)
+    reader = SplitReader(FORM)
+    tested = read_judged("qrels", qrels, reader)
     # without a vocabulary of queries, those of the qrels are all
-    labels = tuple(indexes[0].codes)
+    labels = tuple(reader.index(0).codes)
     given = labels or None if queries is None and tested.asked.label_index else queries
     columns = [tested.asked, tested.queries]
     query_ids, (asked, tasks) = encode_columns("queries", "query", given, columns)
     others = {}
     for name, (title, value) in list(named.items())[1:]:
-        others[name] = _with_a_row(read_judged(title, value, indexes), query_ids, queries is None)
+        others[name] = _with_a_row(read_judged(title, value, reader), query_ids, queries is None)
     entity_columns = [tested.entities, *(each.entities for each in others.values())]
     entity_ids, targets = encode_columns("entities", "entity", entities, entity_columns)
     pairs, gains = _distinct_answers(tested, tasks, targets[0], query_ids, entity_ids)

@@ -15,9 +15,9 @@ from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
 from ..tasks.list_files import read_qrels
 from ..tasks.named_lists import Qrels, without_ranx
-from ..tasks.split_columns import column_of_values, read_columns
+from ..tasks.split_columns import SplitReader
 from ..tasks.text import RowForm, is_path
-from ..tasks.vocabularies import Column, LabelIndex
+from ..tasks.vocabularies import Column
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -49,7 +49,7 @@ class JudgedPairs(NamedTuple):
     asked: Column
 
 
-def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> JudgedPairs:
+def read_judged(title: str, value: Any, reader: SplitReader) -> JudgedPairs:
     """Read qrels.
 
     Parameters
@@ -60,8 +60,8 @@ def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judge
         A mapping of queries to mappings of entities to gains, or to lists of entities; rows, as an
         array of int of shape (n, 2) or (n, 3) or a list of tuples; a tuple of two or three columns;
         Qrels; or a path: a .npy file of rows, any other is text that `read_qrels` reads.
-    indexes : dict of int to LabelIndex
-        The labels of queries (0) and of entities (1) that were read so far; they are added to.
+    reader : SplitReader
+        Of the form `FORM`; all that belongs to one task is read by one.
 
     Raises
     ------
@@ -73,19 +73,18 @@ def read_judged(title: str, value: Any, indexes: dict[int, LabelIndex]) -> Judge
         path = os.fsdecode(value)
         if not path.endswith(".npy"):
             with renamed(path=title):
-                return _of_judgements(title, read_qrels(path), indexes)
+                return _of_judgements(title, read_qrels(path), reader)
         title, value = f"{title}: {path}", read_npy(title, path)
     if isinstance(value, Mapping):
-        return _read_mapping(title, value, indexes)
+        return _read_mapping(title, value, reader)
     if isinstance(value, Qrels):
-        return _of_judgements(title, value, indexes)
+        return _of_judgements(title, value, reader)
     gains = None
     if isinstance(value, tuple) and _are_columns(value):
-        queries, entities, gains = _read_columns(title, value, indexes)
+        queries, entities, gains = _read_columns(title, value, reader)
     else:
         rows, gains = _split_gains(title, value)
-        columns = read_columns({"qrels": (title, rows)}, FORM)["qrels"]
-        queries, entities = (_renumbered(column, j, indexes) for j, column in enumerate(columns))
+        queries, entities = reader.read_all({"qrels": (title, rows)})["qrels"]
     return JudgedPairs(
         queries, entities, _checked_gains(title, gains, len(queries.values)), queries
     )
@@ -120,9 +119,7 @@ def _are_columns(value: tuple[Any, ...]) -> bool:
     return len(value) in (2, 3) and all(getattr(column, "ndim", 0) == 1 for column in value)
 
 
-def _read_mapping(
-    title: str, value: Mapping[Any, Any], indexes: dict[int, LabelIndex]
-) -> JudgedPairs:
+def _read_mapping(title: str, value: Mapping[Any, Any], reader: SplitReader) -> JudgedPairs:
     groups = list(value.values())
     for query, group in value.items():
         if isinstance(group, (str, bytes)) or not isinstance(
@@ -134,9 +131,9 @@ def _read_mapping(
     are_graded = [isinstance(group, Mapping) for group in groups]
     if any(are_graded) and not all(are_graded):
         raise InputTypeError(title, expected="gains for all queries, or for none")
-    asked = column_of_values(title, _QUERY, list(value), indexes, FORM)
+    asked = reader.column_of_values(title, _QUERY, list(value))
     entities = list(chain.from_iterable(groups))
-    entity_column = column_of_values(title, _ENTITY, entities, indexes, FORM)
+    entity_column = reader.column_of_values(title, _ENTITY, entities)
     gains = None
     if any(are_graded):
         gains = list(chain.from_iterable(group.values() for group in groups))
@@ -146,7 +143,7 @@ def _read_mapping(
 
 
 def _read_columns(
-    title: str, value: tuple[Any, ...], indexes: dict[int, LabelIndex]
+    title: str, value: tuple[Any, ...], reader: SplitReader
 ) -> tuple[Column, Column, Any]:
     arrays = [np.asarray(column) for column in value]
     for array in arrays:
@@ -154,21 +151,12 @@ def _read_columns(
             expected = "columns of one length"
             raise InputValueError(title, expected=expected, got=f"shape {array.shape}")
     columns = [
-        Column(title, j, array.astype(np.int64), None, FORM.row_noun)
+        reader.column(title, j, array.astype(np.int64))
         if array.dtype.kind in "iu"
-        else column_of_values(title, j, array.tolist(), indexes, FORM)
+        else reader.column_of_values(title, j, array.tolist())
         for j, array in enumerate(arrays[:2])
     ]
     return columns[0], columns[1], arrays[2] if len(arrays) == 3 else None
-
-
-def _renumbered(column: Column, j: int, indexes: dict[int, LabelIndex]) -> Column:
-    """Number the labels of a column as those that were read before."""
-    if column.label_index is None:
-        return column
-    index = indexes.setdefault(j, LabelIndex())
-    table = index.encode(list(column.label_index.codes))
-    return column._replace(values=table[column.values], label_index=index)
 
 
 def _split_gains(title: str, value: Any) -> tuple[Any, Any]:
@@ -206,11 +194,10 @@ def _checked_gains(title: str, gains: Any, length: int) -> FloatArray | None:
     return array
 
 
-def _of_judgements(title: str, judged: Qrels, indexes: dict[int, LabelIndex]) -> JudgedPairs:
+def _of_judgements(title: str, judged: Qrels, reader: SplitReader) -> JudgedPairs:
     """Return judgements; a relevance of 0 or less is none, as in trec_eval."""
-    columns = []
-    for j, names in ((_QUERY, judged.queries), (_ENTITY, judged.documents)):
-        index = indexes.setdefault(j, LabelIndex())
-        columns.append(Column(title, j, index.encode(names), index, FORM.row_noun))
-    queries, documents = columns
+    queries, documents = (
+        reader.column(title, j, reader.index(j).encode(names), reader.index(j))
+        for j, names in ((_QUERY, judged.queries), (_ENTITY, judged.documents))
+    )
     return JudgedPairs(queries, documents, judged.relevance.astype(np.float64), queries)

@@ -1,35 +1,47 @@
-"""Readers of files with lists of scored candidates: TREC runs, their qrels, and JSON."""
+"""Files with lists of scored candidates, and their right answers: TREC runs, qrels, and JSON."""
 
 from __future__ import annotations
 
 import json
 import os
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..inputs.checks import is_number
-from ..inputs.errors import InputValueError, renamed
+from ..inputs.candidate_lists import PAD, as_lists
+from ..inputs.checks import several
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.selection import indptr_of
-from .named_lists import NamedLists, Qrels, lists_of_mapping, without_ranx
-from .text import is_path, line_of, text_blocks
-from .vocabularies import LabelIndex
+from ..inputs.scores import widen_bfloat16
+from ..tables.writing import replace_text
+from .named_lists import (
+    NamedLists,
+    Qrels,
+    first_repeat,
+    lists_of_mapping,
+    lists_of_rows,
+    without_ranx,
+)
+from .text import is_path, line_of, text_blocks, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.progress_listeners import Progress
 
     Listener = Callable[[Progress], object]
 
 _ARGUMENT = "path"
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
+
+
+def is_json(path: str) -> bool:
+    """Return whether a file has JSON, by its name."""
+    return path.endswith(_JSON)
 
 
 @public("truerank")
@@ -91,7 +103,7 @@ def read_run(
     groups = tuple(reader.groups())
     indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
     lists = NamedLists(groups, tuple(reader.names()), indptr, documents, scores)
-    if (repeat := lists.first_repeat()) is not None:
+    if (repeat := first_repeat(indptr, documents, len(lists.names))) is not None:
         row = repeat if order is None else int(order[repeat])
         who = f"query {groups[int(queries[repeat])]!r} has {lists.names[documents[repeat]]!r} twice"
         raise line_error(name, line_of(name, row), who)
@@ -141,30 +153,11 @@ def read_json_lists(
     {'d3': 0.5}
     """
     name = os.fsdecode(path)
-    queries: dict[str, None] = {}
-    names = LabelIndex()
-    ids: list[IntArray] = []
-    scores: list[FloatArray] | None = None
-    for where, query, listed in _json_lists(name, progress):
-        key = str(len(queries)) if query is None else query
-        if key in queries:
-            raise InputValueError(_ARGUMENT, f"{where} has the query {key!r} again", place=name)
-        queries[key] = None
-        is_scored = isinstance(listed, dict)
-        if ids and is_scored != (scores is not None):
-            problem = f"{where}: expected scores for all queries, or for none"
-            raise InputValueError(_ARGUMENT, problem, place=name)
-        if not all(isinstance(candidate, str) for candidate in listed):
-            problem = f"{where}: expected names in the list of {key!r}"
-            raise InputValueError(_ARGUMENT, problem, place=name)
-        _refuse_repeats(listed, where, name)
-        ids.append(names.encode(list(listed)))
-        if is_scored:
-            scores = scores or []
-            scores.append(_float_scores(key, listed.values(), where, name))
-    lists = indptr_of(list(map(len, ids))), np.concatenate([*ids, np.zeros(0, np.int64)])
-    joined = None if ids and scores is None else np.concatenate([*(scores or []), np.zeros(0)])
-    return NamedLists(tuple(queries), tuple(names.codes), *lists, joined)
+
+    def error(where: str, problem: str) -> InputValueError:
+        return InputValueError(_ARGUMENT, f"{where}: {problem}", place=name)
+
+    return lists_of_rows(_json_lists(name, progress), error, np.float64)
 
 
 @public("truerank")
@@ -200,23 +193,18 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     """
     name = os.fsdecode(path)
     judgements: dict[tuple[str, str], int] = {}
-    line = 0
-    for text in watched_blocks(name, None):
-        for row in text.removesuffix("\n").split("\n"):
-            line += 1
-            fields = [field for field in row.replace("\t", " ").split(" ") if field]
-            if not fields:
-                continue
-            if len(fields) != 4:
-                problem = "expected four fields: query, iteration, document and relevance"
-                raise line_error(name, line, problem)
-            query, _, document, judged = fields
-            if not judged.removeprefix("-").isdecimal() or len(judged) > 9:
-                raise line_error(name, line, f"expected an integer as relevance, got {judged!r}")
-            if (query, document) in judgements:
-                problem = f"query {query!r} has a judgement of {document!r} already"
-                raise line_error(name, line, problem)
-            judgements[query, document] = int(judged)
+    for line, row in text_lines(_ARGUMENT, name):
+        fields = [field for field in row.replace("\t", " ").split(" ") if field]
+        if len(fields) != 4:
+            problem = "expected four fields: query, iteration, document and relevance"
+            raise line_error(name, line, problem)
+        query, _, document, judged = fields
+        if not judged.removeprefix("-").isdecimal() or len(judged) > 9:
+            raise line_error(name, line, f"expected an integer as relevance, got {judged!r}")
+        if (query, document) in judgements:
+            problem = f"query {query!r} has a judgement of {document!r} already"
+            raise line_error(name, line, problem)
+        judgements[query, document] = int(judged)
     return Qrels.of_pairs(judgements)
 
 
@@ -224,24 +212,11 @@ def read_lists(argument: str, value: Any) -> NamedLists | None:
     """Return lists by name as they are, or of a mapping, a run of ranx or a file; else None."""
     value = without_ranx(value)
     if is_path(value):
-        is_json = os.fsdecode(value).endswith(_JSON)
         with renamed(path=argument):
-            return read_json_lists(value) if is_json else read_run(value)
+            return read_json_lists(value) if is_json(os.fsdecode(value)) else read_run(value)
     if isinstance(value, Mapping):
         return lists_of_mapping(argument, value)
     return value if isinstance(value, NamedLists) else None
-
-
-def watched_blocks(name: str, progress: bool | Listener | None) -> Iterator[str]:
-    """Yield a file in blocks of whole lines, and report how much of it has been read."""
-    listener = as_listener(progress)
-    start = time.monotonic()
-
-    def watch(done: int, total: int) -> None:
-        if listener is not None:
-            listener(Progress(done, total, time.monotonic() - start))
-
-    yield from text_blocks(_ARGUMENT, name, watch)
 
 
 def read_blocks(
@@ -252,7 +227,7 @@ def read_blocks(
     """Read a file block by block with the core, and join the columns of all blocks."""
     blocks = [read_rows("")[1:]]  # a file without lines has columns, too
     line = 1
-    for text in watched_blocks(name, progress):
+    for text in text_blocks(_ARGUMENT, name, progress):
         fault, *columns = read_rows(text)
         if fault is not None:
             raise line_error(name, line + fault[0], fault[1])
@@ -266,27 +241,125 @@ def line_error(name: str, line: int, problem: str) -> InputValueError:
     return InputValueError(_ARGUMENT, f"line {line}: {problem}", place=name)
 
 
+@public("truerank")
+def write_run(
+    path: str | os.PathLike[str],
+    top: Any,
+    *,
+    queries: Sequence[str] | None = None,
+    entities: Sequence[str] | None = None,
+    tag: str = "truerank",
+) -> None:
+    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
+
+    A score is written with all digits that tell it from others, so that `read_run` gets the same
+    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
+    n, n - 1, ..., 1.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, gzipped if its name ends in .gz. It appears whole or not at all.
+    top : TopK, (ids, scores), mapping, NamedLists, or path
+        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
+        name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
+        [entities]}`` in order alone, NamedLists, or a file of them.
+    queries : sequence of str, shape (lists,), optional
+        The name of each query, for lists without names. Default: their numbers from 0.
+    entities : sequence of str, optional
+        The names of the candidates by their ids, for lists without names. Default: the ids.
+    tag : str
+        The last field, the name of the system.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For other shapes, for an id that has no name, and for names that are empty or have blanks,
+        which would end a field.
+    OSError
+        If the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, ([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
+    ...     print(file.read_text(), end="")
+    q1 Q0 4 1 2.5 truerank
+    q1 Q0 7 2 0.5 truerank
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     write_run(file, {"q1": ["d7", "d3"]})
+    ...     print(file.read_text(), end="")
+    q1 Q0 d7 1 2 truerank
+    q1 Q0 d3 2 1 truerank
+    """
+    named = read_lists("top", top)
+    if named is not None:
+        if queries is not None or entities is not None:
+            raise InputTypeError("queries, entities", expected="None, as the lists have names")
+        queries, entities, top = named.queries, named.names, named.entries
+    if not isinstance(top, tuple) or len(top) != 2:
+        expected = "(ids, scores), TopK, lists by query, or their file"
+        raise InputTypeError("top", expected=expected, got=type(top).__name__)
+    lists = as_lists(*top)
+    height = len(lists.indptr) - 1
+    if len(lists.ids) and int(lists.ids.min()) < 0:
+        expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
+        raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
+    query_names = list(map(str, range(height))) if queries is None else _fields("queries", queries)
+    if len(query_names) != height:
+        raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
+    labels = None if entities is None else _fields("entities", entities)
+    if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
+        expected = f"a name for every id, up to {int(lists.ids.max())}"
+        raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
+    _fields("tag", [tag])
+    numbers = None if lists.scores is None else lists.scores.array
+    if lists.scores is not None and lists.scores.dtype == "bfloat16":
+        numbers = widen_bfloat16(lists.scores.array)
+    with replace_text(path) as file:
+        for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
+            ids: list[Any] = lists.ids[first:last].tolist()
+            shown = ids if labels is None else [labels[code] for code in ids]
+            places = range(1, len(ids) + 1)
+            scores = places[::-1] if numbers is None else numbers[first:last].tolist()
+            rows = zip(shown, places, scores, strict=True)
+            lines = (f"{query} Q0 {name} {rank} {score!r} {tag}\n" for name, rank, score in rows)
+            file.write("".join(lines).encode())
+
+
+def _fields(argument: str, values: Sequence[str]) -> list[str]:
+    fields = [str(value) for value in several(argument, values, "names")]
+    for i, field in enumerate(fields):
+        if not field or field.split() != [field]:
+            expected = "names without blanks, at least one character each"
+            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
+    return fields
+
+
 # -- JSON ------------------------------------------------------------------------------------------
+
+
+def json_lines(argument: str, name: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each line of a file that is not empty, and its JSON."""
+    for number, line in text_lines(argument, name):
+        yield number, _parse_json(line, f"line {number}", name, argument)
 
 
 def _json_lists(
     name: str, progress: bool | Listener | None
-) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+) -> Iterator[tuple[str, str | None, Any]]:
     """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
-    rest: list[str] = []  # of a file that is one object, or an array
-    line, is_lines = 0, None
-    for text in watched_blocks(name, progress):
-        if is_lines is None and text.strip():
-            is_lines = _is_whole(text.lstrip().partition("\n")[0])
-        if not is_lines:
-            rest.append(text)
-            continue
-        for row in text.removesuffix("\n").split("\n"):
-            line += 1
-            if row.strip():
-                yield from _lists_of(f"line {line}", parse_json(row, f"line {line}", name), name)
-    if rest and (text := "".join(rest)).strip():
-        yield from _lists_of("the file", parse_json(text, "the file", name), name)
+    lines = text_lines(_ARGUMENT, name, progress)
+    first = next(lines, (0, ""))
+    if _is_whole(first[1]):
+        for number, line in chain([first], lines):
+            yield from _lists_of(f"line {number}", line, name)
+    elif first[1]:  # a file that is one object, or an array
+        text = "\n".join(line for _, line in chain([first], lines))
+        yield from _lists_of("the file", text, name)
 
 
 def _is_whole(row: str) -> bool:
@@ -297,46 +370,31 @@ def _is_whole(row: str) -> bool:
         return False
 
 
-def _lists_of(where: str, value: Any, name: str) -> Iterator[tuple[str, str | None, Any]]:
-    named = isinstance(value, dict) and any(isinstance(x, dict | list) for x in value.values())
-    listing = value if isinstance(value, list) or value == {} else [value]
-    for query, listed in value.items() if named else ((None, each) for each in listing):
-        if not isinstance(listed, dict | list):
-            expected = "an object of lists, as {query: {candidate: score}} or {query: [candidates]}"
-            got = type(listed).__name__ + f" for {query!r}" * (query is not None)
-            raise InputValueError(_ARGUMENT, f"{where}: expected {expected}, got {got}", place=name)
+def _lists_of(where: str, text: str, name: str) -> Iterator[tuple[str, str | None, Any]]:
+    value = _parse_json(text, where, name)
+    lists = [(None, listed) for listed in value] if isinstance(value, list) else [(None, value)]
+    if isinstance(value, dict) and (not value or {*map(type, value.values())} & {dict, list}):
+        lists = list(value.items())
+    for query, listed in lists:
+        if isinstance(listed, list) and not all(isinstance(each, str) for each in listed):
+            of = f"the list of {query!r}" if query is not None else "a list"
+            raise InputValueError(_ARGUMENT, f"{where}: expected names in {of}", place=name)
         yield where, query, listed
 
 
-def parse_json(text: str, where: str, name: str) -> Any:
+def _parse_json(text: str, where: str, name: str, argument: str = _ARGUMENT) -> Any:
     """Read JSON in which no object has a name twice; an error names the place."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        _refuse_repeats([key for key, _ in pairs], where, name)
-        return dict(pairs)
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise InputValueError(argument, f"{where} has {twice!r} twice", place=name)
+        return found
 
     try:
         return json.loads(text, object_pairs_hook=distinct)
     except InputValueError:
         raise
     except (ValueError, RecursionError) as error:
-        raise InputValueError(_ARGUMENT, f"{where} is not JSON ({error})", place=name) from None
-
-
-def _refuse_repeats(names: Collection[str], where: str, name: str) -> None:
-    if len(set(names)) < len(names):
-        twice = Counter(names).most_common(1)[0][0]
-        raise InputValueError(_ARGUMENT, f"{where} has {twice!r} twice", place=name)
-
-
-def _float_scores(key: str, values: Iterable[Any], where: str, name: str) -> FloatArray:
-    scores = list(values)
-    wrong = next((value for value in scores if not is_number(value)), None)
-    if wrong is not None:
-        problem = f"{where}: expected numbers as the scores of {key!r}, got {wrong!r}"
-        raise InputValueError(_ARGUMENT, problem, place=name)
-    try:
-        return np.array(scores, np.float64)
-    except OverflowError:
-        problem = f"{where} has an integer that is too large for a score"
-        raise InputValueError(_ARGUMENT, problem, place=name) from None
+        raise InputValueError(argument, f"{where} is not JSON ({error})", place=name) from None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -12,8 +12,14 @@ import numpy as np
 from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import ReadOnlyArrays, read_only
-from ..inputs.checks import distinct_names, flag, integer, is_integer, several
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
+from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number, several
+from ..inputs.errors import (
+    InputError,
+    InputTypeError,
+    InputValueError,
+    UnknownKeyError,
+    warn_user,
+)
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
@@ -25,7 +31,7 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
 
-_LISTS = "a mapping of names to scores, or a list of names, for each query"
+_LISTS = (Mapping, Sequence, np.ndarray)
 
 
 def without_ranx(value: Any) -> Any:
@@ -184,20 +190,6 @@ class NamedLists(ReadOnlyArrays):
         scores = None if self.scores is None else (self.scores, self.indptr)
         return (self.ids, self.indptr), scores
 
-    def first_repeat(self) -> int | None:
-        """Return the first position of the ids whose list has the id already; None: there is none.
-
-        Examples
-        --------
-        >>> twice = np.array([0, 0])
-        >>> NamedLists(("q",), ("d",), np.array([0, 2]), twice, np.ones(2)).first_repeat()
-        1
-        """
-        none = np.zeros(0, np.int64)
-        lists = _core.Selection(self.indptr, self.ids)
-        fault, _ = _core.find_listed(lists, len(self.names), none, none, None, 0)
-        return None if fault is None else fault[0]
-
     @with_options(ListOptions)
     def rank(
         self,
@@ -259,27 +251,27 @@ class NamedLists(ReadOnlyArrays):
         places = Vocabulary(len(self), self.queries).codes_of(tuple(asked.codes))
         check_listed("answers", self.queries, tuple(asked.codes), int((places >= 0).sum()))
         rows = np.where(places < 0, len(self), places)[unit]  # after all lists, an empty one
-        more = Qrels.of({} if known is None else known).right_answers()
-        more = [(query, name) for query, name in more if query in asked.codes]
-        given = None
+        names: tuple[str, ...] = ()
         if not is_integer(candidates):
-            given = distinct_names("candidates", candidates, "their number, or their names")
-            index.encode(given)
+            names = distinct_names("candidates", candidates, "their number, or their names")
+            index.encode(names)
         ids = index.encode(self.names)[self.ids]
         targets = index.encode([name for _, name in right])
-        left_out = index.encode([name for _, name in more])
-        size = integer("candidates", candidates, least=0) if given is None else len(given)
+        left_out = Qrels.of({} if known is None else known).right_answers()
+        left_out = [pair for pair in left_out if pair[0] in asked.codes]
+        left_out += right if flag("filtered", filtered) else []
+        queries = asked.encode([query for query, _ in left_out])
+        others = index.encode([name for _, name in left_out])
+        size = integer("candidates", candidates, least=0) if is_integer(candidates) else len(names)
         if size < len(index.codes):
-            if given is not None:
-                name = list(index.codes)[size]
-                raise InputValueError("candidates", f"{name!r} is not among them")
+            if not is_integer(candidates):
+                raise InputValueError(
+                    "candidates", f"{list(index.codes)[size]!r} is not among them"
+                )
             expected = f"at least {len(index.codes)}, as many names occur"
             raise InputValueError("candidates", expected=expected, got=size)
-        queries = asked.encode([query for query, _ in more])
-        if flag("filtered", filtered):
-            queries, left_out = np.append(queries, unit), np.append(left_out, targets)
-        order_of_queries = np.argsort(queries, kind="stable")
         lengths = np.bincount(queries, minlength=len(asked.codes))
+        without = indptr_of(lengths), others[np.argsort(queries, kind="stable")], unit
         indptr = np.append(self.indptr, self.indptr[-1])
         ranks = rank_lists(
             (ids, indptr),
@@ -287,15 +279,26 @@ class NamedLists(ReadOnlyArrays):
             targets,
             candidates=size,
             rows=rows,
-            filter=(indptr_of(lengths), left_out[order_of_queries], unit)
-            if filtered or known is not None
-            else None,
+            filter=without if filtered or known is not None else None,
             **options,
         )
-        names = [split or "test"] * filtered + ["known"] * (known is not None)
+        splits = [split or "test"] * filtered + ["known"] * (known is not None)
         asking, named = [query for query, _ in right], [name for _, name in right]
         labelled = ranks.with_labels(queries=asking, targets=named, unit=unit)
-        return labelled.with_protocol(filter=names, split=split)
+        return labelled.with_protocol(filter=splits, split=split)
+
+
+def first_repeat(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
+    """Return the first position of ids below `size` whose list has the id already, if any.
+
+    Examples
+    --------
+    >>> first_repeat(np.array([0, 2]), np.array([0, 0]), 1)
+    1
+    """
+    none = np.zeros(0, np.int64)
+    fault, _ = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)
+    return None if fault is None else int(fault[0])
 
 
 def lists_of_mapping(argument: str, lists: Mapping[Any, Any]) -> NamedLists:
@@ -306,26 +309,63 @@ def lists_of_mapping(argument: str, lists: Mapping[Any, Any]) -> NamedLists:
     >>> lists_of_mapping("ids", {"q1": ["d7", "d3"]})["q1"]
     {'d7': None, 'd3': None}
     """
-    for query, group in lists.items():
-        if isinstance(group, (str, bytes, Set)) or not isinstance(
-            group, (Mapping, Sequence, np.ndarray)
-        ):
-            got = f"{type(group).__name__} for {query!r}"
-            raise InputTypeError(argument, expected=_LISTS, got=got)
-    groups = list(lists.values())
-    have_scores = {isinstance(group, Mapping) for group in groups}
-    if len(have_scores) > 1:
-        raise InputTypeError(argument, expected="scores for all queries, or for none")
-    index, scores = LabelIndex(), None
-    ids = index.encode(list(map(str, chain.from_iterable(groups))))
-    if have_scores == {True}:
-        scores = np.array([*chain.from_iterable(group.values() for group in groups)])
-        scores = scores if len(scores) else np.zeros(0)
-        if scores.dtype.kind not in "iuf":
-            got = f"dtype {scores.dtype}"
-            raise InputTypeError(argument, expected="scores that are numbers", got=got)
-    queries = distinct_names(argument, map(str, lists))
-    return NamedLists(queries, tuple(index.codes), indptr_of(list(map(len, groups))), ids, scores)
+
+    def error(_where: str, problem: str) -> InputError:
+        kind = InputTypeError if problem.startswith("expected") else InputValueError
+        return kind(argument, problem)
+
+    return lists_of_rows((("", str(query), listed) for query, listed in lists.items()), error)
+
+
+def lists_of_rows(
+    rows: Iterable[tuple[str, str | None, Any]],
+    error: Callable[[str, str], InputError],
+    dtype: Any = None,
+) -> NamedLists:
+    """Join the lists of queries, all with scores or all in order alone.
+
+    Parameters
+    ----------
+    rows : iterable of (str, str or None, mapping or sequence)
+        For each list where it stands, its query (None: its number), and ``{name: score}`` or names.
+    error : callable
+        Makes the error for a list: f(where, problem).
+    dtype : dtype, optional
+        That of the scores. Default: as numpy has them.
+    """
+    queries: dict[str, None] = {}
+    index, is_scored = LabelIndex(), True
+    ids: list[IntArray] = []
+    scores: list[npt.NDArray[Any]] = []
+    for where, query, listed in rows:
+        key = str(len(queries)) if query is None else query
+        if key in queries:
+            raise error(where, f"the query {key!r} has a list already")
+        if isinstance(listed, (str, bytes, Set)) or not isinstance(listed, _LISTS):
+            expected = "a mapping of names to scores, or a list of names, for each query"
+            raise error(where, f"expected {expected}, got {type(listed).__name__} for {key!r}")
+        values = list(listed.values()) if isinstance(listed, Mapping) else None
+        if queries and is_scored != (values is not None):
+            raise error(where, "expected scores for all queries, or for none")
+        names, is_scored = list(map(str, listed)), values is not None
+        if len(set(names)) < len(names):
+            twice = Counter(names).most_common(1)[0][0]
+            raise error(where, f"the list of {key!r} has {twice!r} twice")
+        queries[key] = None
+        ids.append(index.encode(names))
+        if wrong := [value for value in values or () if not is_number(value)]:
+            raise error(where, f"expected numbers as the scores of {key!r}, got {wrong[0]!r}")
+        try:
+            scores.append(np.array(values or [], dtype))
+        except OverflowError:
+            raise error(where, "an integer is too large for a score") from None
+    indptr = indptr_of(list(map(len, ids)))
+    filled = [part for part in scores if len(part)] or [np.zeros(0)]
+    joined = np.concatenate(filled) if is_scored else None
+    if joined is not None and joined.dtype == object:
+        raise error("", "expected scores that fit into 64 bits")
+    every = np.concatenate([*ids, np.zeros(0, np.int64)])
+    return NamedLists(tuple(queries), tuple(index.codes), indptr, every, joined)
 
 
 def check_listed(

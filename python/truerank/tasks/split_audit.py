@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -42,6 +43,17 @@ class SplitFinding:
 
     count: int
     examples: tuple[Any, ...] = ()
+
+    @classmethod
+    def of(cls, found: Collection[Any], label_of: Callable[[Any], Any] = str) -> SplitFinding:
+        """Count what was found, and show the first few.
+
+        Examples
+        --------
+        >>> print(SplitFinding.of(["a", "b", "c", "d"]))
+        4 (a, b, c, ...)
+        """
+        return cls(len(found), tuple(map(label_of, islice(found, MAX_EXAMPLES))))
 
     def __str__(self) -> str:
         if not self.count:
@@ -89,88 +101,6 @@ class SplitAudit:
         return plain_dict(self)
 
 
-class DoubtfulRows(NamedTuple):
-    """The rows of an evaluated split that are duplicates or leaks.
-
-    Attributes
-    ----------
-    which : ndarray of int64, shape (n,)
-        A number for each row; equal rows have equal numbers.
-    duplicates, leaks : ndarray of bool, shape (n,)
-        Whether a row repeats an earlier one, and whether a known split has it.
-    in_split : dict of str to ndarray of bool
-        The leaks by split.
-    """
-
-    row_numbers: IntArray
-    duplicates: Mask
-    leaks: Mask
-    in_split: dict[str, Mask]
-
-    def make_finding(self, mask: Mask, labels_of: Callable[[int], Any]) -> SplitFinding:
-        """Count the rows of a mask, and show the first few distinct ones."""
-        where = np.flatnonzero(mask)
-        first = np.sort(np.unique(self.row_numbers[where], return_index=True)[1])[:MAX_EXAMPLES]
-        return SplitFinding(
-            int(np.count_nonzero(mask)), tuple(labels_of(i) for i in where[first].tolist())
-        )
-
-
-def find_doubtful_rows(columns: Sequence[IntArray], sizes: Mapping[str, int]) -> DoubtfulRows:
-    """Find duplicates and leaks.
-
-    Parameters
-    ----------
-    columns : sequence of ndarray of int64, shape (rows of all splits,)
-        The columns that make a row; two rows are equal if all of these are.
-    sizes : mapping of str to int
-        The number of rows of each split; the evaluated one comes first.
-
-    Returns
-    -------
-    DoubtfulRows
-
-    Examples
-    --------
-    >>> left, right = np.array([0, 1, 0, 1]), np.array([0, 1, 0, 1])
-    >>> doubtful = find_doubtful_rows([left, right], {"test": 3, "train": 1})
-    >>> doubtful.duplicates.tolist(), doubtful.leaks.tolist()
-    ([False, False, True], [False, True, False])
-    """
-    given, *others = sizes.values()
-    keys = row_keys(columns)
-    ordered, first, row_numbers = np.unique(keys[:given], return_index=True, return_inverse=True)
-    row_numbers = row_numbers.reshape(-1)
-    in_split: dict[str, Mask] = {}
-    start = given
-    for name, size in zip(list(sizes)[1:], others, strict=True):
-        _, hit = look_up(ordered, keys[start : start + size])
-        there = np.zeros(len(ordered), dtype=bool)
-        there[hit] = True
-        in_split[name] = there[row_numbers]
-        start += size
-    leaks = np.logical_or.reduce([*in_split.values(), np.zeros(given, dtype=bool)])
-    return DoubtfulRows(row_numbers, first[row_numbers] != np.arange(given), leaks, in_split)
-
-
-class RowCase(NamedTuple):
-    """A case that a rule decides: some rows of the evaluated split, and how to describe them.
-
-    Attributes
-    ----------
-    mask : ndarray of bool, shape (n,)
-        The rows that the case applies to.
-    said : str
-        What these rows do: "repeat an earlier one".
-    noted : bool
-        Whether the rows make a note if they are kept.
-    """
-
-    mask: Mask
-    description: str
-    makes_note: bool = True
-
-
 class AuditResult(NamedTuple, Generic[A]):
     """The result of an audit: the rows that stay, notes for the user, and the audit itself."""
 
@@ -190,7 +120,7 @@ def audit_split(
     sizes: Mapping[str, int],
     rules: Mapping[str, str],
     labels_of: Callable[[int], Any],
-    more_cases: Mapping[str, RowCase] | None = None,
+    more_cases: Mapping[str, tuple[Mask, str]] | None = None,
     **fields: Any,
 ) -> AuditResult[A]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
@@ -207,8 +137,9 @@ def audit_split(
         For "duplicates", "leaks" and the other cases.
     labels_of : callable
         Returns the labels of a row of the evaluated split.
-    more_cases : mapping of str to RowCase, optional
-        By the name of the rule, which is also the name of a field of the audit.
+    more_cases : mapping of str to (ndarray of bool, str), optional
+        Further cases, of which no note is made: by the name of the rule, which is also the name of
+        a field of the audit, the rows and what these do, as in "repeat an earlier one".
     **fields
         More fields of the audit.
 
@@ -218,43 +149,53 @@ def audit_split(
         If a rule is "raise" and there are such rows, and if no row is left.
     """
     (split, given), *known = sizes.items()
-    doubtful = find_doubtful_rows(columns, sizes)
-    more_cases = more_cases or {}
+    keys = row_keys(columns)
+    ordered, first, numbers = np.unique(keys[:given], return_index=True, return_inverse=True)
+    numbers = numbers.reshape(-1)
+
+    def finding(mask: Mask) -> SplitFinding:
+        where = np.flatnonzero(mask)
+        shown = np.sort(np.unique(numbers[where], return_index=True)[1])[:MAX_EXAMPLES]
+        return SplitFinding(len(where), tuple(labels_of(i) for i in where[shown].tolist()))
+
+    is_leak: dict[str, Mask] = {}
+    start = given
+    for name, size in known:
+        is_there = np.zeros(len(ordered), dtype=bool)
+        is_there[look_up(ordered, keys[start : start + size])[1]] = True
+        is_leak[name] = is_there[numbers]
+        start += size
+    leaks = np.logical_or.reduce([*is_leak.values(), np.zeros(given, dtype=bool)])
     cases = {
-        "duplicates": RowCase(doubtful.duplicates, "repeat an earlier one"),
-        "leaks": RowCase(doubtful.leaks, "are in a known split, too"),
-        **more_cases,
+        "duplicates": (first[numbers] != np.arange(given), "repeat an earlier one"),
+        "leaks": (leaks, "are in a known split, too"),
+        **(more_cases or {}),
     }
+    findings = {name: finding(mask) for name, (mask, _) in cases.items()}
     dropped = np.zeros(given, dtype=bool)
     notes = []
-    for name, case in cases.items():
-        if not case.mask.any():
-            continue
-        text = f"{doubtful.make_finding(case.mask, labels_of)} {audit_type.rows} {case.description}"
-        if rules[name] == "raise":
+    for name, (mask, description) in cases.items():
+        text = f"{findings[name]} {audit_type.rows} {description}"
+        if findings[name].count and rules[name] == "raise":
             raise InputValueError(split, text)
         if rules[name] == "drop":
-            dropped |= case.mask
-        elif case.makes_note:
-            drop = f'{name}="drop"'
-            notes.append(
-                f"{split}: {text}; they are ranked like the others ({drop} leaves them out)"
-            )
+            dropped |= mask
+        elif findings[name].count and name in ("duplicates", "leaks"):
+            way = f'they are ranked like the others ({name}="drop" leaves them out)'
+            notes.append(f"{split}: {text}; {way}")
     kept = np.flatnonzero(~dropped)
     if not len(kept):
         raise InputValueError(split, f"nothing is left, all {given} {audit_type.rows} were dropped")
+    findings.pop("leaks")
     audit = audit_type(
         split=split,
         given=given,
         kept=len(kept),
         known=dict(known),
-        duplicates=doubtful.make_finding(doubtful.duplicates, labels_of),
-        leaks={
-            name: doubtful.make_finding(mask, labels_of) for name, mask in doubtful.in_split.items()
-        },
-        leaked=int(np.count_nonzero(doubtful.leaks)),
+        leaks={name: finding(mask) for name, mask in is_leak.items()},
+        leaked=int(np.count_nonzero(leaks)),
         rules=dict(rules),
-        **{name: doubtful.make_finding(case.mask, labels_of) for name, case in more_cases.items()},
+        **findings,
         **fields,
     )
     return AuditResult(kept, tuple(notes), audit)

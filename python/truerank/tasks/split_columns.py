@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..inputs.arrays import index_array
+from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import is_frame
 from ..inputs.npy_files import read_npy
@@ -22,50 +23,174 @@ if TYPE_CHECKING:
 Splits = Mapping[str, tuple[str, Any]]
 
 
-def read_columns(
-    splits: Splits, form: RowForm, notes: list[str] | None = None
-) -> dict[str, list[Column]]:
-    """Read each split as its columns; columns of one kind number their labels together.
+class SplitReader:
+    """Reads splits whose rows have one form; columns of one kind number their labels together.
 
     Parameters
     ----------
-    splits : dict of str to (str, object)
-        By name: the title of the split in messages, and the split itself: an array of int or str, a
-        list of tuples, or a path.
     form : RowForm
         The form of the rows.
-    notes : list of str, optional
-        Gets a line about every file whose header was left out.
 
-    Returns
-    -------
-    dict of str to list of Column
-        The same number of columns for every split.
+    Attributes
+    ----------
+    indexes : dict of int to LabelIndex
+        The labels that were read so far, by the first column of each kind.
+    notes : list of str
+        A line about every file whose header was left out.
 
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        For anything but splits of that form, and for splits of different widths.
+    Examples
+    --------
+    >>> reader = SplitReader(RowForm("pair", ("left", "right"), (0, 1)))
+    >>> left, right = reader.read("test", [("a", 7), ("b", 3), ("a", 2)])
+    >>> left.values, right.values
+    (array([0, 1, 0]), array([7, 3, 2]))
     """
-    label_indexes: dict[int, LabelIndex] = {}
-    columns_of = {
-        name: _read_split(title, split, label_indexes, form, notes)
-        for name, (title, split) in splits.items()
-    }
-    widths = {
-        title: len(columns_of[name]) for name, (title, _) in splits.items() if columns_of[name]
-    }
-    if len(set(widths.values())) > 1:
-        got = ", ".join(f"{title} {width}" for title, width in widths.items())
-        raise InputValueError(
-            f"{form.row_noun}s", expected="as many columns in every split", got=got
+
+    def __init__(self, form: RowForm) -> None:
+        self.form = form
+        self.indexes: dict[int, LabelIndex] = {}
+        self.notes: list[str] = []
+
+    def index(self, j: int) -> LabelIndex:
+        """Return the label index of a column; heads and tails share one."""
+        kind = self.form.vocabularies[j] if j < self.form.width else j
+        return self.indexes.setdefault(kind, LabelIndex())
+
+    def read(self, title: str, split: Any) -> list[Column]:
+        """Read the columns of a split in any form; a split without rows has no columns.
+
+        Parameters
+        ----------
+        title : str
+            The split in messages.
+        split : object
+            An array of int or str, a frame, a list of tuples, or a path.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            For anything else.
+        """
+        if is_path(split):
+            path = os.fsdecode(split)
+            if not path.endswith(".npy"):
+
+                def number(j: int, fields: Sequence[str]) -> IntArray:
+                    return self.index(j).encode(fields)
+
+                codes = read_text(title, path, number, self.form, self.notes)
+                return [self.column(title, j, each, self.index(j)) for j, each in enumerate(codes)]
+            split = read_npy(title, path)
+            title = f"{title}: {path}"
+        if isinstance(split, (list, tuple)):
+            return self._columns_of_rows(title, split)
+        if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
+            expected = "an array, a path or a list of tuples"
+            raise InputTypeError(title, expected=expected, got=type(split).__name__)
+        if isinstance(split, np.ma.MaskedArray):
+            got = "a masked array; compress it first"
+            raise InputTypeError(title, expected="a plain array", got=got)
+        if is_frame(split):
+            self._check_headings(title, split.columns)
+        return self._columns_of_array(title, np.asarray(split))
+
+    def read_all(self, splits: Splits) -> dict[str, list[Column]]:
+        """Read splits, by name their title and themselves, which have the same number of columns.
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `read` does, and for splits of different widths.
+        """
+        read = {name: self.read(title, split) for name, (title, split) in splits.items()}
+        widths = {title: len(read[name]) for name, (title, _) in splits.items() if read[name]}
+        if len(set(widths.values())) > 1:
+            got = ", ".join(f"{title} {width}" for title, width in widths.items())
+            expected = "as many columns in every split"
+            raise InputValueError(f"{self.form.row_noun}s", expected=expected, got=got)
+        width = next(iter(widths.values()), self.form.width)
+        none = np.zeros(0, dtype=np.int64)  # a split without rows has no width of its own
+        return {
+            name: read[name] or [self.column(title, j, none) for j in range(width)]
+            for name, (title, _) in splits.items()
+        }
+
+    def column(
+        self, title: str, j: int, values: IntArray, index: LabelIndex | None = None
+    ) -> Column:
+        """Return a column of ids, or of numbers of labels."""
+        return Column(title, j, values, index, self.form.row_noun)
+
+    def column_of_values(self, title: str, j: int, values: Sequence[Any]) -> Column:
+        """Read the values of a column, which are either labels or ids."""
+        kinds, noun = set(map(type, values)), self.form.row_noun
+        if all(issubclass(kind, str) for kind in kinds):
+            if j < self.form.width and "" in values:
+                got = f"an empty str in column {j} of {noun} {values.index('')}"
+                raise InputValueError(title, expected="labels", got=got)
+            return self.column(title, j, self.index(j).encode(values), self.index(j))
+        if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+            return self.column(title, j, index_array(title, list(values)))
+        are_labels = [isinstance(value, str) for value in values]
+        row = next(
+            (i for i, x in enumerate(values) if not are_labels[i] and not is_integer(x)), None
         )
-    width = next(iter(widths.values()), form.width)
-    for name, (title, _) in splits.items():  # a split without lines has no width of its own
-        columns_of[name] = columns_of[name] or [
-            Column(title, j, np.zeros(0, dtype=np.int64), None, form.row_noun) for j in range(width)
-        ]
-    return columns_of
+        if row is not None:
+            got = f"{type(values[row]).__name__} ({noun} {row})"
+        else:
+            row = are_labels.index(not are_labels[0])
+            before = "str" if are_labels[0] else "integers"
+            got = f"both ({noun} {row} has {type(values[row]).__name__}, those before {before})"
+        raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
+
+    def _check_headings(self, title: str, columns: Sequence[Any]) -> None:
+        """Refuse a frame whose columns have the names of the form's columns at other places.
+
+        Only positions count: another order would swap, say, heads and tails without a word.
+        """
+        names = [str(name).strip().lower() for name in columns][: self.form.width]
+        for j, heading in enumerate(self.form.headings):
+            place = next((i for i, name in enumerate(names) if name in heading), j)
+            if place != j:
+                expected = f"the columns ({', '.join(self.form.columns)}) in this order"
+                got = f"{columns[place]!r} at position {place}"
+                raise InputValueError(title, expected=expected, got=got)
+
+    def _columns_of_array(self, title: str, array: Any) -> list[Column]:
+        has_labels = array.dtype.kind in "OUT" and array.ndim == 2
+        if not has_labels and array.dtype.kind not in "iu":
+            raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
+        # a file of a few bytes can declare any number of empty rows or columns
+        if array.ndim != 2 or not self.form.fits(array.shape[1]):
+            wider = " or wider" if self.form.more_columns else ""
+            names = ", ".join(self.form.columns)
+            expected = f"shape (n, {self.form.width}){wider} ({names})"
+            raise InputValueError(title, expected=expected, got=f"shape {array.shape}")
+        if not len(array):
+            return []
+        if has_labels:
+            return self._columns_of_rows(title, list(map(tuple, array.tolist())))
+        ids = index_array(title, array, copy=False)
+        return [self.column(title, j, values) for j, values in enumerate(ids.T)]
+
+    def _columns_of_rows(self, title: str, rows: Sequence[Any]) -> list[Column]:
+        """Read tuples; each column holds either labels or ids."""
+        form = self.form
+        width = -1
+        for i, row in enumerate(rows):
+            if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
+                got = f"{type(row).__name__} at position {i}"
+                raise InputTypeError(title, expected=f"tuples ({', '.join(form.columns)})", got=got)
+            width = len(row) if width < 0 else width
+            if len(row) != width or not form.fits(width):
+                fits = form.fits(width)
+                expected = (
+                    f"{width} members, as in the first" if fits else f"{form.width_text} members"
+                )
+                got = f"{len(row)} in {form.row_noun} {i}"
+                raise InputValueError(title, expected=expected, got=got)
+        columns = zip(*rows, strict=True)
+        return [self.column_of_values(title, j, column) for j, column in enumerate(columns)]
 
 
 def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
@@ -82,131 +207,6 @@ def stack_splits(columns: Sequence[Sequence[IntArray]]) -> IntArray:
     for column, parts in zip(rows.T, columns, strict=True):
         np.concatenate(parts, out=column)
     return rows
-
-
-def _read_split(
-    title: str,
-    split: Any,
-    label_indexes: dict[int, LabelIndex],
-    form: RowForm,
-    notes: list[str] | None,
-) -> list[Column]:
-    """Read the columns of a split in any form; a split without rows has no columns."""
-    if is_path(split):
-        path = os.fsdecode(split)
-        if not path.endswith(".npy"):
-
-            def number(j: int, fields: Sequence[str]) -> IntArray:
-                return _label_index_of(j, label_indexes, form).encode(fields)
-
-            return [
-                Column(title, j, codes, _label_index_of(j, label_indexes, form), form.row_noun)
-                for j, codes in enumerate(read_text(title, path, number, form, notes))
-            ]
-        split = read_npy(title, path)
-        title = f"{title}: {path}"
-    if isinstance(split, (list, tuple)):
-        return _columns_of_rows(title, split, label_indexes, form)
-    if isinstance(split, (bytes, Mapping, set, frozenset)) or split is None:
-        expected = "an array, a path or a list of tuples"
-        raise InputTypeError(title, expected=expected, got=type(split).__name__)
-    if isinstance(split, np.ma.MaskedArray):
-        got = "a masked array; compress it first"
-        raise InputTypeError(title, expected="a plain array", got=got)
-    _check_headings(title, split, form)
-    array = np.asarray(split)
-    if array.dtype.kind in "OUT" and array.ndim == 2:
-        if not array.shape[1]:  # a file of a few bytes can declare any number of empty rows
-            raise _wrong_shape(title, array, form)
-        return _columns_of_rows(title, list(map(tuple, array.tolist())), label_indexes, form)
-    return _columns_of_array(title, array, form)
-
-
-def _check_headings(title: str, split: Any, form: RowForm) -> None:
-    """Refuse a frame whose columns have the names of the form's columns at other places.
-
-    Only positions count: another order would swap, say, heads and tails without a word.
-    """
-    if not is_frame(split):
-        return
-    names = [str(name).strip().lower() for name in split.columns][: form.width]
-    for j, heading in enumerate(form.headings):
-        place = next((i for i, name in enumerate(names) if name in heading), j)
-        if place != j:
-            expected = f"the columns {form.column_list} in this order"
-            got = f"{split.columns[place]!r} at position {place}"
-            raise InputValueError(title, expected=expected, got=got)
-
-
-def _columns_of_array(title: str, array: Any, form: RowForm) -> list[Column]:
-    if array.dtype.kind not in "iu":
-        raise InputTypeError(title, expected="integers or labels", got=f"dtype {array.dtype}")
-    if array.ndim != 2 or not form.fits(array.shape[1]):
-        raise _wrong_shape(title, array, form)
-    ids = index_array(title, array, copy=False)
-    if not len(ids):  # a file of a few bytes can declare any number of empty columns
-        return []
-    return [Column(title, j, ids[:, j], None, form.row_noun) for j in range(array.shape[1])]
-
-
-def _wrong_shape(title: str, array: Any, form: RowForm) -> InputValueError:
-    wider = " or wider" if form.more_columns else ""
-    expected = f"shape (n, {form.width}){wider} {form.column_list}"
-    return InputValueError(title, expected=expected, got=f"shape {array.shape}")
-
-
-def _columns_of_rows(
-    title: str, rows: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
-) -> list[Column]:
-    """Read tuples; each column holds either labels or ids."""
-    if not len(rows):
-        return []
-    for i, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            got = f"{type(row).__name__} at position {i}"
-            raise InputTypeError(title, expected=f"tuples {form.column_list}", got=got)
-    width = len(rows[0])
-    for i, row in enumerate(rows):
-        if len(row) != width or not form.fits(width):
-            fits = form.fits(width)
-            expected = f"{width} members, as in the first" if fits else f"{form.width_text} members"
-            got = f"{len(row)} in {form.row_noun} {i}"
-            raise InputValueError(title, expected=expected, got=got)
-    columns = zip(*rows, strict=True)
-    return [
-        column_of_values(title, j, column, label_indexes, form) for j, column in enumerate(columns)
-    ]
-
-
-def column_of_values(
-    title: str, j: int, values: Sequence[Any], label_indexes: dict[int, LabelIndex], form: RowForm
-) -> Column:
-    """Read the values of a column, which are either labels or ids."""
-    kinds = set(map(type, values))
-    if all(issubclass(kind, str) for kind in kinds):
-        if j < form.width and "" in values:
-            got = f"an empty str in column {j} of {form.row_noun} {values.index('')}"
-            raise InputValueError(title, expected="labels", got=got)
-        label_index = _label_index_of(j, label_indexes, form)
-        return Column(title, j, label_index.encode(values), label_index, form.row_noun)
-    if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-        return Column(title, j, index_array(title, list(values)), None, form.row_noun)
-    wrong = {kind for kind in kinds if not issubclass(kind, (str, int, np.integer)) or kind is bool}
-    row = next((i for i, value in enumerate(values) if type(value) in wrong), -1)
-    got = f"{type(values[row]).__name__} ({form.row_noun} {row})"
-    if row < 0:
-        named = isinstance(values[0], str)
-        row = next(i for i, value in enumerate(values) if isinstance(value, str) != named)
-        got = (
-            f"both ({form.row_noun} {row} has {type(values[row]).__name__}, those before "
-            f"{'str' if named else 'integers'})"
-        )
-    raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
-
-
-def _label_index_of(j: int, label_indexes: dict[int, LabelIndex], form: RowForm) -> LabelIndex:
-    """Return the label index of a column; heads and tails share one."""
-    return label_indexes.setdefault(form.vocabulary(j), LabelIndex())
 
 
 def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:

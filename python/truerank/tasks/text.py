@@ -1,8 +1,9 @@
-"""Tab-separated text, plain or gzipped, read block by block; and the form of its rows."""
+"""Text, plain or gzipped, read block by block; and tab-separated rows with the form they have."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING, NamedTuple
@@ -12,11 +13,12 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.naming import printable
+from ..inputs.progress_listeners import Progress, as_listener
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
-    Watch = Callable[[int, int], object]
+    Listener = Callable[[Progress], object]
 
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache
@@ -30,7 +32,7 @@ class RowForm(NamedTuple):
 
     Attributes
     ----------
-    what : str
+    row_noun : str
         What a row is: "triple", "pair".
     columns : tuple of str
         The columns that every row has.
@@ -53,11 +55,6 @@ class RowForm(NamedTuple):
     def width(self) -> int:
         """The number of columns that every row has."""
         return len(self.columns)
-
-    @property
-    def column_list(self) -> str:
-        """The names of the columns in parentheses, as tuples are written."""
-        return f"({', '.join(self.columns)})"
 
     @property
     def width_text(self) -> str:
@@ -90,25 +87,12 @@ class RowForm(NamedTuple):
         pairs = zip(words, self.headings, strict=False)
         return bool(self.headings) and all(word in names for word, names in pairs)
 
-    def vocabulary(self, column: int) -> int:
-        """Return the first column with the same labels as this one."""
-        return self.vocabularies[column] if column < self.width else column
-
-    def __str__(self) -> str:
-        """The number of columns and their names, as a file has them."""
-        *first, last = self.columns
-        tabs = "tabs" if self.width > 2 else "a tab"
-        return f"{self.width_text}: {', '.join(first)} and {last} with {tabs} between them"
-
-
-TRIPLES = RowForm("triple", TRIPLE, (0, 1, 0), more_columns=True)
-
 
 def read_text(
     name: str,
     path: str,
     coder: Callable[[int, Sequence[str]], IntArray],
-    form: RowForm = TRIPLES,
+    form: RowForm,
     notes: list[str] | None = None,
 ) -> list[IntArray]:
     """Read the columns of a tab-separated file.
@@ -138,8 +122,7 @@ def read_text(
     ------
     ValueError
         For a line with another number of columns than the first line or than expected, an empty
-        field among those of the form, a CR inside, text that is not UTF-8, or more than
-        `MAX_LINE_BYTES`; the message names the line. For a file that is not a regular one.
+        field among those of the form, and as `text_blocks` does; the message names the line.
     OSError
         For a file that is missing or damaged.
     """
@@ -152,26 +135,45 @@ def read_text(
         if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
             rows = [row for row in lines if row.strip(" ")]
             width = width or (rows[0].count("\t") + 1 if rows else 0)
-            if width > MAX_COLUMNS:
-                number = line + lines.index(rows[0])
-                problem = f"line {number} has {width:,} columns, expected at most {MAX_COLUMNS:,}"
-                raise InputValueError(where, problem)
-            if rows and (not form.fits(width) or _tab_counts(rows) != {width - 1}):
-                raise InputValueError(where, _describe_wrong_width(lines, line, width, form))
+            is_allowed = form.fits(width) and width <= MAX_COLUMNS
+            if rows and not (is_allowed and _tab_counts(rows) == {width - 1}):
+                raise InputValueError(where, _describe_wrong_line(lines, line, width, form))
             if rows and not blocks and form.is_header(rows[0]):
                 if notes is not None:
                     words = " ".join(rows[0].split("\t"))
-                    file = f"{name}: {path}"
-                    notes.append(f'{file}: the first line reads "{words}", a header: left out')
+                    notes.append(f'{where}: the first line reads "{words}", a header: left out')
                 rows = rows[1:]
         if rows:
             fields = "\t".join(rows).split("\t")
-            found = [fields[column::width] for column in range(width)]
-            if any("" in column for column in found[: form.width]):
-                raise InputValueError(where, _describe_empty_field(lines, line, form.columns))
-            blocks.append([coder(j, column) for j, column in enumerate(found)])
+            columns = [fields[column::width] for column in range(width)]
+            if any("" in column for column in columns[: form.width]):
+                raise InputValueError(where, _describe_wrong_line(lines, line, width, form))
+            blocks.append([coder(j, column) for j, column in enumerate(columns)])
         line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def _tab_counts(rows: Sequence[str]) -> set[int]:
+    return {row.count("\t") for row in rows}
+
+
+def _describe_wrong_line(lines: Sequence[str], first: int, width: int, form: RowForm) -> str:
+    for number, row in enumerate(lines, first):
+        fields = row.split("\t")
+        count = len(fields)
+        if not row.strip(" "):
+            continue
+        if count > MAX_COLUMNS:
+            return f"line {number} has {count:,} columns, expected at most {MAX_COLUMNS:,}"
+        if count != width or not form.fits(width):
+            *names, last = form.columns
+            tabs = "tabs" if form.width > 2 else "a tab"
+            each = f"{form.width_text}: {', '.join(names)} and {last} with {tabs} between them"
+            expected = f"{width}, as in the first" if form.fits(width) else each
+            return f"line {number} has {count} column{'s' * (count > 1)}, expected {expected}"
+        if "" in fields[: form.width]:
+            return f"line {number} has an empty {form.columns[fields.index('')]}"
+    raise AssertionError("unreachable")
 
 
 def line_of(path: str, row: int) -> int:
@@ -188,25 +190,49 @@ def line_of(path: str, row: int) -> int:
     ...     line_of(f"{folder}/pairs.tsv", 1)
     3
     """
-    first = 1
-    for block in line_blocks(path, path):
-        lines = block.removeprefix(b"\xef\xbb\xbf" * (first == 1)).split(b"\n")
-        for number, line in enumerate(lines, first):
-            row -= bool(line.strip(b" \r"))
-            if row < 0:
-                return number
-        first += len(lines) - 1
+    for place, (number, _) in enumerate(text_lines(path, path)):
+        if place == row:
+            return number
     raise InputValueError(path, "it has changed while it was read")
 
 
-def _tab_counts(rows: Sequence[str]) -> set[int]:
-    return {row.count("\t") for row in rows}
+def text_lines(
+    name: str, path: str, progress: bool | Listener | None = None
+) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a file that are not empty, with their numbers, as `text_blocks` reads."""
+    first = 1
+    for text in text_blocks(name, path, progress):
+        lines = text.removesuffix("\n").split("\n")
+        yield from ((i, line) for i, line in enumerate(lines, first) if line.strip(" \t"))
+        first += len(lines)
 
 
-def text_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[str]:
-    """Yield a file in blocks of whole lines, which end in LF, without a byte order mark."""
+def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -> Iterator[str]:
+    """Yield a file in blocks of whole lines, which end in LF, without a byte order mark.
+
+    Parameters
+    ----------
+    name : str
+        The argument, for messages.
+    path : str
+        A regular file in UTF-8, gzipped if its name ends in .gz. Lines end in LF or CRLF.
+    progress : callable or bool, optional
+        Called with a `Progress`, in bytes of the file, after every block; True shows a bar.
+
+    Raises
+    ------
+    ValueError
+        For a file that is not a regular one, a CR within a line, text that is not UTF-8, and a line
+        of more than `MAX_LINE_BYTES`; the message names the line.
+    OSError
+        For a file that is missing or damaged.
+    """
     where, line = f"{name}: {path}", 1
-    for block in line_blocks(name, path, watch):
+    for block in _byte_blocks(name, path, as_listener(progress)):
+        before, end, last = block.removesuffix(b"\n").rpartition(b"\n")
+        if len(last) > MAX_LINE_BYTES:
+            number = line + before.count(b"\n") + len(end)
+            raise InputValueError(where, f"line {number} has more than {MAX_LINE_BYTES:,} bytes")
         try:
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -218,44 +244,26 @@ def text_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[st
             text = text.replace("\r\n", "\n").removesuffix("\r")
             if "\r" in text:
                 number = line + text.count("\n", 0, text.index("\r"))
-                raise InputValueError(
-                    where,
-                    f"line {number} has a carriage return (CR) in a field; lines end in LF or CRLF",
-                )
+                problem = "has a carriage return (CR) in a field; lines end in LF or CRLF"
+                raise InputValueError(where, f"line {number} {problem}")
         yield text
         line += text.count("\n")
 
 
-def line_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines, as they are in the file.
-
-    Parameters
-    ----------
-    name : str
-        The argument, for messages.
-    path : str
-        A regular file, gzipped if its name ends in .gz.
-    watch : callable, optional
-        Called after every block with the bytes of the file that have been read, and all.
-
-    Raises
-    ------
-    ValueError
-        If it is not a regular file or has a line of more than `MAX_LINE_BYTES`.
-    OSError
-        For a file that is missing or damaged.
-    """
+def _byte_blocks(name: str, path: str, listener: Listener | None) -> Iterator[bytes]:
+    """Yield a file in blocks of whole lines; no more is read of a line that is too long."""
     import gzip
     import zlib
 
-    line = 0
+    start = time.monotonic()
     with ExitStack() as stack:
         plain_file = stack.enter_context(open_input(name, path))
+        size = os.fstat(plain_file.fileno()).st_size
         file: IO[bytes] | gzip.GzipFile = plain_file
         if path.endswith(".gz"):
-            if not os.fstat(file.fileno()).st_size:  # gzip would take it for a file without text
+            if not size:  # gzip would take it for a file without text
                 raise OSError(f"{name}: {path}: damaged gzip file (it is empty)")
-            file = stack.enter_context(gzip.GzipFile(fileobj=file))
+            file = stack.enter_context(gzip.GzipFile(fileobj=plain_file))
         while True:
             try:
                 block = file.read(_BLOCK_BYTES)
@@ -266,33 +274,9 @@ def line_blocks(name: str, path: str, watch: Watch | None = None) -> Iterator[by
                 raise OSError(printable(problem)) from None
             if not block:
                 return
-            line += block.count(b"\n")
-            is_ended = block.endswith(b"\n")
-            if len(block) - is_ended - block.rfind(b"\n", 0, -1) - 1 > MAX_LINE_BYTES:
-                number = line + (not is_ended)
-                problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
-                raise InputValueError(f"{name}: {path}", problem)
-            if watch is not None:
-                watch(plain_file.tell(), os.fstat(plain_file.fileno()).st_size)
+            if listener is not None:
+                listener(Progress(plain_file.tell(), size, time.monotonic() - start))
             yield block
-
-
-def _describe_wrong_width(lines: Sequence[str], first: int, width: int, expected: RowForm) -> str:
-    for number, row in enumerate(lines, first):
-        found = row.count("\t") + 1
-        if row.strip(" ") and (found != width or not expected.fits(width)):
-            plural = "" if found == 1 else "s"
-            needed = f"{width}, as in the first" if expected.fits(width) else expected
-            return f"line {number} has {found} column{plural}, expected {needed}"
-    raise AssertionError("unreachable")
-
-
-def _describe_empty_field(lines: Sequence[str], first: int, columns: Sequence[str]) -> str:
-    for number, row in enumerate(lines, first):
-        fields = row.split("\t")[: len(columns)]
-        if row.strip(" ") and "" in fields:
-            return f"line {number} has an empty {columns[fields.index('')]}"
-    raise AssertionError("unreachable")
 
 
 def is_path(value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
 _COMPARED = 20_000  # labels at most with which an unknown one is compared
+_NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
 
 
 class LabelIndex:
@@ -114,34 +115,52 @@ def encode_columns(
     >>> encode_columns("entities", "entity", None, [column])
     (Vocabulary(size=2, names=('a', 'b')), [array([1, 0, 1])])
     """
-    filled = [column for column in columns if len(column.values)]
-    named = [column for column in filled if column.label_index is not None]
-    if given is None and named:
-        if len(named) < len(filled):
-            split = next(column.split for column in filled if column.label_index is None)
-            way = f"{split} holds ids; give the labels of {name}"
-            raise InputValueError(named[0].split, f"holds labels of {name}, but {way}")
-        labels = sorted(distinct_labels(named))
-        if all(map(is_id, labels)):
-            some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
-            raise InputValueError(
-                name,
-                f"all labels of {name} are numbers ({some}), which is not told apart from ids; "
-                f"give {name}=<int>, how many ids there are, or the labels in their order",
-            )
-        return _encode_by_names(name, what, tuple(labels), columns)
-    if given is None:
-        top = max((int(column.values.max()) for column in filled), default=-1)
-        return _check_range(Vocabulary(top + 1, None), what, columns)
+    labels, names = distinct_labels(columns), None
     if is_integer(given):
-        if not 1 <= given <= MAX_IDS:
-            raise InputValueError(name, expected="from 1 to 2**36", got=given)
-        read = [column._replace(values=parse_integers(name, what, column)) for column in columns]
-        return _check_range(Vocabulary(int(given), None), what, read)
-    return _encode_by_names(name, what, _checked_labels(name, given), columns)
+        size = integer(name, given, least=1, most=MAX_IDS, range="from 1 to 2**36")
+        ids = parse_integers(name, what, columns)
+    elif given is None and not labels:
+        ids = [column.values for column in columns]
+        size = 1 + max([-1, *(int(part.max(initial=-1)) for part in ids)])
+    else:
+        names = _listed_labels(name, given) if given is not None else _sorted_labels(name, columns)
+        size = len(names)
+
+        def unknown(column: Column, label: str, where: str) -> InputValueError:
+            none_of = f"it is none of the {size} labels of {name}"
+            return InputValueError(column.split, f"unknown {what} {label!r} in {where}; {none_of}")
+
+        ids = numbers_of(columns, dict(zip(names, range(size), strict=True)), unknown)
+    bound = min(size, MAX_IDS)
+    for column, values in zip(columns, ids, strict=True):
+        row = _core.first_outside(np.ascontiguousarray(values), bound)
+        if row >= 0:
+            upto = f" to {bound - 1}" if int(values[row]) >= 0 else " on"
+            got = f"{values[row]} in {column.where(row)}"
+            raise InputValueError(column.split, expected=f"{what} ids from 0{upto}", got=got)
+    return Vocabulary(size, names), ids
 
 
-def _checked_labels(name: str, given: object) -> tuple[str, ...]:
+def _sorted_labels(name: str, columns: Sequence[Column]) -> tuple[str, ...]:
+    """Return the labels of all columns in ascending order, which ids must not be mixed with."""
+    filled = [column for column in columns if len(column.values)]
+    with_ids = next((column.split for column in filled if column.label_index is None), None)
+    if with_ids is not None:
+        split = next(column.split for column in filled if column.label_index is not None)
+        way = f"{with_ids} holds ids; give the labels of {name}"
+        raise InputValueError(split, f"holds labels of {name}, but {way}")
+    labels = sorted(distinct_labels(columns))
+    if all(map(is_id, labels)):
+        some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
+        raise InputValueError(
+            name,
+            f"all labels of {name} are numbers ({some}), which is not told apart from ids; "
+            f"give {name}=<int>, how many ids there are, or the labels in their order",
+        )
+    return tuple(labels)
+
+
+def _listed_labels(name: str, given: object) -> tuple[str, ...]:
     """Check labels in the order of their ids, or by a mapping to the ids 0, 1, 2, ..."""
     if isinstance(given, Mapping):
         for label, code in given.items():
@@ -161,40 +180,61 @@ def _checked_labels(name: str, given: object) -> tuple[str, ...]:
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
     """Return the labels of some columns, most of which share an index."""
-    indexes = {
-        id(column.label_index): column.label_index
-        for column in columns
-        if column.label_index is not None
-    }
-    return set().union(*(each.codes for each in indexes.values()))
+    indexes = {id(column.label_index): column.label_index for column in columns}
+    return set().union(*(index.codes for index in indexes.values() if index is not None))
 
 
-def _encode_by_names(
-    name: str, what: str, names: tuple[str, ...], columns: Sequence[Column]
-) -> tuple[Vocabulary, list[IntArray]]:
-    """Turn labels into their positions in `names`."""
-    place = dict(zip(names, range(len(names)), strict=True))
+def numbers_of(
+    columns: Sequence[Column],
+    numbers: Mapping[str, int],
+    error: Callable[[Column, str, str], InputValueError] | None = None,
+) -> list[IntArray]:
+    """Return the number of each label of some columns; ids stay as they are.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    numbers : mapping of str to int
+    error : callable, optional
+        Makes the error for a label without a number: f(column, label, its place). Left out where
+        all labels have one.
+
+    Examples
+    --------
+    >>> index = LabelIndex()
+    >>> column = Column("test", 3, index.encode(["b", "a", "b"]), index)
+    >>> numbers_of([column], {"a": -5, "b": 7})
+    [array([ 7, -5,  7])]
+    """
     tables: dict[int, IntArray] = {}
-    ids = []
+    found = []
     for column in columns:
         if column.label_index is None:
-            ids.append(column)
+            found.append(column.values)
             continue
         codes = column.label_index.codes
-        if id(column.label_index) not in tables:
-            found = map(place.get, codes, repeat(-1))
-            tables[id(column.label_index)] = np.fromiter(found, dtype=np.int64, count=len(codes))
-        values = tables[id(column.label_index)][column.values]
-        if len(values) and int(values.min()) < 0:
-            row = int(np.argmax(values < 0))
-            label = list(codes)[column.values[row]]
-            raise InputValueError(
-                column.split,
-                f"unknown {what} {label!r} in {column.where(row)}; "
-                f"it is none of the {len(names)} labels of {name}",
-            )
-        ids.append(column._replace(values=values))
-    return _check_range(Vocabulary(len(names), names), what, ids)
+        table = tables.get(id(codes))
+        if table is None:
+            each = map(numbers.get, codes, repeat(_NO_NUMBER))
+            table = tables[id(codes)] = np.fromiter(each, dtype=np.int64, count=len(codes))
+        values = table[column.values]
+        missing = values == _NO_NUMBER  # labels that no row has may be without a number
+        if error is not None and missing.any():
+            row = int(missing.argmax())
+            raise error(column, list(codes)[column.values[row]], column.where(row))
+        found.append(values)
+    return found
+
+
+def parse_integers(name: str, what: str, columns: Sequence[Column]) -> list[IntArray]:
+    """Read the labels of columns, where there are any, as integers."""
+
+    def no_number(column: Column, label: str, where: str) -> InputValueError:
+        expected = f"{what} ids, as no labels of {name} are given"
+        return InputValueError(column.split, expected=expected, got=f"{label!r} in {where}")
+
+    labels = distinct_labels(columns)
+    return numbers_of(columns, {each: int(each) for each in labels if is_number(each)}, no_number)
 
 
 def encode_qualifier(
@@ -204,34 +244,25 @@ def encode_qualifier(
 
     Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
     """
-    labelled = [column for column in columns if column.label_index is not None]
-    if not labelled:
-        return None, [column.values for column in columns]
-    labels = distinct_labels(labelled)
+    labels = distinct_labels(columns)
+    place = f"column {columns[0].position}"
     if labels == {""}:
-        problem = f"column {columns[0].position} is empty in every triple"
-        raise InputValueError(labelled[0].split, f"{problem}; expected no tab at the end of lines")
-    if as_ids and all(map(_is_number, labels)):
-        return None, [parse_integers("qualifiers", "number", column) for column in columns]
-    if len(labelled) < sum(len(column.values) > 0 for column in columns):
-        split = next(c.split for c in columns if len(c.values) and c.label_index is None)
-        place = f"column {columns[0].position}"
-        raise InputValueError(split, f"holds integers in {place}, other splits labels")
-    vocabulary, codes = _encode_by_names("qualifiers", "qualifier", tuple(sorted(labels)), columns)
-    return vocabulary.names, codes
+        split = next(column.split for column in columns if column.label_index is not None)
+        problem = f"{place} is empty in every triple; expected no tab at the end of lines"
+        raise InputValueError(split, problem)
+    if not labels or (as_ids and all(map(is_number, labels))):
+        return None, parse_integers("qualifiers", "number", columns)
+    refuse_integers(columns)
+    names = tuple(sorted(labels))
+    return names, numbers_of(columns, dict(zip(names, range(len(names)), strict=True)))
 
 
-def _check_range(
-    vocabulary: Vocabulary, what: str, columns: Sequence[Column]
-) -> tuple[Vocabulary, list[IntArray]]:
+def refuse_integers(columns: Sequence[Column]) -> None:
+    """Refuse integers in further columns of which others have labels."""
     for column in columns:
-        bound = min(vocabulary.size, MAX_IDS)
-        row = _core.first_outside(np.ascontiguousarray(column.values), bound)
-        if row >= 0:
-            upto = f" to {bound - 1}" if int(column.values[row]) >= 0 else " on"
-            got = f"{column.values[row]} in {column.where(row)}"
-            raise InputValueError(column.split, expected=f"{what} ids from 0{upto}", got=got)
-    return vocabulary, [column.values for column in columns]
+        if len(column.values) and column.label_index is None:
+            problem = f"holds integers in column {column.position}, other splits labels"
+            raise InputValueError(column.split, problem)
 
 
 def is_id(label: str) -> bool:
@@ -239,27 +270,10 @@ def is_id(label: str) -> bool:
     return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
 
-def _is_number(text: str) -> bool:
-    digits = text[1:] if text.startswith("-") else text
+def is_number(text: str) -> bool:
+    """Return whether this is an integer of at most 18 digits, perhaps negative."""
+    digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) < 19
-
-
-def parse_integers(name: str, what: str, column: Column) -> IntArray:
-    """Read the labels of a column as integers, if it has labels."""
-    if column.label_index is None:
-        return column.values
-    labels = list(column.label_index.codes)
-    used = np.zeros(len(labels), dtype=bool)
-    used[column.values] = True
-    table = np.zeros(len(labels), dtype=np.int64)
-    for code in np.flatnonzero(used).tolist():
-        if not _is_number(labels[code]):
-            row = int(np.argmax(column.values == code))
-            expected = f"{what} ids, as no labels of {name} are given"
-            got = f"{labels[code]!r} in {column.where(row)}"
-            raise InputValueError(column.split, expected=expected, got=got)
-        table[code] = int(labels[code])
-    return table[column.values]
 
 
 def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
@@ -291,7 +305,7 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
     if array.dtype.kind in "UOT" and len(array):
         if vocabulary.names is None:
             raise InputTypeError(name, expected=f"ids, as {unnamed}", got="str")
-        array = _ids_of(name, array.tolist(), vocabulary.names)
+        array = _ids_of(name, array.tolist(), vocabulary)
     ids = index_array(name, value if not len(array) else array)
     wrong = _core.first_outside(ids, vocabulary.size)
     if wrong >= 0:
@@ -300,20 +314,21 @@ def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> Int
     return distinct(ids)
 
 
-def _ids_of(name: str, labels: list[Any], names: tuple[str, ...]) -> IntArray:
+def _ids_of(name: str, labels: list[Any], vocabulary: Vocabulary) -> IntArray:
     """Return the ids of labels, or name the first that is unknown and what was probably meant."""
-    place = dict(zip(names, range(len(names)), strict=True))
     for i, label in enumerate(labels):
         if not isinstance(label, str):
             got = f"{type(label).__name__} at position {i}"
             raise InputTypeError(name, expected="names or integers", got=got)
-        if label not in place:
-            # those of one first letter alone: a comparison with a million would take a minute
-            like = [known for known in names if known[:1] == label[:1]]
-            near = near_words(label, like[:_COMPARED])
-            hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
-            raise InputValueError(name, f"unknown name {label!r} at position {i}; {hint}")
-    return np.array([place[label] for label in labels], np.int64)
+    codes = vocabulary.codes_of(labels)
+    for i in np.flatnonzero(codes < 0)[:1].tolist():
+        label = labels[i]
+        # those of one first letter alone: a comparison with a million would take a minute
+        like = [known for known in vocabulary.names or () if known[:1] == label[:1]]
+        near = near_words(label, like[:_COMPARED])
+        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
+        raise InputValueError(name, f"unknown name {label!r} at position {i}; {hint}")
+    return codes
 
 
 def digest(*lists: IntArray) -> str:
