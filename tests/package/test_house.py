@@ -34,21 +34,21 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1710, 1000),
+    "tasks": (1704, 1000),
     "link_prediction": (2033, 1400),
     "alignment": (2202, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
-    "cli": (2597, 1300),
+    "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27729, 21000),
+    "python/truerank": (27531, 21000),
     "tests": (39241, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (219, 180)  # of the package
+FILES = (218, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
