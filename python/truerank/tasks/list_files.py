@@ -372,7 +372,8 @@ def _is_whole(row: str) -> bool:
 
 def _lists_of(where: str, text: str, name: str) -> Iterator[tuple[str, str | None, Any]]:
     value = _parse_json(text, where, name)
-    lists = [(None, listed) for listed in value] if isinstance(value, list) else [(None, value)]
+    alone = value if isinstance(value, list) else [value]
+    lists: list[tuple[str | None, Any]] = [(None, listed) for listed in alone]
     if isinstance(value, dict) and (not value or {*map(type, value.values())} & {dict, list}):
         lists = list(value.items())
     for query, listed in lists:
