@@ -354,20 +354,16 @@ def _json_lists(
     """Yield where each list is, its query (None: it has no name), and its scores by candidate."""
     lines = text_lines(_ARGUMENT, name, progress)
     first = next(lines, (0, ""))
-    if _is_whole(first[1]):
+    try:
+        has_lines = isinstance(json.loads(first[1]), dict)  # one object, with which others follow
+    except (ValueError, RecursionError):
+        has_lines = False
+    if has_lines:
         for number, line in chain([first], lines):
             yield from _lists_of(f"line {number}", line, name)
     elif first[1]:  # a file that is one object, or an array
         text = "\n".join(line for _, line in chain([first], lines))
         yield from _lists_of("the file", text, name)
-
-
-def _is_whole(row: str) -> bool:
-    """Whether a first line is an object of its own, with which a file of lines begins."""
-    try:
-        return isinstance(json.loads(row), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _lists_of(where: str, text: str, name: str) -> Iterator[tuple[str, str | None, Any]]:
@@ -378,8 +374,8 @@ def _lists_of(where: str, text: str, name: str) -> Iterator[tuple[str, str | Non
         lists = list(value.items())
     for query, listed in lists:
         if isinstance(listed, list) and not all(isinstance(each, str) for each in listed):
-            of = f"the list of {query!r}" if query is not None else "a list"
-            raise InputValueError(_ARGUMENT, f"{where}: expected names in {of}", place=name)
+            problem = f"{where}: expected names in the list of {query!r}"
+            raise InputValueError(_ARGUMENT, problem, place=name)
         yield where, query, listed
 
 
