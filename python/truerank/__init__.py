@@ -49,9 +49,9 @@ if _typing.TYPE_CHECKING:
     from .reporting import Report, report, table
     from .stores import open_scores
     from .tables import Table
-    from .tasks.evaluate_scores import evaluate
     from .tasks.list_files import read_json_lists, read_qrels, read_run, write_run
     from .tasks.named_lists import NamedLists, Qrels
+    from .tasks.task import evaluate
 
 __all__ = [
     "InputError",
@@ -121,8 +121,8 @@ _NAMES = {
     "reporting": ("Report", "report", "table"),
     "stores": ("open_scores",),
     "tables": ("Table",),
-    "tasks.evaluate_scores": ("evaluate",),
     "tasks.list_files": ("read_json_lists", "read_qrels", "read_run", "write_run"),
+    "tasks.task": ("evaluate",),
     "tasks.named_lists": ("NamedLists", "Qrels"),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name

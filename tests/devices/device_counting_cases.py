@@ -33,7 +33,6 @@ from support.simulated_device import (  # noqa: F401  # a fixture
 from truerank.counting.score_thresholds import ThresholdCounts
 from truerank.devices import scans, selected_columns, task_counts, ways
 from truerank.link_prediction import Task
-from truerank.tasks.query_rows import mismatched_stored_rows
 
 THERE = "standin:0, torch"
 
@@ -254,28 +253,6 @@ def test_tasks_of_a_protocol() -> None:
     expected = task.evaluate(tail=lambda q: model[q[:, 0]], head=lambda q: model.T[q[:, 1]])
     assert report.ranks == expected.ranks
     assert report.protocol.device == THERE
-
-
-@pytest.mark.parametrize("kind", ["float32", "bfloat16", "uint16", "int8", "float64"])
-def test_rows_of_one_query_are_compared_there(kind: str) -> None:
-    array = matrix(kind, (9, 130))[RNG.integers(0, 9, 40)]
-    array[5, 7], array[6, 129] = array[7, 8], array[8, 0]
-    rows, others = RNG.integers(0, 40, (2, 300))
-    bits = np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
-    expected = (bits[rows] != bits[others]).any(axis=1)
-    assert 0 < expected.sum() < 300
-    module.forget()
-    for store in (
-        tr.open_scores(pending_scores(array)),
-        tr.open_scores([pending_scores(array[:, :50]), pending_scores(array[:, 50:])], axis=1),
-    ):
-        found = mismatched_stored_rows(store, rows, others, "map")
-        assert np.array_equal(found, expected)
-    assert module.synchronisations == 0
-    assert len(module.copies) == 3  # of flags, one for each part
-    in_two = [pending_scores(array[:20]), pending_scores(array[20:])]
-    found = mismatched_stored_rows(tr.open_scores(in_two), rows, others, "map")
-    assert np.array_equal(found, expected)  # rows of different devices are compared on the host
 
 
 def test_everything_is_on_the_device() -> None:

@@ -7,6 +7,7 @@ import gzip
 import json
 import pickle
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,14 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from support.error_kinds import is_of_kind
-from truerank.link_prediction import Negatives, Sampled, StatementTask, Task, read_statements
+from truerank.link_prediction import Negatives, Sampled, Task, read_statements
 from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
 ENTITIES, RELATIONS = 4, 2
 SIDES = ("head", "tail", "relation", "qualifier")
+statement_task = partial(Task, statements=True)
 Row = tuple[int, ...]
 Fact = tuple[int, int, int, frozenset[tuple[int, int]]]
 
@@ -67,13 +69,13 @@ def answers(side: str, facts: list[Row], query: tuple[Any, ...], pairs: Any) -> 
     }
 
 
-def quiet(*args: Any, **keywords: Any) -> StatementTask:
+def quiet(*args: Any, **keywords: Any) -> Task:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return StatementTask(*args, **keywords)
+        return statement_task(*args, **keywords)
 
 
-def query_of(task: StatementTask, side: SideTasks, i: int, has_set: bool) -> Any:
+def query_of(task: Task, side: SideTasks, i: int, has_set: bool) -> Any:
     """Return the query of a task with the pairs of its set, not the set's number."""
     *known, last = side.queries[side.rows[i]].tolist()
     if not has_set:
@@ -243,36 +245,36 @@ def admitted(side: SideTasks, names: Any) -> list[Any]:
 
 def test_candidates() -> None:
     sides = ("tail", "qualifier")
-    typed = StatementTask(TEST, {"train": TRAIN}, sides=sides, candidates="typed")
+    typed = statement_task(TEST, {"train": TRAIN}, sides=sides, candidates="typed")
     assert admitted(typed.qualifier, typed.entities) == [["2001", "2002"], ["p"]]
     assert admitted(typed.tail, typed.entities) == [["x", "y"], ["x", "y"]]
     with pytest.raises(ValueError, match="2 answers of the side tail are not among"):
-        StatementTask(TEST, {"train": TRAIN}, candidates="train")
-    train = StatementTask(TEST, {"train": TRAIN}, sides=["qualifier"], candidates="train")
+        statement_task(TEST, {"train": TRAIN}, candidates="train")
+    train = statement_task(TEST, {"train": TRAIN}, sides=["qualifier"], candidates="train")
     assert train.entities is not None
     names = [train.entities[j] for j in train.qualifier.candidates]
     assert names == ["2001", "2002", "a", "b", "p", "y"]
-    sampled = StatementTask(TEST, {"train": TRAIN}, sides=sides, candidates=Sampled(2))
+    sampled = statement_task(TEST, {"train": TRAIN}, sides=sides, candidates=Sampled(2))
     assert [len(row) for row in admitted(sampled.qualifier, sampled.entities)] == [3, 3]
-    chosen = StatementTask(TEST, {"train": TRAIN}, candidates=["a", "b", "x", "y"])
+    chosen = statement_task(TEST, {"train": TRAIN}, candidates=["a", "b", "x", "y"])
     assert chosen.protocol.candidates.startswith("selection of 4")
 
 
 # -- forms -----------------------------------------------------------------------------------------
 
 
-def check(task: StatementTask) -> None:
+def check(task: Task) -> None:
     assert task.entities == ("2001", "2002", "a", "b", "p", "x", "y")
     assert task.relations == ("for", "in", "knows", "won")
     assert task.test[:, :3].tolist() == [[2, 3, 5], [3, 3, 5]]
-    assert task.pad_sets(task.test[:, 3]).tolist() == [[[0, 4], [1, 0]], [[-1, -1], [-1, -1]]]
+    assert task.sets.padded(task.test[:, 3]).tolist() == [[[0, 4], [1, 0]], [[-1, -1], [-1, -1]]]
     assert task.qualifier.targets.tolist() == [0, 4]
     assert task.qualifier.height == 2
 
 
 def test_forms(tmp_path: Path) -> None:
-    def made(test: Any, train: Any) -> StatementTask:
-        return StatementTask(test, {"train": train}, sides=SIDES)
+    def made(test: Any, train: Any) -> Task:
+        return statement_task(test, {"train": train}, sides=SIDES)
 
     check(made(TEST, TRAIN))
     check(made(list(map(list, TEST)), np.array(TRAIN[:1] * 2 + [TRAIN[0]])[:0].tolist() + TRAIN))
@@ -312,16 +314,16 @@ def test_forms_with_ids(tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("0,0,1,1,3,1,2\n2,0,1\n")
     from_text = read_statements(tmp_path / "ids.txt", entities=4)
     assert from_text.qualifiers.tolist() == read.qualifiers.tolist()
-    plain = StatementTask(triples, entities=4, relations=2)
+    plain = statement_task(triples, entities=4, relations=2)
     assert plain.test.tolist() == [[0, 0, 1, 0], [2, 0, 1, 0]]
     assert len(plain.sets) == 1
 
 
 def test_the_audit_shows_qualifiers() -> None:
     with pytest.warns(UserWarning, match="a won x for p; in 2001"):
-        task = StatementTask([TEST[0], TEST[0]], {"train": TRAIN}, sides=SIDES)
+        task = statement_task([TEST[0], TEST[0]], {"train": TRAIN}, sides=SIDES)
     assert task.audit.duplicates.count == 1
-    assert repr(task).startswith("StatementTask(head 2 of 1 queries, tail 2 of 1 queries, ")
+    assert repr(task).startswith("Task(head 2 of 1 queries, tail 2 of 1 queries, ")
     assert len(task.qualifier) == 4
     assert len(task.qualifier.queries) == 2
     again = pickle.loads(pickle.dumps(task))
@@ -352,7 +354,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 @pytest.mark.parametrize(("test", "kind", "message"), WRONG)
 def test_wrong_statements(test: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message) as caught:
-        StatementTask(test)
+        statement_task(test)
     assert is_of_kind(caught.value, kind)
 
 
@@ -369,7 +371,7 @@ LINES = [
 def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text(f"a,r,b\n{line}\n")
     with pytest.raises(ValueError, match=message):
-        StatementTask(tmp_path / "test.txt")
+        statement_task(tmp_path / "test.txt")
 
 
 JSON = [
@@ -387,23 +389,23 @@ JSON = [
 def test_wrong_json(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_text(f'["a", "r", "b"]\n{line}\n')
     with pytest.raises((ValueError, TypeError), match=message):
-        StatementTask(tmp_path / "test.jsonl")
+        statement_task(tmp_path / "test.jsonl")
 
 
 def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="sides: the test has no qualifiers to predict"):
-        StatementTask([("a", "r", "b")], sides=["qualifier"])
+        statement_task([("a", "r", "b")], sides=["qualifier"])
     with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, qualifier"):
-        StatementTask([("a", "r", "b")], sides=["value"])
+        statement_task([("a", "r", "b")], sides=["value"])
     with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, got"):
         Task([("a", "r", "b")], sides=["qualifier"])
     with pytest.raises(ValueError, match="time: expected None for statements, got 3"):
-        StatementTask(TEST, time=3)
+        statement_task(TEST, time=3)
     with pytest.raises(ValueError, match="candidates: expected other candidates for the side"):
-        StatementTask(TEST, sides=["qualifier"], candidates=Negatives())
+        statement_task(TEST, sides=["qualifier"], candidates=Negatives())
     with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
-        StatementTask(TEST, sides=["qualifier"], candidates=["a"])
-    task = StatementTask(TEST, {"train": TRAIN}, sides=["qualifier"])
+        statement_task(TEST, sides=["qualifier"], candidates=["a"])
+    task = statement_task(TEST, {"train": TRAIN}, sides=["qualifier"])
     with pytest.raises(TypeError, match="qualifier: expected scores for the side"):
         task.evaluate_scores()
     with pytest.raises(TypeError, match="tail: expected None, for the task has no side"):
@@ -411,7 +413,7 @@ def test_wrong_options(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="qualifier: expected a callable"):
         task.evaluate()
     with pytest.raises(TypeError, match="numbers: expected integers"):
-        task.pad_sets([0.5])
+        task.sets.padded([0.5])
     assert task.entities is not None  # the order of the columns
     with pytest.raises(OSError, match="No such file"):
-        StatementTask(tmp_path / "none.txt")
+        statement_task(tmp_path / "none.txt")

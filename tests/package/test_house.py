@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1375, 1000),
+    "inputs": (1374, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (1073, 700),
@@ -35,20 +35,20 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1704, 1000),
-    "link_prediction": (2033, 1400),
-    "alignment": (2202, 1800),
+    "link_prediction": (1950, 1400),
+    "alignment": (2199, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27531, 21000),
-    "tests": (39241, 24000),
+    "python/truerank": (27388, 21000),
+    "tests": (39236, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (218, 180)  # of the package
+FILES = (216, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -518,7 +518,7 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         ({"u": "a"}, None, TypeError, "got str for 'u'"),
         ({"u": ["a"], "v": {"a": 1}}, None, TypeError, "scores for all queries, or for none"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
-        ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query, got 1"),
+        ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query of"),
         ([["z"], []], None, ValueError, "ids: unknown entity 'z'"),
         ([[0], [9]], None, ValueError, "ids: expected ids from 0 to 4"),
     ],

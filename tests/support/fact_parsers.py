@@ -8,7 +8,7 @@ from typing import Any
 
 from truerank.link_prediction import (
     Statements,
-    StatementTask,
+    Task,
     read_queries,
     read_statements,
     write_queries,
@@ -69,7 +69,7 @@ def used(path: Path, rows: Rows) -> Any:
     facts = [(*row[:3], frozenset(zip(row[3::2], row[4::2], strict=True))) for row in rows]
     has_pairs = any(fact[3] for fact in facts)
     sides = ["head", "tail", "qualifier"] if has_pairs else ["head", "tail"]
-    task = StatementTask(path, sides=sides, duplicates="drop")
+    task = Task(path, sides=sides, duplicates="drop", statements=True)
     distinct = set(facts)
     assert len(task.tail) == len(distinct)
     assert not has_pairs or len(task.qualifier) == sum(len(fact[3]) for fact in distinct)

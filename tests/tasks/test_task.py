@@ -18,7 +18,7 @@ from truerank import stores
 from truerank.link_prediction import Sampled, Task
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
-from truerank.tasks.task import ProtocolTask as BaseTask
+from truerank.tasks.task import Task as BaseTask
 
 Array = npt.NDArray[Any]
 Triple = tuple[int, ...]
@@ -311,6 +311,25 @@ def test_bias_may_differ_by_side(small: Task) -> None:
     assert np.array_equal(report.ranks.above, small.evaluate_scores(*scores).ranks.above)
 
 
+@pytest.mark.parametrize("filters", [["query"], ["triple", "none"]])
+def test_lists_of_all_candidates_count_as_scores(filters: list[str]) -> None:
+    task = Task(TEST, {"train": [(0, 0, 3)]}, entities=5, relations=2, filters=filters)
+    entities = np.random.default_rng(0).integers(-3, 4, (5, 3)).astype(np.float32)
+    rows = entities[[3, 1, 0, 2]]
+    expected = task.evaluate_scores(rows @ entities.T, rows @ entities.T)
+    top = tr.topk_embeddings(rows, entities, 5, similarity="dot")
+    found = task.evaluate_lists(top, head=top)
+    for name in ("above", "tied", "candidates"):
+        assert np.array_equal(getattr(found.ranks, name), getattr(expected.ranks, name))
+    assert found.filters.keys() == expected.filters.keys()
+    two = task.evaluate_lists(tr.TopK(top.ids[:, :2], None), head=top)
+    assert (two.ranks.optimistic <= expected.ranks.pessimistic).all()
+    with pytest.raises(tr.InputValueError, match="head: expected 3 lists, one for each distinct"):
+        task.evaluate_lists(top, head=top, unique=True)
+    with pytest.raises(tr.InputValueError, match="head: lists are of all candidates"):
+        Task(TEST, entities=5, candidates=[0, 1, 2, 3]).evaluate_lists(top, head=top)
+
+
 def test_callables_get_every_query_once(small: Task) -> None:
     asked: list[Array] = []
 
@@ -352,27 +371,22 @@ def test_other_protocols_have_sides_of_other_names() -> None:
     labels = {"relation": tr.Ranks([0, 1], [1, 1], 3, relation=["x", "y"]).relation}
     pairs = np.array([[4], [7]]), np.array([0, 1]), np.array([2, 0])
     sides = {name: SideTasks(name, *pairs, 3, labels=labels) for name in ("l_to_r", "r_to_l")}
-    task = BaseTask(sides, tr.Protocol(candidates="exclusive", split="ref"))
+    task = BaseTask[tr.Report](sides, tr.Protocol(candidates="exclusive", split="ref"))
     scores = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])
-    from truerank.tasks.arguments import Argument
-
-    given = {name: Argument(f"{name}_scores", scores) for name in sides}
+    given = dict.fromkeys(sides, scores)
     report = task._evaluate_scores(given)
     assert report["l_to_r.mr"] == report["r_to_l.mr"] == report["mr"] == 2
     assert report.ranks.protocol.candidates == "exclusive"
-    with pytest.raises(TypeError, match="r_to_l_scores: expected scores for the side 'r_to_l'"):
-        task._evaluate_scores({**given, "r_to_l": Argument("r_to_l_scores", None)})
+    with pytest.raises(TypeError, match="r_to_l: expected scores for the side 'r_to_l'"):
+        task._evaluate_scores({"l_to_r": scores})
 
 
 def test_no_tasks_make_an_empty_report() -> None:
     nothing = np.zeros(0, np.int64)
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
-    task = BaseTask({"tail": side}, tr.Protocol())
-    from truerank.tasks.arguments import Argument
-
-    scorer = Argument("tail", lambda queries: np.zeros((len(queries), 3)))
-    assert len(task._evaluate({"tail": scorer}).ranks) == 0
-    matrix = Argument("tail", np.zeros((0, 3)))
+    task = BaseTask[tr.Report]({"tail": side}, tr.Protocol())
+    assert len(task._evaluate({"tail": lambda queries: np.zeros((len(queries), 3))}).ranks) == 0
+    matrix = np.zeros((0, 3))
     assert len(task._evaluate_scores({"tail": matrix}, audit=True).ranks) == 0
 
 

@@ -75,7 +75,7 @@ def test_predictions_of_triples(tmp_path: Path) -> None:
 
 def test_qualifiers_share_the_unit_of_their_statement() -> None:
     statements = [(0, 0, 1), (1, 0, 2, 1, 3, 1, 0), (0, 1, 2, 1, 3)]
-    task = link_prediction.StatementTask(statements, sides=["tail", "qualifier"])
+    task = link_prediction.Task(statements, sides=["tail", "qualifier"], statements=True)
     assert task.tail.labels["unit"].codes.tolist() == [0, 1, 2]
     assert task.qualifier.labels["unit"].codes.tolist() == [1, 1, 2]
 

@@ -17,7 +17,6 @@ from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels, join_labels
 from ..reporting.reports import Report
-from ..tasks.arguments import ranks_of
 from .inference.similarity_sources import open_source
 from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 
@@ -269,7 +268,10 @@ def by_degree(
     >>> by_degree(ranks, [1, 4, 20], [2, 0, 3]).group_values("hits@1")
     {'1-5': 0.25, '16+': 1.0}
     """
-    plain_ranks = ranks_of("ranks", ranks)
+    plain_ranks = getattr(ranks, "ranks", None) if isinstance(ranks, Report) else ranks
+    if not isinstance(plain_ranks, Ranks):
+        got = "a Report without" if isinstance(ranks, Report) else type(ranks).__name__
+        raise InputTypeError("ranks", expected="a Report with ranks, or Ranks", got=got)
     seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
     task_values = task_degrees(plain_ranks, left_degrees, right_degrees, of)
     labelled = plain_ranks.with_labels(degree=bucket_labels(task_values, edges))

@@ -17,12 +17,13 @@ from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules, with_options
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
-from ..stores import scores_or_store
-from ..tasks.arguments import Argument, open_side_scores
+from ..reporting import Report
+from ..stores import scores_or_store, shape_of
+from ..tasks import task as tasks
+from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
-from ..tasks.task import ProtocolTask
 from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
 from .both_directions import rank_both, rank_matrix
 from .local_scaling import check_csls, means_of_vectors
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..ranks.container import Ranks
-    from ..reporting.reports import Report
     from ..stores import Store
     from .aligned_pairs import GraphCandidates, PairAudit, PairSplits
 
@@ -46,7 +46,7 @@ SIDES = {"left_to_right": (0, 1), "right_to_left": (1, 0)}
 
 
 @public("truerank.alignment")
-class Task(ProtocolTask):
+class Task(tasks.Task[Report]):
     """Entity alignment: rank the counterpart of every test entity, in both directions.
 
     Parameters
@@ -321,8 +321,8 @@ class Task(ProtocolTask):
                 expected='"descending" with csls, which is of similarities',
                 got='"ascending"',
             )
-        argument = Argument("scores", scores)
-        with open_side_scores(argument, rules.dtype, io, True, heights, "left entity") as matrix:
+        with scores_or_store(scores, rules.dtype, "scores", io=io, tiled=True) as matrix:
+            check_score_shape("scores", shape_of(matrix), heights, "left entity")
             ranks, means = rank_matrix(
                 cast("Store", matrix),
                 self.sides,
@@ -379,13 +379,8 @@ class Task(ProtocolTask):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
-        return self._evaluate(
-            {
-                "left_to_right": Argument("left_to_right", left_to_right),
-                "right_to_left": Argument("right_to_left", right_to_left),
-            },
-            **options,
-        )
+        scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
+        return self._evaluate(scorers, **options)
 
     def _graph_sizes(self) -> tuple[int, int]:
         """Return the number of entities of the left graph, and of the right one."""
@@ -394,8 +389,8 @@ class Task(ProtocolTask):
     def _report_similarity(self, parts: Iterable[Ranks], measure: str | None) -> Report:
         """Report both directions; `measure` names the similarity that made the scores."""
         return self._make_report(
-            side.labelled(ranks).with_protocol(similarity=measure)
-            for side, ranks in zip(self.sides.values(), parts, strict=True)
+            self._label(side, ranks.with_protocol(similarity=measure))
+            for side, ranks in zip(self.sides, parts, strict=True)
         )
 
     def __repr__(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import Ranks, concatenate
 from ..inputs.errors import InputValueError, renamed
-from ..tasks.task import ProtocolTask
+from ..tasks.task import Task
 from ..tasks.text import text_blocks
 from .app import user_errors, write_warning
 from .files import errors_naming, open_option_file, open_store, read_array
@@ -210,7 +210,7 @@ def rank_model(task: Any, model: ModelFiles, given: Mapping[str, Any], audit: bo
 
 
 def count_and_report(
-    task: ProtocolTask,
+    task: Task[Any],
     count: Callable[[], Report],
     request: ReportRequest,
     files: Sequence[str],
@@ -234,7 +234,7 @@ def count_and_report(
     return next(iter(reports.values()))._beside(reports)
 
 
-def placeholder_ranks(task: ProtocolTask) -> Ranks:
+def placeholder_ranks(task: Task[Any]) -> Ranks:
     """Make ranks with the sides and labels of a task, for checks before anything is counted."""
     return concatenate([side.labelled(blank_ranks(len(side))) for side in task.sides.values()])
 

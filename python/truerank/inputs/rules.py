@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from .. import _core
@@ -138,7 +138,7 @@ def read_rules(options: Mapping[str, Any], kind: type[Any] = RuleOptions) -> Rul
     return Rules(**{name: value for name, value in options.items() if name in vars(PLAIN)})
 
 
-def with_options(kind: type[Any]) -> Callable[[F], F]:
+def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     """Make a decorator that shows the options of a TypedDict in the signature of a function.
 
     Examples
@@ -148,11 +148,10 @@ def with_options(kind: type[Any]) -> Callable[[F], F]:
     >>> str(inspect.signature(count)).replace("'", "")[:70]
     '(scores, *, order: ScoreOrder = descending, nan: NanRule = raise, dtyp'
     """
-    types, keyword = kind.__annotations__, inspect.Parameter.KEYWORD_ONLY
+    types, defaults = kind.__annotations__, vars(PLAIN) | defaults
+    option = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
     options = [
-        inspect.Parameter(name, keyword, default=vars(PLAIN).get(name)).replace(
-            annotation=types[name].__forward_arg__
-        )
+        option(name, default=defaults.get(name), annotation=types[name].__forward_arg__)
         for name in dict.fromkeys([*vars(PLAIN), *types])
         if name in types
     ]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .given_negatives import Negatives
     from .listed_predictions import Predictions, read_predictions
     from .query_answers import QueryAnswers, read_queries, write_queries
-    from .statement_task import StatementTask
     from .statements import Statements, read_statements
     from .triple_audit import TaskAudit, TimeAudit
     from .triple_task import Task
@@ -31,7 +30,6 @@ __all__ = [
     "QueryAnswers",
     "Sampled",
     "SplitFinding",
-    "StatementTask",
     "Statements",
     "Task",
     "TaskAudit",
@@ -50,7 +48,6 @@ _MODULES = {
     "Predictions": "listed_predictions",
     "QueryAnswers": "query_answers",
     "Sampled": "candidate_sets",
-    "StatementTask": "statement_task",
     "Statements": "statements",
     "Task": "triple_task",
     "TaskAudit": "triple_audit",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,15 +12,13 @@ from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
-from ..reporting import report
-from ..tasks.arguments import Argument
+from ..reporting import Report, report
 from ..tasks.row_keys import distinct
 from ..tasks.side_tasks import SideTasks
-from ..tasks.task import ProtocolTask
+from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
 from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .query_answers import (
@@ -34,15 +32,14 @@ from .query_answers import (
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.words import IoMode, Similarity
-    from ..reporting import Report
+    from ..ranks.container import Ranks
 
 SIDE = "answers"
 STRUCTURE = "structure"  # the label
 
 
 @public("truerank.link_prediction")
-class ComplexQueries(ProtocolTask):
+class ComplexQueries(OneSidedTask[Report]):
     """Complex query answering: rank the hard answers of each query among all entities.
 
     The easy answers of a query follow from the known facts, the hard ones do not. Every hard answer
@@ -186,7 +183,7 @@ class ComplexQueries(ProtocolTask):
         names = tuple(str(name) for name in self.queries) if has_names else None
         return SideTasks(
             side=SIDE,
-            queries=asked.reshape(-1, 1),
+            queries=asked,
             rows=rows,
             targets=targets,
             columns=size,
@@ -214,163 +211,17 @@ class ComplexQueries(ProtocolTask):
             )
             raise InputValueError("candidates", problem)
 
-    @property
-    def answers(self) -> SideTasks:
-        """The tasks, one for each hard answer, in the order of queries and entities."""
-        return self.sides[SIDE]
-
     def __repr__(self) -> str:
         side, structures = self.answers, len(set(self.structures))
         left_out = f", {self.without_hard:,} without" * (self.without_hard > 0)
         queries = f"{len(side.queries):,} queries{left_out}, {structures:,} structures"
         return f"ComplexQueries({len(side):,} hard answers of {queries}; {self.protocol})"
 
-    @with_options(BatchOptions)
-    def evaluate(
-        self,
-        scorer: Callable[[IntArray], Any],
-        **options: Unpack[BatchOptions],
-    ) -> Report:
-        """Evaluate a model by a callable that scores batches of queries.
-
-        Parameters
-        ----------
-        scorer : callable
-            f(positions) -> scores: the positions in `queries` of those that have hard answers,
-            ascending int64 (b,); scores (b, entities), numpy or a torch CPU tensor.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
-
-        Returns
-        -------
-        Report
-            By structure, with a weight of 1 / hard answers of its query for each task.
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
-        >>> task.evaluate(lambda positions: np.array([[3.0, 2.0, 9.0]]))["mr"]
-        3.0
-        """
-
-        def score(queries: IntArray) -> Any:
-            return scorer(queries[:, 0])
-
-        given: Any = scorer
-        scorers = {SIDE: Argument("scorer", score if callable(given) else given)}
-        found = self._evaluate(scorers, **options)
-        return self._by_structure(found)
-
-    @with_options(EmbeddingOptions)
-    def evaluate_embeddings(
-        self,
-        queries: Any,
-        entities: Any,
-        *,
-        similarity: Similarity = "dot",
-        bias: Any = None,
-        block: int | None = None,
-        **options: Unpack[EmbeddingOptions],
-    ) -> Report:
-        """Evaluate embeddings of queries against those of entities; scores are never stored.
-
-        Parameters
-        ----------
-        queries : array_like, shape (queries, d), or path
-            A vector for each query, in their order.
-        entities : array_like, shape (entities, d), or path
-            A vector for each entity.
-        similarity, bias, nan, dtype, block, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
-
-        Returns
-        -------
-        Report
-            As `evaluate` does.
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for another number of vectors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
-        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
-        >>> task.evaluate_embeddings(vectors[1:2], vectors)["optimistic.mr"]
-        1.0
-        """
-        found = self._evaluate_embeddings(
-            {SIDE: Argument("queries", queries)},
-            {SIDE: Argument("entities", entities)},
-            similarity=similarity,
-            bias=bias,
-            block=block,
-            **options,
-        )
-        return self._by_structure(found)
-
-    @with_options(RuleOptions)
-    def evaluate_scores(
-        self,
-        scores: Any,
-        *,
-        io: IoMode | None = None,
-        **options: Unpack[RuleOptions],
-    ) -> Report:
-        """Evaluate a matrix of scores, in memory or in files.
-
-        Parameters
-        ----------
-        scores : array_like, shape (queries, entities), or files
-            A row for each query, in their order, as `truerank.rank` takes them.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
-
-        Returns
-        -------
-        Report
-            As `evaluate` does.
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
-
-        Examples
-        --------
-        >>> from truerank.link_prediction import ComplexQueries
-        >>> task = ComplexQueries([("a", ("r",))], [[2]], [[1]], structures="1p", entities=3)
-        >>> task.evaluate_scores([[0.2, 0.5, 0.9]])["mr"]
-        1.0
-        """
-        found = self._evaluate_scores(
-            {SIDE: Argument("scores", scores)},
-            io=io,
-            **options,
-        )
-        return self._by_structure(found)
-
-    def _by_structure(self, found: Report) -> Report:
+    def _report(self, ranks: Ranks) -> Report:
         """Let every query count once, and group them by structure."""
         rows = self.answers.rows
         weights = 1 / np.bincount(rows)[rows]
-        return report(found.ranks.with_weights(weights), by=STRUCTURE)
+        return report(ranks.with_weights(weights), by=STRUCTURE)
 
 
 def _check_none(**others: Any) -> None:

@@ -149,7 +149,7 @@ class Predictions(ReadOnlyArrays):
                 filter=side.selections()[0],
                 **options,
             )
-            ranks_of_sides.append(side.labelled(ranks))
+            ranks_of_sides.append(side.labelled_by_filter(ranks))
         return task._make_report(ranks_of_sides)
 
     def _ids_of(self, task: Task, given: Any) -> tuple[IntArray, int]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import ReadOnlyArrays, read_only
+from ..inputs.arrays import ReadOnlyArrays, index_array, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
@@ -124,6 +124,35 @@ class QualifierSets(ReadOnlyArrays):
         """The number of pairs of each set."""
         return np.array(list(map(len, self._members)), dtype=np.int64)
 
+    def padded(self, numbers: Any, *, pad: int = -1) -> IntArray:
+        """Return some sets as an array, as models read them.
+
+        Parameters
+        ----------
+        numbers : array_like of int, shape (b,)
+            The numbers of the sets, such as the last column of queries.
+        pad : int
+            What fills short sets.
+
+        Returns
+        -------
+        ndarray of int64, shape (b, k, 2)
+            The relation and the value of each qualifier.
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([("a", "won", "z", "in", "x"), ("a", "won", "y")], statements=True)
+        >>> task.sets.padded(task.tail.queries[:, 2]).tolist()
+        [[[-1, -1]], [[0, 1]]]
+        """
+        chosen = [self[number] for number in index_array("numbers", numbers).tolist()]
+        longest = max(map(len, chosen), default=0)
+        padded = np.full((len(chosen), longest, 2), pad, dtype=np.int64)
+        for row, pairs in zip(padded, chosen, strict=True):
+            row[: len(pairs)] = pairs
+        return padded
+
 
 @public("truerank.link_prediction")
 def read_statements(
@@ -176,7 +205,7 @@ def read_statements(
 
 
 def read_statement_splits(
-    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any
+    splits: Mapping[str, tuple[str, Any]], entities: Any, relations: Any, time: Any = None
 ) -> TripleSplits:
     """Read splits over one vocabulary; a statement's set of qualifiers is its fourth column.
 
@@ -192,6 +221,7 @@ def read_statement_splits(
     TripleSplits
         Its `beside` are the `FlatQualifiers`.
     """
+    _check_no_time(time)
     statements, qualifiers = SplitReader(_STATEMENT), SplitReader(_QUALIFIER)
     qualifiers.indexes = statements.indexes
     of_entities: list[Column] = []
@@ -227,6 +257,12 @@ def read_statement_splits(
     flat = FlatQualifiers(indptr, np.ascontiguousarray(pairs), codes, pair_sizes, sets)
     triples = stack_splits([ids[0::3], relation_ids[0::2], ids[1::3], [numbers]])
     return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
+
+
+def _check_no_time(time: Any) -> None:
+    if time is not None:
+        got = f"{time!r}; a time is the value of a qualifier"
+        raise InputValueError("time", expected="None for statements", got=got)
 
 
 # -- one split -------------------------------------------------------------------------------------

@@ -210,5 +210,6 @@ def make_side(
         given=kept,
         height=height,
         names=vocabulary.names,
+        candidate_kind="relations" if side == "relation" else "entities",
         other_filters={name: lists[name] for name in others},
     )

@@ -1,37 +1,40 @@
-"""The task of link prediction, made from triples, and three ways to evaluate it."""
+"""The task of link prediction, made from triples or statements, and the ways to evaluate it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from ..inputs.arrays import read_only
-from ..inputs.checks import choice, is_integer
+from ..inputs.checks import choice, flag, is_integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, with_options
+from ..inputs.rules import BatchOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
-from ..tasks.arguments import Argument
+from ..reporting import Report
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
-from ..tasks.task import ProtocolTask
+from ..tasks.task import Task as SidedTask
+from ..tasks.task import VectorOptions
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters
+from .statement_sides import make_statement_side
+from .statements import read_statement_splits
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import make_side, traits_of
 from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.words import IoMode, Similarity
-    from ..reporting import Report
+    from ..inputs.words import IoMode
     from ..tasks.side_tasks import SideTasks
+    from .statements import QualifierSets
 
 
 @public("truerank.link_prediction")
-class Task(ProtocolTask):
+class Task(SidedTask[Report]):
     """Link prediction: rank the head, tail or relation of every test triple among all candidates.
 
     Parameters
@@ -53,8 +56,9 @@ class Task(ProtocolTask):
     entities, relations : None, int, sequence of str, or mapping of str to int
         None: the labels of all splits in ascending order, or ids from 0 to the largest. An int: the
         number of ids. Labels in the order of the columns of scores, or a mapping to ids.
-    sides : sequence of {"head", "tail", "relation"}
-        The sides to predict; in Ranks, head comes before tail, and tail before relation.
+    sides : sequence of {"head", "tail", "relation", "qualifier"}
+        The sides to predict; in Ranks, head comes before tail, and tail before relation. Only
+        statements have qualifiers.
     candidates : None, "all", "typed", name of a known split, array of entities, Sampled, Negatives
         None or "all": all entities. A known split, as "train" or the graph on which an inductive
         model infers: its entities; a test answer outside it is an error, unless it is "train" and
@@ -85,11 +89,16 @@ class Task(ProtocolTask):
         What to do with test triples that repeat an earlier one, that a known split also has, and
         that have an entity or relation that the split named "train" lacks (or, if no known split
         has that name, that all of them lack). Duplicates and leaks that are kept cause a warning.
+    statements : bool
+        Whether rows are statements, triples with a set of any number of qualifiers, in any form
+        that `read_statements` takes. A qualifier is a pair of a relation and a value, an entity.
+        The set of a statement is one more column of its triple, the number of the set, and all else
+        holds for such rows; see the notes.
 
     Attributes
     ----------
     sides : dict of str to SideTasks
-        Also as `head`, `tail` and `relation`.
+        Also as `head`, `tail`, `relation` and `qualifier`.
     protocol : Protocol
     protocols : dict of str to Protocol
         By the name of the filter; `protocol` is the first.
@@ -101,6 +110,10 @@ class Task(ProtocolTask):
         The labels of the ids.
     qualifiers : tuple
         The labels of each further column, or None.
+    sets : sequence of ndarray of int64, shape (k, 2), or None
+        Of statements: the distinct sets of qualifiers by their number, pairs of a relation and a
+        value; ``sets[0]`` is empty, and ``sets.padded(numbers)`` is an array of some, as models
+        read them. Those without one of the qualifiers of a test statement are among them.
 
     Raises
     ------
@@ -125,6 +138,16 @@ class Task(ProtocolTask):
     which all sides share), and "time" if some columns are times (the point or the start). Reports
     can be grouped by any of them.
 
+    Statements have the side "qualifier", too: the value of each qualifier of each test statement,
+    from its head, relation and tail, the relation of the qualifier, and the other qualifiers. The
+    filter "fact" leaves out the answers of statements with the same qualifiers (for a value, with
+    the same other ones), "triple" those of statements with any. With ``keys=()``, qualifiers are
+    part of no query. The candidates "train" are all entities of that split, "typed" for a value
+    those of qualifiers of that relation; `unseen` is about heads, relations and tails alone. Tasks
+    have the label "qualifiers", too, how many their statement has, and "relation" is that of the
+    qualifier where its value is predicted. A pair that a statement has twice counts once, and the
+    order of its qualifiers means nothing.
+
     Examples
     --------
     >>> task = Task([("a", "likes", "c")], {"train": [("a", "likes", "b"), ("b", "likes", "c")]})
@@ -136,16 +159,27 @@ class Task(ProtocolTask):
     split test, unfiltered, all candidates, nan raise
     >>> print(Task(task.test, {}, entities=3).protocol)
     split test, filtered by test, all candidates, nan raise
+
+    Statements with qualifiers:
+
+    >>> train = [("a", "won", "x", "in", "2001"), ("a", "won", "y", "in", "2002")]
+    >>> task = Task(
+    ...     [("a", "won", "z", "in", "2001")], {"train": train}, sides=["tail", "qualifier"],
+    ...     filters=["fact", "triple"], statements=True,
+    ... )
+    >>> task.entities
+    ('2001', '2002', 'a', 'x', 'y', 'z')
+    >>> scores = [[0.0, 0.1, 0.2, 0.9, 0.8, 0.7]]
+    >>> report = task.evaluate_scores(scores, qualifier=scores)
+    >>> report["tail.mr"], report.filters["triple"]["tail.mr"]
+    (2.0, 1.0)
     """
 
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
 
-    # What a task of facts of another form has in its own way.
-    _side_names: ClassVar[tuple[str, ...]] = tuple(SIDES)
-    _read_splits = staticmethod(read_splits)
-    _make_side = staticmethod(make_side)
+    sets: QualifierSets | None
 
     def __init__(
         self,
@@ -163,12 +197,16 @@ class Task(ProtocolTask):
         duplicates: str = "keep",
         leaks: str = "keep",
         unseen: str = "keep",
+        statements: bool = False,
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
-        chosen_sides = _check_sides(sides, self._side_names)
-        splits = self._read_splits(name_splits(split, test, known), entities, relations, time)
-        triples, given = splits.triples, splits.sizes[split]
-        if not given:
+        side_names = (*SIDES, QUALIFIER) if flag("statements", statements) else tuple(SIDES)
+        chosen_sides = _check_sides(sides, side_names)
+        read = read_statement_splits if statements else read_splits
+        splits = read(name_splits(split, test, known), entities, relations, time)
+        self.sets = splits.beside.sets if statements else None
+        triples = splits.triples
+        if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one triple", got="none")
         key_columns = _check_keys(keys, triples.shape[1])
         time_columns = () if splits.times is None else splits.times.columns
@@ -182,20 +220,16 @@ class Task(ProtocolTask):
         kept = result.kept
         self.audit, self.qualifiers = result.audit, splits.qualifiers
         self._entities, self._relations = splits.entities.names, splits.relations.names
-        self._unread_orders = {
-            name
-            for name, order, given in (
-                ("entities", self._entities, entities),
-                ("relations", self._relations, relations),
-            )
-            if order is not None and given is None
+        own_orders = {
+            "entities": entities is None and self._entities is not None,
+            "relations": relations is None and self._relations is not None,
         }
+        self._unread_orders = {name for name, is_own in own_orders.items() if is_own}
         self.test = read_only(np.ascontiguousarray(triples[kept]))
-        traits = traits_of(triples, given)
+        make, of_sides = make_statement_side if statements else make_side, list(rules_by_filter)
+        traits = traits_of(triples, splits.sizes[split])
         sides_of_task = {
-            side: self._make_side(
-                side, splits, kept, key_columns, list(rules_by_filter), chosen, traits
-            )
+            side: make(side, splits, kept, key_columns, of_sides, chosen, traits)
             for side in chosen_sides
         }
         protocols = {
@@ -222,42 +256,43 @@ class Task(ProtocolTask):
         self._unread_orders.discard("relations")
         return self._relations
 
-    def _notes_on_columns(self) -> list[str]:
-        """Say that labels are in an order of our own, unless the user has read it."""
-        needed = {"relations" if side == "relation" else "entities" for side in self.sides}
-        return [
-            f"{name}: columns are taken in ascending order of the labels, since no list gives "
-            "their order"
-            for name in sorted(self._unread_orders & needed)
-        ]
+    def _check_columns(self) -> None:
+        for note in self._take_notes_on_columns():
+            warn_user(note)
 
     def _take_notes_on_columns(self) -> list[str]:
-        """Return what the methods that evaluate would warn of, so that they do not any more."""
-        notes = self._notes_on_columns()
+        """Return, once, that labels are in an order of our own, unless the user has read it."""
+        needed = {side.candidate_kind for side in self.sides.values()} & self._unread_orders
         self._unread_orders.clear()
-        return notes
+        order = (
+            "columns are taken in ascending order of the labels, since no list gives their order"
+        )
+        return [f"{name}: {order}" for name in sorted(needed)]
 
     @property
     def head(self) -> SideTasks:
         """The tasks that predict heads: queries (relation, tail, ...)."""
-        return self._side_tasks("head")
+        return self._side("head")
 
     @property
     def tail(self) -> SideTasks:
         """The tasks that predict tails: queries (head, relation, ...)."""
-        return self._side_tasks("tail")
+        return self._side("tail")
 
     @property
     def relation(self) -> SideTasks:
         """The tasks that predict relations: queries (head, tail, ...)."""
-        return self._side_tasks("relation")
+        return self._side("relation")
 
-    def _side_tasks(self, side: str) -> SideTasks:
-        if side not in self.sides:
-            raise AttributeError(
-                f"this task has no side {side}; its sides: {', '.join(self.sides)}"
-            )
-        return self.sides[side]
+    @property
+    def qualifier(self) -> SideTasks:
+        """The tasks that predict values: queries (head, relation, tail, its relation, set)."""
+        return self._side(QUALIFIER)
+
+    def _side(self, name: str) -> SideTasks:
+        if name not in self.sides:
+            raise AttributeError(f"no side {name}; its sides: {', '.join(self.sides)}")
+        return self.sides[name]
 
     def __repr__(self) -> str:
         sides = ", ".join(
@@ -282,8 +317,8 @@ class Task(ProtocolTask):
         ----------
         tail, head, relation, qualifier : callable
             f(queries) -> scores, for each side of the task: queries (b, c) int64, distinct, as the
-            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only a
-            `StatementTask` has qualifiers to predict.
+            side's `queries` has them; scores (b, columns), numpy or a torch CPU tensor. Only
+            statements have qualifiers to predict.
         batch_size : int, optional
             The number of queries per batch. Default: as many as have about 64 MB of scores.
         device : str or torch.device, optional
@@ -314,12 +349,10 @@ class Task(ProtocolTask):
         >>> report["tail.mr"], report["head.mr"], report["mr"]
         (2.0, 1.0, 1.5)
         """
-        return self._evaluate(
-            _by_side(tail, head, relation, qualifier),
-            **options,
-        )
+        scorers = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        return self._evaluate(scorers, **options)
 
-    @with_options(EmbeddingOptions)
+    @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
         self,
         tail: Any = None,
@@ -329,11 +362,8 @@ class Task(ProtocolTask):
         relation: Any = None,
         qualifier: Any = None,
         relations: Any = None,
-        similarity: Similarity = "dot",
-        bias: Any = None,
         unique: bool = False,
-        block: int | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[VectorOptions],
     ) -> Report:
         """Evaluate embeddings of queries against those of entities; scores are never stored.
 
@@ -341,20 +371,20 @@ class Task(ProtocolTask):
         ----------
         tail, head, relation, qualifier : array_like, shape (q, d)
             Those of each side. Row i belongs to ``test[i]`` as it was given, or with
-            ``unique=True`` to the query ``task.tail.queries[i]``. Those of qualifiers, which a
-            `StatementTask` may have, belong to the qualifiers of the test as they were given,
-            statement by statement.
+            ``unique=True`` to the query ``task.tail.queries[i]``. Those of qualifiers, which
+            statements may have, belong to the qualifiers of the test as they were given, statement
+            by statement.
         entities : array_like, shape (columns, d), or path
             The embeddings of entities.
         relations : array_like, shape (columns, d), or path
             The embeddings of relations, for the side "relation".
+        unique : bool
+            Whether rows belong to the distinct queries.
         bias : array_like, or mapping of str to array_like, optional
             As in `truerank.rank_embeddings`: one for all sides, or one by side, as in
             ``{"tail": bias}``; a side that the mapping lacks has none.
         similarity, nan, dtype, block, threads, audit, progress : optional
             As in `truerank.rank_embeddings`; `progress` counts the bytes of all sides.
-        unique : bool
-            Whether rows belong to the distinct queries.
 
         Returns
         -------
@@ -376,21 +406,9 @@ class Task(ProtocolTask):
         >>> report["tail.mr"]
         2.0
         """
-        candidates = Argument("entities", entities)
-        return self._evaluate_embeddings(
-            _by_side(tail, head, relation, qualifier),
-            {
-                "tail": candidates,
-                "head": candidates,
-                "relation": Argument("relations", relations),
-                QUALIFIER: candidates,
-            },
-            similarity=similarity,
-            bias=bias,
-            unique=unique,
-            block=block,
-            **options,
-        )
+        queries = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        candidates = {"entities": entities, "relations": relations}
+        return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
     @with_options(RuleOptions)
     def evaluate_scores(
@@ -409,10 +427,8 @@ class Task(ProtocolTask):
         Parameters
         ----------
         tail, head, relation, qualifier : array_like, or files
-            Those of each side, of shape (rows, columns). Row i belongs to ``test[i]`` as it was
-            given, or with ``unique=True`` to the query ``task.tail.queries[i]``. Rows of one query
-            that differ are ranked as they are. Those of qualifiers, which a `StatementTask` may
-            have, belong to the qualifiers of the test as they were given, statement by statement.
+            Those of each side, of shape (rows, columns), whose rows are those of
+            `evaluate_embeddings`. Rows of one query that differ are ranked as they are.
         unique : bool
             Whether rows belong to the distinct queries.
         order, nan, dtype, threads, audit, io, progress : optional
@@ -435,18 +451,55 @@ class Task(ProtocolTask):
         >>> task.evaluate_scores(np.array([[3.0, 2.0, 9.0]]))["tail.mr"]
         2.0
         """
-        return self._evaluate_scores(
-            _by_side(tail, head, relation, qualifier),
-            unique=unique,
-            io=io,
-            **options,
-        )
+        scores = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        return self._evaluate_scores(scores, unique=unique, io=io, **options)
 
+    @with_options(ListOptions)
+    def evaluate_lists(
+        self,
+        tail: Any = None,
+        head: Any = None,
+        *,
+        relation: Any = None,
+        qualifier: Any = None,
+        unique: bool = False,
+        **options: Unpack[ListOptions],
+    ) -> Report:
+        """Evaluate lists of the best candidates, which may miss the right ones.
 
-def _by_side(tail: Any, head: Any, relation: Any, qualifier: Any) -> dict[str, Argument]:
-    """Return what was given for each side, named by the side."""
-    given = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-    return {side: Argument(side, value) for side, value in given.items()}
+        A right answer that its list misses is tied with all candidates that the list does not have
+        and that are not known: the optimistic and the pessimistic rank are its bounds.
+
+        Parameters
+        ----------
+        tail, head, relation, qualifier : TopK, or ids as `truerank.rank_lists` takes them
+            Those of each side, whose rows are those of `evaluate_embeddings`: what
+            `truerank.topk_embeddings` returns, or ids from the best on.
+        unique : bool
+            Whether rows belong to the distinct queries.
+        order, nan, dtype, threads, progress : optional
+            As in `truerank.rank_lists`.
+
+        Returns
+        -------
+        Report
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank_lists` does, for a side without its lists, another number of lists,
+            and candidates that are not all entities.
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([[0, 0, 1]], {"train": [[0, 0, 2]]}, entities=9, sides=("tail",))
+        >>> report = task.evaluate_lists([[2, 5, 1]])
+        >>> report["tail.mr"]
+        2.0
+        """
+        lists = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
+        return self._evaluate_lists(lists, unique=unique, **options)
 
 
 def _check_sides(sides: Any, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -66,21 +66,19 @@ def lists_in_order(
     return (ids, indptr), None if lists.scores is None else (lists.scores[where], indptr)
 
 
-def lists_of_rows(ids: Any, scores: Any, height: int, entities: Vocabulary) -> tuple[Any, Any]:
+def lists_of_rows(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]:
     """Return ids and scores of lists without queries, one for each row.
 
     Parameters
     ----------
     ids : TopK, list of lists of labels, or lists as `rank_lists` takes them
     scores : as `rank_lists` takes them, or None
-    height : int
-        How many lists there must be.
     entities : Vocabulary
 
     Raises
     ------
     TypeError, ValueError
-        For unknown labels and another number of lists.
+        For unknown labels, and for what is no list.
     """
     if isinstance(ids, TopK):
         ids, scores = ids if scores is None else (ids.ids, scores)
@@ -93,9 +91,6 @@ def lists_of_rows(ids: Any, scores: Any, height: int, entities: Vocabulary) -> t
         codes = entities.codes_of(labels)
         _refuse_unknown("entity", codes, labels)
         ids = np.split(codes, np.cumsum(list(map(len, ids)))[:-1])
-    found = len(ids[1]) - 1 if isinstance(ids, tuple) and len(ids) == 2 else len(ids)
-    if found != height:
-        raise InputValueError("ids", expected=f"{height} lists, one for each query", got=found)
     return ids, scores
 
 

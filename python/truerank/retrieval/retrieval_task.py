@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..counting.lists import rank_lists
+from ..embeddings.scoring import TopK
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import BatchOptions, EmbeddingOptions, ListOptions, RuleOptions, with_options
+from ..inputs.rules import ListOptions, with_options
 from ..ranks.protocol import Protocol
-from ..tasks.arguments import Argument
 from ..tasks.list_files import read_lists
 from ..tasks.split_audit import check_rules
-from ..tasks.task import ProtocolTask
+from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Vocabulary
 from .answer_lists import lists_in_order, lists_of_rows
 from .answer_report import GAINS, RetrievalReport, read_gains
@@ -31,14 +30,12 @@ from .answer_sets import (
 )
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
-    from ..inputs.words import IoMode, Similarity
+    from ..inputs.arrays import FloatArray
     from ..ranks.container import Ranks
-    from ..tasks.side_tasks import SideTasks
 
 
 @public("truerank.retrieval")
-class Task(ProtocolTask):
+class Task(OneSidedTask[RetrievalReport]):
     """Retrieval or recommendation: rank all right answers of each query among all candidates.
 
     Every right answer is a task; the other right answers of its query stay among the candidates.
@@ -170,137 +167,6 @@ class Task(ProtocolTask):
         protocol = Protocol(filter=known, split=split, candidates=name, sampled=drawn)
         super().__init__({SIDE: side}, protocol)
 
-    @property
-    def answers(self) -> SideTasks:
-        """The tasks, one for each right answer, in the order of queries and entities."""
-        return self.sides[SIDE]
-
-    @with_options(BatchOptions)
-    def evaluate(
-        self,
-        scorer: Callable[[IntArray], Any],
-        **options: Unpack[BatchOptions],
-    ) -> RetrievalReport:
-        """Evaluate a model by a callable that scores batches of queries.
-
-        Parameters
-        ----------
-        scorer : callable
-            f(queries) -> scores: queries (b, 1) int64, distinct ids; scores (b, entities), numpy or
-            a torch CPU tensor.
-        batch_size : int, optional
-            The number of queries per batch. Default: as many as have about 64 MB of scores.
-        device : str or torch.device, optional
-            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
-        order, nan, dtype, threads, audit : optional
-            As in `truerank.rank`.
-        progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
-
-        Returns
-        -------
-        RetrievalReport
-
-        Raises
-        ------
-        TypeError, ValueError
-            As `truerank.rank` does.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
-        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
-        0.75
-        """
-        scorers = {SIDE: Argument("scorer", scorer)}
-        found = self._evaluate(scorers, **options)
-        return self._report(found.ranks)
-
-    @with_options(EmbeddingOptions)
-    def evaluate_embeddings(
-        self,
-        queries: Any,
-        entities: Any,
-        *,
-        similarity: Similarity = "dot",
-        bias: Any = None,
-        block: int | None = None,
-        **options: Unpack[EmbeddingOptions],
-    ) -> RetrievalReport:
-        """Evaluate embeddings of queries against those of entities; scores are never stored.
-
-        Parameters
-        ----------
-        queries : array_like, shape (queries, d), or path
-            A vector for each query, in the order of their ids.
-        entities : array_like, shape (entities, d), or path
-            A vector for each entity.
-        similarity, bias, nan, dtype, block, threads, audit, progress : optional
-            As in `truerank.rank_embeddings`.
-
-        Returns
-        -------
-        RetrievalReport
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank_embeddings` does, and for another number of vectors.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from truerank.retrieval import Task
-        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
-        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
-        0.5833333333333333
-        """
-        self._check_rows("queries")
-        found = self._evaluate_embeddings(
-            {SIDE: Argument("queries", queries)},
-            {SIDE: Argument("entities", entities)},
-            similarity=similarity,
-            bias=bias,
-            block=block,
-            **options,
-        )
-        return self._report(found.ranks)
-
-    @with_options(RuleOptions)
-    def evaluate_scores(
-        self, scores: Any, *, io: IoMode | None = None, **options: Unpack[RuleOptions]
-    ) -> RetrievalReport:
-        """Evaluate a matrix of scores, in memory or in files.
-
-        Parameters
-        ----------
-        scores : array_like, shape (queries, entities), or files
-            A row for each query, in the order of their ids, as `truerank.rank` takes them.
-        order, nan, dtype, threads, audit, io, progress : optional
-            As in `truerank.rank`.
-
-        Returns
-        -------
-        RetrievalReport
-
-        Raises
-        ------
-        TypeError, ValueError, OSError
-            As `truerank.rank` does, and for scores of another shape.
-
-        Examples
-        --------
-        >>> from truerank.retrieval import Task
-        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
-        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
-        {'mrr': 1.0, 'recall@1': 0.5}
-        """
-        self._check_rows("scores")
-        found = self._evaluate_scores({SIDE: Argument("scores", scores)}, io=io, **options)
-        return self._report(found.ranks)
-
     @with_options(ListOptions)
     def evaluate_lists(
         self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
@@ -352,26 +218,16 @@ class Task(ProtocolTask):
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
         side = self.answers
-        if side.candidates is not None:
-            problem = f"lists are of all entities, the candidates here {self.protocol.candidates}"
-            raise InputValueError("ids", f"{problem}; evaluate scores")
         entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
         if named is None:
             self._check_rows("ids")
-            ids, scores = lists_of_rows(ids, scores, side.height, entities)
+            ids, scores = lists_of_rows(ids, scores, entities)
         elif scores is not None:
             raise InputTypeError("scores", expected="None, as the lists have names")
         else:
             queries, asked = Vocabulary(side.height, self.queries), side.queries[:, 0]
             ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
-        ranks = rank_lists(
-            *(ids, scores, side.targets),
-            candidates=side.columns,
-            rows=side.given,
-            filter=side.selections()[0],
-            **options,
-        )
-        return self._report(self._make_report([side.labelled(ranks)]).ranks)
+        return self._evaluate_lists({side.side: TopK(ids, scores)}, name="ids", **options)
 
     def _check_rows(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""

@@ -10,9 +10,10 @@ import numpy as np
 from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
+from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
+from ..inputs.progress_listeners import reporter
 from ..stores import read_scores, shape_of
-from .arguments import check_score_shape
 
 if TYPE_CHECKING:
     from ..inputs.progress_listeners import Progress
@@ -26,8 +27,6 @@ BATCH_BYTES = 64 << 20  # float32 scores of a batch; two batches are in memory a
 def rank_batches(
     scorer: Callable[[Any], Any],
     side: SideTasks,
-    *,
-    watch: Callable[[int], None] | None = None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
@@ -44,12 +43,10 @@ def rank_batches(
         array may be returned for all batches.
     side : SideTasks
         The tasks.
-    watch : callable, optional
-        Told how many queries are done, after each batch.
     **options
-        As in `rank`; who listens to `progress` is told by `watch` alone. And `batch_size`, the
-        number of queries in a batch: by default as many as have 64 MB of float32 scores; `device`,
-        where queries become tensors of torch.
+        As in `rank`, but `progress` is told of queries. And `batch_size`, the number of queries in
+        a batch: by default as many as have 64 MB of float32 scores; `device`, where queries become
+        tensors of torch.
 
     Returns
     -------
@@ -77,6 +74,10 @@ def rank_batches(
     device = options.pop("device", None)
     torch = None if device is None else import_extra("torch", "device=")
     rules = cast("RuleOptions", options)
+    tell = reporter(rules.pop("progress", None), height, "queries")
+    if not height:
+        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
+    tell(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
     starts = range(0, height, size)
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
@@ -104,16 +105,18 @@ def rank_batches(
         queries_text = f"queries {start} to {last}" if last > start else f"query {start}"
         return f"scores: {queries_text}" + f": {argument}" * (argument != "scores")
 
-    if not height:
-        empty = np.zeros((0, columns), dtype=np.float32)
-        rules["progress"] = None
-        return rank(empty, np.zeros(0, dtype=np.int64), **rules)
     positions = np.empty_like(ordered)
     positions[ordered] = np.arange(len(ordered))
 
     def on_batch(done: Progress) -> None:
-        if watch is not None:
-            watch(min(done.done * size, height))
+        tell(min(done.done * size, height))
 
     rules["progress"] = on_batch
     return rank_named_blocks(batches(), name, **rules)[positions]
+
+
+def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:
+    """Check that scores have a row for each query and a column for each candidate."""
+    if got != shape:
+        each = f"a row for each {noun} and a column for each candidate"
+        raise InputValueError(name, expected=f"scores of shape {shape}, {each}", got=got)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..devices.ways import differing_rows
 from ..stores import Store
 from ..stores.store import block_array
 
@@ -39,12 +38,8 @@ def first_tasks(queries: IntArray) -> IntArray:
     >>> first_tasks(np.array([3, 0, 3, 3, 0]))
     array([0, 1, 0, 0, 1])
     """
-    if not len(queries):
-        return np.zeros(0, dtype=np.int64)
-    first = np.zeros(int(queries.max()) + 1, dtype=np.int64)
-    # numpy keeps the last of repeated indices: in reverse order that is the first task
-    first[queries[::-1]] = np.arange(len(queries) - 1, -1, -1)
-    return first[queries]
+    _, first, query_of_task = np.unique(queries, return_index=True, return_inverse=True)
+    return first[query_of_task]
 
 
 def merge_rows(
@@ -152,10 +147,6 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
 
     is_compared = rows != others
     mismatched = np.zeros(len(rows), dtype=np.bool_)
-    there = differing_rows(store, rows[is_compared], others[is_compared])
-    if there is not None:
-        mismatched[is_compared] = there
-        return mismatched
     row_ids = np.unique(np.concatenate([rows[is_compared], others[is_compared]]))
     hashes = [blake2b(digest_size=16) for _ in range(len(row_ids))]
     for tile in store.tiles(_TILE_BYTES) if len(row_ids) else ():
@@ -169,6 +160,6 @@ def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: s
                 hashes[i].update(bits[row_ids[i] - tile.top].tobytes())
             del table, bits, block  # so that the file can be unmapped
     digests = np.frombuffer(b"".join(h.digest() for h in hashes), dtype=np.uint64).reshape(-1, 2)
-    one, two = (digests[np.searchsorted(row_ids, side[is_compared])] for side in (rows, others))
-    mismatched[is_compared] = (one != two).any(axis=1)
+    digests_of = (digests[np.searchsorted(row_ids, ids[is_compared])] for ids in (rows, others))
+    mismatched[is_compared] = np.not_equal(*digests_of).any(axis=1)
     return mismatched

@@ -137,8 +137,8 @@ class SideTasks(ReadOnlyArrays):
     ----------
     side : str
         The name of the side: "head", "tail", "relation", or that of another protocol.
-    queries : ndarray of int64, shape (m, c)
-        The distinct queries, each a row of ids (the key columns).
+    queries : ndarray of int64, shape (m, c) or (m,)
+        The distinct queries, each a row of ids (the key columns), or a number.
     rows : ndarray of int64, shape (n,)
         The query of each task.
     targets : ndarray of int64, shape (n,)
@@ -160,6 +160,8 @@ class SideTasks(ReadOnlyArrays):
         The number of test triples that were given. Default: all of them are tasks, in order.
     names : tuple of str, or None
         The labels of the columns.
+    candidate_kind : str
+        What columns are: "entities" or "relations".
     other_filters : dict of str to the same
         Further filters by name, under which the same tasks are counted, too.
     """
@@ -175,6 +177,7 @@ class SideTasks(ReadOnlyArrays):
     given: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     height: int = -1
     names: tuple[str, ...] | None = None
+    candidate_kind: str = "entities"
     other_filters: dict[str, tuple[IntArray, ...] | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -191,6 +194,12 @@ class SideTasks(ReadOnlyArrays):
     def __len__(self) -> int:
         """The number of tasks."""
         return len(self.targets)
+
+    def rows_of(self, unique: bool) -> tuple[int, str]:
+        """Return how many rows a user hands over, and what each belongs to, for messages."""
+        if unique:
+            return len(self.queries), "distinct query"
+        return self.height, "query of the test as given"
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
         """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.
@@ -230,7 +239,8 @@ class SideTasks(ReadOnlyArrays):
         """
         if not self.other_filters:
             return self
-        filters, times = [self.filter, *self.other_filters.values()], self.filter_count
+        filters = [self.filter, *self.other_filters.values()]
+        times = len(filters)
         candidates = self.candidates
         if isinstance(candidates, tuple):
             indptr, indices, *lists = candidates
@@ -249,16 +259,12 @@ class SideTasks(ReadOnlyArrays):
 
     def labelled_by_filter(self, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
         """Return the labelled ranks under each filter, from those of `under_all_filters`."""
-        parts = (slice(i * len(self), (i + 1) * len(self)) for i in range(self.filter_count))
-        return [
-            self.labelled(ranks[part], None if mismatched is None else mismatched[part])
-            for part in parts
-        ]
-
-    @property
-    def filter_count(self) -> int:
-        """The number of filters, unfiltered counts included."""
-        return 1 + len(self.other_filters)
+        counted = []
+        for i in range(1 + len(self.other_filters)):
+            part = slice(i * len(self), (i + 1) * len(self))
+            flags = None if mismatched is None else mismatched[part]
+            counted.append(self.labelled(ranks[part], flags))
+        return counted
 
     def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
         """Return ranks of all tasks with their labels; their audit counts the mismatched rows."""

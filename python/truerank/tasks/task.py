@@ -1,56 +1,76 @@
-"""The shape of a task: its sides, and three ways to evaluate them.
+"""One task for every protocol: its sides, evaluated by callables, vectors, scores or lists.
 
-A protocol (link prediction, alignment) makes `SideTasks`: for each side the distinct queries, the
-query of each task, the right answers, and what is left out. `ProtocolTask` evaluates them by
-callables that score batches of queries, by embeddings that are scored and counted at once, or by
-score matrices in memory and in files. Protocols name the arguments of these three ways and pass
-them on.
+A protocol (link prediction, alignment, retrieval) makes sides from its facts: for each the distinct
+queries, the query of each task, the right answers, and what is left out. What comes after that is
+here, once for all of them. A protocol of several sides names an argument for each of them, and
+hands them over by side; those of one side have the methods of `OneSidedTask`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
+import numpy as np
+
+from ..counting.lists import rank_lists
 from ..counting.ranking import rank
+from ..embeddings.device_embeddings import DeviceVectors, read_in_place
+from ..embeddings.scoring import TopK, rank_embeddings
+from ..embeddings.vectors import Vectors, score_dtype
 from ..inputs.arrays import ReadOnlyArrays
-from ..inputs.errors import InputTypeError, renamed, warn_user
+from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.frames import check_columns, frame_array, is_frame
-from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules
+from ..inputs.naming import public
+from ..inputs.progress_listeners import BoundedPairs, as_listener
+from ..inputs.rules import (
+    BatchOptions,
+    EmbeddingOptions,
+    ListOptions,
+    RuleOptions,
+    read_rules,
+    with_options,
+)
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
-from ..stores import Store
-from .arguments import (
-    Argument,
-    biases_of,
-    open_side_scores,
-    read_side_vectors,
-    size_of_scores,
-    split_progress,
-)
-from .batches import rank_batches
+from ..stores import Store, scores_or_store, shape_of
+from .batches import check_score_shape, rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
 if TYPE_CHECKING:
+    import os
+
+    from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.words import IoMode, Similarity
+    from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
+    from .query_rows import Flags
     from .side_tasks import SideTasks
 
-Arguments = Mapping[str, Argument]  # by side
+AnyReport = TypeVar("AnyReport")  # what a protocol makes of its ranks
+BySide = Mapping[str, Any]
+
+
+class VectorOptions(EmbeddingOptions, total=False):
+    """Options of evaluating vectors: those, and how vectors make scores."""
+
+    similarity: Similarity
+    bias: Any
+    block: int | None
+
+
 # What the task knows of the protocol of its ranks; counting knows the rest.
 _FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split")
 
 
-class ProtocolTask(ReadOnlyArrays):
+class Task(ReadOnlyArrays, Generic[AnyReport]):
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
-    A subclass makes the sides and has `evaluate`, `evaluate_embeddings` and `evaluate_scores` with
-    its own names of arguments, which are those of its sides where there are several. It passes on
-    an `Argument` (name and value) for every side that the protocol knows, as in
-    ``self._evaluate_scores({"tail": Argument("tail", tail), ...}, unique=unique)``.
-    Arguments for the sides of the task are required, those for other sides are refused.
+    The four ways to evaluate take what a user handed over by side: what a side of the task needs is
+    required, and what belongs to another side is refused. Messages have the side's name, or `name`,
+    where an argument is not named after its side.
 
     Parameters
     ----------
@@ -76,201 +96,495 @@ class ProtocolTask(ReadOnlyArrays):
         self.protocol = protocol
         self.protocols = dict(protocols or {})
 
+    def _report(self, ranks: Ranks) -> AnyReport:
+        """Report the ranks of all sides; a protocol may weight or group them."""
+        return cast("AnyReport", report(ranks))
+
+    def _check_columns(self) -> None:
+        """Say what a user should know before columns are taken for candidates."""
+
+    def _check_rows(self, name: str) -> None:
+        """Refuse rows that nobody can tell the queries of."""
+
+    # -- four ways to evaluate ---------------------------------------------------------------------
+
     def _evaluate(
-        self,
-        scorers: Arguments,
-        **options: Unpack[BatchOptions],
-    ) -> Report:
-        """Evaluate callables f(queries (b, c)) -> scores (b, columns), one for each side.
+        self, scorers: BySide, *, name: str = "", **options: Unpack[BatchOptions]
+    ) -> AnyReport:
+        """Evaluate callables f(queries (b, c)) -> scores (b, columns).
 
         `progress` counts the queries of all sides.
         """
-        rules = read_rules(options, BatchOptions)
-        total = sum(len(side.queries) for side in self.sides.values())
-        tell, before = reporter(rules.progress, total, "queries"), 0
-        arguments = self._check_arguments(scorers, "a callable")
-        for name, scorer in arguments.values():
+        progress = as_listener(read_rules(options, BatchOptions).progress)
+        of_sides = self._by_side(scorers, "a callable", name)
+        for key, scorer in of_sides.items():
             if not callable(scorer):
-                raise InputTypeError(name, expected="a callable", got=type(scorer).__name__)
-
-        def report_queries(done: int) -> None:
-            if total:
-                tell(before + done)
-
-        report_queries(0)
-        ranks_of_sides = []
-        for key, (name, scorer) in arguments.items():
-            side = self.sides[key]
-            with renamed(scores=name, blocks=name):
-                ranks = rank_batches(
-                    scorer,
-                    side.under_all_filters(),
-                    watch=report_queries,
-                    **options,
-                )
-            before += len(side.queries)
-            ranks_of_sides.append(side.labelled_by_filter(ranks))
-        self._warn_of_columns()  # now, for a callable may read the order
-        return self._report_filters(ranks_of_sides)
+                got = type(scorer).__name__
+                raise InputTypeError(name or key, expected="a callable", got=got)
+        listeners = split_progress(progress, [len(side.queries) for side in self.sides.values()])
+        counted = []
+        for (key, scorer), listener in zip(of_sides.items(), listeners, strict=True):
+            options["progress"] = listener
+            side = self.sides[key].under_all_filters()
+            with renamed(scores=name or key, blocks=name or key):
+                counted.append(self._label(key, rank_batches(scorer, side, **options)))
+        self._check_columns()  # now, for a callable may read the order
+        return self._make_report(counted)
 
     def _evaluate_embeddings(
         self,
-        queries: Arguments,
-        entities: Arguments,
+        queries: BySide,
+        candidates: BySide,
         *,
-        bias: Any = None,
+        name: str = "",
         unique: bool = False,
-        similarity: Similarity = "dot",
-        block: int | None = None,
-        **options: Unpack[EmbeddingOptions],
-    ) -> Report:
-        """Evaluate embeddings of queries against those of the candidates, for each side.
+        **options: Unpack[VectorOptions],
+    ) -> AnyReport:
+        """Evaluate vectors of queries against those of their candidates, by `candidate_kind`.
 
         `bias` is one array for all sides, or a mapping of sides to arrays (those left out have
         none). `progress` counts the bytes of all sides.
         """
-        from ..embeddings.scoring import rank_embeddings
-
-        rules = read_rules(options, EmbeddingOptions)
-        dtype, progress = rules.dtype, as_listener(rules.progress)
-        query_arguments = self._check_arguments(queries, "vectors")
-        entity_arguments = self._check_arguments(entities, "vectors")
-        biases = biases_of(bias, self.sides)
-        self._warn_of_columns()
-        opened = {}
-        for key, side in self._counted_sides().items():
-            height = len(side.queries) if unique else side.height
-            query_vectors = read_side_vectors(
-                query_arguments[key], "queries", dtype, height, _row_noun(unique)
+        rules = read_rules(options, VectorOptions)
+        of_queries = self._by_side(queries, "vectors", name)
+        self._check_candidate_kinds(candidates)
+        biases = self._biases(options.get("bias"))
+        if not unique:
+            self._check_rows(name)
+        self._check_columns()
+        opened, sizes = {}, []  # all arguments are checked before the first side is ranked
+        for key, side in self.sides.items():
+            kind, (height, noun) = side.candidate_kind, side.rows_of(unique)
+            asked = read_side_vectors(
+                name or key, of_queries[key], "queries", rules.dtype, height, noun
             )
-            rows, mismatched = side.rows, None
+            answers = read_side_vectors(
+                kind, candidates[kind], "entities", rules.dtype, side.columns, "candidate"
+            )
+            opened[key] = asked, answers
+            sizes.append(_size_of_scores(asked, answers))
+        counted = []
+        listeners = split_progress(as_listener(rules.progress), sizes)
+        for (key, (asked, answers)), listener in zip(opened.items(), listeners, strict=True):
+            options["progress"] = listener
+            side, mismatched = self.sides[key].under_all_filters(), None
+            rows = side.rows
             if not unique:
-                rows, mismatched = merge_rows(query_vectors.on_host().array, side.rows, side.given)
-            # all arguments are checked before the first side is ranked
-            entity_vectors = read_side_vectors(
-                entity_arguments[key], "entities", dtype, side.columns, "candidate"
-            )
-            opened[key] = side, query_vectors, entity_vectors, rows, mismatched
-        ranks_of_sides = []
-        sizes = [size_of_scores(queries, entities) for _, queries, entities, *_ in opened.values()]
-        callbacks = split_progress(progress, sizes)
-        for (key, given), options["progress"] in zip(opened.items(), callbacks, strict=True):
-            side, query_vectors, entity_vectors, rows, mismatched = given
-            without, candidates = side.selections()
-            side_bias, name = biases[key], query_arguments[key].name
+                rows, mismatched = merge_rows(asked.on_host().array, side.rows, side.given)
+            without, among = side.selections()
+            title, (bias_title, options["bias"]) = name or key, biases[key]
             # an error about a NaN score names the argument of the queries
             with renamed(
-                queries=name, entities=entity_arguments[key].name, bias=side_bias.name, scores=name
+                queries=title, entities=side.candidate_kind, bias=bias_title, scores=title
             ):
                 ranks = rank_embeddings(
-                    *(query_vectors, entity_vectors, side.targets),
-                    bias=side_bias.value,
-                    similarity=similarity,
+                    asked,
+                    answers,
+                    side.targets,
                     rows=rows,
                     filter=without,
-                    candidates=candidates,
-                    block=block,
+                    candidates=among,
                     **options,
                 )
-            ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
-        return self._report_filters(ranks_of_sides)
+            counted.append(self._label(key, ranks, mismatched))
+        return self._make_report(counted)
 
     def _evaluate_scores(
         self,
-        scores: Arguments,
+        scores: BySide,
         *,
+        name: str = "",
         unique: bool = False,
         io: IoMode | None = None,
         **options: Unpack[RuleOptions],
-    ) -> Report:
-        """Evaluate score matrices, in memory or in files, for each side.
-
-        `progress` counts the bytes of all sides.
-        """
+    ) -> AnyReport:
+        """Evaluate score matrices, in memory or in files; `progress` counts the bytes of all."""
         rules = read_rules(options)
         progress = as_listener(rules.progress)
-        arguments = self._check_arguments(scores, "scores")
-        self._warn_of_columns()
-        ranks_of_sides = []
+        of_sides = self._by_side(scores, "scores", name)
+        if not unique:
+            self._check_rows(name)
+        self._check_columns()
+        counted = []
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
             matrices = {}
-            sides = self._counted_sides()
-            for key, argument in arguments.items():
-                side = sides[key]
-                check_columns(*argument, side.names)
-                if is_frame(argument.value):
-                    argument = argument._replace(value=frame_array(*argument))
-                shape = len(side.queries) if unique else side.height, side.columns
-                context = open_side_scores(
-                    argument, rules.dtype, io, progress is not None, shape, _row_noun(unique)
+            for key, value in of_sides.items():
+                side, title = self.sides[key], name or key
+                check_columns(title, value, side.names)
+                table = frame_array(title, value) if is_frame(value) else value
+                matrices[key] = stack.enter_context(
+                    scores_or_store(table, rules.dtype, title, io=io, tiled=progress is not None)
                 )
-                matrices[key] = stack.enter_context(context)
+                height, noun = side.rows_of(unique)
+                check_score_shape(title, shape_of(matrices[key]), (height, side.columns), noun)
             sizes = [each.nbytes if isinstance(each, Store) else 0 for each in matrices.values()]
-            callbacks = split_progress(progress, sizes)
-            for (key, matrix), options["progress"] in zip(matrices.items(), callbacks, strict=True):
-                side, mismatched = sides[key], None
+            listeners = split_progress(progress, sizes)
+            for (key, matrix), listener in zip(matrices.items(), listeners, strict=True):
+                options["progress"] = listener
+                side, mismatched = self.sides[key].under_all_filters(), None
                 rows = side.rows if unique else side.given
-                without, candidates = side.selections()
-                with renamed(scores=scores[key].name):
+                without, among = side.selections()
+                with renamed(scores=name or key):
                     ranks = rank(
-                        *(matrix, side.targets),
+                        matrix,
+                        side.targets,
                         rows=rows,
                         filter=without,
-                        candidates=candidates,
+                        candidates=among,
                         io=io,
                         **options,
                     )
                     if rules.audit and not unique:
                         mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
-                ranks_of_sides.append(self.sides[key].labelled_by_filter(ranks, mismatched))
-        return self._report_filters(ranks_of_sides)
+                counted.append(self._label(key, ranks, mismatched))
+        return self._make_report(counted)
 
-    def _warn_of_columns(self) -> None:
-        for note in self._notes_on_columns():
-            warn_user(note)
+    def _evaluate_lists(
+        self,
+        lists: BySide,
+        *,
+        name: str = "",
+        unique: bool = False,
+        **options: Unpack[ListOptions],
+    ) -> AnyReport:
+        """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
+        of_sides = self._by_side(lists, "lists", name)
+        counted = []
+        for key, value in of_sides.items():
+            side, title = self.sides[key].under_all_filters(), name or key
+            if side.candidates is not None:
+                has = f"the candidates here are {self.protocol.candidates}"
+                raise InputValueError(title, f"lists are of all candidates, {has}; evaluate scores")
+            ids, scores = value if isinstance(value, TopK) else (value, None)
+            in_two_arrays = isinstance(ids, tuple) and len(ids) == 2
+            count = len(ids[1]) - 1 if in_two_arrays else len(ids)
+            height, noun = side.rows_of(unique)
+            if count != height:
+                expected = f"{height} lists, one for each {noun}"
+                raise InputValueError(title, expected=expected, got=count)
+            with renamed(ids=title):
+                ranks = rank_lists(
+                    ids,
+                    scores,
+                    side.targets,
+                    candidates=side.columns,
+                    rows=side.rows if unique else side.given,
+                    filter=side.selections()[0],
+                    **options,
+                )
+            counted.append(self._label(key, ranks))
+        return self._make_report(counted)
 
-    def _notes_on_columns(self) -> list[str]:
-        """What a user should know before columns of scores are taken for candidates."""
-        return []
+    # -- arguments by side -------------------------------------------------------------------------
 
-    def _check_arguments(self, arguments: Arguments, what: str) -> dict[str, Argument]:
-        """Return the arguments of the sides of the task: all are required, no others allowed."""
-        names = {arguments[side].name for side in self.sides}
-        for side, (name, value) in arguments.items():
-            if side in self.sides and value is None:
-                raise InputTypeError(name, expected=f"{what} for the side {side!r}", got="None")
-            if name not in names and value is not None:
-                known = " and ".join(map(repr, self.sides))
-                expected = f"None, for the task has no side {side!r}, but {known}"
-                raise InputTypeError(name, expected=expected)
-        return {side: arguments[side] for side in self.sides}
+    def _by_side(self, values: BySide, what: str, name: str) -> dict[str, Any]:
+        """Return what was handed over for the sides: all are required, no others allowed."""
+        for side in self.sides:
+            if values.get(side) is None:
+                expected = f"{what} for the side {side!r}"
+                raise InputTypeError(name or side, expected=expected, got="None")
+        for side, value in values.items():
+            if side not in self.sides and value is not None:
+                raise InputTypeError(side, expected=self._no_side(side))
+        return {side: values[side] for side in self.sides}
 
-    def _counted_sides(self) -> dict[str, SideTasks]:
-        """Return the sides with their tasks under every filter, as they are counted."""
-        return {key: side.under_all_filters() for key, side in self.sides.items()}
+    def _check_candidate_kinds(self, candidates: BySide) -> None:
+        """Check that there are vectors for the candidates of every side, and no others."""
+        sides = {side.candidate_kind: key for key, side in self.sides.items()}
+        for kind, value in candidates.items():
+            if kind in sides and value is None:
+                expected = f"vectors for the side {sides[kind]!r}"
+                raise InputTypeError(kind, expected=expected, got="None")
+            if kind not in sides and value is not None:
+                raise InputTypeError(kind, expected=self._no_side(kind.removesuffix("s")))
 
-    def _make_report(
-        self, ranks_of_sides: Iterable[Ranks], protocol: Protocol | None = None
-    ) -> Report:
-        """Report the ranks of the sides, in their order, under the protocol of the task."""
-        fields = {name: getattr(protocol or self.protocol, name) for name in _FIELDS}
-        return report(concatenate([ranks.with_protocol(**fields) for ranks in ranks_of_sides]))
+    def _no_side(self, side: str) -> str:
+        known = " and ".join(map(repr, self.sides))
+        return f"None, for the task has no side {side!r}, but {known}"
 
-    def _report_filters(self, ranks_of_sides: Iterable[Sequence[Ranks]]) -> Report:
-        """Report the sides under each filter, of which each side has Ranks; return the first."""
-        ranks_of_filters = zip(*ranks_of_sides, strict=True)
-        if not self.protocols:
-            (ranks,) = ranks_of_filters
-            return self._make_report(ranks)
-        reports = {
-            name: self._make_report(ranks, protocol)
-            for (name, protocol), ranks in zip(
-                self.protocols.items(), ranks_of_filters, strict=True
+    def _biases(self, bias: Any) -> dict[str, tuple[str, Any]]:
+        """Return what messages call the bias of each side, and its values."""
+        if not isinstance(bias, Mapping):
+            return dict.fromkeys(self.sides, ("bias", bias))
+        for key in bias:
+            if key not in self.sides:
+                expected = f"sides of the task ({', '.join(self.sides)})"
+                raise InputValueError("bias", expected=expected, got=repr(key))
+        return {side: (f'bias["{side}"]', bias.get(side)) for side in self.sides}
+
+    # -- from ranks to a report --------------------------------------------------------------------
+
+    def _label(self, side: str, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
+        return self.sides[side].labelled_by_filter(ranks, mismatched)
+
+    def _make_report(self, counted: Iterable[Sequence[Ranks]]) -> AnyReport:
+        """Report the labelled ranks of the sides under each filter; return the first report."""
+        protocols = self.protocols or {"": self.protocol}
+        reports: dict[str, Any] = {}
+        for (name, protocol), ranks in zip(
+            protocols.items(), zip(*counted, strict=True), strict=True
+        ):
+            fields = {field: getattr(protocol, field) for field in _FIELDS}
+            reports[name] = self._report(
+                concatenate([each.with_protocol(**fields) for each in ranks])
             )
-        }
-        return next(iter(reports.values()))._beside(reports)
+        first = next(iter(reports.values()))
+        return cast("AnyReport", first._beside(reports) if self.protocols else first)
 
 
-def _row_noun(unique: bool) -> str:
-    return "distinct query" if unique else "query of the test as given"
+class OneSidedTask(Task[AnyReport]):
+    """A task with one side, whose scores, vectors and callables need no name of it."""
+
+    @property
+    def answers(self) -> SideTasks:
+        """The tasks, one for each right answer, in the order of queries and entities."""
+        (side,) = self.sides.values()
+        return side
+
+    @with_options(BatchOptions)
+    def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
+        """Evaluate a model by a callable that scores batches of queries.
+
+        Parameters
+        ----------
+        scorer : callable
+            f(queries) -> scores: queries (b, ...) int64, rows of ``answers.queries``, each once and
+            in order; scores (b, entities), numpy or a torch CPU tensor.
+        batch_size : int, optional
+            The number of queries per batch. Default: as many as have about 64 MB of scores.
+        device : str or torch.device, optional
+            Where the callable wants its queries as a tensor of torch. Default: a numpy array.
+        order, nan, dtype, threads, audit : optional
+            As in `truerank.rank`.
+        progress : callable or bool, optional
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
+
+        Returns
+        -------
+        Report, or RetrievalReport in retrieval
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.retrieval import Task
+        >>> scores = np.array([[3.0, 2.0, 9.0], [1.0, 0.5, 0.7]])
+        >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
+        0.75
+        """
+        return self._evaluate({self.answers.side: scorer}, name="scorer", **options)
+
+    @with_options(VectorOptions, similarity="dot")
+    def evaluate_embeddings(
+        self, queries: Any, entities: Any, **options: Unpack[VectorOptions]
+    ) -> AnyReport:
+        """Evaluate embeddings of queries against those of entities; scores are never stored.
+
+        Parameters
+        ----------
+        queries : array_like, shape (queries, d), or path
+            A vector for each query, in the order of their ids or positions.
+        entities : array_like, shape (entities, d), or path
+            A vector for each entity.
+        similarity, bias, block, nan, dtype, threads, audit, progress : optional
+            As in `truerank.rank_embeddings`.
+
+        Returns
+        -------
+        Report, or RetrievalReport in retrieval
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank_embeddings` does, and for another number of vectors.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from truerank.retrieval import Task
+        >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
+        >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
+        0.5833333333333333
+        """
+        named, candidates = {self.answers.side: queries}, {"entities": entities}
+        return self._evaluate_embeddings(named, candidates, name="queries", **options)
+
+    @with_options(RuleOptions)
+    def evaluate_scores(
+        self, scores: Any, *, io: IoMode | None = None, **options: Unpack[RuleOptions]
+    ) -> AnyReport:
+        """Evaluate a matrix of scores, in memory or in files.
+
+        Parameters
+        ----------
+        scores : array_like, shape (queries, entities), or files
+            A row for each query, in the order of their ids or positions, as `truerank.rank` takes
+            them.
+        order, nan, dtype, threads, audit, io, progress : optional
+            As in `truerank.rank`.
+
+        Returns
+        -------
+        Report, or RetrievalReport in retrieval
+
+        Raises
+        ------
+        TypeError, ValueError, OSError
+            As `truerank.rank` does, and for scores of another shape.
+
+        Examples
+        --------
+        >>> from truerank.retrieval import Task
+        >>> task = Task({0: {0: 3, 1: 1}}, entities=3)
+        >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
+        {'mrr': 1.0, 'recall@1': 0.5}
+        """
+        return self._evaluate_scores({self.answers.side: scores}, name="scores", io=io, **options)
+
+
+def read_side_vectors(
+    name: str, value: Any, role: str, dtype: Any, height: int, noun: str
+) -> Vectors | DeviceVectors:
+    """Open embeddings and check their shape; `noun` says what a row belongs to.
+
+    Every function that takes embeddings takes the result.
+    """
+    vectors = read_in_place(name, value, dtype, role)
+    shape = vectors.shape
+    if len(shape) != 2 or shape[0] != height:
+        expected = f"vectors of shape ({height}, d), a row for each {noun}"
+        raise InputValueError(name, expected=expected, got=shape)
+    return vectors
+
+
+def _size_of_scores(queries: Vectors | DeviceVectors, entities: Vectors | DeviceVectors) -> int:
+    """Return the bytes that the scores of all queries and entities would take."""
+    itemsize = np.dtype(score_dtype(queries.dtype, entities.dtype)).itemsize
+    return queries.shape[0] * entities.shape[0] * itemsize
+
+
+def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[Listener | None]:
+    """Make a callback for each of several counts, so that `progress` sees one count of them all.
+
+    Parameters
+    ----------
+    progress : callable, optional
+        Called with a `Progress` over the bytes of all counts, and what bounds spared so far.
+    sizes : sequence of int
+        The bytes of scores of the counts, in their order.
+
+    Examples
+    --------
+    >>> from truerank import Progress
+    >>> first, second = split_progress(lambda p: print(p.done, "of", p.total), [100, 300])
+    >>> second(Progress(60, 300, 0.5))
+    160 of 400
+    """
+    if progress is None:
+        return [None] * len(sizes)
+    start, ended = time.monotonic(), list[BoundedPairs]()
+
+    def callback_after(before: int) -> Listener:
+        def show(report: Progress) -> object:
+            bounds = report.bounds
+            if bounds is not None:
+                ended.append(bounds)
+                sums = (sum(counts) for counts in zip(*(each[1:] for each in ended), strict=True))
+                bounds = BoundedPairs(bounds.levels, *sums)
+            done, seconds = before + report.done, time.monotonic() - start
+            overall = report._replace(done=done, total=sum(sizes), seconds=seconds, bounds=bounds)
+            return progress(overall)
+
+        return show
+
+    return [callback_after(sum(sizes[:i])) for i in range(len(sizes))]
+
+
+@public("truerank")
+@with_options(RuleOptions)
+def evaluate(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    io: IoMode | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    side: LabelsLike | None = None,
+    by: LabelsLike | None = None,
+    **options: Unpack[RuleOptions],
+) -> Report:
+    """Rank the true candidates and report the metrics: `report(rank(...))`.
+
+    The parameters and errors are those of `rank`. The report keeps the ranks as `.ranks`;
+    `report(result.ranks, seed=...)` draws the kind "random" with another seed.
+
+    Parameters
+    ----------
+    scores : array_like, shape (rows, columns) or (columns,), or files
+        The scores of the candidates, in memory or in files.
+    targets : array_like of int, shape (n,), or int
+        The column of the true candidate, per task.
+    rows : array_like of int, shape (n,), optional
+        The row of each task. Default: row i for task i.
+    filter : selection, optional
+        The candidates to leave out, per task; the true one always stays.
+    candidates : selection or array_like of int, optional
+        The only candidates to let in, per task or for all tasks.
+    order : {"descending", "ascending"}
+        Whether higher or lower scores are better.
+    nan : {"raise", "worst", "omit"}
+        The rule for NaN.
+    dtype : optional
+        The dtype of raw bytes, as "bfloat16".
+    threads : int, optional
+        The number of threads.
+    audit : bool
+        Whether to count NaN, infinities and ties with the best score as well.
+    io : {"map", "read"}, optional
+        How to read files.
+    progress : callable or bool, optional
+        As in `rank`: True shows a bar. A callable is
+        called with a `Progress` after every block of scores.
+    checkpoint : path-like, optional
+        A file that stores the counts so far, from which a stopped call resumes.
+    side : str or labels, optional
+        The side of all tasks, as "tail", or of each; a report has the metrics of every side.
+    by : str or labels, optional
+        The group of each task, or "side"; see `report`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank` and `report` do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> evaluate(np.array([[0.1, 0.9, 0.5]]), [2])["mrr"]
+    0.5
+    >>> scores = np.array([[0.1, 0.9, 0.5], [0.3, 0.2, 0.1]])
+    >>> evaluate(scores, [2, 0], side=["head", "tail"], by=["likes", "knows"])["tail.mrr"]
+    1.0
+    """
+    ranks = rank(
+        scores,
+        targets,
+        rows=rows,
+        filter=filter,
+        candidates=candidates,
+        io=io,
+        checkpoint=checkpoint,
+        **options,
+    )
+    return report(ranks if side is None else ranks.with_labels(side=side), by=by)
