@@ -201,8 +201,8 @@ FAULTS = [
     ),
     Fault(
         "a wrong tie rule",
-        "python/truerank/alignment/inference/stable_matching.py",
-        "result |= (scores == held) & (left < self.holders[right])",
-        "result |= (scores == held) & (left > self.holders[right])",
+        "python/truerank/alignment/inference/one_to_one.py",
+        "result |= (scores == held) & (left < holders)",
+        "result |= (scores == held) & (left > holders)",
     ),
 ]

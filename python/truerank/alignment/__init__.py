@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from .datasets.random_splits import five_folds, split_pairs
     from .datasets.readers import read_dbp15k, read_openea, read_pairs
     from .inference.dangling_entities import DanglingCurve, dangling
-    from .inference.inferred_pairs import Agreement, Alignment
-    from .inference.matching import infer
+    from .inference.matching import Agreement, Alignment, infer
     from .local_scaling import csls_means
     from .pair_task import Task, evaluate
 
@@ -59,8 +58,7 @@ _MODULES: dict[str, tuple[str, ...]] = {
     "datasets.random_splits": ("five_folds", "split_pairs"),
     "datasets.readers": ("read_dbp15k", "read_openea", "read_pairs"),
     "inference.dangling_entities": ("DanglingCurve", "dangling"),
-    "inference.inferred_pairs": ("Agreement", "Alignment"),
-    "inference.matching": ("infer",),
+    "inference.matching": ("Agreement", "Alignment", "infer"),
     "local_scaling": ("CSLS", "csls_means"),
     "pair_task": ("Task", "evaluate"),
 }

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.matching import in_line, textbook
 from truerank.alignment import csls_means, infer
+from truerank.alignment.inference import one_to_one
 from truerank.alignment.inference import similarity_sources as sources
-from truerank.alignment.inference import stable_matching
 
 Array = npt.NDArray[Any]
 
@@ -147,13 +147,13 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
     wanted = rng.integers(0, 9, n)  # by everybody, so that many come away empty-handed again
     scores = (wanted + rng.integers(0, 3, (n, n + seed % 3))[:, :n]).astype(np.float32)
     sizes = []
-    add_lists = stable_matching._StableMatching.add_lists
+    add_lists = one_to_one.StableMatching.add_lists
 
     def record(self: Any, *arguments: Any) -> None:
         add_lists(self, *arguments)
         sizes.append(len(self.ids))
 
-    monkeypatch.setattr(stable_matching._StableMatching, "add_lists", record)
+    monkeypatch.setattr(one_to_one.StableMatching, "add_lists", record)
     found = infer(scores, None, method="stable", k=2)
     assert found.pairs.tolist() == [list(pair) for pair in in_line(scores.tolist(), n, n)]
     assert len(sizes) > 2
@@ -163,7 +163,7 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
 def test_a_list_that_is_cut_is_asked_for_again() -> None:
     """The list was complete before it was cut, and is not any more."""
     scores = np.tile(np.arange(6.0), (4, 1))
-    matching = stable_matching._StableMatching(sources.open_source(scores, None), 1)
+    matching = one_to_one.StableMatching(sources.open_source(scores, None), 1)
     matching.add_lists(np.arange(4), matching.source.top_k(6))
     assert matching.complete.all()
     matching.compact()
@@ -232,7 +232,7 @@ def test_work_is_a_small_multiple_of_all_pairs(
     sides = AGREEING[name](n)
     searches, rounds, sizes = [], [], []
     top_k = sources.VectorSource.top_k
-    state = stable_matching._StableMatching
+    state = one_to_one.StableMatching
     accepts, add_lists = state.accepts, state.add_lists
 
     def record_top_k(source: Any, width: int, rows: Any = None, current: Any = None) -> Any:

@@ -1,220 +1,37 @@
-"""Inference: find pairs of left and right entities from their similarities."""
+"""Inference: find pairs of left and right entities, and compare them with reference pairs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
 import numpy as np
 
 from ...inputs.arithmetic import default_arithmetic
-from ...inputs.arrays import read_only
-from ...inputs.checks import choice, is_integer, number, positive_integer
-from ...inputs.errors import InputTypeError, InputValueError
+from ...inputs.arrays import ReadOnlyArrays, read_only
+from ...inputs.checks import choice, flag, is_integer, number, positive_integer
+from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
-from ..two_graphs import DIRECTIONS
-from .inferred_pairs import Alignment
+from ..two_graphs import DIRECTIONS, as_pairs
+from .one_to_one import StableMatching, dense_pairs, sparse_pairs
 from .similarity_sources import open_source
-from .stable_matching import stable_pairs
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...inputs.arrays import IntArray
     from ...inputs.words import Similarity
+    from .one_to_one import ScoredPairs
     from .similarity_sources import SimilaritySource
-    from .stable_matching import ScoredPairs
 
 
+MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
+METHODS: tuple[MatchingMethod, ...] = get_args(MatchingMethod)
 # The most scores for the dense solver: they take 1 GiB in float64, and the solver works in place.
 # The 10,500 test pairs of a data set of 15,000 fit; all of 15,000 entities do not.
 MAX_DENSE_CELLS = 1 << 27
 DEFAULT_CANDIDATES = 32
-
-
-def optimal_pairs(
-    source: SimilaritySource, dense: bool | None, candidates: int | None, k: int
-) -> tuple[ScoredPairs, str]:
-    """Return the largest matching with the highest total, and the problem that was solved.
-
-    Parameters
-    ----------
-    source : Source
-    dense : bool, optional
-        Whether to consider all pairs. Default: yes if there are at most `MAX_DENSE_CELLS` of
-        them and no `candidates` are given.
-    candidates : int, optional
-        The number of most similar entities to consider for each entity of both sides.
-    k : int
-        As in `stable_pairs`.
-
-    Raises
-    ------
-    ImportError
-        If scipy is not installed.
-    ValueError
-        If `dense` is true and `candidates` are given, and for infinite scores.
-    """
-    if dense and candidates is not None:
-        raise InputValueError(
-            "candidates_per_entity", expected="None where dense=True, which has all"
-        )
-    if dense is None:
-        cells = len(source.left_ids) * len(source.right_ids)
-        dense = candidates is None and cells <= MAX_DENSE_CELLS
-    if dense:
-        return dense_pairs(source), "dense"
-    candidates = DEFAULT_CANDIDATES if candidates is None else candidates
-    return sparse_pairs(source, candidates, k), f"sparse, {candidates} candidates per entity"
-
-
-def dense_pairs(source: SimilaritySource) -> ScoredPairs:
-    """Return the matching with the highest total over all pairs, by the dense solver.
-
-    Raises
-    ------
-    ImportError
-        If scipy is not installed.
-    ValueError
-        For scores that are infinite.
-
-    Notes
-    -----
-    The result has the highest total among the matchings with the most pairs that are no NaN. A NaN
-    costs more than the totals of other matchings can differ, so the solver takes it only if nothing
-    else is left; then the pair is left out.
-    """
-    from scipy.optimize import linear_sum_assignment as solve  # few calls need it
-
-    if len(source.left_ids) > len(source.right_ids):  # the solver would copy the other shape
-        right, left, scores = dense_pairs(source.swapped())
-        return _sort_by_left(left, right, scores)
-    rows, columns = source.left_ids, source.right_ids
-    costs = np.empty((len(rows), len(columns)))  # float64, the dtype of the solver
-    for where, block in source.blocks(rows):
-        _check_finite(block, source, rows[where], columns)
-        np.negative(block, out=costs[where], dtype=np.float64)
-    absent = np.isnan(costs) if source.rules.nan == "omit" else np.zeros((1, 1), bool)
-    if absent.all():  # also if no entity takes part
-        return rows[:0], columns[:0], np.empty(0, source.dtype)
-    if absent.any():
-        costs[absent] = _prohibitive_cost(costs, len(rows))
-    row, column = solve(costs)
-    scores = -costs[row, column]
-    if absent.any():
-        kept = ~absent[row, column]
-        row, column, scores = row[kept], column[kept], scores[kept]
-    return rows[row], columns[column], scores.astype(source.dtype)
-
-
-def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPairs:
-    """Return the matching with the highest total over similar pairs, by the sparse solver.
-
-    Raises
-    ------
-    ImportError
-        If scipy is not installed.
-    ValueError
-        For scores that are infinite.
-
-    Notes
-    -----
-    The solver considers the pairs of every entity of both sides with its most similar ones, and the
-    stable pairs. Stable pairs match the whole smaller side, so there always is a solution, and its
-    total is never below theirs. If NaN leave entities without a partner, each entity of the smaller
-    side may also have none, which costs more than the totals of other matchings can differ.
-
-    The solver takes a zero for no pair, so a cost is the highest score plus 1 minus the score. This
-    shifts all matchings of one size by the same amount.
-    """
-    from scipy import sparse
-    from scipy.sparse.csgraph import min_weight_full_bipartite_matching as solve
-
-    if len(source.left_ids) > len(source.right_ids):
-        right, left, scores = sparse_pairs(source.swapped(), candidates, k)
-        return _sort_by_left(left, right, scores)
-    rows, columns = source.left_ids, source.right_ids
-    row, column, scores, matched = _candidate_pairs(source, candidates, k)
-    _check_finite(scores, source, rows[row], columns[column])
-    if not len(scores):
-        return rows[:0], columns[:0], scores
-    wide = scores.astype(np.float64)
-    costs = wide.max() - wide + 1
-    width = len(columns)
-    if matched < len(rows):
-        row_numbers = np.arange(len(rows))
-        penalties = np.full(len(rows), _prohibitive_cost(costs, len(rows)))
-        row, column = (
-            np.concatenate([row, row_numbers]),
-            np.concatenate([column, width + row_numbers]),
-        )
-        costs, width = np.concatenate([costs, penalties]), width + len(rows)
-    matrix = sparse.coo_array((costs, (row, column)), (len(rows), width)).tocsr()
-    row_of, column_of = (np.asarray(found, np.int64) for found in solve(matrix))
-    kept = column_of < len(columns)
-    row_of, column_of = row_of[kept], column_of[kept]
-    keys = row[: len(scores)] * len(columns) + column[: len(scores)]  # ascending
-    place = np.searchsorted(keys, row_of * len(columns) + column_of)
-    return rows[row_of], columns[column_of], scores[place]
-
-
-def _candidate_pairs(
-    source: SimilaritySource, candidates: int, k: int
-) -> tuple[IntArray, IntArray, npt.NDArray[Any], int]:
-    """Return positions and scores of similar and stable pairs, and the number of stable ones."""
-    rows, columns = source.left_ids, source.right_ids
-    left, right, scores = stable_pairs(source, k)
-    results = [(left, right, scores)]
-    for direction, ids, other in (
-        (source, rows, columns),
-        (source.swapped(), columns, rows),
-    ):
-        best = direction.top_k(min(candidates, max(1, len(other))))
-        exists = best.ids >= 0
-        pair = (np.repeat(ids, exists.sum(axis=1)), best.ids[exists])
-        results.append((*(pair if direction is source else pair[::-1]), best.scores[exists]))
-    lefts, rights, values = (np.concatenate(part) for part in zip(*results, strict=True))
-    keys = np.searchsorted(rows, lefts) * len(columns) + np.searchsorted(columns, rights)
-    keys, first = np.unique(keys, return_index=True)
-    return keys // max(1, len(columns)), keys % max(1, len(columns)), values[first], len(left)
-
-
-def _prohibitive_cost(costs: npt.NDArray[Any], pairs: int) -> float:
-    """Return a cost above any difference between matchings; some of the costs may be NaN."""
-    least, most = (float(f.reduce(costs, axis=None)) for f in (np.fmin, np.fmax))
-    return most + (most - least + 1) * (pairs + 1)
-
-
-def _sort_by_left(left: IntArray, right: IntArray, scores: npt.NDArray[Any]) -> ScoredPairs:
-    order = np.argsort(left, kind="stable")
-    return left[order], right[order], scores[order]
-
-
-def _check_finite(
-    scores: npt.NDArray[Any], source: SimilaritySource, left: IntArray, right: IntArray
-) -> None:
-    """Refuse infinite scores, which have no total."""
-    infinite = np.isinf(scores)
-    if infinite.any():
-        place = tuple(np.argwhere(infinite)[0])
-        pair = (left[place[0]], right[place[-1]])
-        found = dict(zip(source.roles[:2], pair, strict=True))
-        raise InputValueError(
-            "scores",
-            expected="finite ones for an optimal total",
-            got=f"{scores[place]} of left {found['left']} and right {found['right']}",
-        )
-
-
-class _Options(NamedTuple):
-    direction: str
-    k: int
-    dense: bool | None
-    candidates: int | None
-
-
-MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
 
 
 @public("truerank.alignment")
@@ -335,38 +152,58 @@ def infer(
     >>> infer([[3, 2], [3, 1]], None, method="optimal").pairs.tolist()  # a matrix; 2 + 3
     [[0, 1], [1, 0]]
     """
-    choice("method", method, tuple(_METHODS))
+    choice("method", method, METHODS)
     choice("direction", direction, DIRECTIONS)
-    least = _check_threshold(threshold)
-    method_options = _Options(
-        direction,
-        positive_integer("k", k),
-        _check_dense(dense),
-        None
-        if candidates_per_entity is None
-        else positive_integer("candidates_per_entity", candidates_per_entity),
-    )
-    for name, is_given, own_method in (
-        ("direction", direction != DIRECTIONS[0], "greedy"),
-        ("dense", dense is not None, "optimal"),
-        ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
-    ):
-        if is_given and method != own_method:
-            raise InputValueError(
-                name, expected=f'with method="{own_method}" alone', got=f'"{method}"'
-            )
+    k, least = positive_integer("k", k), None
+    if threshold is not None:
+        least = number("threshold", threshold)
+        if np.isnan(least):
+            raise InputValueError("threshold", expected="a number", got="nan")
+    if dense is not None:
+        dense = flag("dense", dense)
+    if candidates_per_entity is not None:
+        candidates_per_entity = positive_integer("candidates_per_entity", candidates_per_entity)
+    own_options = {
+        "direction": (direction != DIRECTIONS[0], "greedy"),
+        "dense": (dense is not None, "optimal"),
+        "candidates_per_entity": (candidates_per_entity is not None, "optimal"),
+    }
+    for name, (is_set, own) in own_options.items():
+        if is_set and method != own:
+            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
+    if dense and candidates_per_entity is not None:
+        expected = "None where dense=True, which has all"
+        raise InputValueError("candidates_per_entity", expected=expected)
     rules = read_rules(options, CountOptions)
-    passes = _PASSES[method] + is_integer(csls)
+    passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
     source = open_source(left, right, similarity, rules, passes)
     source = source.restrict(left_ids, right_ids, csls)
-    (lefts, rights, scores), solved = _METHODS[method](source, method_options)
+    sizes = len(source.left_ids), len(source.right_ids)
+    solved = direction if method == "greedy" else ""
+    if method == "optimal":
+        fits = candidates_per_entity is None and sizes[0] * sizes[1] <= MAX_DENSE_CELLS
+        dense, most = fits if dense is None else dense, candidates_per_entity or DEFAULT_CANDIDATES
+        solved = "dense" if dense else f"sparse, {most} candidates per entity"
+    # one-to-one matchings are made from the smaller side
+    swapped = solved == DIRECTIONS[1] or (method in ("stable", "optimal") and sizes[0] > sizes[1])
+    asking = source.swapped() if swapped else source
+    if not min(sizes):
+        found = source.left_ids[:0], source.right_ids[:0], np.empty(0, source.dtype)
+    elif method == "optimal":
+        found = dense_pairs(asking) if dense else sparse_pairs(asking, most, k)
+    elif method == "stable":
+        found = StableMatching(asking, k).match()
+    else:
+        found = _most_similar_pairs(asking, method == "mutual")
     source.progress.finish()
+    scores = found[2]
+    pairs = np.stack(found[1::-1] if swapped else found[:2], axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     if least is not None:
-        reaches = scores.astype(np.float64) >= least
-        lefts, rights, scores = lefts[reaches], rights[reaches], scores[reaches]
+        order = order[scores[order].astype(np.float64) >= least]
     return Alignment(
-        pairs=read_only(np.stack([lefts, rights], axis=1)),
-        scores=read_only(scores),
+        pairs=read_only(pairs[order]),
+        scores=read_only(scores[order]),
         method=method,
         solved=solved,
         threshold=least,
@@ -376,59 +213,217 @@ def infer(
     )
 
 
-def _greedy(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
-    if options.direction == DIRECTIONS[0]:
-        return _find_most_similar(source), options.direction
-    right, left, scores = _find_most_similar(source.swapped())
-    order = np.lexsort((right, left))
-    return (left[order], right[order], scores[order]), options.direction
-
-
-def _find_most_similar(source: SimilaritySource) -> ScoredPairs:
+def _most_similar_pairs(source: SimilaritySource, mutual: bool) -> ScoredPairs:
     """Return each left entity that has a candidate, with its most similar one."""
     best = source.top_k(1)
-    exists = best.ids[:, 0] >= 0
-    return source.left_ids[exists], best.ids[exists, 0], best.scores[exists, 0]
-
-
-def _mutual(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
-    left, right, scores = _find_most_similar(source)
+    kept = best.ids[:, 0] >= 0
+    left, right, scores = source.left_ids[kept], best.ids[kept, 0], best.scores[kept, 0]
+    if not mutual:
+        return left, right, scores
     chosen = np.unique(right)  # no other right entity can be in a pair
     partners = source.swapped().top_k(1, chosen).ids[:, 0]
-    is_mutual = partners[np.searchsorted(chosen, right)] == left
-    return (left[is_mutual], right[is_mutual], scores[is_mutual]), ""
+    kept = partners[np.searchsorted(chosen, right)] == left
+    return left[kept], right[kept], scores[kept]
 
 
-def _stable(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
-    return stable_pairs(source, options.k), ""
+@public("truerank.alignment")
+@dataclass(frozen=True)
+class Agreement:
+    """How far pairs agree with reference pairs.
+
+    Attributes
+    ----------
+    precision, recall, f1 : float
+        correct / predicted, correct / reference, and 2 correct / (predicted + reference), their
+        harmonic mean. NaN for a division by zero.
+    hits_at_1 : float
+        The share of query entities whose partner is one of their right answers; an entity without a
+        partner counts as wrong.
+    correct, predicted, reference : int
+        The number of right inferred pairs, of all inferred pairs, and of reference pairs.
+    asked, unmatched : int
+        The number of query entities that have a right answer, and of those without a partner.
+    left_out : int
+        The number of reference pairs with entities that did not take part; no other number has
+        them.
+    direction : str
+        From the side of the queries: "left_to_right" or "right_to_left".
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    hits_at_1: float
+    correct: int
+    predicted: int
+    reference: int
+    asked: int
+    unmatched: int
+    left_out: int
+    direction: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all numbers as a plain dict."""
+        return asdict(self)
 
 
-def _optimal(source: SimilaritySource, options: _Options) -> tuple[ScoredPairs, str]:
-    return optimal_pairs(source, options.dense, options.candidates, options.k)
+@public("truerank.alignment")
+@dataclass(frozen=True, eq=False)
+class Alignment(ReadOnlyArrays):
+    """Pairs of left and right entities.
+
+    Attributes
+    ----------
+    pairs : ndarray of int64, shape (n, 2)
+        Left and right ids, ordered by left id, then by right id; read-only.
+    scores : ndarray of float32 or float64, shape (n,)
+        Their scores; read-only.
+    method : str
+        "greedy", "mutual", "stable" or "optimal".
+    solved : str
+        The direction for "greedy"; the problem that was solved for "optimal", as "dense" or
+        "sparse, 32 candidates per entity"; else "".
+    threshold : float or None
+        Pairs with lower scores were left out.
+    left_ids, right_ids : ndarray of int64
+        The entities that took part, ascending; read-only.
+    shape : tuple of int
+        The number of entities of each side, including those that took no part.
+    """
+
+    pairs: IntArray
+    scores: npt.NDArray[Any]
+    method: str
+    solved: str
+    threshold: float | None
+    left_ids: IntArray = field(repr=False)
+    right_ids: IntArray = field(repr=False)
+    shape: tuple[int, int]
+
+    def __len__(self) -> int:
+        """The number of pairs."""
+        return len(self.pairs)
+
+    @property
+    def total(self) -> float:
+        """The sum of the scores, in float64."""
+        return float(self.scores.sum(dtype=np.float64))
+
+    @property
+    def unmatched_left(self) -> IntArray:
+        """The left entities that took part and are in no pair."""
+        return np.setdiff1d(self.left_ids, self.pairs[:, 0])
+
+    @property
+    def unmatched_right(self) -> IntArray:
+        """The right entities that took part and are in no pair."""
+        return np.setdiff1d(self.right_ids, self.pairs[:, 1])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers of the alignment, in the form that loggers take.
+
+        Examples
+        --------
+        >>> found = infer([[0.5, 0.25], [0.75, 1.0], [0.5, 0.0]], None, method="stable").to_dict()
+        >>> found["pairs"], found["total"], found["unmatched_left"], found["unmatched_right"]
+        (2, 1.5, 1, 0)
+        """
+        return {
+            "method": self.method,
+            "solved": self.solved,
+            "threshold": self.threshold,
+            "pairs": len(self),
+            "total": self.total,
+            "unmatched_left": len(self.unmatched_left),
+            "unmatched_right": len(self.unmatched_right),
+        }
+
+    def evaluate(self, reference: Any, *, direction: str | None = None) -> Agreement:
+        """Compare the pairs with reference pairs.
+
+        Parameters
+        ----------
+        reference : array_like of int, shape (m, 2)
+            Left and right ids. Repeats change nothing; an entity may have several right answers.
+            Pairs with entities that took no part are left out, and counted in ``left_out``.
+        direction : {"left_to_right", "right_to_left"}, optional
+            Whether `hits_at_1` takes the partners of left or of right entities. Default: the
+            direction of a greedy alignment, else "left_to_right". Pairs have no direction, and so
+            neither have precision, recall and F1.
+
+        Returns
+        -------
+        Agreement
+
+        Raises
+        ------
+        TypeError
+            For a reference that does not hold integers.
+        ValueError
+            For another shape, ids out of range, and an unknown direction.
+
+        Notes
+        -----
+        H@1 is "the relative frequency of the correct entity being ranked at the first position"
+        (Berrendorf, Wacker, Faerman: A critical assessment of state-of-the-art in entity alignment,
+        2021), where the partner counts as the first. If every query has one right answer and a
+        partner, and there are no other queries, it equals precision, as Sun et al. say of Hits@1 (A
+        benchmarking study of embedding-based entity alignment, 2020). With exclusive entities it
+        does not: a pair of an entity without a right answer is a wrong pair.
+
+        If an entity has several partners, as greedy search from the other side may find, the one
+        with the highest score counts; equal scores go by the lower id.
+
+        With several right answers, one partner each gives H@1 of 1, but recall below 1.
+
+        Examples
+        --------
+        >>> scores = [[0.9, 0.8, 0.1], [0.7, 0.6, 0.2], [0.1, 0.3, 0.2]]
+        >>> found = infer(scores, None, method="greedy")
+        >>> found.pairs.tolist()
+        [[0, 0], [1, 0], [2, 1]]
+        >>> agreed = found.evaluate([[0, 0], [1, 1]])
+        >>> agreed.precision, agreed.recall, agreed.hits_at_1
+        (0.3333333333333333, 0.5, 0.5)
+        """
+        if direction is None:
+            direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
+        choice("direction", direction, DIRECTIONS)
+        query_side, answer_side = (0, 1) if direction == DIRECTIONS[0] else (1, 0)
+        right_pairs, left_out = self._check_reference(reference)
+        reference_keys = self._keys(right_pairs)
+        correct = np.isin(self._keys(self.pairs), reference_keys)
+        # of several partners, the best one counts; equal scores go by the lower id
+        order = np.lexsort((self.pairs[:, answer_side], -self.scores, self.pairs[:, query_side]))
+        queries, first = np.unique(self.pairs[order, query_side], return_index=True)
+        entities = np.unique(right_pairs[:, query_side])
+        hits = int(correct[order[first]].sum())
+        right = int(correct.sum())
+        return Agreement(
+            precision=_ratio(right, len(self.pairs)),
+            recall=_ratio(right, len(reference_keys)),
+            f1=_ratio(2 * right, len(self.pairs) + len(reference_keys)),
+            hits_at_1=_ratio(hits, len(entities)),
+            correct=right,
+            predicted=len(self.pairs),
+            reference=len(reference_keys),
+            asked=len(entities),
+            unmatched=int((~np.isin(entities, queries)).sum()),
+            left_out=left_out,
+            direction=direction,
+        )
+
+    def _check_reference(self, reference: Any) -> tuple[IntArray, int]:
+        """Return the distinct reference pairs that took part, and the number of others."""
+        array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
+        array = np.unique(array, axis=0)
+        takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
+        return array[takes_part], int((~takes_part).sum())
+
+    def _keys(self, pairs: IntArray) -> IntArray:
+        keys: IntArray = pairs[:, 0] * self.shape[1] + pairs[:, 1]
+        return keys
 
 
-_METHODS: dict[MatchingMethod, Callable[[SimilaritySource, _Options], tuple[ScoredPairs, str]]] = {
-    "greedy": _greedy,
-    "mutual": _mutual,
-    "stable": _stable,
-    "optimal": _optimal,
-}
-
-
-# So many passes over all scores are expected.
-_PASSES: dict[MatchingMethod, int] = {"greedy": 1, "mutual": 2, "stable": 2, "optimal": 2}
-
-
-def _check_dense(dense: object) -> bool | None:
-    if dense is not None and not isinstance(dense, (bool, np.bool_)):
-        raise InputTypeError("dense", expected="a bool or None", got=type(dense).__name__)
-    return None if dense is None else bool(dense)
-
-
-def _check_threshold(threshold: Any) -> float | None:
-    if threshold is None:
-        return None
-    found = number("threshold", threshold)
-    if np.isnan(found):
-        raise InputValueError("threshold", expected="a number", got="nan")
-    return found
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
