@@ -36,7 +36,7 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1704, 1000),
     "link_prediction": (1950, 1400),
-    "alignment": (2199, 1800),
+    "alignment": (2069, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from .. import _core
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import index_array
-from ..inputs.checks import choice, is_integer, positive_integer
+from ..inputs.checks import check_shape, choice, is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import CountOptions, read_rules, with_options
@@ -123,17 +124,14 @@ def most_similar(
     for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
-    source = source if direction == "left_to_right" else source.swapped()
+    source = source if direction == DIRECTIONS[0] else source.swapped()
     query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
     if not len(query_ids):
         raise InputValueError("queries", expected="at least one entity that asks", got="none")
-    unscaled = np.setdiff1d(query_ids, source.left_ids) if is_integer(csls) else query_ids[:0]
-    if len(unscaled):
-        raise InputValueError(
-            "queries",
-            expected=f"entities of candidates, for csls={csls} has means of these alone",
-            got=unscaled[0],
-        )
+    unscaled = np.setdiff1d(query_ids, source.left_ids)
+    if is_integer(csls) and len(unscaled):
+        expected = f"entities of candidates, for csls={csls} has means of these alone"
+        raise InputValueError("queries", expected=expected, got=unscaled[0])
     top = source.top_k(min(most, len(source.right_ids)), query_ids)
     source.progress.finish()
     return MostSimilar(query_ids, source.right_ids, *top)
@@ -176,9 +174,7 @@ def hubness(found: MostSimilar, k: int | None = None) -> IntArray:
     (array([2, 0]), 0.5)
     """
     if not isinstance(found, MostSimilar):
-        raise InputTypeError(
-            "found", expected="the result of most_similar", got=type(found).__name__
-        )
+        raise InputTypeError("found", expected="a MostSimilar", got=type(found).__name__)
     width = found.ids.shape[1]
     size = width if k is None else positive_integer("k", k)
     if size > width:
@@ -198,13 +194,6 @@ _DEGREES: dict[str, Callable[[IntArray, IntArray, Flags], Any]] = {
     "right": lambda left, right, forward: right,
     "query": lambda left, right, forward: np.where(forward, left, right),
     "target": lambda left, right, forward: np.where(forward, right, left),
-}
-
-_DEFAULT_OF = {  # whether degrees of the left and of the right graph are given
-    (True, True): "sum",
-    (True, False): "left",
-    (False, True): "right",
-    (False, False): "sum",
 }
 
 
@@ -289,21 +278,20 @@ def task_degrees(
     >>> task_degrees(ranks, [1, 4], [2, 0], "mean")
     array([0.5, 3. ])
     """
-    both = left_degrees, right_degrees
-    if of is None:
-        of = _DEFAULT_OF[left_degrees is not None, right_degrees is not None]
+    values = {"left": left_degrees, "right": right_degrees}
+    there = [graph for graph, value in values.items() if value is not None]
+    of = (there[0] if len(there) == 1 else "sum") if of is None else of
     choice("of", of, tuple(_DEGREES))
-    forward = forward_tasks(ranks)
-    columns = []
-    for graph, value, labels in zip(GRAPHS, both, pair_entities(ranks), strict=True):
+    columns = {graph: np.zeros(len(ranks), dtype=np.int64) for graph in GRAPHS}
+    forward, *entities = pair_entities(ranks)
+    for graph, labels in zip(GRAPHS, entities, strict=True):
         name = f"{graph}_degrees"
         if of in GRAPHS and of != graph:
-            columns.append(np.zeros(len(ranks), dtype=np.int64))
-        elif value is None:
+            continue
+        if values[graph] is None:
             raise InputValueError(name, expected=f'degrees, which of="{of}" needs', got="none")
-        else:
-            columns.append(_degrees_of_tasks(name, value, labels))
-    return np.asarray(_DEGREES[of](columns[0], columns[1], forward))
+        columns[graph] = _degrees_of(name, values[graph], labels)
+    return np.asarray(_DEGREES[of](columns["left"], columns["right"], forward))
 
 
 def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) -> Labels:
@@ -323,91 +311,49 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     >>> bucket_labels(np.array([0, 1, 3, 9]), [2, 3])
     Labels(4 labels: 0 1, 1 1, 3+ 2)
     """
-    checked_edges = index_array("edges", edges)
-    if checked_edges.ndim != 1:
-        raise InputValueError("edges", expected="a 1-D array", got=f"shape {checked_edges.shape}")
-    if not len(checked_edges) or checked_edges[0] < 1 or (np.diff(checked_edges) <= 0).any():
-        raise InputValueError(
-            "edges", expected="ascending integers from 1 on", got=checked_edges.tolist()
-        )
-    starts: list[int] = checked_edges.tolist()
+    checked = index_array("edges", edges)
+    check_shape("edges", checked.shape, 1, "a 1-D array")
+    starts: list[int] = checked.tolist()
+    if not starts or starts[0] < 1 or (np.diff(checked) <= 0).any():
+        raise InputValueError("edges", expected="ascending integers from 1 on", got=starts)
     starts = starts if starts[0] == 1 else [1, *starts]
-    closed_names = [_bucket_name(first, after - 1) for first, after in pairwise(starts)]
-    names = ["0", *closed_names, f"{starts[-1]}+"]
+    closed = [f"{a}-{b - 1}" if b - a > 1 else str(a) for a, b in pairwise(starts)]
     # only 0 means no triple: a mean of 0.5 belongs to the next bucket
     codes = np.searchsorted(starts, degrees, side="right")
     codes = np.where((codes == 0) & (degrees > 0), 1, codes)
-    return Labels(codes.astype(np.int64), tuple(names))
+    return Labels(codes.astype(np.int64), ("0", *closed, f"{starts[-1]}+"))
 
 
-def _bucket_name(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
-
-
-def _degrees_of_tasks(name: str, value: Any, labels: Labels) -> IntArray:
+def _degrees_of(name: str, value: Any, labels: Labels) -> IntArray:
     """Return the degree of the entity of each task."""
-    vocabulary = labels.vocabulary
-    if isinstance(value, Mapping) != (vocabulary is not None):
-        expected = (
-            "one degree for each id" if vocabulary is None else "a mapping of names to degrees"
-        )
-        what = "ids" if vocabulary is None else "names"
-        raise InputTypeError(
-            name, expected=f"{expected}, as the tasks have {what}", got=type(value).__name__
-        )
-    if vocabulary is not None:
-        present = np.unique(labels.codes)
-        names = [vocabulary[code] for code in present.tolist()]
-        missing = next((word for word in names if word not in value), None)
+    codes, names = labels.codes, labels.vocabulary
+    if isinstance(value, Mapping) != (names is not None):
+        form, what = "a mapping of names to degrees", "names"
+        if names is None:
+            form, what = "one degree for each id", "ids"
+        expected = f"{form}, as the tasks have {what}"
+        raise InputTypeError(name, expected=expected, got=type(value).__name__)
+    if names is not None:
+        present, codes = np.unique(codes, return_inverse=True)
+        words = [names[code] for code in present.tolist()]
+        missing = next((word for word in words if word not in value), None)
         if missing is not None:
-            raise InputValueError(
-                name, expected="a degree for every entity", got=f"none for {missing!r}"
-            )
-        table = _check_degrees(name, [value[word] for word in names])
-        return table[np.searchsorted(present, labels.codes)]
-    table = _check_degrees(name, value)
-    out_of_range = (labels.codes < 0) | (labels.codes >= len(table))
-    if out_of_range.any():
-        raise InputValueError(
-            name,
-            expected="a degree for every entity",
-            got=f"{len(table)} and none for entity {labels.codes[out_of_range.argmax()]}",
-        )
-    return table[labels.codes]
-
-
-def _check_degrees(name: str, value: Any) -> IntArray:
+            got = f"none for {missing!r}"
+            raise InputValueError(name, expected="a degree for every entity", got=got)
+        value = [value[word] for word in words]
     table = index_array(name, value)
-    if table.ndim != 1:
-        raise InputValueError(name, expected="a 1-D array", got=f"shape {table.shape}")
-    if len(table) and table.min() < 0:
+    check_shape(name, table.shape, 1, "a 1-D array")
+    if table.min(initial=0) < 0:
         raise InputValueError(name, expected="degrees from 0 on", got=table.min())
-    return table
+    wrong = _core.first_outside(codes, len(table))
+    if wrong >= 0:
+        got = f"{len(table)} and none for entity {codes[wrong]}"
+        raise InputValueError(name, expected="a degree for every entity", got=got)
+    return table[codes]
 
 
-def forward_tasks(ranks: Ranks) -> npt.NDArray[np.bool_]:
-    """Return whether the query of each task is a left entity: bool, shape (n,).
-
-    Raises
-    ------
-    ValueError
-        For ranks whose sides are not those of an alignment.
-
-    Examples
-    --------
-    >>> forward_tasks(Ranks([0, 1], [1, 1], 10, side=["right_to_left", "left_to_right"]))
-    array([False,  True])
-    """
-    side = Labels([]) if ranks.side is None else ranks.side
-    used = [name for name, tasks in side.counts().items() if tasks]
-    if len(side) != len(ranks) or not set(used) <= set(DIRECTIONS):
-        got = ", ".join(map(str, used)) or "none"
-        raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
-    return np.asarray(side.values == "left_to_right", dtype=bool)
-
-
-def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
-    """Return the left and the right entity of each task's pair, from the labels of the tasks.
+def pair_entities(ranks: Ranks) -> tuple[Flags, Labels, Labels]:
+    """Return for each task whether its query is a left entity, and both entities of its pair.
 
     Parameters
     ----------
@@ -416,35 +362,35 @@ def pair_entities(ranks: Ranks) -> tuple[Labels, Labels]:
 
     Returns
     -------
+    forward : ndarray of bool
     left, right : Labels
         Names, or ids if there are no names.
 
     Raises
     ------
     ValueError
-        For ranks without these labels.
+        For ranks without these labels, and sides that are not those of an alignment.
 
     Examples
     --------
     >>> side = ["left_to_right", "right_to_left"]
     >>> ranks = Ranks([0, 1], [1, 1], 10, side=side, queries=[3, 5], targets=[5, 3])
-    >>> left, right = pair_entities(ranks)
-    >>> left.codes, right.codes
-    (array([3, 3]), array([5, 5]))
+    >>> forward, left, right = pair_entities(ranks)
+    >>> forward, left.codes, right.codes
+    (array([ True, False]), array([3, 3]), array([5, 5]))
     """
-    forward = forward_tasks(ranks)
+    side = Labels([]) if ranks.side is None else ranks.side
+    used = [name for name, tasks in side.counts().items() if tasks]
+    if len(side) != len(ranks) or not set(used) <= set(DIRECTIONS):
+        got = ", ".join(map(str, used)) or "none"
+        raise InputValueError("ranks", expected=f"the sides {' and '.join(DIRECTIONS)}", got=got)
     if ranks.queries is None or ranks.targets is None:
         missing = "queries" if ranks.queries is None else "targets"
-        call = f"ranks.with_labels({missing}=...)"
-        raise InputValueError(
-            "ranks",
-            expected="labels that name both entities of a task",
-            got=f"none for {missing}; give them with {call}",
-        )
+        got = f"none for {missing}; give them with ranks.with_labels({missing}=...)"
+        raise InputValueError("ranks", expected="labels that name both entities of a task", got=got)
+    forward = np.asarray(side.values == DIRECTIONS[0], dtype=bool)
     joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
-    queries, answer = joined.codes.reshape(2, -1)
-    entities: list[Any] = [
-        Labels._trusted(np.where(forward, first, second), joined.vocabulary)
-        for first, second in ((queries, answer), (answer, queries))
-    ]
-    return entities[0], entities[1]
+    queries, answers = joined.codes.reshape(2, -1)
+    left, right = np.where(forward, (queries, answers), (answers, queries))
+    names = joined.vocabulary
+    return forward, Labels._trusted(left, names), Labels._trusted(right, names)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -92,15 +91,9 @@ class DanglingCurve(ReadOnlyArrays):
         >>> dangling([[0.9, 0.2], [0.3, 0.8], [0.4, 0.5]], None, [2]).to_dict()["best_threshold"]
         0.8
         """
-        return {
-            "by": self.by,
-            "direction": self.direction,
-            "exclusive": self.exclusive,
-            "entities": self.entities,
-            "best_f1": self.best_f1,
-            "best_threshold": self.best_threshold,
-            "average_precision": self.average_precision,
-        }
+        names = ["by", "direction", "exclusive", "entities"]
+        names += ["best_f1", "best_threshold", "average_precision"]
+        return {name: getattr(self, name) for name in names}
 
     def to_pandas(self) -> Any:
         """Return the curve as a DataFrame with a row for each threshold.
@@ -112,10 +105,9 @@ class DanglingCurve(ReadOnlyArrays):
         ImportError
             If pandas is not installed.
         """
-        columns = ("threshold", "precision", "recall", "f1", "said", "correct")
-        arrays = (self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct)
-        rows = zip(*(array.tolist() for array in arrays), strict=True)
-        return Table(columns, rows).to_pandas()
+        names = ("precision", "recall", "f1", "said", "correct")
+        columns = {name: getattr(self, name).tolist() for name in names}
+        return Table({"threshold": self.thresholds.tolist(), **columns}).to_pandas()
 
 
 @public("truerank.alignment")
@@ -187,28 +179,28 @@ def dangling(
     >>> curve.best_f1, curve.best_threshold, curve.average_precision
     (1.0, 0.8, 1.0)
     """
-    choice("by", by, tuple(_VALUES))
-    choice("direction", direction, DIRECTIONS)
+    choice("by", by, ("similarity", "margin"))
+    query_side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))
     rules = read_rules(options, CountOptions)
     source = open_source(left, right, similarity, rules, 1 + is_integer(csls))
-    query_side = DIRECTIONS.index(direction)
-    size = source.shape[query_side]
-    exclusive_ids = as_ids("exclusive", exclusive, size)
+    sizes = source.shape[:: 1 - 2 * query_side]
+    exclusive_ids = as_ids("exclusive", exclusive, sizes[0])
     if exclusive is None or not len(exclusive_ids):
         raise InputValueError("exclusive", expected="at least one entity", got="none")
-    matched_ids = np.setdiff1d(np.arange(size), exclusive_ids)
+    matched_ids = np.setdiff1d(np.arange(sizes[0]), exclusive_ids)
     if matched is not None:
-        matched_ids = as_ids("matched", matched, size)
+        matched_ids = as_ids("matched", matched, sizes[0])
         both = np.intersect1d(exclusive_ids, matched_ids)
         if len(both):
             raise InputValueError("matched", expected="none that are exclusive", got=both[0])
     ids = np.union1d(exclusive_ids, matched_ids)
-    candidate_ids = as_ids("candidates", candidates, source.shape[1 - query_side])
-    ids_of_sides = (ids, candidate_ids) if query_side == 0 else (candidate_ids, ids)
-    source = source.restrict(*ids_of_sides, csls)
-    best = (source if query_side == 0 else source.swapped()).top_k(2)
+    others = as_ids("candidates", candidates, sizes[1])
+    if query_side == 0:
+        best = source.restrict(ids, others, csls).top_k(2)
+    else:
+        best = source.restrict(others, ids, csls).swapped().top_k(2)
     source.progress.finish()
-    values = _VALUES[by](best)
+    values = _values_of(best, by)
     return DanglingCurve(
         **_count_curve(values, np.isin(ids, exclusive_ids)),
         exclusive=len(exclusive_ids),
@@ -220,25 +212,15 @@ def dangling(
     )
 
 
-def _top_similarity(best: TopK) -> npt.NDArray[Any]:
-    return np.where(best.ids[:, 0] >= 0, best.scores[:, 0], best.scores.dtype.type(-np.inf))
-
-
-def _margin(best: TopK) -> npt.NDArray[Any]:
-    """Return the best score minus the second; infinite if there are fewer than two."""
-    kind, (first, second) = best.scores.dtype.type, best.scores.T
-    margin: npt.NDArray[Any]
+def _values_of(best: TopK, by: str) -> npt.NDArray[Any]:
+    """Return the best score of each query, or its difference to the second."""
+    first, second = best.scores.T
+    is_none, is_single = (best.ids < 0).T
     with np.errstate(invalid="ignore", over="ignore"):
-        margin = np.where(first == second, kind(0), first - second)
-    single = np.where(best.ids[:, 0] >= 0, kind(np.inf), kind(-np.inf))
-    margin = np.where(best.ids[:, 1] >= 0, margin, single)
-    return margin
-
-
-_VALUES: dict[str, Callable[[TopK], npt.NDArray[Any]]] = {
-    "similarity": _top_similarity,
-    "margin": _margin,
-}
+        margin = np.where(first == second, 0, first - second)
+    cases = [is_none, np.full_like(is_none, by == "similarity"), is_single]
+    values = np.select(cases, [-np.inf, first, np.inf], margin)
+    return np.asarray(values, first.dtype)
 
 
 def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) -> dict[str, Any]:
@@ -246,15 +228,12 @@ def _count_curve(values: npt.NDArray[Any], is_exclusive: npt.NDArray[np.bool_]) 
     distinct, place = np.unique(values, return_inverse=True)
     next_number = np.nextafter(distinct[-1:], values.dtype.type(np.inf))
     thresholds = np.append(distinct[1:], next_number[next_number > distinct[-1:]])
-    count = len(thresholds)  # one less than the distinct values if the last of them is +inf
-    predicted = np.cumsum(np.bincount(place, minlength=len(distinct)))[:count]
-    correct = np.cumsum(np.bincount(place[is_exclusive], minlength=len(distinct)))[:count]
-    arrays = {
-        "thresholds": thresholds,
-        "precision": correct / predicted,
-        "recall": correct / is_exclusive.sum(),
-        "f1": 2 * correct / (predicted + is_exclusive.sum()),
-        "said": predicted.astype(np.int64),
-        "correct": correct.astype(np.int64),
-    }
+    said, correct = (  # one number less than distinct values if the last of them is +inf
+        np.cumsum(np.bincount(part, minlength=len(distinct)))[: len(thresholds)].astype(np.int64)
+        for part in (place, place[is_exclusive])
+    )
+    exclusive = is_exclusive.sum()
+    arrays = {"thresholds": thresholds, "said": said, "correct": correct}
+    arrays |= {"precision": correct / said, "recall": correct / exclusive}
+    arrays["f1"] = 2 * correct / (said + exclusive)
     return {name: read_only(array) for name, array in arrays.items()}

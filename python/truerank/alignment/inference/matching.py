@@ -152,58 +152,31 @@ def infer(
     >>> infer([[3, 2], [3, 1]], None, method="optimal").pairs.tolist()  # a matrix; 2 + 3
     [[0, 1], [1, 0]]
     """
-    choice("method", method, METHODS)
-    choice("direction", direction, DIRECTIONS)
+    _check_method(method, direction, dense, candidates_per_entity)
     k, least = positive_integer("k", k), None
     if threshold is not None:
         least = number("threshold", threshold)
         if np.isnan(least):
             raise InputValueError("threshold", expected="a number", got="nan")
-    if dense is not None:
-        dense = flag("dense", dense)
-    if candidates_per_entity is not None:
-        candidates_per_entity = positive_integer("candidates_per_entity", candidates_per_entity)
-    own_options = {
-        "direction": (direction != DIRECTIONS[0], "greedy"),
-        "dense": (dense is not None, "optimal"),
-        "candidates_per_entity": (candidates_per_entity is not None, "optimal"),
-    }
-    for name, (is_set, own) in own_options.items():
-        if is_set and method != own:
-            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
-    if dense and candidates_per_entity is not None:
-        expected = "None where dense=True, which has all"
-        raise InputValueError("candidates_per_entity", expected=expected)
     rules = read_rules(options, CountOptions)
     passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
     source = open_source(left, right, similarity, rules, passes)
     source = source.restrict(left_ids, right_ids, csls)
-    sizes = len(source.left_ids), len(source.right_ids)
-    solved = direction if method == "greedy" else ""
+    solved, most = direction if method == "greedy" else "", None
     if method == "optimal":
-        fits = candidates_per_entity is None and sizes[0] * sizes[1] <= MAX_DENSE_CELLS
-        dense, most = fits if dense is None else dense, candidates_per_entity or DEFAULT_CANDIDATES
-        solved = "dense" if dense else f"sparse, {most} candidates per entity"
-    # one-to-one matchings are made from the smaller side
-    swapped = solved == DIRECTIONS[1] or (method in ("stable", "optimal") and sizes[0] > sizes[1])
-    asking = source.swapped() if swapped else source
-    if not min(sizes):
-        found = source.left_ids[:0], source.right_ids[:0], np.empty(0, source.dtype)
-    elif method == "optimal":
-        found = dense_pairs(asking) if dense else sparse_pairs(asking, most, k)
-    elif method == "stable":
-        found = StableMatching(asking, k).match()
-    else:
-        found = _most_similar_pairs(asking, method == "mutual")
+        cells = len(source.left_ids) * len(source.right_ids)
+        fits = candidates_per_entity is None and cells <= MAX_DENSE_CELLS
+        if not (fits if dense is None else dense):
+            most = candidates_per_entity or DEFAULT_CANDIDATES
+        solved = "dense" if most is None else f"sparse, {most} candidates per entity"
+    pairs, scores = _find_pairs(source, method, direction, most, k)
     source.progress.finish()
-    scores = found[2]
-    pairs = np.stack(found[1::-1] if swapped else found[:2], axis=1)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     if least is not None:
-        order = order[scores[order].astype(np.float64) >= least]
+        reaches = scores.astype(np.float64) >= least
+        pairs, scores = pairs[reaches], scores[reaches]
     return Alignment(
-        pairs=read_only(pairs[order]),
-        scores=read_only(scores[order]),
+        pairs=read_only(pairs),
+        scores=read_only(scores),
         method=method,
         solved=solved,
         threshold=least,
@@ -211,6 +184,51 @@ def infer(
         right_ids=read_only(source.right_ids),
         shape=source.shape,
     )
+
+
+def _check_method(method: str, direction: str, dense: Any, candidates: Any) -> None:
+    """Check the method and its options, and refuse those of other methods."""
+    choice("method", method, METHODS)
+    choice("direction", direction, DIRECTIONS)
+    if dense is not None:
+        flag("dense", dense)
+    if candidates is not None:
+        positive_integer("candidates_per_entity", candidates)
+    own_methods = {
+        "direction": (direction != DIRECTIONS[0], "greedy"),
+        "dense": (dense is not None, "optimal"),
+        "candidates_per_entity": (candidates is not None, "optimal"),
+    }
+    for name, (is_set, own) in own_methods.items():
+        if is_set and method != own:
+            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
+    if dense and candidates is not None:
+        expected = "None where dense=True, which has all"
+        raise InputValueError("candidates_per_entity", expected=expected)
+
+
+def _find_pairs(
+    source: SimilaritySource, method: MatchingMethod, direction: str, candidates: int | None, k: int
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Return pairs, ordered by left id, then by right id, and their scores."""
+    sizes = len(source.left_ids), len(source.right_ids)
+    if not min(sizes):
+        return np.zeros((0, 2), np.int64), np.zeros(0, source.dtype)
+    # one-to-one matchings are made from the smaller side
+    is_matching = method in ("stable", "optimal")
+    swapped = sizes[0] > sizes[1] if is_matching else direction != DIRECTIONS[0]
+    asking = source.swapped() if swapped else source
+    if method == "stable":
+        ids, others, scores = StableMatching(asking, k).match()
+    elif not is_matching:
+        ids, others, scores = _most_similar_pairs(asking, method == "mutual")
+    elif candidates is None:
+        ids, others, scores = dense_pairs(asking)
+    else:
+        ids, others, scores = sparse_pairs(asking, candidates, k)
+    pairs = np.stack([others, ids] if swapped else [ids, others], axis=1)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    return pairs[order], scores[order]
 
 
 def _most_similar_pairs(source: SimilaritySource, mutual: bool) -> ScoredPairs:
