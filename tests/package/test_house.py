@@ -36,19 +36,19 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1704, 1000),
     "link_prediction": (1950, 1400),
-    "alignment": (2069, 1800),
+    "alignment": (2066, 1800),
     "retrieval": (1300, 1300),
     "compat": (1100, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27388, 21000),
+    "python/truerank": (27255, 21000),
     "tests": (39236, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (216, 180)  # of the package
+FILES = (215, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
