@@ -5,23 +5,16 @@ candidates and the labels of the tasks; its methods evaluate scores of any kind.
 `read_predictions` reads what AnyBURL and PyClause predict.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ..inputs.naming import lazy_names
+from ..tasks.side_tasks import Sampled
 from ..tasks.split_audit import SplitFinding
-
-if TYPE_CHECKING:
-    from ..tasks.side_tasks import Sampled
-    from .complex_queries import ComplexQueries
-    from .given_negatives import Negatives
-    from .listed_predictions import Predictions, read_predictions
-    from .query_answers import QueryAnswers, read_queries, write_queries
-    from .statements import Statements, read_statements
-    from .triple_audit import TaskAudit, TimeAudit
-    from .triple_task import Task
-    from .triples import Triples, read_triples
+from .complex_queries import ComplexQueries
+from .given_negatives import Negatives
+from .listed_predictions import Predictions, read_predictions
+from .query_answers import QueryAnswers, read_queries, write_queries
+from .statements import Statements, read_statements
+from .triple_audit import TaskAudit, TimeAudit
+from .triple_task import Task
+from .triples import Triples, read_triples
 
 __all__ = [
     "ComplexQueries",
@@ -41,23 +34,3 @@ __all__ = [
     "read_triples",
     "write_queries",
 ]
-
-_MODULES = {
-    "ComplexQueries": "complex_queries",
-    "Negatives": "given_negatives",
-    "Predictions": "listed_predictions",
-    "QueryAnswers": "query_answers",
-    "Sampled": "candidate_sets",
-    "Statements": "statements",
-    "Task": "triple_task",
-    "TaskAudit": "triple_audit",
-    "TimeAudit": "triple_audit",
-    "Triples": "triples",
-    "read_predictions": "listed_predictions",
-    "read_queries": "query_answers",
-    "read_statements": "statements",
-    "read_triples": "triples",
-    "write_queries": "query_answers",
-}
-if not TYPE_CHECKING:  # otherwise a type checker would accept any name
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)

@@ -6,24 +6,8 @@ for each query and in the mean: recall, precision and success at k, the reciproc
 right answer, average precision, R-precision, and discounted cumulative gain. Ties are exact.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from ..inputs.naming import lazy_names
-
-if TYPE_CHECKING:
-    from ..tasks.side_tasks import Sampled
-    from .answer_report import RetrievalReport, report
-    from .retrieval_task import Task
+from ..tasks.side_tasks import Sampled
+from .answer_report import RetrievalReport, report
+from .retrieval_task import Task
 
 __all__ = ["RetrievalReport", "Sampled", "Task", "report"]
-
-_MODULES = {
-    "RetrievalReport": "answer_report",
-    "Sampled": "answer_sets",
-    "Task": "retrieval_task",
-    "report": "answer_report",
-}
-if not TYPE_CHECKING:  # otherwise a type checker would accept any name
-    __getattr__, __dir__ = lazy_names(__name__, _MODULES, __all__)
