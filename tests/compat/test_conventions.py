@@ -501,11 +501,6 @@ def _showing(key: str) -> compat.Preset:
             lambda: compat.table([[1.0]], [0], presets=3),
         ),
         (
-            "scores: expected an array in memory or a memory map, got str",
-            TypeError,
-            lambda: compat.table("scores.npy", [0]),
-        ),
-        (
             "key: expected mr, mrr, hits@k, mrr@k, ndcg@k or amri, got 'gmr'",
             ValueError,
             lambda: compat.report([[1.0]], [0], preset=_showing("gmr")),

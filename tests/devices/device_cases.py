@@ -375,4 +375,4 @@ def test_refusals() -> None:
 
 def test_torch_has_the_device() -> None:
     assert pending_scores(np.zeros((2, 3))).device.type == NAME
-    assert not isinstance(stores.store_of(on_device(np.zeros((2, 3)))), stores.mapped.ArrayStore)
+    assert not isinstance(stores.read_scores(on_device(np.zeros((2, 3)))), stores.mapped.ArrayStore)

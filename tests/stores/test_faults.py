@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.error_kinds import is_of_kind
-from support.store_files import assembled, assert_bytes, scores
-from truerank.stores import open_scores, store_of
+from support.store_files import assembled, assert_bytes, scores, touch
+from truerank.stores import open_scores, read_scores
 
 GOOD = scores(6, 5, "f4")
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -233,7 +233,7 @@ def test_arguments(options: dict[str, Any], kind: type[Exception], message: str)
 # -- what the system says --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("open_", [open_scores, store_of])
+@pytest.mark.parametrize("open_", [open_scores, read_scores])
 def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
     np.save(tmp_path / "there.npy", GOOD)
     for source in (tmp_path / "part.npy", [tmp_path / "there.npy", tmp_path / "part.npy"]):
@@ -290,10 +290,10 @@ def test_no_permission(tmp_path: Path) -> None:
 def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
     np.save(tmp_path / "gone.npy", GOOD)
     with open_scores(tmp_path / "gone.npy") as store:
-        store.check()
+        touch(store)
         (tmp_path / "gone.npy").unlink()
         with pytest.raises(FileNotFoundError, match=r"gone\.npy"):
-            store.check()
+            touch(store)
 
 
 # -- shards that do not add up ---------------------------------------------------------------------

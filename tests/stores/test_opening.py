@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.store_files import assembled, assert_bytes, scores, write_npy
-from truerank.stores import Store, array_of, open_scores, store_of
+from support.store_files import assembled, assert_bytes, scores, touch, write_npy
+from truerank.stores import Store, in_one_array, open_scores, read_scores
 from truerank.stores import mapped as mapped_files
 from truerank.stores.store import block_array
 
@@ -49,13 +49,13 @@ def shrinkable(folder: Path) -> dict[str, Any]:
 def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
     stores = shrinkable(tmp_path)
     store = stores[name]
-    store.check()
+    touch(store)
     size = os.path.getsize(tmp_path / name)
     os.truncate(tmp_path / name, size // 3)
     last, column = np.array([5]), np.array([store.shape[1] - 1])
     tile = store.tiles(1)[-1]
     for attempt in (
-        store.check,
+        lambda: touch(store),
         lambda: store.take(last, column),
         lambda: store.block(tile, "map").__enter__(),
         lambda: store.block(tile, "read").__enter__(),
@@ -81,7 +81,7 @@ def test_a_raw_file_that_grows_is_noticed(tmp_path: Path) -> None:
     with open(tmp_path / "a.bin", "ab") as file:
         file.write(b"x")
     with pytest.raises(ValueError, match=r"a\.bin: expected 120 bytes .* the file has 121"):
-        stores["a.bin"].check()
+        touch(stores["a.bin"])
     for each in stores.values():
         each.close()
 
@@ -125,7 +125,7 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
         assert_bytes(assembled(store, 1000, "read"), array)
         every = np.arange(300)
         assert_bytes(store.take(every, every % 2), array[every, every % 2])
-        store.check()
+        touch(store)
         assert opened() - before == 64
         assert mapped(tmp_path) == 64
     assert opened() == before
@@ -136,8 +136,8 @@ def test_thousands_of_shards_need_few_descriptors(tmp_path: Path) -> None:
 def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
     path = write_npy(tmp_path / "a.npy", scores(6, 2000, "f4"))
     before = opened()
-    store = store_of(path)
-    assert store is not None
+    store = read_scores(path)
+    assert isinstance(store, Store)
     for tile in store.tiles(8000):
         with store.block(tile, "map") as block:
             assert mapped(path) == 1
@@ -181,7 +181,7 @@ def test_an_open_store_keeps_one_map_of_a_file(tmp_path: Path) -> None:
     store = open_scores(path)
     for _ in range(2):
         assert_bytes(assembled(store, 8000, "map"), array)
-        assert_bytes(array_of(store), array)
+        assert_bytes(in_one_array(store).array, array)
         assert mapped(path) == 1
     with store.block(store.tiles(8000)[2], "map") as kept:
         store.close()
@@ -296,7 +296,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
     tile = store.tiles(100)[0]
     with store.block(tile, "read"):
         store.close()  # a descriptor in use is closed after its use
-    for attempt in (store.check, lambda: store.block(tile, "map").__enter__()):
+    for attempt in (lambda: touch(store), lambda: store.block(tile, "map").__enter__()):
         with pytest.raises(ValueError, match="the store is closed"):
             attempt()
 
@@ -307,7 +307,7 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
     with open_scores(tmp_path / "a.npy") as store:
         os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
         with pytest.raises(ValueError, match=r"a\.npy: another file has taken its place"):
-            store.check()
+            touch(store)
 
 
 def test_blocks_from_several_threads(folder: Path) -> None:

@@ -190,7 +190,6 @@ def rank_matrix(
     left_to_right = make_job(sides["left_to_right"], store.shape, rules)
     transposed = store.shape[::-1]
     right_to_left = make_job(sides["right_to_left"], transposed, rules, _TRANSPOSED_NOUNS)
-    store.check()
     progress = PassProgress(rules.progress, store.nbytes, 1 + isinstance(csls, int))
     tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
     itemsize = store.itemsize

@@ -302,9 +302,6 @@ class StoreView(Store):
         self.source = store
         self.in_place, self.io = store.in_place, store.io
 
-    def check(self) -> None:
-        self.source.check()
-
     def close(self) -> None:
         """Do nothing: the owner closes the source."""
 

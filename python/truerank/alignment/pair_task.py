@@ -18,7 +18,7 @@ from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rul
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report
-from ..stores import scores_or_store, shape_of
+from ..stores import owned, read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
@@ -321,7 +321,7 @@ class Task(tasks.Task[Report]):
                 expected='"descending" with csls, which is of similarities',
                 got='"ascending"',
             )
-        with scores_or_store(scores, rules.dtype, "scores", io=io, tiled=True) as matrix:
+        with owned(read_scores(scores, rules.dtype, io=io, tiled=True), scores) as matrix:
             check_score_shape("scores", shape_of(matrix), heights, "left entity")
             ranks, means = rank_matrix(
                 cast("Store", matrix),
@@ -524,9 +524,8 @@ def evaluate(
             vectors = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
             sizes = vectors.shape
         else:
-            store: Any = stack.enter_context(
-                scores_or_store(left, rules.dtype, "left", io=io, tiled=True)
-            )
+            store: Any = read_scores(left, rules.dtype, "left", io=io, tiled=True)
+            stack.enter_context(owned(store, left))
             if store.single_row:
                 got = f"shape {store.shape[1:]}"
                 raise InputValueError("left", expected="a matrix of scores", got=got)

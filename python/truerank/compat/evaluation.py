@@ -10,13 +10,13 @@ import numpy as np
 
 from ..counting.ranking import rank
 from ..counting.sampled import rank_against
-from ..inputs.arrays import index_array, is_tensor
+from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import as_scores
 from ..inputs.selection import as_selection
 from ..reporting import report as exact_report
-from ..stores import is_stored
+from ..stores import in_one_array, read_scores
 from .convention_counts import (
     ConventionCounts,
     TaskBlock,
@@ -91,17 +91,9 @@ class FullTasks(ScoredTasks):
         order: ScoreOrder = "descending",
         dtype: Any = None,
     ) -> None:
-        if is_stored(scores) and not isinstance(scores, np.ndarray) and not is_tensor(scores):
-            raise InputTypeError(
-                "scores",
-                expected="an array in memory or a memory map",
-                got=f"{type(scores).__name__}; np.load(path, mmap_mode='r') maps a .npy",
-            )
-        found = as_scores(scores, dtype)
+        found = in_one_array(read_scores(scores, dtype))
         given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-        self.exact = rank(
-            scores, targets, **given, order=order, dtype=dtype, nan="worst", audit=True
-        )
+        self.exact = rank(found, targets, **given, order=order, nan="worst", audit=True)
         tasks = len(self.exact)
         self._array = found.with_array(np.atleast_2d(found.array))
         self._columns = columns = self._array.array.shape[1]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
 from .. import _core
-from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..inputs.scores import as_scores
-from ..stores import store_of
+from ..stores import owned, read_scores
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -130,6 +125,7 @@ def rank(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import truerank as tr
     >>> ranks = tr.rank([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], [2, 1])
     >>> ranks.optimistic, ranks.pessimistic
@@ -141,22 +137,16 @@ def rank(
     array([1])
     """
     rules = read_rules(options)
-    dtype, progress = rules.dtype, rules.progress
+    progress = rules.progress
     tiled = not (progress is None or progress is False) or checkpoint is not None
-    plain = (
-        type(scores) is np.ndarray and scores.base is None
-    )  # the usual case, recognized at no cost
-    store = store_of(scores, dtype, io, tiled=tiled) if tiled or not plain else None
+    matrix = read_scores(scores, rules.dtype, io=io, tiled=tiled)
     arguments = (targets, rows, filter, candidates, rules)
-    if store is not None:
+    if not isinstance(matrix, _core.Scores):
         from .tiles import rank_store
 
-        with nullcontext() if store is scores else store:
-            job = prepare_job(store.shape, store.single_row, *arguments)
-            return rank_store(store, job, io=io, progress=progress, checkpoint=checkpoint)
-    if io is not None:
-        choice("io", io, IO)
-    matrix = as_scores(scores, dtype)
+        with owned(matrix, scores):
+            job = prepare_job(matrix.shape, matrix.single_row, *arguments)
+            return rank_store(matrix, job, io=io, progress=progress, checkpoint=checkpoint)
     shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
     if single:

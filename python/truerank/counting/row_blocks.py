@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import as_array, counts_as_on_device
+from ..inputs.arrays import as_array
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..ranks.container import Ranks, concatenate
-from ..stores import Store, is_stored, read_scores
+from ..stores import Store, owned, read_scores
 from .ranking import rank
 
 if TYPE_CHECKING:
@@ -135,7 +135,9 @@ def rank_named_blocks(
         for number, block in enumerate(blocks):
             given = _arguments(number, block)
             with _naming_block(name, number):
-                scores, memory = _view_scores(given.pop("scores"), rules.dtype)
+                value = given.pop("scores")
+                scores = read_scores(value, rules.dtype)
+                memory = _memory_of(scores, value)
             selections = {key for key in SELECTIONS if given.get(key) is not None}
             selected = selections if selected is None else selected
             for key in sorted(selected ^ selections):
@@ -153,9 +155,12 @@ def rank_named_blocks(
                 add(running.result())
             with _naming_block(name, number):
                 arguments = {key: _copy_argument(key, value) for key, value in given.items()}
-            running = executor.submit(_rank_block, name, number, scores, **arguments, **of_block)
+            own = owned(scores, value)
+            running = executor.submit(
+                _rank_block, name, number, own, scores, **arguments, **of_block
+            )
             before = memory
-            del scores, memory, block
+            del scores, memory, value, own, block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
         known = len(counted) + 1  # now it is known in any case
@@ -192,19 +197,13 @@ def _copy_argument(name: str, value: Any) -> Any:
     return as_array(value, name).copy() if hasattr(value, "__array__") else value
 
 
-def _view_scores(value: Any, dtype: Any) -> tuple[Any, npt.NDArray[Any] | Store | None]:
-    """View scores, and return their memory if a producer could fill it again.
-
-    Scores on a device wait for the stream of this thread. Files are opened later, by `rank`.
-    """
-    if is_stored(value) and not counts_as_on_device(value):
-        return value, None
-    scores = read_scores(value, dtype)
+def _memory_of(scores: Scores | Store, value: Any) -> npt.NDArray[Any] | Store | None:
+    """Return the memory of scores if a producer could fill it again."""
     if isinstance(scores, Store):
-        return scores, scores
+        return scores
     # A producer cannot fill again what is read-only, such as one row that is broadcast to all.
     is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
-    return scores, None if is_fixed or isinstance(value, (list, tuple)) else scores.array
+    return None if is_fixed or isinstance(value, (list, tuple)) else scores.array
 
 
 def _share_memory(memory: Any, before: Any) -> bool:
@@ -219,9 +218,15 @@ def _share_memory(memory: Any, before: Any) -> bool:
         return True
 
 
-def _rank_block(name: ArgumentName, number: int, *args: Any, **keywords: Any) -> Ranks:
-    """Rank a block; errors name its arguments as `name` does."""
-    with _naming_block(name, number):
+def _rank_block(
+    name: ArgumentName,
+    number: int,
+    own: AbstractContextManager[object],
+    *args: Any,
+    **keywords: Any,
+) -> Ranks:
+    """Rank a block, and close what was opened for it; errors name its arguments as `name` does."""
+    with _naming_block(name, number), own:
         return rank(*args, **keywords)
 
 

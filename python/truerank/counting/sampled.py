@@ -14,9 +14,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, Rules, read_rules, with_options
-from ..inputs.scores import as_scores
 from ..inputs.selection import check_indptr
-from ..stores import Store, read_scores, shape_of
+from ..stores import Store, in_one_array, read_scores, shape_of
 from .block_columns import NO_COLUMN
 from .counter import RankCounter, ranks_of_counts
 from .job import Job
@@ -110,10 +109,11 @@ def _rank_ragged(true_values: Scores, values: Any, indptr: Any, options: Rules) 
             partial_counts.add(counts)
             counts = partial_counts.final_counts(true)
             return ranks_of_counts(job, counts, true_values.dtype, sampled=True)
-    values = as_scores(values, options.dtype, "others") if isinstance(given, Store) else given
     lists = _core.Selection.of_ranges(indptr)
     task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
-    counted = _core.partial_counts(values, task_ranges, true_values.array, 0, rules, num_threads)
+    counted = _core.partial_counts(
+        in_one_array(given), task_ranges, true_values.array, 0, rules, num_threads
+    )
     if fault := counted.fault:
         position = fault.column
         task = int(np.searchsorted(indptr, position, side="right")) - 1

@@ -7,7 +7,6 @@ have: just as many scores are above either of them, and none is equal to the thr
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,7 +20,7 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, widen_bfloat16
 from ..inputs.selection import as_selection, selection_of_tasks
-from ..stores import store_of
+from ..stores import owned, read_scores
 from .block_columns import NO_COLUMN
 from .job import SCORES, Job, ScoreNouns
 from .partial_counts import PartialCounts, TrueScores
@@ -258,13 +257,12 @@ def count_scores(
     `given` are the rows and selections that `prepare_thresholds` takes.
     """
     listener = as_listener(rules.progress)
-    store = store_of(scores, rules.dtype, tiled=listener is not None)
-    if store is not None:
-        with nullcontext() if store is scores else store:
-            scored = (store.shape, store.single_row, store.dtype)
+    matrix = read_scores(scores, rules.dtype, tiled=listener is not None)
+    if not isinstance(matrix, _core.Scores):
+        with owned(matrix, scores):
+            scored = (matrix.shape, matrix.single_row, matrix.dtype)
             asked = prepare_thresholds(*scored, thresholds, rules=rules, **given)
-            return asked.counts(_counts_of_store(store, asked, listener))
-    matrix = as_scores(scores, rules.dtype)
+            return asked.counts(_counts_of_store(matrix, asked, listener))
     shape: tuple[int, ...] = matrix.array.shape
     single = len(shape) == 1
     if single:
@@ -364,7 +362,6 @@ def _counts_of_store(
     watch = reporter(listener, store.nbytes)
     watch(0)
     job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
-    store.check()
     if store.on_device:
         from .device_counting import count_on_device
 

@@ -68,7 +68,6 @@ def rank_store(
     """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
     progress = as_listener(progress)
     io = choice("io", store.io if io is None else io, IO)
-    store.check()
     if job.candidates is not None:
         absent = job.candidates.first_task_without(job.targets)
         if absent >= 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
@@ -15,12 +14,12 @@ from ..counting.job import ScoreNouns
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import device_of, index_array, is_tensor, on_host
 from ..inputs.checks import check_range, check_shape, choice
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import FLOATS, DtypeRequest, Form, as_scores, check_dimensions, widen_bfloat16
+from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, dtype_name, widen_bfloat16
 from ..inputs.selection import selection_of_tasks
 from ..inputs.words import Similarity
-from ..stores import array_of, store_of
+from ..stores import Store, in_one_array, owned, read_scores
 from .watching import listener_of
 
 if TYPE_CHECKING:
@@ -340,15 +339,14 @@ def read_vectors(
     device, value = device_of(value), on_host(value, name)
     if is_tensor(value):
         return Vectors(as_scores(value, dtype, name, form), device=device)
-    with renamed(scores=name):
-        store = store_of(value, dtype, form=form)
-        if store is None:
-            return Vectors(as_scores(value, dtype, name, form), device=device)
-        with nullcontext() if store is value else store:
-            found = Scores(array_of(store), store.dtype, store.swapped)
-            DtypeRequest(None, form).name_of(store.carrier, known=store.dtype)
-            check_dimensions(found.array.shape, "scores", form)
-            return Vectors(found, store.files)
+    vectors = read_scores(value, dtype, name, form=form)
+    with owned(vectors, value):
+        found = in_one_array(vectors)
+        if isinstance(vectors, Store):  # which may have been opened as scores
+            dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
+            check_dimensions(found.array.shape, name, form)
+            return Vectors(found, vectors.files)
+        return Vectors(found, device=device)
 
 
 def form_of(role: str, roles: Roles) -> Form:

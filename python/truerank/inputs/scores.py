@@ -44,54 +44,51 @@ class Form(NamedTuple):
 SCORES = Form()
 
 
-class DtypeRequest(NamedTuple):
-    """The dtype that a caller says scores have, and the form that they must have."""
+def dtype_name(
+    dtype: np.dtype[Any],
+    asked: object = None,
+    name: str = "scores",
+    form: Form = SCORES,
+    place: str = "",
+    known: str | None = None,
+) -> str:
+    """Return the name of the dtype that scores have.
 
-    dtype: object = None
-    form: Form = SCORES
+    Parameters
+    ----------
+    dtype : dtype
+        The dtype of the array.
+    asked : str or dtype, optional
+        What the caller says that it is.
+    name, place : str
+        The argument, and the file, for the messages.
+    form : Form
+        What the array must be.
+    known : str, optional
+        The name of the dtype, if numpy has none for it.
 
-    def name_of(
-        self, dtype: np.dtype[Any], name: str = "scores", place: str = "", known: str | None = None
-    ) -> str:
-        """Return the name of the dtype that scores have.
-
-        Parameters
-        ----------
-        dtype : dtype
-            The dtype of the array.
-        name, place : str
-            The argument, and the file, for the messages.
-        known : str, optional
-            The name of the dtype, if numpy has none for it.
-
-        Raises
-        ------
-        TypeError
-            For a dtype that scores cannot have, and if the caller says that they have another.
-        """
-        # numpy calls a structured dtype "void" with its size too.
-        plain = dtype.names is None and dtype.subdtype is None
-        found = known or (dtype.name if plain else "struct")
-        form = self.form
-        if self.dtype is not None and found != (expected := _checked_dtype_name(self.dtype, form)):
-            raw = found.startswith("void") and dtype.itemsize == _itemsize(expected)
-            narrow = expected in _NARROW
-            if raw or (narrow and found in _RAW_BITS):
-                found = expected
-            elif not (narrow and form.narrow_is_raw):
-                problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
-                raise InputTypeError("dtype", problem, place=place)
-        if found not in form.dtypes:
-            hint_bfloat16 = '; dtype="bfloat16" says that they are bfloat16'
-            hint = hint_bfloat16 if found == "void16" else ""
-            hint += form.instead_of_complex if dtype.kind == "c" else ""
-            raise InputTypeError(
-                name, expected=_list_dtypes(form), got=f"dtype {dtype}{hint}", place=place
-            )
-        return found
-
-
-ANY_DTYPE = DtypeRequest()
+    Raises
+    ------
+    TypeError
+        For a dtype that scores cannot have, and if the caller says that they have another.
+    """
+    # numpy calls a structured dtype "void" with its size too.
+    plain = dtype.names is None and dtype.subdtype is None
+    found = known or (dtype.name if plain else "struct")
+    if asked is not None and found != (expected := _checked_dtype_name(asked, form)):
+        raw = found.startswith("void") and dtype.itemsize == _itemsize(expected)
+        narrow = expected in _NARROW
+        if raw or (narrow and found in _RAW_BITS):
+            found = expected
+        elif not (narrow and form.narrow_is_raw):
+            problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
+            raise InputTypeError("dtype", problem, place=place)
+    if found not in form.dtypes:
+        hint = '; dtype="bfloat16" says that they are bfloat16' if found == "void16" else ""
+        hint += form.instead_of_complex if dtype.kind == "c" else ""
+        got = f"dtype {dtype}{hint}"
+        raise InputTypeError(name, expected=_list_dtypes(form), got=got, place=place)
+    return found
 
 
 def as_scores(
@@ -124,7 +121,7 @@ def as_scores(
     array, known = _as_array(value, name, form)
     found = _NATIVE_NAMES.get(array.dtype) if dtype is None and form is SCORES else None
     if found is None or known is not None:
-        found = DtypeRequest(dtype, form).name_of(array.dtype, name, known=known)
+        found = dtype_name(array.dtype, dtype, name, form, known=known)
     check_dimensions(array.shape, name, form)
     return Scores(array, found, not array.dtype.isnative)
 

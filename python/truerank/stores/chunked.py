@@ -16,7 +16,6 @@ from ..inputs.arrays import is_tensor
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import check_folder, report_damage
 from ..inputs.naming import import_extra
-from ..inputs.scores import DtypeRequest
 from .mapped import FileLayout, FileStore, OpenOptions
 from .store import Store, Tile, cut_tiles, groups_of, matrix_of
 
@@ -65,7 +64,7 @@ class ChunkStore(Store):
     ----------
     array : object
         It has `shape`, `dtype` and `chunks`, and can be sliced.
-    request : DtypeRequest
+    options : OpenOptions
         What the caller says about the dtype.
     path : str
         The file or folder that the array is in; "" if it is not known.
@@ -83,15 +82,16 @@ class ChunkStore(Store):
     in_place = False
 
     def __init__(
-        self, array: Any, request: DtypeRequest, path: str, on_close: Callable[[], object] = bool
+        self, array: Any, options: OpenOptions, path: str, on_close: Callable[[], object] = bool
     ) -> None:
         self._array = array
-        self._name = path or type(array).__name__
+        self._place = path or type(array).__name__
         self._on_close = on_close
         self._facts = (getattr(array, "name", None),)  # in the file
         carrier, lengths = np.dtype(array.dtype), tuple(map(int, array.shape))
-        shape, dtype = matrix_of(self._name, lengths, carrier, request)
-        super().__init__(shape, dtype, carrier, (path,) if os.path.exists(path) else ())
+        shape, dtype = matrix_of(self._place, lengths, carrier, options)
+        files = (path,) if os.path.exists(path) else ()
+        super().__init__(shape, dtype, carrier, files, options.name)
         self.single_row = len(lengths) == 1
         self._chunk = _matrix_shape(array.chunks or (1, _UNCHUNKED_LENGTH)[-len(lengths) :])
         # A shard of zarr is one file of many chunks.
@@ -104,11 +104,11 @@ class ChunkStore(Store):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        self.check()
+        self._check()
         yield self._read(*tile)
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        self.check()
+        self._check()
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         (height, width), (tall, wide) = self.shape, self._chunk
         across = -(-width // wide)
@@ -118,13 +118,13 @@ class ChunkStore(Store):
             out[pairs] = chunk[rows[pairs] - top, columns[pairs] - left]
         return out
 
-    def check(self) -> None:
+    def _check(self) -> None:
         if self._array is None:
-            raise InputValueError("scores", "the store is closed", place=self._name)
+            raise InputValueError(self.name, "the store is closed", place=self._place)
         expected = self.shape[1:] if self.single_row else self.shape
         if tuple(self._array.shape) != expected:
             problem = f"expected shape {expected}, but now it is {self._array.shape}"
-            raise InputValueError("scores", problem, place=self._name)
+            raise InputValueError(self.name, problem, place=self._place)
 
     def close(self) -> None:
         self._array = None
@@ -134,7 +134,7 @@ class ChunkStore(Store):
         rows, columns = slice(top, top + height), slice(left, left + width)
         where = f"rows {top} to {rows.stop - 1}, columns {left} to {columns.stop - 1}"
         # each codec has faults of its own
-        with report_damage("scores", f"cannot read {where}: {{}}".format, place=self._name):
+        with report_damage(self.name, f"cannot read {where}: {{}}".format, place=self._place):
             scores = np.asarray(self._array[columns if self.single_row else (rows, columns)])
         # Some libraries return the stored byte order, others the machine's.
         return scores.reshape(height, width).astype(self.carrier, copy=False)
@@ -146,7 +146,7 @@ def _matrix_shape(lengths: Any) -> tuple[int, int]:
     return rows, columns
 
 
-def open_library_file(package: str, name: str, options: OpenOptions) -> Store:
+def open_library_file(package: str, path: str, options: OpenOptions) -> Store:
     """Open a folder of zarr or a file of HDF5.
 
     Raises
@@ -158,50 +158,49 @@ def open_library_file(package: str, name: str, options: OpenOptions) -> Store:
     ValueError
         For damaged files, and for a member that does not exist.
     """
-    library = import_extra(package, f"scores: {name}", "files")
+    library = import_extra(package, f"{options.name}: {path}", "files")
     if package == "zarr":
-        check_folder("scores", name)
+        check_folder(options.name, path)
     with ExitStack() as opened:
-        with report_damage("scores", f"{package} cannot open it: {{}}".format, place=name):
-            found = library.File(name, "r") if package == "h5py" else library.open(name, mode="r")
+        with report_damage(options.name, f"{package} cannot open it: {{}}".format, place=path):
+            found = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
         close = opened.callback(getattr(found, "close", bool))
-        store = open_chunked(found, options, name, close)
+        store = open_chunked(found, options, path, close)
         if isinstance(store, ChunkStore):
             opened.pop_all()
         return store
 
 
 def open_chunked(
-    value: Any, options: OpenOptions, name: str = "", on_close: Callable[[], object] = bool
+    value: Any, options: OpenOptions, path: str = "", on_close: Callable[[], object] = bool
 ) -> Store:
     """Make the store of an array in chunks, or of an array in a group of such.
 
     A dataset that lies in an HDF5 file in one piece is read like a raw file.
     """
-    member, array, place = options.member, value, name
+    member, array, place = options.member, value, path
     if not hasattr(value, "shape"):
-        _check_links(value, (member or "").lstrip("/"), name)
         if member is None or member not in value:
             keys = sorted(map(str, value))
             arrays = [key for key in keys if _is_array(value.get(key))]
-            member = pick_member(name, arrays or keys, member)
-        array, place = value.get(member), f"{name}: {member}" if name else member
+            member = pick_member(path, arrays or keys, member)
+        array, place = value.get(member), f"{path}: {member}" if path else member
         if not _is_array(array):
-            raise InputValueError("member", f"expected an array, {member!r} is not one", place=name)
+            raise InputValueError("member", f"expected an array, {member!r} is not one", place=path)
     elif member is not None:
-        raise InputValueError("member", "it has no members, it is one array", place=name)
+        raise InputValueError("member", "it has no members, it is one array", place=path)
     if _package_of(array) != "h5py":
-        path = str(getattr(array, "store_path", "")).removeprefix("file://")
-        return ChunkStore(array, options.request, name or path, on_close)
-    path = os.fsdecode(array.file.filename)
-    _check_other_files(_source_files(array), path, place or name)
-    offset = _offset_in_file(array)
-    if offset is None:
-        return ChunkStore(array, options.request, name or path, on_close)
-    status = os.stat(path)
-    where = place or name, "the dataset is of", offset, status.st_size
-    layout = FileLayout(*where, array.shape, array.dtype)
-    return FileStore(path, layout, status, options)
+        known = str(getattr(array, "store_path", "")).removeprefix("file://")
+        return ChunkStore(array, options, path or known, on_close)
+    file = os.fsdecode(array.file.filename)
+    in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
+    in_parts = array.chunks is not None or array.external is not None or array.is_virtual
+    offset = array.id.get_offset() if in_file and not in_parts else None
+    if offset is None:  # it is in pieces, or somebody may write to it
+        return ChunkStore(array, options, path or file, on_close)
+    status = os.stat(file)
+    where = place or file, "the dataset is of", offset, status.st_size
+    return FileStore(file, FileLayout(*where, array.shape, array.dtype), status, options)
 
 
 def pick_member(name: str, names: list[str], member: str | None) -> str:
@@ -219,43 +218,6 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     expected = f"member {chosen!r}" if member is not None else "member= to say which"
     problem = f"expected {expected}, there are {listed or 'no arrays'}"
     raise InputValueError("member", problem, place=name)
-
-
-def _check_links(group: Any, member: str, name: str) -> None:
-    """Check the files that links of an HDF5 group name, and of the groups on the way to a member.
-
-    h5py would wait for a pipe.
-    """
-    while _package_of(group) == "h5py" and not hasattr(group, "shape"):
-        links = (group.get(key, getlink=True) for key in group)
-        others = [link.filename for link in links if hasattr(link, "filename")]
-        _check_other_files(others, os.fsdecode(group.file.filename), name)
-        first, slash, member = member.partition("/")
-        group = group.get(first) if slash and first else None
-
-
-def _source_files(dataset: Any) -> list[str]:
-    """Return the files that hold the scores of an HDF5 dataset in place of its own."""
-    others = [other for other, *_ in dataset.external or ()]
-    sources = dataset.virtual_sources() if dataset.is_virtual else ()
-    return others + [source.file_name for source in sources if source.file_name != "."]
-
-
-def _check_other_files(others: list[str], path: str, name: str) -> None:
-    """Check files whose names are relative to the folder of a file, or to the current folder."""
-    for other in dict.fromkeys(others):
-        for folder in (os.path.dirname(path), ""):
-            found = os.path.join(folder, other)
-            if os.path.exists(found) and not os.path.isfile(found):
-                problem = f"it names {other!r}, which is not a regular file"
-                raise InputValueError("scores", problem, place=name)
-
-
-def _offset_in_file(dataset: Any) -> int | None:
-    """Return where an HDF5 dataset lies, if it is in one piece and nobody can write to it."""
-    in_file = dataset.file.mode == "r" and dataset.file.driver in ("sec2", "stdio")
-    in_parts = dataset.chunks is not None or dataset.external is not None or dataset.is_virtual
-    return dataset.id.get_offset() if in_file and not in_parts else None
 
 
 def _is_array(found: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_regular
-from ..inputs.scores import ANY_DTYPE, DtypeRequest
+from ..inputs.scores import SCORES, Form
 from ..inputs.words import IoMode
 from .store import FileBlock, Store, Tile, cut_tiles, matrix_of, whole
 
@@ -74,7 +74,7 @@ class FileLayout(NamedTuple):
 
     Attributes
     ----------
-    name, source : str
+    place, source : str
         What messages call the file, and what says where the matrix is.
     offset, end : int
         Where the matrix begins, and up to which byte the file may have it.
@@ -88,7 +88,7 @@ class FileLayout(NamedTuple):
         Whether the file must end where the matrix does.
     """
 
-    name: str
+    place: str
     source: str
     offset: int
     end: int
@@ -99,9 +99,14 @@ class FileLayout(NamedTuple):
 
 
 class OpenOptions(NamedTuple):
-    """The options of `open_scores`, checked as far as that is possible without the source."""
+    """The options of `open_scores`, checked as far as that is possible without the source.
 
-    request: DtypeRequest = ANY_DTYPE
+    `name` is what messages call the scores, and `form` what they must be.
+    """
+
+    dtype: object = None
+    form: Form = SCORES
+    name: str = "scores"
     axis: int = 0
     shape: tuple[int, ...] | None = None
     offset: int = 0
@@ -116,8 +121,8 @@ class FileStore(Store):
 
     A store that the user opened keeps the file mapped, within a limit, so that the next count need
     not map it again. Beyond the limit, and in a store for one call, a block maps its own lines
-    alone: page tables stay small however large the file is. Single scores are read where no map is
-    kept: a random page fault reads megabytes ahead.
+    alone: page tables stay small however large the file is. Single scores are read: a random page
+    fault reads megabytes ahead.
 
     Parameters
     ----------
@@ -141,8 +146,8 @@ class FileStore(Store):
     def __init__(
         self, path: str, layout: FileLayout, status: os.stat_result, options: OpenOptions
     ) -> None:
-        shape, dtype = matrix_of(layout.name, layout.lengths, layout.carrier, options.request)
-        super().__init__(shape, dtype, layout.carrier, (path,))
+        shape, dtype = matrix_of(layout.place, layout.lengths, layout.carrier, options)
+        super().__init__(shape, dtype, layout.carrier, (path,), options.name)
         self.single_row = len(layout.lengths) == 1
         self.layout = layout
         self._facts = layout.offset, layout.by_columns
@@ -166,7 +171,8 @@ class FileStore(Store):
             if io == "read":
                 offset = self.layout.offset + first * self._line_bytes + left * self.itemsize
                 strides = self._line_bytes, self.itemsize
-                block = FileBlock(file.fileno(), offset, (lines, width), strides, self.layout.name)
+                place = self.layout.place
+                block = FileBlock(file.fileno(), offset, (lines, width), strides, place)
                 yield block.T if by_columns else block
                 return
             part = self._mapped_lines(file, first, lines)[:, left : left + width]
@@ -196,33 +202,22 @@ class FileStore(Store):
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
         line, inside = (columns, rows) if self.layout.by_columns else (rows, columns)
-        out, kept = np.empty(len(rows), self.carrier), self._kept
+        places = self.layout.offset + line * self._line_bytes + inside * self.itemsize
+        order, size, data = np.argsort(places, kind="stable"), self.itemsize, bytearray()
         with self._opened() as file:
-            if kept is not None and kept.nbytes == self.nbytes:
-                out[:] = kept[line, inside]
-            else:
-                places = self.layout.offset + line * self._line_bytes + inside * self.itemsize
-                order = np.argsort(places, kind="stable")
-                for first in range(0, len(order), _PREFETCHED_READS):
-                    group = order[first : first + _PREFETCHED_READS]
-                    data = self._read_each(file, places[group].tolist())
-                    out[group] = np.frombuffer(data, self.carrier)
-        return out.astype(self.carrier.newbyteorder("="), copy=False)
-
-    def _read_each(self, file: IO[bytes], places: list[int]) -> bytes:
-        size, found = self.itemsize, []
-        if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
-            with suppress(OSError):  # not every file system takes hints
-                for place in places:
-                    os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
-        for place in places:
-            file.seek(place)
-            found.append(file.read(size))
-        return whole(b"".join(found), size * len(places), places[0], self.layout.name)
-
-    def check(self) -> None:
-        with self._opened():
-            pass
+            for first in range(0, len(order), _PREFETCHED_READS):
+                group = places[order[first : first + _PREFETCHED_READS]].tolist()
+                if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
+                    with suppress(OSError):  # not every file system takes hints
+                        for place in group:
+                            os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
+                for place in group:
+                    file.seek(place)
+                    data += file.read(size)
+                whole(data, size * min(first + len(group), len(order)), group[0], self.layout.place)
+        out = np.empty(len(rows), self.carrier.newbyteorder("="))
+        out[order] = np.frombuffer(data, self.carrier)
+        return out
 
     def close(self) -> None:
         self._is_closed, self._lines_to_keep, self._kept = True, 0, None
@@ -230,13 +225,13 @@ class FileStore(Store):
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
         """Open the file, after a check that it is the same and of the right size."""
-        name = self.files[0]
+        place = self.files[0]
         if self._is_closed:
-            raise InputValueError("scores", "the store is closed", place=name)
-        with open(open_regular("scores", self._paths[0]), "rb", buffering=0) as file:
+            raise InputValueError(self.name, "the store is closed", place=place)
+        with open(open_regular(self.name, self._paths[0]), "rb", buffering=0) as file:
             status = os.fstat(file.fileno())
             if (status.st_dev, status.st_ino) != self._identity:
-                raise InputValueError("scores", "another file has taken its place", place=name)
+                raise InputValueError(self.name, "another file has taken its place", place=place)
             self._check_size(status.st_size)
             yield file
 
@@ -244,22 +239,24 @@ class FileStore(Store):
         expected = self.layout.offset + self.nbytes
         if size < expected or (self.layout.is_raw and size != expected):
             described = f"{self.layout.source} {self.shape} {self.dtype}"
-            place = f"from byte {self.layout.offset:,}"
-            problem = f"expected {expected:,} bytes ({described}, {place}), the file has {size:,}"
-            raise InputValueError("scores", problem, place=self.layout.name)
+            start = f"from byte {self.layout.offset:,}"
+            problem = f"expected {expected:,} bytes ({described}, {start}), the file has {size:,}"
+            raise InputValueError(self.name, problem, place=self.layout.place)
 
 
 class ArrayStore(Store):
     """An array in any layout; before a memory map is read, the size of its file is checked.
 
     If a file has shrunk under its map, a process that reads the missing bytes is killed. So before
-    every block the file must reach as far as the array does. The block is a view of the array,
-    whatever `io` says.
+    every block the file must have all that is mapped. The block is a view of the array, whatever
+    `io` says.
 
     Parameters
     ----------
     scores : Scores, shape (rows, columns) or (columns,)
         Views of a `numpy.memmap` are checked like the map itself.
+    name : str
+        What messages call them.
 
     Raises
     ------
@@ -267,20 +264,20 @@ class ArrayStore(Store):
         For a map whose file has become too short.
     """
 
-    def __init__(self, scores: Scores) -> None:
+    def __init__(self, scores: Scores, name: str = "scores") -> None:
         plain = scores.array
-        self._array = np.atleast_2d(plain)
-        self._source = source_of(plain)
-        name = "" if self._source is None else self._source.name
-        rows, columns = self._array.shape
-        super().__init__((rows, columns), scores.dtype, plain.dtype, (name,) if name else ())
+        self.array = np.atleast_2d(plain)
+        self._source = source = source_of(plain)
+        files = (source.name,) if source is not None and source.name else ()
+        rows, columns = self.array.shape
+        super().__init__((rows, columns), scores.dtype, plain.dtype, files, name)
         self.single_row = plain.ndim == 1
-        if self._source is not None:
-            self._facts = self._source.start, *self._array.strides
-        self.check()
+        if source is not None:
+            self._facts = source.start, *self.array.strides
+        self._check()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        down, right = map(abs, self._array.strides)
+        down, right = map(abs, self.array.strides)
         # tiles of whole rows are ranked for good, if each has enough of a column to read in a run
         rows = max_bytes // max(1, self.shape[1] * self.itemsize)
         by_columns = 0 < down < right and rows * down < _MIN_COLUMN_BYTES
@@ -288,23 +285,20 @@ class ArrayStore(Store):
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        self.check()
+        self._check()
         top, left, height, width = tile
-        yield self._array[top : top + height, left : left + width]
+        yield self.array[top : top + height, left : left + width]
 
     def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        self.check()
-        scores: npt.NDArray[Any] = self._array[rows, columns]
+        self._check()
+        scores: npt.NDArray[Any] = self.array[rows, columns]
         return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
-    def check(self) -> None:
-        if self._source is None or self._array.size == 0:
-            return
-        size = self._source.memory.size()  # as it is now, also if it was renamed or removed
-        if size < self._source.end:
-            map_words = f"(the map is of {self.shape} {self.dtype})"
-            problem = f"expected {self._source.end:,} bytes {map_words}, the file has {size:,}"
-            raise InputValueError("scores", problem, place=self._source.name or "the memory map")
+    def _check(self) -> None:
+        source = self._source
+        if source is not None and (size := source.memory.size()) < source.end:  # as it is now
+            problem = f"expected {source.end:,} bytes (as it is mapped), the file has {size:,}"
+            raise InputValueError(self.name, problem, place=source.name or "the memory map")
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""
@@ -316,7 +310,7 @@ class MappedFile(NamedTuple):
     memory: mmap.mmap
     name: str
     start: int  # where the first score lies
-    end: int  # how many bytes the file must have to contain the whole array
+    end: int  # where the map ends
 
 
 def source_of(array: npt.NDArray[Any]) -> MappedFile | None:
@@ -338,13 +332,12 @@ def source_of(array: npt.NDArray[Any]) -> MappedFile | None:
         owner.size()
     except (OSError, ValueError):  # memory without a file, or a map whose file is closed
         return None
-    name, offset, first = "", 0, np.frombuffer(owner, np.uint8)
+    name, before, memory = "", 0, np.frombuffer(owner, np.uint8)
     if known is not None:
-        name, offset, first = os.fsdecode(known.filename or ""), known.offset, known
-    start = offset + _address(array) - _address(first)
-    steps = zip(array.shape, array.strides, strict=True)
-    reach = sum((length - 1) * step for length, step in steps if step > 0) + array.itemsize
-    return MappedFile(owner, name, start, start + reach)
+        name = os.fsdecode(known.filename or "")
+        before = known.offset - _address(known) + _address(memory)  # numpy maps whole pages
+    start = before + _address(array) - _address(memory)
+    return MappedFile(owner, name, start, before + len(memory))
 
 
 def _address(array: npt.NDArray[Any]) -> int:

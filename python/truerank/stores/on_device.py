@@ -17,13 +17,14 @@ import numpy as np
 from .._core import Scores
 from ..inputs.arrays import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
-from ..inputs.scores import DtypeRequest, Form, as_scores, check_dimensions
+from ..inputs.scores import Form, as_scores, check_dimensions
 from .store import Store, Tile, cut_tiles, digest_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from .mapped import OpenOptions
 
     MakeBlock = Callable[[], Any]  # returns a block of a tensor, still on the device
     ToHost = Callable[[MakeBlock], AbstractContextManager[Any]]
@@ -101,7 +102,7 @@ class DeviceStream:
 BLOCK_BYTES = 32 << 20
 
 
-def device_store(value: Any, request: DtypeRequest, name: str = "scores") -> DeviceStore:
+def device_store(value: Any, request: OpenOptions, name: str = "scores") -> DeviceStore:
     """Make the store of a tensor or JAX array on a device, as `is_on_device` says."""
     kind = TorchStore if is_tensor(value) else JaxStore
     return kind(value, request, name)
@@ -145,9 +146,6 @@ class DeviceStore(Store):
     def tiles(self, max_bytes: int) -> list[Tile]:
         return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
 
-    def check(self) -> None:
-        """Do nothing: an array cannot shrink."""
-
     def state(self) -> list[Any]:
         return [list(self.shape), self.dtype, self.swapped, digest_scores(self)]
 
@@ -163,7 +161,7 @@ class TorchStore(DeviceStore):
     tensor : torch.Tensor, shape (rows, columns) or (columns,)
         Its computation may still run: copies wait for all work on the current stream of the calling
         thread.
-    request : DtypeRequest
+    request : OpenOptions
         What the caller says about the dtype.
     name : str
         The argument's name, for the messages.
@@ -176,7 +174,7 @@ class TorchStore(DeviceStore):
         For other shapes.
     """
 
-    def __init__(self, tensor: Any, request: DtypeRequest, name: str) -> None:
+    def __init__(self, tensor: Any, request: OpenOptions, name: str) -> None:
         plain = dense_tensor(tensor, name)
         torch = sys.modules["torch"]
         empty = torch.empty((0, 0), dtype=plain.dtype, device="cpu")
@@ -285,7 +283,7 @@ class JaxStore(DeviceStore):
         For other shapes, and for an array that is partly on devices of other processes.
     """
 
-    def __init__(self, array: Any, request: DtypeRequest, name: str) -> None:
+    def __init__(self, array: Any, request: OpenOptions, name: str) -> None:
         like = as_scores(np.empty((0, 0), array.dtype), request.dtype, name, request.form)
         super().__init__(array.shape, like, name, request.form)
         if not array.is_fully_addressable:

@@ -1,8 +1,8 @@
 """The door of scores: what users hand over as scores, opened and checked once.
 
-It becomes `Scores` in memory or a `Store`. Every function here takes both of these as they are, so
-that nothing is opened or checked twice. Nothing is imported to recognize an array in memory: an
-import in the course of a usual call could hang a child that another thread forks meanwhile.
+It becomes `Scores` in memory or a `Store`. The door takes both of these as they are, so that
+nothing is opened or checked twice. Nothing is imported to recognize an array in memory: an import
+in the course of a usual call could hang a child that another thread forks meanwhile.
 """
 
 from __future__ import annotations
@@ -11,30 +11,31 @@ import errno
 import math
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
-from itertools import zip_longest
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from typing import IO as Stream
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import counts_as_on_device, is_tensor
+from ..inputs.arrays import counts_as_on_device
 from ..inputs.checks import IO, choice, integer
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import public
-from ..inputs.npy_files import MAX_HEADER_BYTES, NPY, NUMBERS_IN_TEXT, parse_npy_header
-from ..inputs.scores import DTYPES, SCORES, DtypeRequest, Form, as_scores
+from ..inputs.npy_files import (
+    MAX_HEADER_BYTES,
+    NPY,
+    NUMBERS_IN_TEXT,
+    npz_entries,
+    parse_npy_header,
+)
+from ..inputs.scores import DTYPES, SCORES, Form, as_scores, dtype_name
 from ..inputs.words import IoMode
 from .chunked import is_chunked, is_zarr, open_chunked, open_library_file, pick_member
 from .mapped import ArrayStore, FileLayout, FileStore, KeptMaps, OpenOptions, source_of
 from .shards import ShardStore, is_glob, matching_files
 from .store import Store, Tile
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 PATHS = (str, bytes, os.PathLike)
 # Formats of files by the end of the name, and otherwise by the first bytes.
@@ -128,17 +129,12 @@ def open_scores(
     """
     choice("layout", layout, ("C", "F"))
     choice("io", io, IO)
-    options = OpenOptions(
-        DtypeRequest(dtype),
-        integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)"),
-        _checked_shape(shape),
-        integer("offset", offset, least=0, range="bytes >= 0"),
-        layout,
-        member,
-        io,
-        KeptMaps.for_many_counts(),
+    integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)")
+    integer("offset", offset, least=0, range="bytes >= 0")
+    options = OpenOptions(dtype, axis=axis, offset=offset, layout=layout, member=member, io=io)
+    return _open(
+        source, options._replace(shape=_checked_shape(shape), maps=KeptMaps.for_many_counts())
     )
-    return _open(source, options)
 
 
 def _checked_shape(shape: object) -> tuple[int, ...] | None:
@@ -151,6 +147,99 @@ def _checked_shape(shape: object) -> tuple[int, ...] | None:
     if len(lengths) not in (1, 2) or is_open:
         raise InputValueError("shape", expected=expected, got=repr(shape))
     return lengths
+
+
+def read_scores(
+    value: Any,
+    dtype: Any = None,
+    name: str = "scores",
+    *,
+    form: Form = SCORES,
+    io: IoMode | None = None,
+    tiled: bool = False,
+) -> Scores | Store:
+    """View scores in memory; make the store of all others that `rank` takes.
+
+    Parameters
+    ----------
+    value : object
+        The scores. A `Store` and `Scores` stay as they are.
+    dtype : str or dtype, optional
+        As in `rank`.
+    name : str
+        What messages call them.
+    form : Form
+        What the array must be, if it is not scores.
+    io : {"map", "read"}, optional
+        As in `open_scores`.
+    tiled : bool
+        Whether scores in memory become a store as well, so that they are counted tile by tile.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError, ImportError
+        As in `open_scores`.
+
+    Examples
+    --------
+    >>> read_scores([[0.1, 0.9]]).dtype
+    'float64'
+    """
+    if io is not None:
+        choice("io", io, IO)
+    if type(value) is np.ndarray and value.base is None and not tiled:  # usual, at the least cost
+        return as_scores(value, dtype, name, form)
+    if isinstance(value, Store):
+        if dtype is not None:
+            dtype_name(value.carrier, dtype, name, form)
+        return value
+    is_list = isinstance(value, (list, tuple)) and len(value) > 0
+    if all(isinstance(item, PATHS) for item in (value if is_list else (value,))):
+        return _open(value, OpenOptions(dtype, form, name, io=io or "map"))
+    if not isinstance(value, np.ndarray) and (is_chunked(value) or counts_as_on_device(value)):
+        return _open_object(value, OpenOptions(dtype, form, name, io=io or "map"))
+    scores = as_scores(value, dtype, name, form)
+    return ArrayStore(scores, name) if tiled or source_of(scores.array) else scores
+
+
+def owned(scores: Scores | Store, source: object) -> AbstractContextManager[Scores | Store]:
+    """Return the scores as a context, whose end closes a store that the door has opened."""
+    if isinstance(scores, Store) and scores is not source:
+        return scores
+    return nullcontext(scores)
+
+
+def shape_of(scores: Scores | Store) -> tuple[int, ...]:
+    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
+
+    Examples
+    --------
+    >>> shape_of(read_scores([0.1, 0.9]))
+    (2,)
+    """
+    if not isinstance(scores, Store):
+        return scores.array.shape
+    return scores.shape[1:] if scores.single_row else scores.shape
+
+
+def in_one_array(scores: Scores | Store) -> Scores:
+    """View all scores in one array: a file is mapped as long as it lasts, a device copied from.
+
+    Raises
+    ------
+    TypeError
+        For scores in several pieces, or such that have to be decoded.
+    """
+    if not isinstance(scores, Store):
+        return scores
+    if not isinstance(scores, (ArrayStore, FileStore)) and not scores.on_device:
+        expected = "an array, or the path of one .npy file"
+        raise InputTypeError(scores.name, expected=expected, got=repr(scores))
+    if 0 in scores.shape:  # there is nothing to map
+        return Scores(np.empty(shape_of(scores), scores.carrier), scores.dtype, scores.swapped)
+    with scores.block(Tile(0, 0, *scores.shape), "map") as block:
+        array = np.array(block) if scores.on_device else np.asarray(block)
+        return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
 
 
 def _open(source: Any, options: OpenOptions) -> Store:
@@ -171,11 +260,11 @@ def _open(source: Any, options: OpenOptions) -> Store:
 
 def _open_shards(sources: Any, options: OpenOptions, opened: ExitStack) -> Store:
     if not sources:
-        raise InputValueError("scores", expected="at least one shard", got="an empty list")
+        raise InputValueError(options.name, expected="at least one shard", got="an empty list")
     for item in sources:
         if isinstance(item, (list, tuple, int, float)):
             expected = "paths, arrays or stores in a list"
-            raise InputTypeError("scores", expected=expected, got=type(item).__name__)
+            raise InputTypeError(options.name, expected=expected, got=type(item).__name__)
     shards = [_open_one(item, options, opened) for item in sources]
     own = [shard for shard, item in zip(shards, sources, strict=True) if shard is not item]
     return ShardStore(shards, options.axis, own)
@@ -190,15 +279,16 @@ def _open_one(source: Any, options: OpenOptions, opened: ExitStack) -> Store:
     layout = store.layout if isinstance(store, FileStore) else None
     if layout is not None and layout.is_raw:
         return store
-    name = store.files[0] if store.files else repr(store)
+    place = store.files[0] if store.files else repr(store)
     if options.offset:
-        raise InputValueError("offset", f"only for raw binary files, not for {name}")
+        raise InputValueError("offset", f"only for raw binary files, not for {place}")
     if options.layout == "F" and (layout is None or not layout.by_columns):
-        problem = f"F is only for raw binary files; {name} states its own layout"
+        problem = f"F is only for raw binary files; {place} states its own layout"
         raise InputValueError("layout", problem)
-    given, found = options.shape, shape_of(store)
-    if given and [b if a == -1 else a for a, b in zip_longest(given, found)] != [*found]:
-        raise InputValueError("shape", expected=f"{given}", got=found, place=name)
+    found = shape_of(store)
+    given = options.shape or found
+    if len(given) != len(found) or any(a not in (b, -1) for a, b in zip(given, found, strict=True)):
+        raise InputValueError("shape", expected=f"{given}", got=found, place=place)
     return store
 
 
@@ -210,42 +300,42 @@ def _open_object(value: Any, options: OpenOptions) -> Store:
     if counts_as_on_device(value):
         from .on_device import device_store
 
-        return device_store(value, options.request)
-    return ArrayStore(as_scores(value, options.request.dtype, form=options.request.form))
+        return device_store(value, options, options.name)
+    return ArrayStore(as_scores(value, options.dtype, options.name, options.form), options.name)
 
 
-def _open_path(path: Any, options: OpenOptions) -> Store:
-    name = os.fsdecode(path)
-    if not name or "\0" in name:
-        raise InputValueError("scores", expected="the path of a file", got=repr(name))
-    if os.path.isdir(name):
-        if is_zarr(name):
-            return open_library_file("zarr", name, options)
+def _open_path(source: Any, options: OpenOptions) -> Store:
+    path = os.fsdecode(source)
+    if not path or "\0" in path:
+        raise InputValueError(options.name, expected="the path of a file", got=repr(path))
+    if os.path.isdir(path):
+        if is_zarr(path):
+            return open_library_file("zarr", path, options)
         problem = "expected a file, or a folder of zarr, got a folder"
-        raise IsADirectoryError(errno.EISDIR, problem, name)
-    with open_input("scores", name) as file:
+        raise IsADirectoryError(errno.EISDIR, problem, path)
+    with open_input(options.name, path) as file:
         status = os.fstat(file.fileno())
-        size, found = status.st_size, _format_of(name, file.read(8), options)
+        size, found = status.st_size, _format_of(path, file.read(8), options)
         if found == "HDF5":
-            return open_library_file("h5py", name, options)
+            return open_library_file("h5py", path, options)
         if found == ".npz":
-            layout = _npz_layout(file, name, size, options.member)
+            layout = _npz_layout(file, path, size, options)
         elif options.member is not None:
-            raise InputValueError("member", f"there are no members in a {found} file", place=name)
+            raise InputValueError("member", f"there are no members in a {found} file", place=path)
         elif found == ".npy":
-            layout = _npy_layout(file, name, 0, size)
+            layout = _npy_layout(file, path, 0, size, options.name)
         else:
-            layout, request = _raw_layout(name, size, options)
-            options = options._replace(request=request)
-    return FileStore(name, layout, status, options)
+            layout, dtype = _raw_layout(path, size, options)
+            options = options._replace(dtype=dtype)
+    return FileStore(path, layout, status, options)
 
 
-def _format_of(name: str, start: bytes, options: OpenOptions) -> str:
+def _format_of(path: str, start: bytes, options: OpenOptions) -> str:
     """Find out the format of a file from its name, what is said of it, or its first bytes."""
-    suffix = os.path.splitext(name)[1].lower()
+    suffix = os.path.splitext(path)[1].lower()
     if suffix in _SUFFIXES:
         return _SUFFIXES[suffix]
-    if options.request.dtype is not None and options.shape is not None:
+    if options.dtype is not None and options.shape is not None:
         return "raw binary"
     for mark, found in _MARKS.items():
         if start.startswith(mark):
@@ -254,10 +344,10 @@ def _format_of(name: str, start: bytes, options: OpenOptions) -> str:
     hint = NUMBERS_IN_TEXT if suffix in (".csv", ".tsv", ".txt") else hint
     raw = "dtype= and shape= of a raw binary file"
     expected = f"a .npy, .npz, HDF5 or zarr, or {raw}{hint}"
-    raise InputValueError("scores", expected=expected, place=name)
+    raise InputValueError(options.name, expected=expected, place=path)
 
 
-def _npy_layout(file: Stream[bytes], name: str, start: int, end: int) -> FileLayout:
+def _npy_layout(file: Stream[bytes], place: str, start: int, end: int, name: str) -> FileLayout:
     """Find the matrix of a `.npy` that lies between two offsets of a file.
 
     Raises
@@ -267,22 +357,14 @@ def _npy_layout(file: Stream[bytes], name: str, start: int, end: int) -> FileLay
     """
     file.seek(start)
     head = file.read(min(MAX_HEADER_BYTES, end - start))
-    with report_damage("scores", place=name):
+    with report_damage(name, place=place):
         header = parse_npy_header(head)
-    offset = start + header.start
-    says = "the header says"
-    return FileLayout(name, says, offset, end, header.shape, header.dtype, header.by_columns)
+    where = place, "the header says", start + header.start, end
+    return FileLayout(*where, header.shape, header.dtype, header.by_columns)
 
 
-def _npz_layout(file: Stream[bytes], name: str, size: int, member: str | None) -> FileLayout:
+def _npz_layout(file: Stream[bytes], path: str, size: int, options: OpenOptions) -> FileLayout:
     """Find the matrix of a member of an `.npz` that is stored without compression.
-
-    Parameters
-    ----------
-    file, name, size
-        The open file, what messages call it, and its bytes.
-    member : str, optional
-        Its name, with or without ".npy". Default: the only member, or else "scores".
 
     Raises
     ------
@@ -292,34 +374,29 @@ def _npz_layout(file: Stream[bytes], name: str, size: int, member: str | None) -
     """
     import zipfile
 
-    with report_damage("scores", "the archive is damaged: {}".format, place=name):
+    name, member = options.name, options.member
+    with report_damage(name, "the archive is damaged: {}".format, place=path):
         archive = zipfile.ZipFile(file)
-    names = [info.filename.removesuffix(".npy") for info in archive.infolist()]
-    chosen = pick_member(name, names, member and member.removesuffix(".npy"))
-    info = archive.infolist()[names.index(chosen)]
-    place = f"{name}: {info.filename}"
+        entries = npz_entries(archive)
+    info = entries[pick_member(path, list(entries), member and member.removesuffix(".npy"))]
+    place = f"{path}: {info.filename}"
     if info.compress_type != zipfile.ZIP_STORED:
         problem = (
             "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
             "numpy.savez_compressed does not"
         )
-        raise InputValueError("scores", problem, place=place)
-    with report_damage("scores", "cannot be read in place: {}".format, place=place):
+        raise InputValueError(name, problem, place=place)
+    with report_damage(name, "cannot be read in place: {}".format, place=place):
         archive.open(info)  # which reads and checks its local header
         start = min(file.tell(), size)
-    return _npy_layout(file, place, start, min(start + info.file_size, size))
+    return _npy_layout(file, place, start, min(start + info.file_size, size), name)
 
 
-def _raw_layout(name: str, size: int, options: OpenOptions) -> tuple[FileLayout, DtypeRequest]:
+def _raw_layout(path: str, size: int, options: OpenOptions) -> tuple[FileLayout, str | None]:
     """Lay out the matrix of a raw binary file; return what the call says of the dtype as well.
 
-    Parameters
-    ----------
-    name, size
-        What messages call the file, and its bytes.
-    options : OpenOptions
-        The dtype may have "<" or ">" before it for a byte order, as in numpy. One length of the
-        shape may be -1 and follows from the size.
+    The dtype may have "<" or ">" before it for a byte order, as in numpy. One length of the shape
+    may be -1 and follows from the size.
 
     Raises
     ------
@@ -328,9 +405,9 @@ def _raw_layout(name: str, size: int, options: OpenOptions) -> tuple[FileLayout,
     ValueError
         For a file of another size.
     """
-    dtype, offset, lengths = options.request.dtype, options.offset, options.shape or ()
+    dtype, offset, lengths = options.dtype, options.offset, options.shape or ()
     text = str(dtype).removeprefix("torch.")
-    declared: str | None = text.lstrip("<>")
+    declared: Any = text.lstrip("<>")
     try:
         if declared in DTYPES:  # with these names numpy takes no mark of a byte order
             carrier = np.dtype("uint16" if declared == "bfloat16" else declared)
@@ -349,155 +426,8 @@ def _raw_layout(name: str, size: int, options: OpenOptions) -> tuple[FileLayout,
                 f"expected a multiple of {step:,} bytes (shape {lengths}, {declared or carrier}) "
                 f"from byte {offset:,} on, the file has {size:,}"
             )
-            raise InputValueError("scores", problem, place=name)
+            raise InputValueError(options.name, problem, place=path)
         lengths = tuple(length if given == -1 else given for given in lengths)
-    found = name, "the call says", offset, size, lengths, carrier
-    return FileLayout(*found, options.layout == "F", is_raw=True), DtypeRequest(declared)
-
-
-def is_stored(value: Any) -> bool:
-    """Whether scores are anything but an array in the host's memory.
-
-    That is a path, a list of paths, a memory map of a file, an array in chunks, a group of such
-    arrays, an array on a device, or a `Store`.
-
-    Examples
-    --------
-    >>> is_stored("scores.npy"), is_stored(np.zeros((2, 3))), is_stored([[0.1, 0.2]])
-    (True, False, False)
-    """
-    if isinstance(value, np.ndarray):
-        return value.base is not None and source_of(value) is not None
-    if isinstance(value, (list, tuple)):
-        return len(value) > 0 and all(isinstance(item, PATHS) for item in value)
-    if is_tensor(value):
-        return counts_as_on_device(value)
-    return isinstance(value, (Store, *PATHS)) or counts_as_on_device(value) or is_chunked(value)
-
-
-def store_of(
-    value: Any,
-    dtype: Any = None,
-    io: IoMode | None = None,
-    form: Form = SCORES,
-    tiled: bool = False,
-) -> Store | None:
-    """Make a store of what `rank` takes as scores, unless they are simply in memory.
-
-    Parameters
-    ----------
-    value : object
-        The scores.
-    dtype : str or dtype, optional
-        As in `rank`.
-    io : {"map", "read"}, optional
-        As in `open_scores`.
-    form : Form
-        What the array must be, if it is not scores.
-    tiled : bool
-        Whether scores in memory become a store as well, so that they are counted tile by tile.
-
-    Returns
-    -------
-    Store or None
-        None for scores that are simply in memory, as `is_stored` says; a `Store` stays as it is.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError, ImportError
-        As in `open_scores`.
-
-    Examples
-    --------
-    >>> store_of([[0.1, 0.9]]) is None
-    True
-    """
-    if isinstance(value, Store):
-        if dtype is not None:
-            DtypeRequest(dtype, form).name_of(value.carrier)
-        return value
-    if is_stored(value):
-        io = "map" if io is None else choice("io", io, IO)
-        return _open(value, OpenOptions(DtypeRequest(dtype, form), io=io))
-    return ArrayStore(as_scores(value, dtype, form=form)) if tiled else None
-
-
-def read_scores(value: Any, dtype: Any = None, name: str = "scores") -> Scores | Store:
-    """View scores that are in the host's memory; make the store of scores on a device.
-
-    Parameters
-    ----------
-    value, dtype, name
-        As `as_scores` takes them. No value is read as the path of a file.
-
-    Examples
-    --------
-    >>> read_scores([[0.1, 0.9]]).dtype
-    'float64'
-    """
-    if isinstance(value, Store) and value.on_device:
-        return value
-    if not counts_as_on_device(value):
-        return as_scores(value, dtype, name)
-    from .on_device import device_store
-
-    return device_store(value, DtypeRequest(dtype), name)
-
-
-@contextmanager
-def scores_or_store(
-    value: Any, dtype: Any = None, name: str = "scores", *, io: IoMode | None, tiled: bool = False
-) -> Iterator[Scores | Store]:
-    """Open what `rank` takes as scores, and close after the block what was opened.
-
-    Parameters
-    ----------
-    value, dtype, name
-        As `as_scores` takes them, or anything that `store_of` makes a store of.
-    io, tiled
-        As in `store_of`.
-
-    Examples
-    --------
-    >>> with scores_or_store([[0.1, 0.9]], io=None) as scores:
-    ...     shape_of(scores)
-    (1, 2)
-    """
-    with renamed(scores=name):
-        store = store_of(value, dtype, io, tiled=tiled)
-    if store is None:
-        yield as_scores(value, dtype, name)
-        return
-    with nullcontext() if store is value else store:
-        yield store
-
-
-def shape_of(scores: Scores | Store) -> tuple[int, ...]:
-    """Return the shape that the user gave scores in: (rows, columns) or (columns,).
-
-    Examples
-    --------
-    >>> shape_of(as_scores([0.1, 0.9]))
-    (2,)
-    """
-    if not isinstance(scores, Store):
-        return scores.array.shape
-    return scores.shape[1:] if scores.single_row else scores.shape
-
-
-def array_of(store: Store) -> npt.NDArray[Any]:
-    """Map all scores of a store in one piece; the map lasts as long as an array of it.
-
-    Raises
-    ------
-    TypeError
-        For a store in several pieces, or one that has to be decoded.
-    """
-    if not isinstance(store, (ArrayStore, FileStore)):
-        expected = "an array, or the path of one .npy file"
-        raise InputTypeError("scores", expected=expected, got=repr(store))
-    if 0 in store.shape:  # there is nothing to map
-        return np.empty(shape_of(store), store.carrier)
-    with store.block(Tile(0, 0, *store.shape), "map") as block:
-        assert isinstance(block, np.ndarray)
-        return block.reshape(shape_of(store))
+    where = path, "the call says", offset, size
+    by_columns = options.layout == "F"
+    return FileLayout(*where, lengths, carrier, by_columns, is_raw=True), declared

@@ -10,7 +10,7 @@ import os
 from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,7 +55,7 @@ class ShardStore(Store):
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
         # several shards may be in one file
         files = tuple(dict.fromkeys(name for shard in shards for name in shard.files))
-        super().__init__(shape, first.dtype, first.carrier, files)
+        super().__init__(shape, first.dtype, first.carrier, files, first.name)
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
         self.on_device = all(shard.on_device for shard in shards)
@@ -86,10 +86,6 @@ class ShardStore(Store):
             out[pairs] = self.shards[number].take(*inside)
         return out
 
-    def check(self) -> None:
-        for shard in self.shards:
-            shard.check()
-
     def state(self) -> list[Any]:
         return [self.axis, [shard.state() for shard in self.shards]]
 
@@ -109,16 +105,14 @@ class ShardStore(Store):
 
 
 def _check_matches(first: Store, shard: Store, axis: int) -> None:
-    name, other = (" ".join(store.files) or repr(store) for store in (shard, first))
-    (kind, length), (got_kind, got) = (
-        (f"{store.dtype} ({store.carrier.str})", store.shape[1 - axis]) for store in (first, shard)
-    )
-    if got_kind != kind:
+    place, other = (" ".join(store.files) or repr(store) for store in (shard, first))
+    kind, got = (f"{store.dtype} ({store.carrier.str})" for store in (first, shard))
+    if got != kind:
         expected = f"dtype {kind}, as in {other}"
-        raise InputTypeError("scores", expected=expected, got=got_kind, place=name)
-    if got != length:
-        expected = f"{length:,} {_AXES[axis]}, as in {other}"
-        raise InputValueError("scores", expected=expected, got=f"shape {shard.shape}", place=name)
+        raise InputTypeError(shard.name, expected=expected, got=got, place=place)
+    if shard.shape[1 - axis] != (length := first.shape[1 - axis]):
+        expected, got = f"{length:,} {_AXES[axis]}, as in {other}", f"shape {shard.shape}"
+        raise InputValueError(shard.name, expected=expected, got=got, place=place)
 
 
 def is_glob(name: str) -> bool:
@@ -135,36 +129,23 @@ def matching_files(pattern: str) -> list[str]:
         If no file matches, or if the numbers in the names show that a shard is missing.
     """
     import glob
-
-    names = sorted(glob.glob(pattern, recursive=True), key=lambda name: (_numbers_in(name), name))
-    if not names:
-        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    if gap := _missing_shard(names):
-        problem = f"a shard is missing between {gap[0]} and {gap[1]}"
-        hint = "(if none is, give a list of names)"
-        raise FileNotFoundError(errno.ENOENT, f"{problem} {hint}", pattern)
-    return names
-
-
-def _numbers_in(name: str) -> list[str | int]:
-    """Return the parts of a name, in which runs of digits are numbers."""
     import re
 
-    parts = re.split("([0-9]+)", name)
-    return [int(part) if i % 2 else part for i, part in enumerate(parts)]
+    def parts(name: str) -> list[Any]:
+        """Return the parts of a name, in which runs of digits are numbers."""
+        return [int(part) if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
 
-
-def _missing_shard(names: list[str]) -> tuple[str, str] | None:
-    """Return two neighbours between which a number is missing, if the shards are numbered by ones.
-
-    Numbers of which no two follow each other by one mean something else, such as first rows.
-    """
-    keys = [_numbers_in(name) for name in names]
-    if len({len(key) for key in keys}) > 1:
-        return None
-    varying = [column for column in zip(*keys, strict=True) if len(set(column)) > 1]
-    if len(varying) != 1 or isinstance(varying[0][0], str):
-        return None
-    steps = [int(b) - int(a) for a, b in pairwise(varying[0])]
-    gaps = [i for i, step in enumerate(steps) if step > 1]
-    return (names[gaps[0]], names[gaps[0] + 1]) if gaps and 1 in steps else None
+    names = sorted(glob.glob(pattern, recursive=True), key=lambda name: (parts(name), name))
+    if not names:
+        raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
+    columns = list(zip_longest(*map(parts, names)))
+    varying = [column for column in columns if len(set(column)) > 1]
+    if len(varying) == 1 and columns.index(varying[0]) % 2 and None not in varying[0]:
+        # numbers of which no two follow each other by one mean something else, such as first rows
+        steps = [after - before for before, after in pairwise(varying[0])]
+        if 1 in steps and max(steps) > 1:
+            i = next(i for i, step in enumerate(steps) if step > 1)
+            problem = f"a shard is missing between {names[i]} and {names[i + 1]}"
+            hint = "(if none is, give a list of names)"
+            raise FileNotFoundError(errno.ENOENT, f"{problem} {hint}", pattern)
+    return names

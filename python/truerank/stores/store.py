@@ -13,12 +13,13 @@ import numpy as np
 from .._core import FileScores, Scores
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.scores import DtypeRequest, check_dimensions
+from ..inputs.scores import check_dimensions, dtype_name
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from .mapped import OpenOptions
 
 _DIGEST_TILE_BYTES = 1 << 24
 
@@ -79,11 +80,11 @@ def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArra
     return np.ndarray(block.shape, store.carrier, data, 0, block.strides)
 
 
-def whole(data: bytes, size: int, offset: int, name: str) -> bytes:
+def whole(data: bytes | bytearray, size: int, offset: int, place: str) -> bytes | bytearray:
     """Return bytes that were read; fewer than were asked for are an error that names the file."""
     if len(data) < size:
         problem = f"expected {size:,} bytes from {offset:,} on, the file ends"
-        raise InputValueError("scores", problem, place=name)
+        raise InputValueError("scores", problem, place=place)
     return data
 
 
@@ -114,6 +115,8 @@ class Store(ABC):
         The bytes of one score, and of all.
     files : tuple of str
         The files, by the names that were given; empty if they are not known.
+    name : str
+        What messages call the scores.
     single_row : bool
         Whether the scores have one dimension, so that every task reads the one row.
     in_place : bool
@@ -145,7 +148,12 @@ class Store(ABC):
     address = 0
 
     def __init__(
-        self, shape: tuple[int, int], dtype: str, carrier: np.dtype[Any], files: tuple[str, ...]
+        self,
+        shape: tuple[int, int],
+        dtype: str,
+        carrier: np.dtype[Any],
+        files: tuple[str, ...],
+        name: str = "scores",
     ) -> None:
         self.shape = shape
         self.dtype = dtype
@@ -153,7 +161,7 @@ class Store(ABC):
         self.swapped = not carrier.isnative
         self.itemsize = carrier.itemsize
         self.nbytes = shape[0] * shape[1] * carrier.itemsize
-        self.files = files
+        self.files, self.name = files, name
         self._paths = tuple(map(os.path.abspath, files))  # which stay valid after a chdir
 
     @abstractmethod
@@ -193,16 +201,6 @@ class Store(ABC):
             If a file ends before one of them; it names the file.
         """
 
-    @abstractmethod
-    def check(self) -> None:
-        """Check the sizes of all files.
-
-        Raises
-        ------
-        OSError, ValueError
-            If a file has gone or has changed its size; the error names the file.
-        """
-
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
         said = [list(self.shape), self.dtype, self.swapped, *self._facts]
@@ -226,15 +224,16 @@ class Store(ABC):
 
 
 def matrix_of(
-    place: str, lengths: tuple[int, ...], carrier: np.dtype[Any], request: DtypeRequest
+    place: str, lengths: tuple[int, ...], carrier: np.dtype[Any], options: OpenOptions
 ) -> tuple[tuple[int, int], str]:
     """Return the rows and columns of what lies in a file, and the name of its dtype.
 
     They are checked by the same rules as those of arrays in memory.
     """
-    check_dimensions(lengths, "scores", request.form, place)
+    asked, form, name, *_ = options
+    check_dimensions(lengths, name, form, place)
     rows, columns = (1, *lengths)[-2:]
-    return (rows, columns), request.name_of(carrier, place=place)
+    return (rows, columns), dtype_name(carrier, asked, name, form, place)
 
 
 def groups_of(numbers: IntArray) -> Iterator[tuple[int, IntArray]]:

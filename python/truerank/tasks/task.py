@@ -35,7 +35,7 @@ from ..inputs.rules import (
 )
 from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
-from ..stores import Store, scores_or_store, shape_of
+from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
 from .query_rows import merge_rows, mismatched_score_rows
 
@@ -213,9 +213,9 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                 side, title = self.sides[key], name or key
                 check_columns(title, value, side.names)
                 table = frame_array(title, value) if is_frame(value) else value
-                matrices[key] = stack.enter_context(
-                    scores_or_store(table, rules.dtype, title, io=io, tiled=progress is not None)
-                )
+                tiled = progress is not None
+                matrix = read_scores(table, rules.dtype, title, io=io, tiled=tiled)
+                matrices[key] = stack.enter_context(owned(matrix, table))
                 height, noun = side.rows_of(unique)
                 check_score_shape(title, shape_of(matrices[key]), (height, side.columns), noun)
             sizes = [each.nbytes if isinstance(each, Store) else 0 for each in matrices.values()]

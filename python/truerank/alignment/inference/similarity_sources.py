@@ -16,13 +16,10 @@ from ...counting.job import fault_error
 from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
 from ...embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
 from ...inputs.checks import check_shape, choice
-from ...inputs.errors import InputTypeError, InputValueError, renamed
+from ...inputs.errors import InputValueError
 from ...inputs.rules import PLAIN, Rules
-from ...inputs.scores import as_scores
-from ...stores import Store, array_of, is_stored, store_of
-from ...stores.chunked import is_chunked, is_zarr
+from ...stores import in_one_array, read_scores
 from ...stores.mapped import ArrayStore
-from ...stores.shards import is_glob
 from ..local_scaling import (
     PassProgress,
     check_csls,
@@ -340,41 +337,5 @@ def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
     --------
     >>> read_matrix("left", [[1.0, 0.5]], None).array
     array([[1. , 0.5]])
-    >>> read_matrix("left", ["a.npy", "b.npy"], None)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    truerank.InputTypeError: left: expected a matrix in memory or the path of one .npy file, ...
     """
-    if not is_stored(value):
-        return as_scores(value, dtype, name)
-    with renamed(scores=name):
-        _check_single_file(value)
-        try:
-            store = store_of(value, dtype) if isinstance(value, (*_PATHS, np.ndarray)) else None
-        except OSError as error:
-            message = f"{name}: {error.strerror}"
-            raise type(error)(error.errno, message, error.filename) from None
-        if store is None:  # on an accelerator
-            return as_scores(value, dtype)
-        with store:
-            return Scores(array_of(store), store.dtype, store.swapped)
-
-
-def _check_single_file(value: Any) -> None:
-    """Refuse scores that are neither in memory nor a single file."""
-    got = ""
-    if isinstance(value, _PATHS):
-        path = os.fsdecode(value)
-        if is_glob(path):
-            got = f"the pattern {path!r}"
-        elif os.path.isdir(path) and is_zarr(path):
-            got = f"a folder of zarr, {path!r}"
-    elif isinstance(value, (list, tuple)):
-        got = "a list of paths"
-    elif isinstance(value, Store):
-        got = repr(value)
-    elif not isinstance(value, np.ndarray) and is_chunked(value):
-        got = f"{type(value).__module__.partition('.')[0]}'s {type(value).__name__}"
-    if got:
-        raise InputTypeError(
-            "scores", expected="a matrix in memory or the path of one .npy file", got=got
-        )
+    return in_one_array(read_scores(value, dtype, name))
