@@ -163,8 +163,8 @@ FAULTS = [
     Fault(
         "an off-by-one where shards meet",
         "python/truerank/stores/shards.py",
-        '(rows, columns)[self._axis], side="right") - 1',
-        '(rows, columns)[self._axis] - 1, side="right") - 1',
+        '(rows, columns)[self.axis], side="right") - 1',
+        '(rows, columns)[self.axis] - 1, side="right") - 1',
     ),
     Fault(
         "a bound made too tight",

@@ -22,13 +22,13 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1374, 1000),
+    "inputs": (1372, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (1073, 700),
+    "stores": (1017, 700),
     "devices": (1247, 900),
-    "counting": (2098, 1300),
-    "embeddings": (793, 600),
+    "counting": (2092, 1300),
+    "embeddings": (791, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
@@ -36,15 +36,15 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1699, 1000),
     "link_prediction": (1927, 1400),
-    "alignment": (2048, 1800),
+    "alignment": (2029, 1800),
     "retrieval": (1300, 1300),
     "compat": (1074, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27171, 21000),
-    "tests": (39236, 24000),
+    "python/truerank": (27144, 21000),
+    "tests": (39195, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -131,10 +131,9 @@ def open_scores(
     choice("io", io, IO)
     integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)")
     integer("offset", offset, least=0, range="bytes >= 0")
-    options = OpenOptions(dtype, axis=axis, offset=offset, layout=layout, member=member, io=io)
-    return _open(
-        source, options._replace(shape=_checked_shape(shape), maps=KeptMaps.for_many_counts())
-    )
+    of_raw = _checked_shape(shape), offset, layout
+    maps = KeptMaps.for_many_counts()
+    return _open(source, OpenOptions(dtype, SCORES, "scores", axis, *of_raw, member, io, maps))
 
 
 def _checked_shape(shape: object) -> tuple[int, ...] | None:
@@ -193,11 +192,10 @@ def read_scores(
         if dtype is not None:
             dtype_name(value.carrier, dtype, name, form)
         return value
-    is_list = isinstance(value, (list, tuple)) and len(value) > 0
-    if all(isinstance(item, PATHS) for item in (value if is_list else (value,))):
+    items = value if isinstance(value, (list, tuple)) and len(value) > 0 else (value,)
+    is_file = all(isinstance(item, PATHS) for item in items)
+    if is_file or is_chunked(value) or counts_as_on_device(value):
         return _open(value, OpenOptions(dtype, form, name, io=io or "map"))
-    if not isinstance(value, np.ndarray) and (is_chunked(value) or counts_as_on_device(value)):
-        return _open_object(value, OpenOptions(dtype, form, name, io=io or "map"))
     scores = as_scores(value, dtype, name, form)
     return ArrayStore(scores, name) if tiled or source_of(scores.array) else scores
 
