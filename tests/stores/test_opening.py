@@ -16,7 +16,7 @@ import pytest
 import truerank as tr
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
 from truerank.stores import Store, in_one_array, open_scores, read_scores
-from truerank.stores import mapped as mapped_files
+from truerank.stores import store as store_files
 from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -203,7 +203,7 @@ def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     array = scores(64, 2000, "f4")  # 8,000 bytes to a row, 512,000 in all
     names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
-    monkeypatch.setattr(mapped_files, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
+    monkeypatch.setattr(store_files, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
     with open_scores(names) as store:
         for _ in range(2):
             assert_bytes(assembled(store, 8000, "map"), array)

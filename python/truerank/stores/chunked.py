@@ -16,8 +16,8 @@ from ..inputs.arrays import is_tensor
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import check_folder, report_damage
 from ..inputs.naming import import_extra
-from .mapped import FileLayout, FileStore, OpenOptions
-from .store import Store, Tile, cut_tiles, groups_of, matrix_of
+from .mapped import FileLayout, FileStore
+from .store import OpenOptions, Store, Tile, cut_tiles, groups_of, matrix_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -9,15 +9,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_regular
-from ..inputs.scores import SCORES, Form
-from ..inputs.words import IoMode
-from .store import FileBlock, Store, Tile, cut_tiles, matrix_of, whole
+from .store import FileBlock, OpenOptions, Store, Tile, cut_tiles, matrix_of, whole
 
 if TYPE_CHECKING:
     import mmap
@@ -29,44 +27,12 @@ if TYPE_CHECKING:
 
 # How many reads the system is told about in advance.
 _PREFETCHED_READS = 64
-# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
-_MAX_MAPS = 64
-# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
-# are the page cache's, and the system takes them away when it needs memory.
-_MAX_KEPT_BYTES = 16 << 30
 # With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
 # file is as fast as memory. Without it pages are small and each one faults: three times as slow.
 # With the second, pages that are mapped are no harder to take away than others.
 _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
-
-
-class KeptMaps:
-    """How much of its files a store may keep mapped; its shards have one limit in common."""
-
-    def __init__(self, most_bytes: int = 0) -> None:
-        self._bytes_left, self._files_left = most_bytes, _MAX_MAPS
-
-    @classmethod
-    def for_many_counts(cls) -> KeptMaps:
-        """Return the limit of a store that may be counted more than once."""
-        try:
-            import resource
-        except ImportError:  # Windows, where nobody else could shorten a file that is mapped
-            return cls()
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of the address space
-        return cls(_MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0)
-
-    def share(self, nbytes: int) -> int:
-        """Return how many of the bytes of the next file may stay mapped."""
-        share = min(nbytes, self._bytes_left) if self._files_left else 0
-        self._bytes_left -= share
-        self._files_left -= share > 0
-        return share
-
-
-NO_MAPS = KeptMaps()
 
 
 class FileLayout(NamedTuple):
@@ -96,24 +62,6 @@ class FileLayout(NamedTuple):
     carrier: np.dtype[Any]
     by_columns: bool = False
     is_raw: bool = False
-
-
-class OpenOptions(NamedTuple):
-    """The options of `open_scores`, checked as far as that is possible without the source.
-
-    `name` is what messages call the scores, and `form` what they must be.
-    """
-
-    dtype: object = None
-    form: Form = SCORES
-    name: str = "scores"
-    axis: int = 0
-    shape: tuple[int, ...] | None = None
-    offset: int = 0
-    layout: Literal["C", "F"] = "C"
-    member: str | None = None
-    io: IoMode = "map"
-    maps: KeptMaps = NO_MAPS
 
 
 class FileStore(Store):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .mapped import OpenOptions
+    from .store import OpenOptions
 
     MakeBlock = Callable[[], Any]  # returns a block of a tensor, still on the device
     ToHost = Callable[[MakeBlock], AbstractContextManager[Any]]

@@ -33,9 +33,9 @@ from ..inputs.npy_files import (
 from ..inputs.scores import DTYPES, SCORES, Form, as_scores, dtype_name
 from ..inputs.words import IoMode
 from .chunked import is_chunked, is_zarr, open_chunked, open_library_file, pick_member
-from .mapped import ArrayStore, FileLayout, FileStore, KeptMaps, OpenOptions, source_of
+from .mapped import ArrayStore, FileLayout, FileStore, source_of
 from .shards import ShardStore, is_glob, matching_files
-from .store import Store, Tile
+from .store import KeptMaps, OpenOptions, Store, Tile
 
 PATHS = (str, bytes, os.PathLike)
 # Formats of files by the end of the name, and otherwise by the first bytes.

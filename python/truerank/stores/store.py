@@ -6,22 +6,72 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._core import FileScores, Scores
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..inputs.scores import check_dimensions, dtype_name
+from ..inputs.scores import SCORES, Form, check_dimensions, dtype_name
+from ..inputs.words import IoMode
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-    from .mapped import OpenOptions
 
 _DIGEST_TILE_BYTES = 1 << 24
+# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
+_MAX_MAPS = 64
+# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
+# are the page cache's, and the system takes them away when it needs memory.
+_MAX_KEPT_BYTES = 16 << 30
+
+
+class KeptMaps:
+    """How much of its files a store may keep mapped; its shards have one limit in common."""
+
+    def __init__(self, most_bytes: int = 0) -> None:
+        self._bytes_left, self._files_left = most_bytes, _MAX_MAPS
+
+    @classmethod
+    def for_many_counts(cls) -> KeptMaps:
+        """Return the limit of a store that may be counted more than once."""
+        try:
+            import resource
+        except ImportError:  # Windows, where nobody else could shorten a file that is mapped
+            return cls()
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of the address space
+        return cls(_MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0)
+
+    def share(self, nbytes: int) -> int:
+        """Return how many of the bytes of the next file may stay mapped."""
+        share = min(nbytes, self._bytes_left) if self._files_left else 0
+        self._bytes_left -= share
+        self._files_left -= share > 0
+        return share
+
+
+NO_MAPS = KeptMaps()
+
+
+class OpenOptions(NamedTuple):
+    """The options of `open_scores`, checked as far as that is possible without the source.
+
+    `name` is what messages call the scores, and `form` what they must be.
+    """
+
+    dtype: object = None
+    form: Form = SCORES
+    name: str = "scores"
+    axis: int = 0
+    shape: tuple[int, ...] | None = None
+    offset: int = 0
+    layout: Literal["C", "F"] = "C"
+    member: str | None = None
+    io: IoMode = "map"
+    maps: KeptMaps = NO_MAPS
 
 
 class Tile(NamedTuple):
