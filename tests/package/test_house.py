@@ -25,7 +25,7 @@ ROOMS = {
     "inputs": (1372, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (1017, 700),
+    "stores": (1015, 700),
     "devices": (1247, 900),
     "counting": (2092, 1300),
     "embeddings": (791, 600),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27060, 21000),
+    "python/truerank": (27058, 21000),
     "tests": (39195, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
