@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.alignment.datasets.random_splits import SHARES, five_folds, split_pairs
+from truerank.alignment.datasets.graphs import SHARES, five_folds, split_pairs
 
 pytestmark = pytest.mark.python_only
 
