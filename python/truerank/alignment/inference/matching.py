@@ -406,41 +406,31 @@ class Alignment(ReadOnlyArrays):
         """
         if direction is None:
             direction = self.solved if self.solved in DIRECTIONS else DIRECTIONS[0]
-        choice("direction", direction, DIRECTIONS)
-        query_side, answer_side = (0, 1) if direction == DIRECTIONS[0] else (1, 0)
-        right_pairs, left_out = self._check_reference(reference)
-        reference_keys = self._keys(right_pairs)
-        correct = np.isin(self._keys(self.pairs), reference_keys)
-        # of several partners, the best one counts; equal scores go by the lower id
-        order = np.lexsort((self.pairs[:, answer_side], -self.scores, self.pairs[:, query_side]))
-        queries, first = np.unique(self.pairs[order, query_side], return_index=True)
-        entities = np.unique(right_pairs[:, query_side])
-        hits = int(correct[order[first]].sum())
-        right = int(correct.sum())
-        return Agreement(
-            precision=_ratio(right, len(self.pairs)),
-            recall=_ratio(right, len(reference_keys)),
-            f1=_ratio(2 * right, len(self.pairs) + len(reference_keys)),
-            hits_at_1=_ratio(hits, len(entities)),
-            correct=right,
-            predicted=len(self.pairs),
-            reference=len(reference_keys),
-            asked=len(entities),
-            unmatched=int((~np.isin(entities, queries)).sum()),
-            left_out=left_out,
-            direction=direction,
-        )
-
-    def _check_reference(self, reference: Any) -> tuple[IntArray, int]:
-        """Return the distinct reference pairs that took part, and the number of others."""
+        side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))  # of the queries
         array = as_pairs("reference", reference, self.shape, "pairs of shape (m, 2)")
         array = np.unique(array, axis=0)
         takes_part = np.isin(array[:, 0], self.left_ids) & np.isin(array[:, 1], self.right_ids)
-        return array[takes_part], int((~takes_part).sum())
-
-    def _keys(self, pairs: IntArray) -> IntArray:
-        keys: IntArray = pairs[:, 0] * self.shape[1] + pairs[:, 1]
-        return keys
+        wanted = array[takes_part]
+        keys = [pairs[:, 0] * self.shape[1] + pairs[:, 1] for pairs in (self.pairs, wanted)]
+        correct = np.isin(keys[0], keys[1])
+        # of several partners, the best one counts; equal scores go by the lower id
+        order = np.lexsort((self.pairs[:, 1 - side], -self.scores, self.pairs[:, side]))
+        queries, first = np.unique(self.pairs[order, side], return_index=True)
+        entities = np.unique(wanted[:, side])
+        right = int(correct.sum())
+        return Agreement(
+            precision=_ratio(right, len(self.pairs)),
+            recall=_ratio(right, len(wanted)),
+            f1=_ratio(2 * right, len(self.pairs) + len(wanted)),
+            hits_at_1=_ratio(int(correct[order[first]].sum()), len(entities)),
+            correct=right,
+            predicted=len(self.pairs),
+            reference=len(wanted),
+            asked=len(entities),
+            unmatched=len(np.setdiff1d(entities, queries)),
+            left_out=len(array) - len(wanted),
+            direction=direction,
+        )
 
 
 def _ratio(part: int, whole: int) -> float:
