@@ -36,14 +36,14 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1699, 1000),
     "link_prediction": (1927, 1400),
-    "alignment": (2011, 1800),
+    "alignment": (1992, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27058, 21000),
+    "python/truerank": (27039, 21000),
     "tests": (39195, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
