@@ -157,9 +157,9 @@ class MatrixSource(SimilaritySource):
     def means(self, k: int) -> CSLS:
         """As in `SimilaritySource`."""
         store = ArrayStore(Scores(self.matrix, self.kind, not self.matrix.dtype.isnative))
-        ids, rules = (self.left_ids, self.right_ids), {"nan": self.rules.nan, "io": "map"}
-        nouns = self.roles.nouns
-        return means_of_store(store, k, ids, **rules, on_read=self.progress.add, nouns=nouns)
+        ids, nouns = (self.left_ids, self.right_ids), self.roles.nouns
+        options: dict[str, Any] = {"nan": self.rules.nan, "io": "map", "nouns": nouns}
+        return means_of_store(store, k, ids, **options, on_read=self.progress.add)
 
     def scaled(self, csls: CSLS) -> Self:
         """As in `SimilaritySource`."""
@@ -300,42 +300,10 @@ def open_source(
         return VectorSource(pairs, rules, passes)
     if similarity != DEFAULT_SIMILARITY:
         raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
-    with np.errstate(all="ignore"):
-        matrix = read_matrix("left", left, rules.dtype)
+    matrix = in_one_array(read_scores(left, rules.dtype, "left"))
     check_shape("left", matrix.array.shape, 2, "a matrix (left, right)")
     if matrix.dtype in ("int64", "uint64") and matrix.array.size:
         least, most = int(matrix.array.min()), int(matrix.array.max())
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
     return MatrixSource(matrix, rules, passes)
-
-
-def read_matrix(name: str, value: Any, dtype: Any) -> Scores:
-    """Return scores in memory as they are, or map those of one .npy file.
-
-    Nothing is copied. The file is unmapped when the last array over it is freed.
-
-    Parameters
-    ----------
-    name : str
-        The argument's name, for messages.
-    value : array_like or path
-        A matrix; the number of dimensions is not checked.
-    dtype : str or dtype, optional
-        As in `rank`: the dtype of raw 16-bit scores, else the expected dtype.
-
-    Raises
-    ------
-    TypeError
-        For scores that are no numbers, and for a matrix in shards, in chunks or in a store.
-    ValueError
-        For a file that is no .npy file, is damaged, or has become too short for its map.
-    OSError
-        For a file that is missing or cannot be read.
-
-    Examples
-    --------
-    >>> read_matrix("left", [[1.0, 0.5]], None).array
-    array([[1. , 0.5]])
-    """
-    return in_one_array(read_scores(value, dtype, name))
