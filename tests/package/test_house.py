@@ -35,20 +35,20 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1699, 1000),
-    "link_prediction": (1927, 1400),
-    "alignment": (1992, 1800),
+    "link_prediction": (1840, 1400),
+    "alignment": (1989, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (27039, 21000),
-    "tests": (39195, 24000),
+    "python/truerank": (26949, 21000),
+    "tests": (39192, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (214, 180)  # of the package
+FILES = (213, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

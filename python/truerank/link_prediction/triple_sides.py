@@ -1,18 +1,20 @@
-"""The tasks of one side of link prediction, with their labels: degrees, categories of relations."""
+"""The sides of a task of link prediction, with their labels: degrees, categories of relations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..inputs.errors import InputValueError
 from ..ranks.labels import Labels
-from ..tasks.row_keys import distinct_rows, look_up
+from ..tasks.row_keys import distinct, distinct_rows, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import FILTER_FORMS, SideFacts
-from .triples import SIDES
+from .triple_audit import known_triples
+from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -21,131 +23,72 @@ if TYPE_CHECKING:
 CATEGORIES = ("1-1", "1-n", "n-1", "n-n")
 
 
-class Traits(NamedTuple):
-    """Numbers for each evaluated triple, from which the labels of tasks are made.
+class TripleCounts:
+    """How often entities and relations occur in triples, from which the labels of tasks are made.
 
-    Attributes
+    Parameters
     ----------
-    degrees : dict of str to ndarray of int64, shape (n,)
-        For "head" and "tail", the number of distinct triples of the known splits with this entity
-        as head or tail; for "relation", with this relation.
-    category : ndarray of int64, shape (n,)
-        The category of the relation, as a position in `CATEGORIES`.
-    largest : int
-        The largest number of triples of any entity or relation of the known splits.
+    triples : ndarray of int64, shape (n, 3+)
+        The triples of all splits; the first `tested` belong to the evaluated one. Qualifiers do not
+        count, and memory grows with the number of triples, whatever their ids.
+    tested : int
+        The number of evaluated triples.
+
+    Examples
+    --------
+    >>> counts = TripleCounts(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]]), 1)
+    >>> counts.degrees("entities", np.array([0, 1])), CATEGORIES[counts.category[0]]
+    (array([1, 0]), '1-n')
     """
 
-    degrees: dict[str, IntArray]
-    category: IntArray
-    largest: int
+    def __init__(self, triples: IntArray, tested: int) -> None:
+        order = (1, 0, 2)
+        known, heads, tails = distinct_rows([triples[tested:, column] for column in order])
+        # a triple whose head is its tail counts once
+        ends = np.concatenate([heads, tails[tails != heads]])
+        self._of_kind = {"entities": np.sort(ends), "relations": known}  # ascending
+        self.category = _categories(triples, triples[:tested, 1])
+
+    def degrees(self, kind: str, ids: IntArray) -> IntArray:
+        """Return how many distinct triples of the known splits have each entity or relation."""
+        return _occurrences(self._of_kind[kind], ids)
 
 
-def traits_of(triples: IntArray, given: int) -> Traits:
-    """Count degrees, and classify relations by one head or many, one tail or many.
+def _categories(triples: IntArray, relations: IntArray) -> IntArray:
+    """Classify relations by one head or many, one tail or many, as positions in `CATEGORIES`.
 
     A relation has one head if it has fewer than 1.5 heads on average over its distinct
     (relation, tail) pairs, else n; the same holds for tails over its (head, relation) pairs. A
     category names heads first: "1-n" has many tails per head. (Bordes et al., "Translating
     embeddings for modeling multi-relational data", 2013, section 4.3: over all triples of a data
     set, an average below 1.5 is 1, others are MANY.)
-
-    Memory grows with the number of triples, whatever their ids.
-
-    Parameters
-    ----------
-    triples : ndarray of int64, shape (n, 3+)
-        The triples of all splits; the first `given` belong to the evaluated one. Qualifiers do not
-        count.
-    given : int
-        The number of evaluated triples.
-
-    Returns
-    -------
-    Traits
-
-    Examples
-    --------
-    >>> traits = traits_of(np.array([[0, 0, 1], [0, 0, 2], [0, 0, 2]]), 1)
-    >>> traits.degrees["head"], traits.degrees["tail"], CATEGORIES[traits.category[0]]
-    (array([1]), array([0]), '1-n')
     """
-    order = (1, 0, 2)
-    known, heads, tails = distinct_rows([triples[given:, column] for column in order])
-    # a triple whose head is its tail counts once
-    degree = IdCounts.of(np.concatenate([heads, tails[tails != heads]]))
-    frequency = IdCounts.of(known)
-    relation, heads, tails = distinct_rows([triples[:, column] for column in order])
-    relations = triples[:given, 1]
-    sizes, with_heads, with_tails = (
-        IdCounts.of(found).at(relations)
-        for found in (relation, *(distinct_rows([relation, ends])[0] for ends in (heads, tails)))
+    relation, heads, tails = distinct_rows([triples[:, column] for column in (1, 0, 2)])
+    sizes = _occurrences(relation, relations)
+    with_heads, with_tails = (
+        _occurrences(distinct_rows([relation, ends])[0], relations) for ends in (heads, tails)
     )
-    many_heads = 2 * sizes >= 3 * with_tails
-    many_tails = 2 * sizes >= 3 * with_heads
-    return Traits(
-        degrees={
-            "head": degree.at(triples[:given, 0]),
-            "relation": frequency.at(relations),
-            "tail": degree.at(triples[:given, 2]),
-        },
-        category=2 * many_heads + many_tails,
-        largest=max(degree.largest, frequency.largest),
-    )
+    return 2 * (2 * sizes >= 3 * with_tails) + (2 * sizes >= 3 * with_heads)
 
 
-class IdCounts(NamedTuple):
-    """How often each id occurs; `ids` are ascending, and all others occur 0 times.
+def _occurrences(ascending: IntArray, ids: IntArray) -> IntArray:
+    """Return how often each of some ids is among ascending ones."""
+    ends = (np.searchsorted(ascending, ids, side) for side in ("right", "left"))
+    return np.subtract(*ends)
+
+
+def degree_buckets(numbers: IntArray) -> Labels:
+    """Label numbers, which are not negative, by buckets: 0, 1, 2 to 3, 4 to 7 and so on.
 
     Examples
     --------
-    >>> IdCounts.of(np.array([7, 5, 7])).at(np.array([6, 7]))
-    array([0, 2])
-    """
-
-    ids: IntArray
-    counts: IntArray
-
-    @classmethod
-    def of(cls, occurrences: IntArray) -> IdCounts:
-        """Count ids, in memory for the occurrences: there may be ids that are much larger."""
-        if occurrences.max(initial=0) > 8 * len(occurrences):
-            return cls(*np.unique(occurrences, return_counts=True))
-        counts = np.bincount(occurrences)
-        ids = np.flatnonzero(counts)
-        return cls(ids, counts[ids])
-
-    @property
-    def largest(self) -> int:
-        """The number of occurrences of the most frequent id; 0 without ids."""
-        return int(self.counts.max(initial=0))
-
-    def at(self, ids: IntArray) -> IntArray:
-        """Return how often each of some ids occurs."""
-        found = np.zeros(len(ids), dtype=np.int64)
-        where, positions = look_up(self.ids, ids)
-        found[where] = self.counts[positions]
-        return found
-
-
-def degree_buckets(numbers: IntArray, largest: int) -> Labels:
-    """Label numbers by buckets: 0, 1, 2 to 3, 4 to 7 and so on.
-
-    Parameters
-    ----------
-    numbers : ndarray of int64, shape (n,)
-        The numbers, which are not negative.
-    largest : int
-        A number in the last bucket.
-
-    Examples
-    --------
-    >>> degree_buckets(np.array([0, 5, 1]), 5)
+    >>> degree_buckets(np.array([0, 5, 1]))
     Labels(3 labels: 0 1, 1 1, 4-7 1)
     """
     _, exponent = np.frexp(numbers.astype(np.float64))  # a number's length in bits
-    names = ["0", "1"][: largest + 1]
-    names += [f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest.bit_length())]
-    return Labels(exponent.astype(np.int64), tuple(names))
+    largest = int(exponent.max(initial=0))
+    names = ["0", "1", *(f"{1 << i}-{(2 << i) - 1}" for i in range(1, largest))]
+    return Labels(exponent.astype(np.int64), tuple(names[: largest + 1]))
 
 
 def make_side(
@@ -155,13 +98,13 @@ def make_side(
     keys: tuple[int, ...],
     filters: Sequence[str],
     candidates: CandidateSet,
-    traits: Traits,
+    counts: TripleCounts,
 ) -> SideTasks:
-    """Make the tasks of one side.
+    """Make the tasks of one side, of triples or of statements.
 
     Parameters
     ----------
-    side : {"head", "tail", "relation"}
+    side : {"head", "tail", "relation", "qualifier"}
         The side to predict.
     splits : TripleSplits
         The evaluated split, which comes first, and the known ones.
@@ -173,43 +116,87 @@ def make_side(
         The rules by which known answers are left out: words of `FILTER_FORMS`.
     candidates : CandidateSet
         The candidate set.
-    traits : Traits
-        The numbers from which labels are made.
+    counts : TripleCounts
+        Of the same splits.
 
     Returns
     -------
     SideTasks
     """
-    height = next(iter(splits.sizes.values()))
+    kind = "relations" if side == "relation" else "entities"
     vocabulary = splits.relations if side == "relation" else splits.entities
-    facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
-    made = facts.queries(keys)
-    first, *others = filters
-    lists = {name: FILTER_FORMS[name].lists(facts, made) for name in filters}
+    if side == QUALIFIER:
+        facts, sizes = _facts_of_values(splits, kept, bool(keys))
+        view, triple = splits._replace(triples=facts.facts, sizes=sizes), splits.beside.statement
+        triple = triple[facts.ranked]
+    else:
+        facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
+        view, triple = splits, kept
+    if splits.beside is not None and candidates.split is not None and side != "relation":
+        candidates = candidates._replace(chosen=_entities_of_split(splits, candidates.split))
+    queries = facts.queries(facts.keys)
+    lists = {name: FILTER_FORMS[name].lists(facts, queries) for name in filters}
+    heads, tails = (splits.triples[triple, column] for column in (0, 2))
     labels = {
-        "relation": Labels(splits.triples[kept, 1], splits.relations.names),
-        "queries": Labels(made.rows),
-        "targets": Labels(made.targets),
-        "category": Labels(traits.category[kept], CATEGORIES),
-        "head_degree": Labels(traits.degrees["head"][kept]),
-        "tail_degree": Labels(traits.degrees["tail"][kept]),
-        "degree": degree_buckets(traits.degrees[side][kept], traits.largest),
+        "relation": Labels(view.triples[facts.ranked, 1], splits.relations.names),
+        "queries": Labels(queries.rows),
+        "targets": Labels(queries.targets),
+        "unit": Labels(triple),
+        "category": Labels(counts.category[triple], CATEGORIES),
+        "head_degree": Labels(counts.degrees("entities", heads)),
+        "tail_degree": Labels(counts.degrees("entities", tails)),
+        "degree": degree_buckets(counts.degrees(kind, queries.targets)),
     }
+    if splits.beside is not None:
+        labels["qualifiers"] = Labels(splits.beside.sets.sizes[splits.triples[triple, 3]])
     if splits.times is not None:
         column = splits.times.columns[0]
         labels["time"] = Labels(splits.triples[kept, column], splits.qualifiers[column - 3])
     return SideTasks(
         side=side,
-        queries=made.queries,
-        rows=made.rows,
-        targets=made.targets,
+        queries=queries.queries,
+        rows=queries.rows,
+        targets=queries.targets,
         columns=vocabulary.size,
-        filter=lists[first],
-        candidates=candidates_of(side, candidates, made, kept, splits),
+        filter=lists.pop(filters[0]),
+        candidates=candidates_of(side, candidates, queries, facts.ranked, view),
         labels=labels,
-        given=kept,
-        height=height,
+        given=facts.ranked,
+        height=next(iter(view.sizes.values())),
         names=vocabulary.names,
-        candidate_kind="relations" if side == "relation" else "entities",
-        other_filters={name: lists[name] for name in others},
+        candidate_kind=kind,
+        other_filters=lists,
     )
+
+
+def _entities_of_split(splits: TripleSplits, name: str) -> IntArray:
+    """Return the entities of a known split of statements: heads, tails and values."""
+    flat = splits.beside
+    statements = known_triples(splits, name)
+    values = known_triples(splits._replace(triples=flat.pairs, sizes=flat.sizes), name)
+    return distinct(np.concatenate([statements[:, 0], statements[:, 2], values[:, 1]]))
+
+
+def _facts_of_values(
+    splits: TripleSplits, kept: IntArray, has_keys: bool
+) -> tuple[SideFacts, dict[str, int]]:
+    """Return the values of qualifiers as facts, and how many each split has.
+
+    A value is the "tail" of a fact (head, relation of the qualifier, value), whose further columns
+    are the relation and the tail of the statement, and the set of its other qualifiers. Ranked are
+    those of the kept statements.
+    """
+    flat = splits.beside
+    statement, codes = flat.statement, flat.codes.tolist()
+    tested = next(iter(flat.sizes.values()))
+    pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
+    ranked = np.sort(pairs[np.isin(statement[pairs], kept)])
+    if not len(ranked):
+        raise InputValueError("sides", "the test has no qualifiers to predict")
+    others = np.zeros(len(codes), dtype=np.int64)
+    for start, stop in zip(flat.indptr[:-1].tolist(), flat.indptr[1:].tolist(), strict=True):
+        for i in range(start, stop):
+            others[i] = flat.sets.number([c for c in codes[start:stop] if c != codes[i]])
+    heads, relations, tails = splits.triples[statement, :3].T
+    facts = np.stack([heads, *flat.pairs.T, relations, tails, others], axis=1)
+    return SideFacts(facts, ranked, (0, 3, 4, 1), 2, (5,) if has_keys else ()), flat.sizes

@@ -20,10 +20,9 @@ from ..tasks.task import Task as SidedTask
 from ..tasks.task import VectorOptions
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters
-from .statement_sides import make_statement_side
 from .statements import read_statement_splits
 from .triple_audit import TaskAudit, audit_triples
-from .triple_sides import make_side, traits_of
+from .triple_sides import TripleCounts, make_side
 from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
@@ -226,10 +225,9 @@ class Task(SidedTask[Report]):
         }
         self._unread_orders = {name for name, is_own in own_orders.items() if is_own}
         self.test = read_only(np.ascontiguousarray(triples[kept]))
-        make, of_sides = make_statement_side if statements else make_side, list(rules_by_filter)
-        traits = traits_of(triples, splits.sizes[split])
+        counts, names = TripleCounts(triples, splits.sizes[split]), list(rules_by_filter)
         sides_of_task = {
-            side: make(side, splits, kept, key_columns, of_sides, chosen, traits)
+            side: make_side(side, splits, kept, key_columns, names, chosen, counts)
             for side in chosen_sides
         }
         protocols = {
