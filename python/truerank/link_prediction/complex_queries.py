@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,11 +23,10 @@ from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
 from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .query_answers import (
-    AnswerLists,
     QueryAnswers,
+    answers_by_query,
     check_queries,
     check_structures,
-    flat_answers,
     read_queries,
 )
 
@@ -143,10 +143,10 @@ class ComplexQueries(OneSidedTask[Report]):
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         vocabulary, _ = encode_columns("entities", "entity", entities, [])
-        keys = {
-            title: _answer_keys(title, flat_answers(title, value, self.queries), self, vocabulary)
-            for title, value in (("easy", easy), ("hard", hard))
-        }
+        keys = {}
+        for title, value in (("easy", easy), ("hard", hard)):
+            lists = answers_by_query(title, value, self.queries)
+            keys[title] = _answer_keys(title, lists, self.queries, vocabulary)
         if not len(keys["hard"]):
             raise InputValueError("hard", expected="at least one hard answer", got="none")
         self.entities = vocabulary.names
@@ -233,29 +233,28 @@ def _check_none(**others: Any) -> None:
 
 
 def _answer_keys(
-    title: str, answers: AnswerLists, task: ComplexQueries, vocabulary: Vocabulary
+    title: str, lists: Sequence[list[Any]], queries: Sequence[Hashable], vocabulary: Vocabulary
 ) -> IntArray:
     """Return query times entities plus answer for all answers, ascending and distinct."""
+    answers = list(chain.from_iterable(lists))
+    of_answers = np.repeat(np.arange(len(queries)), list(map(len, lists)))
 
-    def query_at(position: int) -> str:
-        return f"query {task.queries[answers.query_of(position)]!r}"
+    def query_of(position: int) -> str:
+        return f"query {queries[of_answers[position]]!r}"
 
-    values = answers.values
-    if len(values) and all(isinstance(value, str) for value in values):
+    if answers and all(isinstance(answer, str) for answer in answers):
         if vocabulary.names is None:
-            got = f"{values[0]!r} for {query_at(0)}"
+            got = f"{answers[0]!r} for {query_of(0)}"
             raise InputTypeError(title, expected="ids, as no labels of entities are given", got=got)
-        places = {name: code for code, name in enumerate(vocabulary.names)}
-        ids = np.fromiter((places.get(value, -1) for value in values), np.int64, len(values))
-        if (ids < 0).any():
-            first = int((ids < 0).argmax())
-            raise InputValueError(title, f"unknown entity {values[first]!r} of {query_at(first)}")
+        ids = vocabulary.codes_of(answers)
+        if ids.min() < 0:
+            first = int(ids.argmin())
+            raise InputValueError(title, f"unknown entity {answers[first]!r} of {query_of(first)}")
     else:
-        ids = index_array(title, values)
+        ids = index_array(title, answers)
         first = _core.first_outside(ids, vocabulary.size)
         if first >= 0:
             expected = f"entity ids from 0 to {vocabulary.size - 1}"
-            got = f"{ids[first]} for {query_at(first)}"
+            got = f"{ids[first]} for {query_of(first)}"
             raise InputValueError(title, expected=expected, got=got)
-    of_answers = np.repeat(np.arange(len(task.queries)), np.diff(answers.indptr))
     return distinct(of_answers * vocabulary.size + ids)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from itertools import chain
+from collections.abc import Hashable, Mapping, Sequence, Set
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,14 +14,12 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import check_indptr, indptr_of
+from ..inputs.selection import check_indptr
 from ..tables.writing import replace_text
 from ..tasks.list_files import json_lines, line_error
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
+    pass
 
 _FIELDS = ("structure", "query", "easy", "hard")  # of a line, in this order
 _QUERIES_PER_BLOCK = 1 << 10
@@ -45,29 +43,6 @@ class QueryAnswers(NamedTuple):
     easy: tuple[tuple[Any, ...], ...]
     hard: tuple[tuple[Any, ...], ...]
     structures: tuple[str, ...]
-
-
-class AnswerLists(NamedTuple):
-    """The answers of all queries, one after the other; those of query i begin at ``indptr[i]``."""
-
-    indptr: IntArray
-    values: list[Any] | npt.NDArray[Any]
-
-    def query_of(self, position: int) -> int:
-        """Return the number of the query that has the answer at some position.
-
-        Examples
-        --------
-        >>> AnswerLists(np.array([0, 0, 2, 3]), [7, 8, 7]).query_of(1)
-        1
-        """
-        return int(np.searchsorted(self.indptr, position, side="right")) - 1
-
-    def of_query(self, number: int) -> list[Any]:
-        """Return the answers of a query."""
-        span = slice(int(self.indptr[number]), int(self.indptr[number + 1]))
-        found = self.values[span]
-        return list(found.tolist() if isinstance(found, np.ndarray) else found)
 
 
 @public("truerank.link_prediction")
@@ -146,21 +121,33 @@ def write_queries(
     """
     asked = check_queries(queries)
     names = check_structures(structures, len(asked))
-    lists = {
-        title: flat_answers(title, value, asked)
-        for title, value in (("easy", easy), ("hard", hard))
-    }
-    for title, answers in lists.items():
-        _check_kinds(title, answers, asked)
+    lists = [
+        answers_by_query(title, value, asked) for title, value in (("easy", easy), ("hard", hard))
+    ]
+    for title, answers in zip(("easy", "hard"), lists, strict=True):
+        for query, entities in zip(asked, answers, strict=True):
+            for entity in entities:
+                if not isinstance(entity, str) and not is_integer(entity):
+                    got = f"{type(entity).__name__} for query {query!r}"
+                    raise InputTypeError(title, expected="entities as str or integers", got=got)
+    lines = (
+        json.dumps(dict(zip(_FIELDS, (name, *map(_plain, values)), strict=True)))
+        for name, *values in zip(names, asked, *lists, strict=True)
+    )
     with replace_text(path) as file:
-        for first in range(0, len(asked), _QUERIES_PER_BLOCK):
-            rows = []
-            for i in range(first, min(first + _QUERIES_PER_BLOCK, len(asked))):
-                found = (answers.of_query(i) for answers in lists.values())
-                values = names[i], _plain(asked[i]), *map(_plain, found)
-                row = dict(zip(_FIELDS, values, strict=True))
-                rows.append(json.dumps(row) + "\n")
-            file.write("".join(rows).encode())
+        while block := list(islice(lines, _QUERIES_PER_BLOCK)):
+            file.write(("\n".join(block) + "\n").encode())
+
+
+def _items(
+    name: str, value: Any, expected: str, *, unlike: tuple[type, ...], where: str = ""
+) -> list[Any]:
+    """Return the items of a sequence; a set has its own in an order that is always the same."""
+    if isinstance(value, unlike) or not is_iterable(value):
+        raise InputTypeError(name, expected=expected, got=type(value).__name__ + where)
+    if isinstance(value, Set):
+        return sorted(value, key=lambda item: (type(item).__name__, item))
+    return value.tolist() if isinstance(value, np.ndarray) else list(value)
 
 
 def check_queries(queries: Any) -> tuple[Hashable, ...]:
@@ -171,22 +158,18 @@ def check_queries(queries: Any) -> tuple[Hashable, ...]:
     TypeError, ValueError
         For anything else.
     """
-    if isinstance(queries, (str, bytes, Mapping)) or not is_iterable(queries):
-        raise InputTypeError("queries", expected="a sequence", got=type(queries).__name__)
-    found = tuple(queries.tolist() if isinstance(queries, np.ndarray) else queries)
-    seen: set[Hashable] = set()
-    for i, query in enumerate(found):
+    asked = tuple(_items("queries", queries, "a sequence", unlike=(str, bytes, Mapping)))
+    positions: dict[Hashable, int] = {}
+    for i, query in enumerate(asked):
         try:
-            is_new = query not in seen
+            first = positions.setdefault(query, i)
         except TypeError:
+            expected = "str, ids or tuples of them"
             got = f"{type(query).__name__} at position {i}"
-            raise InputTypeError(
-                "queries", expected="str, ids or tuples of them", got=got
-            ) from None
-        if not is_new:
+            raise InputTypeError("queries", expected=expected, got=got) from None
+        if first < i:
             raise InputValueError("queries", f"{query!r} occurs twice")
-        seen.add(query)
-    return found
+    return asked
 
 
 def check_structures(structures: Any, length: int) -> tuple[str, ...]:
@@ -197,27 +180,24 @@ def check_structures(structures: Any, length: int) -> tuple[str, ...]:
     TypeError, ValueError
         For anything but names, one for each query.
     """
-    found = [structures] * length if isinstance(structures, str) else structures
-    if isinstance(found, (bytes, Mapping, Set)) or not is_iterable(found):
-        got = type(structures).__name__
-        raise InputTypeError("structures", expected="the name of each query's structure", got=got)
-    names = tuple(found.tolist() if isinstance(found, np.ndarray) else found)
+    if isinstance(structures, str):
+        structures = [structures] * length
+    expected = "the name of each query's structure"
+    names = tuple(_items("structures", structures, expected, unlike=(bytes, Mapping, Set)))
     for i, name in enumerate(names):
         if not isinstance(name, str):
             got = f"{type(name).__name__} at position {i}"
             raise InputTypeError("structures", expected="str", got=got)
         if not name:
-            raise InputValueError(
-                "structures", expected="names", got=f"an empty str at position {i}"
-            )
+            got = f"an empty str at position {i}"
+            raise InputValueError("structures", expected="names", got=got)
     if len(names) != length:
-        raise InputValueError(
-            "structures", expected=f"{length}, one for each query", got=len(names)
-        )
+        expected = f"{length}, one for each query"
+        raise InputValueError("structures", expected=expected, got=len(names))
     return names
 
 
-def flat_answers(title: str, value: Any, queries: Sequence[Hashable]) -> AnswerLists:
+def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> list[list[Any]]:
     """Read the answers of all queries in any form.
 
     Parameters
@@ -234,56 +214,32 @@ def flat_answers(title: str, value: Any, queries: Sequence[Hashable]) -> AnswerL
     ------
     TypeError, ValueError
         For another form or another number of lists.
+
+    Examples
+    --------
+    >>> answers_by_query("hard", {"q": {2, 1}}, ["p", "q"])
+    [[], [1, 2]]
     """
-    count = len(queries)
     if value is None:
-        return AnswerLists(np.zeros(count + 1, dtype=np.int64), [])
-    if _is_flat(value):
+        return [[] for _ in queries]
+    parts = value if isinstance(value, tuple) and len(value) == 2 else (None,)
+    if all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts):
         indptr = index_array(f"{title}: indptr", value[0])
-        check_indptr(title, indptr, count, len(value[1]))
-        return AnswerLists(indptr, value[1])
+        check_indptr(title, indptr, len(queries), len(value[1]))
+        return [value[1][start:end].tolist() for start, end in pairwise(indptr.tolist())]
     if isinstance(value, Mapping):
-        lists: list[Any] = [value.get(query, ()) for query in queries]
-    elif isinstance(value, (str, bytes, Set)) or not is_iterable(value):
-        expected = "the answers of each query, a mapping of queries to them, or (indptr, indices)"
-        raise InputTypeError(title, expected=expected, got=type(value).__name__)
+        lists = [value.get(query, ()) for query in queries]
     else:
-        lists = list(value)
-    if len(lists) != count:
-        expected = f"{count} lists of answers, one for each query"
+        expected = "the answers of each query, a mapping of queries to them, or (indptr, indices)"
+        lists = _items(title, value, expected, unlike=(str, bytes, Set))
+    if len(lists) != len(queries):
+        expected = f"{len(queries)} lists of answers, one for each query"
         raise InputValueError(title, expected=expected, got=len(lists))
-    for query, found in zip(queries, lists, strict=True):
-        if isinstance(found, (str, bytes, Mapping)) or not is_iterable(found):
-            got = f"{type(found).__name__} for query {query!r}"
-            raise InputTypeError(title, expected="a list or set of entities", got=got)
-    lists = [_as_list(found) for found in lists]
-    return AnswerLists(indptr_of(list(map(len, lists))), list(chain.from_iterable(lists)))
-
-
-def _is_flat(value: Any) -> bool:
-    return (
-        isinstance(value, tuple)
-        and len(value) == 2
-        and all(isinstance(part, np.ndarray) and part.ndim == 1 for part in value)
-    )
-
-
-def _as_list(found: Iterable[Any]) -> list[Any]:
-    if isinstance(found, np.ndarray):
-        return list(found.tolist())
-    if isinstance(found, Set):  # in an order that is the same every time, where there is one
-        try:
-            return sorted(found)
-        except TypeError:
-            pass
-    return list(found)
-
-
-def _check_kinds(title: str, answers: AnswerLists, queries: Sequence[Hashable]) -> None:
-    for i, value in enumerate(answers.values):
-        if not isinstance(value, str) and not is_integer(value):
-            got = f"{type(value).__name__} for query {queries[answers.query_of(i)]!r}"
-            raise InputTypeError(title, expected="entities as str or integers", got=got)
+    expected, unlike = "a list or set of entities", (str, bytes, Mapping)
+    return [
+        _items(title, answers, expected, unlike=unlike, where=f" for query {query!r}")
+        for query, answers in zip(queries, lists, strict=True)
+    ]
 
 
 # -- JSON ------------------------------------------------------------------------------------------
@@ -301,10 +257,10 @@ def _problem_of(row: Any) -> str:
     if "hard" not in row:
         return "expected hard answers, or an empty list of them"
     for title in ("easy", "hard"):
-        found = row.get(title, [])
-        if not isinstance(found, list):
-            return f"expected a list of {title} answers, got {type(found).__name__}"
-        kinds = set(map(type, found)) - {str, int}
+        answers = row.get(title, [])
+        if not isinstance(answers, list):
+            return f"expected a list of {title} answers, got {type(answers).__name__}"
+        kinds = set(map(type, answers)) - {str, int}
         if kinds:
             return f"expected labels or ids as {title} answers, got {kinds.pop().__name__}"
     if not _is_nested(row.get("query", 0)):
