@@ -250,8 +250,8 @@ FAULTS = [
     ),
     Fault(
         "a bound made too tight",
-        "python/truerank/link_prediction/sampling.py",
-        "allowed = sizes - known[rows]",
-        "allowed = np.maximum(sizes - known[rows] - 1, 0)",
+        "python/truerank/tasks/sampling.py",
+        "allowed = np.diff(starts)[lists] - skipped",
+        "allowed = np.maximum(np.diff(starts)[lists] - skipped - 1, 0)",
     ),
 ]

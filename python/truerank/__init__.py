@@ -47,9 +47,10 @@ if _typing.TYPE_CHECKING:
     from .metrics.published import adjust
     from .ranks import Protocol, Ranks, concatenate, load
     from .reporting import Report, report, table
+    from .retrieval.answer_lists import write_run
     from .stores import open_scores
     from .tables import Table
-    from .tasks.list_files import read_json_lists, read_qrels, read_run, write_run
+    from .tasks.list_files import read_json_lists, read_qrels, read_run
     from .tasks.named_lists import NamedLists, Qrels
     from .tasks.task import evaluate
 
@@ -119,9 +120,10 @@ _NAMES = {
     "metrics.published": ("adjust",),
     "ranks": ("Protocol", "Ranks", "concatenate", "load"),
     "reporting": ("Report", "report", "table"),
+    "retrieval.answer_lists": ("write_run",),
     "stores": ("open_scores",),
     "tables": ("Table",),
-    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run", "write_run"),
+    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run"),
     "tasks.task": ("evaluate",),
     "tasks.named_lists": ("NamedLists", "Qrels"),
 }

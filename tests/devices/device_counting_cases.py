@@ -31,8 +31,9 @@ from support.simulated_device import (  # noqa: F401  # a fixture
     small_blocks,
 )
 from truerank.counting.score_thresholds import ThresholdCounts
-from truerank.devices import scans, selected_columns, task_counts, ways
+from truerank.devices import score_sources, task_counts, ways
 from truerank.link_prediction import Task
+from truerank.stores import on_device as device
 
 THERE = "standin:0, torch"
 
@@ -45,8 +46,9 @@ def counted_there(monkeypatch: pytest.MonkeyPatch, small_blocks: None) -> None: 
 def choose(patch: pytest.MonkeyPatch) -> None:
     """Choose torch operations, with small limits, so that every call takes several blocks."""
     patch.setenv("TRUERANK_DEVICE", "torch")
-    patch.setattr(scans, "BLOCK_BYTES", 700)
-    patch.setattr(selected_columns, "MOST_ENTRIES", 20)
+    patch.setattr(score_sources, "TILE_BYTES", 700)
+    patch.setattr(task_counts, "MOST_ENTRIES", 20)
+    patch.setattr(device, "BLOCK_BYTES", 1 << 20)  # so that the host names the first NaN
     patch.setattr(task_counts, "MOST_TASKS", 9)
     module.forget()
 
@@ -60,7 +62,7 @@ def test_the_best_way_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ranks == tr.rank(array, targets)
     assert ranks.protocol.device == THERE
     assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
-    monkeypatch.setattr(ways, "count_tasks", lambda *args: 1 / 0)  # a device that cannot
+    monkeypatch.setattr(ways, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
     ways.counts_right.cache_clear()
     ranks = tr.rank(pending_scores(array), targets)
     assert ranks == tr.rank(array, targets)
@@ -81,10 +83,10 @@ def test_every_dtype_without_a_wait(kind: str) -> None:
     lists = [RNG.integers(0, 67, 30).tolist() for _ in range(23)]
     scores = pending_scores(array)
     module.forget()
-    ranks = tr.rank(scores, targets, filter=lists, audit=True)
+    ranks = tr.rank(scores, targets, filter=lists)
     assert module.synchronisations == 0
     assert module.copies == [False] * len(module.copies)  # none of which was waited for by itself
-    assert ranks == tr.rank(host_tensor(array), targets, filter=lists, audit=True)
+    assert ranks == tr.rank(host_tensor(array), targets, filter=lists)
     assert ranks.protocol.device == THERE
     assert tr.rank(pending_scores(array)[3], 7) == tr.rank(host_tensor(array)[3], 7)
 
@@ -275,8 +277,8 @@ def test_shards_on_devices(axis: int) -> None:
     lists = [RNG.integers(0, 90, 20).tolist() for _ in range(40)]
     store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
     assert store.on_device
-    ranks = tr.rank(store, targets, filter=lists, audit=True)
-    assert ranks == tr.rank(array, targets, filter=lists, audit=True)
+    ranks = tr.rank(store, targets, filter=lists)
+    assert ranks == tr.rank(array, targets, filter=lists)
     assert ranks.protocol.device == THERE
     array[38, 70] = array[38, 80] = np.nan
     store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)

@@ -24,14 +24,13 @@ from strategies.thresholds import thresholds
 from support.problems import Array
 from truerank import alignment
 from truerank.devices import (
-    scans,
+    score_sources,
     scoring_kernels,
-    selected_columns,
     task_counts,
     top_scores,
     vector_scores,
 )
-from truerank.devices.vector_scores import Blocks, VectorScores, distrust
+from truerank.devices.vector_scores import VectorScores, scores_right
 from truerank.embeddings import device_embeddings
 from truerank.embeddings.device_embeddings import DeviceEmbeddings, open_in_place
 from truerank.embeddings.vectors import CSLS, OpenEmbeddings
@@ -52,18 +51,18 @@ def small_and_poisoned() -> Iterator[None]:
 
     for similarity in SIMILARITIES:  # with blocks of the usual size
         for dtype in ("float32", "float64"):
-            assert distrust(torch.device("cpu"), similarity, dtype) == ""
+            assert scores_right(torch.device("cpu"), similarity, dtype)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(VectorScores, "empty", poisoned)
-        patch.setattr(vector_scores, "BLOCKS", Blocks(4, 16, 32, 2))
+        patch.setattr(vector_scores, "TILE", (4, 16))
+        patch.setattr(vector_scores, "SMALL_TILE", (4, 8))
+        patch.setattr(vector_scores, "VECTORS", 32)
         patch.setattr(vector_scores, "PANEL_BYTES", 6000)
-        patch.setattr(scans, "BLOCK_BYTES", 4000)
-        patch.setattr(selected_columns, "MOST_ENTRIES", 60)
+        patch.setattr(score_sources, "TILE_BYTES", 4000)
+        patch.setattr(task_counts, "MOST_ENTRIES", 60)
         patch.setattr(task_counts, "MOST_TASKS", 6)
         patch.setattr(top_scores, "TILE_SCORES", 400)
         patch.setattr(top_scores, "TILE_COLUMNS", 64)
-        patch.setattr(device_embeddings, "TILE_SCORES", 400)
-        patch.setattr(device_embeddings, "TILE_COLUMNS", 64)
         yield
 
 
@@ -133,7 +132,7 @@ def test_counts_and_refusals(problem: tuple[Vectors, Tasks], audit: bool) -> Non
     got, expected = both(tr.rank_embeddings, given, asked.targets, **asked.keywords, audit=audit)
     assert got == expected
     if isinstance(expected, tr.Ranks):
-        assert got.protocol.device == "cpu, triton"
+        assert got.protocol.device == f"cpu, {'host' if audit else 'triton'}"
         assert expected.protocol.device is None
         assert got.protocol.similarity == expected.protocol.similarity
 
@@ -253,7 +252,7 @@ def test_alignment() -> None:
         expected = alignment.evaluate(left, right, pairs, **options)
         got = alignment.evaluate(*map(torch.from_numpy, (left, right)), pairs, **options)
         assert got.ranks == expected.ranks
-        assert got.ranks.protocol.device == "cpu, triton"
+        assert got.ranks.protocol.device == f"cpu, {'host' if 'audit' in options else 'triton'}"
     task, words = alignment.Task(pairs, left=30, right=40), r"left: .*\(30, d\).*got \(29, 6\)"
     with pytest.raises(ValueError, match=words):
         task.evaluate_embeddings(torch.from_numpy(left[1:]), torch.from_numpy(right))
@@ -334,7 +333,7 @@ def test_a_device_that_rounds_otherwise_is_not_used(monkeypatch: pytest.MonkeyPa
     queries, entities = RNG.normal(size=(3, 40)), RNG.normal(size=(50, 40))
     expected = tr.rank_embeddings(queries, entities, [1, 2, 3])
     monkeypatch.setattr(scoring_kernels, "_step", rounds_twice)
-    monkeypatch.setattr(device_embeddings, "distrust", distrust.__wrapped__)
+    monkeypatch.setattr(device_embeddings, "scores_right", scores_right.__wrapped__)
     there = torch.from_numpy(queries), torch.from_numpy(entities)
     assert isinstance(opened(*there), OpenEmbeddings)
     ranks = tr.rank_embeddings(*there, [1, 2, 3])

@@ -78,7 +78,7 @@ for kind in ("float32", "bfloat16"):
     device.BLOCK_BYTES = 20
     assert tr.rank(row, targets) == tr.rank(np.asarray(plain[0]), targets)
     store = tr.open_scores(array)
-    assert not store.in_place and repr(store).startswith("JaxStore(24 x 40")
+    assert not store.in_place and repr(store).startswith("ShardStore(24 x 40")
 vectors = jax.device_put(rng.random((8, 4), np.float32), NamedSharding(mesh, PartitionSpec("rows")))
 assert tr.rank_embeddings(vectors, vectors, range(8)).above.tolist()
 try:
@@ -111,8 +111,8 @@ for kind in ("float32", "bfloat16", "uint16"):
     array = np.asarray(plain)
     for spec in (("rows", None), (None, "columns"), ("rows", "columns"), ()):
         sharded = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
-        ranks = tr.rank(sharded, targets, filter=filter, audit=True)
-        assert ranks == tr.rank(array, targets, filter=filter, audit=True), (kind, spec)
+        ranks = tr.rank(sharded, targets, filter=filter)
+        assert ranks == tr.rank(array, targets, filter=filter), (kind, spec)
         assert ranks.protocol.device == "cpu:0 + cpu:1 + cpu:2 + cpu:3, torch"
         counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
         counter.update(sharded)

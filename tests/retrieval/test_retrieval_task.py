@@ -285,7 +285,7 @@ def test_candidates_are_drawn_uniformly() -> None:
         ("test", r"expected all, or one of the known splits \(train\), got 'test'"),
         (["a", "c"], "2 right answers are not among the candidates, first 'b'"),
         (["a", "z"], "unknown name 'z' at position 1"),
-        (Sampled(0), "expected at least 1 as negatives, got 0"),
+        (Sampled(0), "expected negatives >= 1, got 0"),
         (Sampled(3, typed=True), "queries have no types"),
         (Sampled(3, among="train"), "2 right answers are not among"),
     ],

@@ -7,8 +7,8 @@ candidates and the labels of the tasks; its methods evaluate scores of any kind.
 
 from ..tasks.side_tasks import Sampled
 from ..tasks.split_audit import SplitFinding
+from .candidate_sets import Negatives
 from .complex_queries import ComplexQueries
-from .given_negatives import Negatives
 from .listed_predictions import Predictions, read_predictions
 from .query_answers import QueryAnswers, read_queries, write_queries
 from .statements import Statements, read_statements

@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import integer
-from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.selection import indptr_of
+from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.naming import public
+from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selection_arrays
 from ..tasks.row_keys import distinct, distinct_rows
+from ..tasks.sampling import check_sample, draw_candidates, join_ranges
 from ..tasks.side_tasks import Sampled
 from ..tasks.vocabularies import digest, read_ids
-from .given_negatives import Negatives, candidates_of_negatives, read_negatives
-from .sampling import Pool, sample
 from .triple_audit import TRAIN, known_triples
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..tasks.query_rows import Flags
     from ..tasks.side_tasks import SideQueries
-    from ..tasks.vocabularies import Vocabulary
     from .triples import TripleSplits
+
+    Lists = tuple[IntArray, IntArray]  # indptr and indices, a list for each triple
 
 ALL, TYPED = "all", "typed"  # any other str is the name of a known split
 # side -> the column of its answers in facts whose relation is column 1; values are like tails
@@ -33,14 +32,61 @@ _EXPECTED = (
 )
 
 
+@public("truerank.link_prediction")
+class Negatives(NamedTuple):
+    """Negatives of every test triple: the only candidates beside its answer.
+
+    Attributes
+    ----------
+    tail, head, relation : array of int, (indptr, indices), or list of lists
+        For each predicted side, the ids of the negatives of every test triple as it was given: an
+        array of shape (n, k), in which -1 fills short rows, or lists of any lengths in a form that
+        `rank` takes. They are sets: a repeated negative counts once, and so does the answer, in the
+        list or not.
+
+    Notes
+    -----
+    The protocol names them as sampled, by their number for each triple and a digest, as in
+    "given 20 negatives (3f2a91c0)". Known answers among them are filtered, unless `Task` has
+    ``known=None`` or ``filters=("none",)``.
+
+    Examples
+    --------
+    >>> from truerank.link_prediction import Task
+    >>> negatives = Negatives(tail=[[2, 3], [0, 3]])
+    >>> task = Task([[0, 0, 1], [1, 0, 2]], entities=4, candidates=negatives, sides=("tail",))
+    >>> task.tail.candidates
+    (array([0, 3, 6]), array([1, 2, 3, 0, 2, 3]))
+    >>> task.protocol.candidates
+    'given 2 negatives (6bd2be96)'
+    """
+
+    tail: Any = None
+    head: Any = None
+    relation: Any = None
+
+
 class CandidateSet(NamedTuple):
-    """A checked candidate set, with its name in the protocol."""
+    """A checked candidate set, with its name in the protocol.
+
+    Attributes
+    ----------
+    name : str
+    split : str or None
+        The known split whose entities or relations are the candidates, or are drawn from.
+    chosen : ndarray of int64, or None
+        The only candidates.
+    sampled : Sampled or None
+        How candidates are drawn.
+    negatives : dict of str to (indptr, indices), or None
+        Those of every test triple by side, beside its answer.
+    """
 
     name: str
-    sampled: Sampled | None = None
+    split: str | None = None
     chosen: IntArray | None = None
-    negatives: dict[str, tuple[IntArray, IntArray]] | None = None
-    split: str | None = None  # whose entities or relations are the candidates
+    sampled: Sampled | None = None
+    negatives: dict[str, Lists] | None = None
 
     @property
     def is_sampled(self) -> bool:
@@ -55,47 +101,12 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     ------
     TypeError, ValueError
         For a name that no known split has, ids out of range, unknown labels, a sample without
-        negatives, or both typed and among a split, and "typed" or a list of entities for the side
-        "relation".
+        negatives, or both typed and among a split, "typed" or a list of entities for the side
+        "relation", and negatives that are not those of the sides and triples of the task.
     """
-    if value is None:
-        return CandidateSet(ALL)
-    if isinstance(value, str):
-        _check_typed(value == TYPED, sides)
-        if value in (ALL, TYPED):
-            return CandidateSet(value)
-        _check_split(value, splits)
-        return CandidateSet(value, split=value)
-    if isinstance(value, Sampled):
-        negatives, seed = (
-            integer(
-                "candidates",
-                getattr(value, field),
-                least=least,
-                expected=f"an integer as {field}",
-                range=f"{field} >= {least}",
-            )
-            for field, least in (("negatives", 1), ("seed", 0))
-        )
-        if not isinstance(value.typed, (bool, np.bool_)):
-            raise InputTypeError(
-                "candidates", expected="a bool as typed", got=type(value.typed).__name__
-            )
-        checked = Sampled(negatives, bool(value.typed), seed, value.among)
-        _check_typed(checked.typed, sides)
-        if value.among is not None:
-            if checked.typed:
-                raise InputValueError("candidates", "a sample is typed or among a split, not both")
-            _check_split(value.among, splits)
-        return CandidateSet(checked.name, checked, split=value.among)
-    if isinstance(value, Negatives):
-        name, lists = read_negatives(value, sides, splits)
-        return CandidateSet(name, negatives=lists)
-    if value is Sampled or isinstance(value, (int, np.integer)):
-        number = 100 if value is Sampled or isinstance(value, bool) else value
-        got = "the class Sampled" if value is Sampled else str(value)
-        got += f"; for sampled ones give Sampled({number})"
-        raise InputTypeError("candidates", expected=_EXPECTED, got=got)
+    for form, read in _FORMS.items():
+        if isinstance(value, form):
+            return read(value, sides, splits)
     if "relation" in sides and len(sides) > 1:
         problem = "a list is of entities or of relations; expected a task of its own for relations"
         raise InputValueError("candidates", problem)
@@ -104,23 +115,96 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
 
 
-def _check_typed(typed: bool, sides: Sequence[str]) -> None:
-    if typed and "relation" in sides:
+def _read_none(_value: None, _sides: Sequence[str], _splits: TripleSplits) -> CandidateSet:
+    return CandidateSet(ALL)
+
+
+def _read_name(name: str, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    """Read the name of a set, or of a known split."""
+    if name == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
+    return CandidateSet(name, None if name in (ALL, TYPED) else _known_split(name, splits))
 
 
-def _check_split(name: Any, splits: TripleSplits) -> None:
+def _known_split(name: str, splits: TripleSplits) -> str:
     """Check that a known split has this name."""
-    if not isinstance(name, str):
-        expected = "the name of a known split as among"
-        raise InputTypeError("candidates", expected=expected, got=type(name).__name__)
+    known = ", ".join(splits.known) or "none"
+    if name == TRAIN and name not in splits.known:
+        way = 'needs a known split of that name, as in known={"train": ...}'
+        raise InputValueError("candidates", f'"train" {way}, got {known}')
     if name not in splits.known:
-        known = ", ".join(splits.known) or "none"
-        if name == TRAIN:
-            way = 'needs a known split of that name, as in known={"train": ...}'
-            raise InputValueError("candidates", f'"train" {way}, got {known}')
         got = f"{name!r}; the known splits: {known}"
         raise InputValueError("candidates", expected=_EXPECTED, got=got)
+    return name
+
+
+def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    check_sample(value)
+    _read_name(TYPED if value.typed else ALL, sides, splits)
+    split = None if value.among is None else _known_split(value.among, splits)
+    return CandidateSet(value.name, split, sampled=value)
+
+
+def _refuse_number(value: Any, _sides: Sequence[str], _splits: TripleSplits) -> CandidateSet:
+    is_number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    got = str(value) if not isinstance(value, type) else f"the class {value.__name__}"
+    got += f"; for sampled ones give Sampled({value if is_number else 100})"
+    raise InputTypeError("candidates", expected=_EXPECTED, got=got)
+
+
+def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
+    triples = next(iter(splits.sizes.values()))
+    lists: dict[str, Lists] = {}
+    for side in sides:
+        if side not in Negatives._fields:
+            expected = f"other candidates for the side {side}"
+            raise InputValueError("candidates", expected=expected, got="negatives of triples")
+    for side, given in value._asdict().items():
+        name = f"candidates: {side}"
+        if (given is None) == (side in sides):
+            expected = "negatives" if side in sides else "none, as the task has no such side"
+            raise InputValueError(name, expected=expected, got="None" if given is None else "some")
+        if given is None:
+            continue
+        if not isinstance(given, tuple) and not hasattr(given, "tocsr") and _is_matrix(given):
+            with renamed(x=name):
+                given = csr_from_padded(given)
+        size = splits.relations.size if side == "relation" else splits.entities.size
+        selection = as_selection(name, given, triples, size, 0)
+        assert selection is not None
+        indptr, indices, which, _ = selection_arrays(selection)
+        lists[side] = _lists_of(indptr, indices, np.arange(triples) if which is None else which)
+    lengths = np.concatenate([np.diff(indptr) for indptr, _ in lists.values()])
+    least, most = int(lengths.min()), int(lengths.max())
+    number = str(most) if least == most else f"{least} to {most}"
+    code = digest(*(array for indptr, indices in lists.values() for array in (indptr, indices)))
+    return CandidateSet(f"given {number} negatives ({code})", negatives=lists)
+
+
+# The first form that fits; anything else is read as a list of ids or labels.
+_FORMS: dict[type, Callable[[Any, Sequence[str], TripleSplits], CandidateSet]] = {
+    type(None): _read_none,
+    str: _read_name,
+    Sampled: _read_sample,
+    Negatives: _read_negatives,
+    int: _refuse_number,
+    np.integer: _refuse_number,
+    type: _refuse_number,
+}
+
+
+def _is_matrix(given: Any) -> bool:
+    """Return whether lists have one length; those of unlike lengths make no matrix."""
+    try:
+        return np.ndim(given) == 2
+    except ValueError:
+        return False
+
+
+def _lists_of(indptr: IntArray, indices: IntArray, which: IntArray) -> Lists:
+    """Return some lists, one after the other."""
+    lengths = np.diff(indptr)[which]
+    return indptr_of(lengths), indices[join_ranges(indptr[which], lengths)].astype(np.int64)
 
 
 def candidates_of(
@@ -155,72 +239,56 @@ def candidates_of(
         If an answer is not among its candidates.
     """
     vocabulary = splits.relations if side == "relation" else splits.entities
-    relations = splits.triples[kept, 1]
+    tasks, sampled, chosen = np.arange(len(kept)), candidates.sampled, candidates.chosen
     if candidates.name == ALL:
         return None
     if candidates.negatives is not None:
-        return candidates_of_negatives(candidates.negatives[side], kept, queries.targets)
-    if candidates.name == TYPED:
-        types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
-        return (types.indptr, types.indices, relations)
-    chosen = candidates.chosen
-    if chosen is None and candidates.split is not None:
-        chosen = _entities_of(candidates.split, side, splits)
-    if chosen is not None:
-        among = np.zeros(vocabulary.size, dtype=bool)
-        among[chosen] = True
-        _check_targets(side, queries.targets, among, candidates, vocabulary)
-    if candidates.sampled is None:
-        return chosen
-    pool = Pool(vocabulary.size)
-    if candidates.sampled.typed:
-        pool = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
-        pool = pool._replace(size=vocabulary.size, lists=relations)
-    if chosen is not None:
-        one_list = np.array([0, len(chosen)]), chosen, np.zeros(len(relations), dtype=np.int64)
-        pool = Pool(vocabulary.size, *one_list)
-        queries = queries._replace(answers=_answers_among(queries.answers, among))
-    # the sample of a side does not depend on the other sides of the task
-    rng = np.random.default_rng([candidates.sampled.seed, list(_ANSWERS).index(side)])
-    return sample(queries, pool, candidates.sampled.negatives, rng)
-
-
-def _entities_of(split: str, side: str, splits: TripleSplits) -> IntArray:
-    """Return the distinct entities (or relations) of a known split, ascending."""
-    known = known_triples(splits, split)
-    return distinct(known[:, 1] if side == "relation" else known[:, [0, 2]].reshape(-1))
-
-
-def _answers_among(answers: tuple[IntArray, IntArray], among: Flags) -> tuple[IntArray, IntArray]:
-    """Return the answers of each query that are among some columns."""
-    indptr, indices = answers
-    kept = among[indices]
-    return indptr_of(kept)[indptr], indices[kept]
-
-
-def _check_targets(
-    side: str, targets: IntArray, among: Flags, candidates: CandidateSet, vocabulary: Vocabulary
-) -> None:
-    missing = ~among[targets]
-    if missing.any():
-        first = vocabulary.label_of(int(targets[missing.argmax()]))
-        drop = 'unseen="drop"'
-        hint = f"; {drop} leaves such triples out" if candidates.split == TRAIN else ""
-        raise InputValueError(
-            "candidates",
-            f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
-            f"candidates, first {first!r}{hint}",
+        indptr, negatives = _lists_of(*candidates.negatives[side], kept)
+        of_negatives = np.repeat(tasks, np.diff(indptr))
+        of_task, both = distinct_rows(
+            [
+                np.concatenate([of_negatives, tasks]),
+                np.concatenate([negatives, queries.targets]),
+            ]
         )
+        return indptr_of(np.bincount(of_task, minlength=len(kept))), both
+    if chosen is None and candidates.split is not None:
+        known = known_triples(splits, candidates.split)
+        chosen = distinct(known[:, 1] if side == "relation" else known[:, [0, 2]].reshape(-1))
+    if chosen is not None:
+        missing = ~np.isin(queries.targets, chosen)
+        if missing.any():
+            first = vocabulary.label_of(int(queries.targets[missing.argmax()]))
+            drop = 'unseen="drop"'
+            hint = f"; {drop} leaves such triples out" if candidates.split == TRAIN else ""
+            raise InputValueError(
+                "candidates",
+                f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
+                f"candidates, first {first!r}{hint}",
+            )
+    is_typed = candidates.name == TYPED or (sampled is not None and sampled.typed)
+    if sampled is None and not is_typed:
+        return chosen
+    one = np.arange(vocabulary.size) if chosen is None else chosen
+    pools = np.array([0, len(one)]), one, np.zeros(len(kept), dtype=np.int64)
+    if is_typed:
+        types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
+        pools = *types, splits.triples[kept, 1]
+    if sampled is None:
+        return pools
+    # the sample of a side does not depend on the other sides of the task
+    rng = np.random.default_rng([sampled.seed, list(_ANSWERS).index(side)])
+    right = tasks, queries.targets
+    return draw_candidates(queries.answers, queries.rows, pools, right, sampled.negatives, rng)
 
 
-def types_of(triples: IntArray, column: int, relations: int) -> Pool:
+def types_of(triples: IntArray, column: int, relations: int) -> Lists:
     """List the entities that occur in one position of each relation.
 
     Examples
     --------
-    >>> types_of(np.array([[0, 1, 5], [0, 1, 3], [2, 1, 5]]), 2, 2)[1:3]
+    >>> types_of(np.array([[0, 1, 5], [0, 1, 3], [2, 1, 5]]), 2, 2)
     (array([0, 0, 2]), array([3, 5]))
     """
     relation, entities = distinct_rows([triples[:, 1], triples[:, column]])
-    indptr = indptr_of(np.bincount(relation, minlength=relations))
-    return Pool(0, indptr, entities)
+    return indptr_of(np.bincount(relation, minlength=relations)), entities

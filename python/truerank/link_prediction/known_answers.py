@@ -16,8 +16,8 @@ from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import dense_codes, distinct, distinct_rows, look_up, row_keys
+from ..tasks.sampling import join_ranges
 from ..tasks.side_tasks import make_queries
-from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputTypeError, InputValueError
-from ..tasks.vocabularies import Column, distinct_labels, numbers_of, refuse_integers
+from ..tasks.vocabularies import Column, distinct_labels, numbers_of
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -136,6 +136,14 @@ def encode_times(
     ends[reversed_facts] = UNKNOWN_END
     times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
     return EncodedTimes(times, ids, names)
+
+
+def refuse_integers(columns: Sequence[Column]) -> None:
+    """Refuse integers in further columns of which others have labels."""
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            problem = f"holds integers in column {column.position}, other splits labels"
+            raise InputValueError(column.split, problem)
 
 
 def _read_labels(labels: Sequence[str]) -> tuple[dict[str, Bounds], dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import is_integer
-from ..inputs.errors import warn_user
+from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
@@ -17,10 +17,11 @@ from ..tasks.vocabularies import (
     Vocabulary,
     distinct_labels,
     encode_columns,
-    encode_qualifier,
+    is_number,
+    numbers_of,
     parse_integers,
 )
-from .times import Times, check_times, encode_times
+from .times import Times, check_times, encode_times, refuse_integers
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -184,13 +185,33 @@ def read_splits(
         )
         found = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
     for j, of_splits in further.items():
-        labels, codes = found[j] if j in found else encode_qualifier(of_splits, holds_ids)
+        labels, codes = found[j] if j in found else _encode_qualifier(of_splits, holds_ids)
         names.append(labels)
         encoded.append(codes)
     sizes = {name: len(split[0].values) for name, split in zip(splits, columns, strict=True)}
     return TripleSplits(
         stack_splits(encoded), sizes, entity, relation, tuple(names), times, tuple(reader.notes)
     )
+
+
+def _encode_qualifier(
+    columns: Sequence[Column], as_ids: bool
+) -> tuple[tuple[str, ...] | None, list[IntArray]]:
+    """Turn a column of qualifiers into codes.
+
+    Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
+    """
+    labels = distinct_labels(columns)
+    place = f"column {columns[0].position}"
+    if labels == {""}:
+        split = next(column.split for column in columns if column.label_index is not None)
+        problem = f"{place} is empty in every triple; expected no tab at the end of lines"
+        raise InputValueError(split, problem)
+    if not labels or (as_ids and all(map(is_number, labels))):
+        return None, parse_integers("qualifiers", "number", columns)
+    refuse_integers(columns)
+    names = tuple(sorted(labels))
+    return names, numbers_of(columns, dict(zip(names, range(len(names)), strict=True)))
 
 
 def encode_names(

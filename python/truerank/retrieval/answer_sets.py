@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import integer
 from ..inputs.errors import InputValueError
-from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.side_tasks import Sampled, SideTasks
+from ..tasks.sampling import check_sample, draw_candidates
+from ..tasks.side_tasks import Sampled, SideTasks, make_queries
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
 from .qrels import FORM, JudgedPairs, is_one_split, read_judged
@@ -164,11 +163,10 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         chosen = read_ids("candidates", split, sets.entities, "entities have no labels")
         name = f"selection of {len(chosen)} ({digest(chosen)})"
     if isinstance(value, Sampled):
-        integer("candidates", value.negatives, least=1, expected="at least 1 as negatives")
-        integer("candidates", value.seed, least=0, expected="at least 0 as seed")
+        check_sample(value)
+        name = value.name
         if value.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
-        name = value.name
     if chosen is not None and (missing := ~np.isin(sets.pairs[:, 1], chosen)).any():
         first = sets.entities.label_of(int(sets.pairs[missing.argmax(), 1]))
         are = f"{missing.sum():,} right answers are not among the candidates, first {first!r}"
@@ -178,24 +176,13 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
 
 def _draw(sets: AnswerSets, chosen: IntArray | None, sampled: Sampled) -> tuple[IntArray, ...]:
     """Draw candidates for each query: its right answers, and others that are not known."""
-    rng, size = np.random.default_rng(sampled.seed), sets.entities.size
-    pool = np.arange(size) if chosen is None else chosen
-    position = np.full(size, -1)
-    position[pool] = np.arange(len(pool))
-    known = np.concatenate([sets.pairs, *sets.known.values()])
-    keys = distinct(known[:, 0] * size + known[:, 1])
-    queries, firsts = np.unique(sets.pairs[:, 0], return_index=True)
-    bounds = np.searchsorted(keys, [queries * size, (queries + 1) * size])
-    lists = []
-    for right, start, end in zip(np.split(sets.pairs[:, 1], firsts[1:]), *bounds, strict=True):
-        out = position[keys[start:end] % size]
-        out = out[out >= 0]
-        left = len(pool) - len(out)
-        drawn = rng.choice(left, min(left, sampled.negatives), replace=False, shuffle=False)
-        # number r of those that are left is r plus the count of j with out[j] - j <= r
-        places = drawn + np.searchsorted(out - np.arange(len(out)), drawn, side="right")
-        lists.append(np.sort(np.append(pool[places], right)))
-    return indptr_of(list(map(len, lists))), np.concatenate(lists)
+    everything = np.concatenate([sets.pairs, *sets.known.values()])
+    queries = make_queries(everything, np.arange(len(sets.pairs)), (0,), 1)
+    pool = np.arange(sets.entities.size) if chosen is None else chosen
+    rows = np.arange(len(queries.queries))
+    pools = np.array([0, len(pool)]), pool, np.zeros_like(rows)
+    right, rng = (queries.rows, queries.targets), np.random.default_rng(sampled.seed)
+    return draw_candidates(queries.answers, rows, pools, right, sampled.negatives, rng)
 
 
 def make_side(

@@ -14,11 +14,10 @@ from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..ranks.protocol import Protocol
-from ..tasks.list_files import read_lists
 from ..tasks.split_audit import check_rules
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Vocabulary
-from .answer_lists import lists_in_order, lists_of_rows
+from .answer_lists import lists_in_order, lists_of_rows, read_lists
 from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import (
     SIDE,

@@ -5,28 +5,17 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..inputs.candidate_lists import PAD, as_lists
-from ..inputs.checks import several
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.scores import widen_bfloat16
-from ..tables.writing import replace_text
-from .named_lists import (
-    NamedLists,
-    Qrels,
-    first_repeat,
-    lists_of_mapping,
-    lists_of_rows,
-    without_ranx,
-)
-from .text import is_path, line_of, text_blocks, text_lines
+from .named_lists import NamedLists, Qrels, first_repeat, lists_of_rows
+from .text import line_of, text_blocks, text_lines
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -208,17 +197,6 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
     return Qrels.of_pairs(judgements)
 
 
-def read_lists(argument: str, value: Any) -> NamedLists | None:
-    """Return lists by name as they are, or of a mapping, a run of ranx or a file; else None."""
-    value = without_ranx(value)
-    if is_path(value):
-        with renamed(path=argument):
-            return read_json_lists(value) if is_json(os.fsdecode(value)) else read_run(value)
-    if isinstance(value, Mapping):
-        return lists_of_mapping(argument, value)
-    return value if isinstance(value, NamedLists) else None
-
-
 def read_blocks(
     name: str,
     progress: bool | Listener | None,
@@ -239,104 +217,6 @@ def read_blocks(
 def line_error(name: str, line: int, problem: str) -> InputValueError:
     """Return the error for a line of a file."""
     return InputValueError(_ARGUMENT, f"line {line}: {problem}", place=name)
-
-
-@public("truerank")
-def write_run(
-    path: str | os.PathLike[str],
-    top: Any,
-    *,
-    queries: Sequence[str] | None = None,
-    entities: Sequence[str] | None = None,
-    tag: str = "truerank",
-) -> None:
-    """Write lists as a TREC run: lines ``qid Q0 docid rank score tag``.
-
-    A score is written with all digits that tell it from others, so that `read_run` gets the same
-    numbers; ranks count from 1 in the order of the list. Lists of n in order alone get the scores
-    n, n - 1, ..., 1.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The file, gzipped if its name ends in .gz. It appears whole or not at all.
-    top : TopK, (ids, scores), mapping, NamedLists, or path
-        What `topk_embeddings` returns, or ids and scores as `rank_lists` takes them; or lists by
-        name, as `retrieval.Task.evaluate_lists` takes them: ``{query: {entity: score}}``, ``{query:
-        [entities]}`` in order alone, NamedLists, or a file of them.
-    queries : sequence of str, shape (lists,), optional
-        The name of each query, for lists without names. Default: their numbers from 0.
-    entities : sequence of str, optional
-        The names of the candidates by their ids, for lists without names. Default: the ids.
-    tag : str
-        The last field, the name of the system.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For other shapes, for an id that has no name, and for names that are empty or have blanks,
-        which would end a field.
-    OSError
-        If the file cannot be written.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "run.txt")
-    ...     write_run(file, ([[4, 7]], [[2.5, 0.5]]), queries=["q1"])
-    ...     print(file.read_text(), end="")
-    q1 Q0 4 1 2.5 truerank
-    q1 Q0 7 2 0.5 truerank
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     file = pathlib.Path(folder, "run.txt")
-    ...     write_run(file, {"q1": ["d7", "d3"]})
-    ...     print(file.read_text(), end="")
-    q1 Q0 d7 1 2 truerank
-    q1 Q0 d3 2 1 truerank
-    """
-    named = read_lists("top", top)
-    if named is not None:
-        if queries is not None or entities is not None:
-            raise InputTypeError("queries, entities", expected="None, as the lists have names")
-        queries, entities, top = named.queries, named.names, named.entries
-    if not isinstance(top, tuple) or len(top) != 2:
-        expected = "(ids, scores), TopK, lists by query, or their file"
-        raise InputTypeError("top", expected=expected, got=type(top).__name__)
-    lists = as_lists(*top)
-    height = len(lists.indptr) - 1
-    if len(lists.ids) and int(lists.ids.min()) < 0:
-        expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
-        raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = list(map(str, range(height))) if queries is None else _fields("queries", queries)
-    if len(query_names) != height:
-        raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
-    labels = None if entities is None else _fields("entities", entities)
-    if labels is not None and len(lists.ids) and int(lists.ids.max()) >= len(labels):
-        expected = f"a name for every id, up to {int(lists.ids.max())}"
-        raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
-    _fields("tag", [tag])
-    numbers = None if lists.scores is None else lists.scores.array
-    if lists.scores is not None and lists.scores.dtype == "bfloat16":
-        numbers = widen_bfloat16(lists.scores.array)
-    with replace_text(path) as file:
-        for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
-            ids: list[Any] = lists.ids[first:last].tolist()
-            shown = ids if labels is None else [labels[code] for code in ids]
-            places = range(1, len(ids) + 1)
-            scores = places[::-1] if numbers is None else numbers[first:last].tolist()
-            rows = zip(shown, places, scores, strict=True)
-            lines = (f"{query} Q0 {name} {rank} {score!r} {tag}\n" for name, rank, score in rows)
-            file.write("".join(lines).encode())
-
-
-def _fields(argument: str, values: Sequence[str]) -> list[str]:
-    fields = [str(value) for value in several(argument, values, "names")]
-    for i, field in enumerate(fields):
-        if not field or field.split() != [field]:
-            expected = "names without blanks, at least one character each"
-            raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
-    return fields
 
 
 # -- JSON ------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ class Sampled(NamedTuple):
         Whether to draw only from the entities that occur in that position of that relation (in any
         split); in link prediction alone.
     seed : int
-        With one version of NumPy, a seed gives the same sample on every platform.
+        With one version of truerank and of NumPy, a seed gives the same sample on every platform.
     among : str, optional
         The known split from whose entities to draw, as the graph on which an inductive model
         infers. Default: all entities.

@@ -237,34 +237,6 @@ def parse_integers(name: str, what: str, columns: Sequence[Column]) -> list[IntA
     return numbers_of(columns, {each: int(each) for each in labels if is_number(each)}, no_number)
 
 
-def encode_qualifier(
-    columns: Sequence[Column], as_ids: bool
-) -> tuple[tuple[str, ...] | None, list[IntArray]]:
-    """Turn a column of qualifiers into codes.
-
-    Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
-    """
-    labels = distinct_labels(columns)
-    place = f"column {columns[0].position}"
-    if labels == {""}:
-        split = next(column.split for column in columns if column.label_index is not None)
-        problem = f"{place} is empty in every triple; expected no tab at the end of lines"
-        raise InputValueError(split, problem)
-    if not labels or (as_ids and all(map(is_number, labels))):
-        return None, parse_integers("qualifiers", "number", columns)
-    refuse_integers(columns)
-    names = tuple(sorted(labels))
-    return names, numbers_of(columns, dict(zip(names, range(len(names)), strict=True)))
-
-
-def refuse_integers(columns: Sequence[Column]) -> None:
-    """Refuse integers in further columns of which others have labels."""
-    for column in columns:
-        if len(column.values) and column.label_index is None:
-            problem = f"holds integers in column {column.position}, other splits labels"
-            raise InputValueError(column.split, problem)
-
-
 def is_id(label: str) -> bool:
     """Return whether this is written like an id: digits without a sign or leading zeros."""
     return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")

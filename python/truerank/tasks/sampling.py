@@ -1,0 +1,144 @@
+"""Candidates that are drawn: for each query some that are no known answers, and its right ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..inputs.checks import integer
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.selection import indptr_of
+from .row_keys import look_up
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+
+_NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
+
+
+def check_sample(sampled: Any) -> None:
+    """Check the fields of a sample."""
+    for name, least in (("negatives", 1), ("seed", 0)):
+        value, expected = getattr(sampled, name), f"an integer as {name}"
+        integer("candidates", value, least=least, expected=expected, range=f"{name} >= {least}")
+    if not isinstance(sampled.typed, (bool, np.bool_)):
+        got = type(sampled.typed).__name__
+        raise InputTypeError("candidates", expected="a bool as typed", got=got)
+    if not isinstance(sampled.among, str | None):
+        expected = "the name of a known split as among"
+        raise InputTypeError("candidates", expected=expected, got=type(sampled.among).__name__)
+    if sampled.typed and sampled.among is not None:
+        raise InputValueError("candidates", "a sample is typed or among a split, not both")
+
+
+def draw_candidates(
+    known: tuple[IntArray, IntArray],
+    rows: IntArray,
+    pools: tuple[IntArray, IntArray, IntArray],
+    right: tuple[IntArray, IntArray],
+    negatives: int,
+    rng: np.random.Generator,
+) -> tuple[IntArray, npt.NDArray[Any]]:
+    """Draw candidates for every task, uniformly and without replacement, and add right answers.
+
+    Parameters
+    ----------
+    known : (indptr, indices)
+        For each query the columns that are never drawn, ascending and distinct.
+    rows : ndarray of int64, shape (n,)
+        The query of each task.
+    pools : (indptr, indices, lists)
+        The columns to draw from, ascending and distinct: task i draws from list ``lists[i]``, and
+        tasks of one query from the same.
+    right : (tasks, columns)
+        The right answers, which are among the known ones, by the tasks that get them.
+    negatives : int
+        The number per task; all that are allowed if there are fewer.
+    rng : numpy.random.Generator
+        The source of random numbers, which the tasks use in their order.
+
+    Returns
+    -------
+    indptr : ndarray of int64, shape (n + 1,)
+    indices : ndarray of int32, or of int64 for many columns
+        The candidates of each task, ascending.
+
+    Examples
+    --------
+    >>> one, pool = np.zeros(1, np.int64), (np.array([0, 4]), np.arange(4), np.zeros(1, np.int64))
+    >>> known, rng = (np.array([0, 2]), np.array([0, 2])), np.random.default_rng(0)
+    >>> draw_candidates(known, one, pool, (one, np.array([2])), 9, rng)
+    (array([0, 3]), array([1, 2, 3], dtype=int32))
+    """
+    starts, columns, lists = pools
+    width = 1 + max(int(part.max(initial=0)) for part in (columns, known[1], right[1]))
+    pool_of_query = np.zeros(len(known[0]) - 1, dtype=np.int64)
+    pool_of_query[rows] = lists
+    of_query = np.repeat(np.arange(len(pool_of_query)), np.diff(known[0]))
+    of_pool = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    entries = pool_of_query[of_query] * width + known[1]
+    where, places = look_up(of_pool * width + columns, entries)
+    places -= starts[pool_of_query[of_query[where]]]
+    known_counts = np.bincount(of_query[where], minlength=len(pool_of_query))
+    skipped, first_place = known_counts[rows], indptr_of(known_counts)[rows]
+    allowed = np.diff(starts)[lists] - skipped
+    negatives = min(negatives, int(allowed.max(initial=0)))
+    lengths = np.minimum(allowed, negatives)
+    indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
+    indices = np.empty(indptr[-1], np.int32 if width < 1 << 31 else np.int64)
+    work = np.cumsum(skipped + negatives)
+    start = 0
+    while start < len(rows):
+        finished = work[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(work, finished + _NUMBERS_AT_ONCE)))
+        batch = slice(start, stop)
+        numbers = _draw(allowed[batch], negatives, rng)
+        tasks, counts, skips = np.arange(stop - start) * width, lengths[batch], skipped[batch]
+        shifts = np.repeat(tasks, counts)  # sets the numbers of tasks apart
+        # with skipped places p_0 < p_1 < ..., number r becomes r plus the count of j with
+        # p_j - j <= r: few searches among many numbers find the first that is past each place
+        passed = places[join_ranges(first_place[batch], skips)] + np.repeat(tasks, skips)
+        passed -= join_ranges(np.zeros_like(skips), skips)
+        since = np.searchsorted(numbers + shifts, passed)
+        numbers += np.cumsum(np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)])
+        numbers -= np.repeat(np.cumsum(skips) - skips, counts)  # places of earlier tasks
+        drawn = columns[np.repeat(starts[lists[batch]], counts) + numbers]
+        span = slice(*np.searchsorted(right[0], [start, stop]))
+        answers = right[1][span]
+        at = np.searchsorted(drawn + shifts, answers + (right[0][span] - start) * width)
+        indices[indptr[start] : indptr[stop]] = np.insert(drawn, at, answers)
+        start = stop
+    return indptr, indices
+
+
+def _draw(allowed: IntArray, negatives: int, rng: np.random.Generator) -> IntArray:
+    """Draw distinct numbers below `allowed` for each task, ascending; all if there are too few.
+
+    The distinct ones among numbers that are drawn one after the other are a uniform sample: so
+    those that repeat others are drawn again, where there are many to draw from. Where there are
+    few, the numbers with the least of random keys are taken.
+    """
+    drawn = rng.integers(0, np.maximum(allowed, 1)[:, None], (len(allowed), negatives))
+    few = allowed < 2 * negatives
+    rows = np.flatnonzero(~few)
+    while len(rows):
+        part = np.sort(drawn[rows], axis=1)
+        row, place = np.nonzero(part[:, 1:] == part[:, :-1])
+        part[row, place] = rng.integers(0, allowed[rows[row]])
+        drawn[rows] = part
+        rows = rows[np.unique(row)]
+    keys = rng.random((np.count_nonzero(few), int(allowed[few].max(initial=negatives))))
+    keys[np.arange(keys.shape[1]) >= allowed[few, None]] = 2  # above all others
+    drawn[few] = np.sort(np.argsort(keys, axis=1)[:, :negatives], axis=1)
+    return drawn[drawn < allowed[:, None]] if few.any() else drawn.reshape(-1)
+
+
+def join_ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """Concatenate a range [s, s + 1, ..., s + n - 1] for each start s and count n."""
+    shifts = starts - np.cumsum(counts) + counts
+    runs: IntArray = np.arange(int(counts.sum()), dtype=np.int64)
+    runs += np.repeat(shifts, counts)
+    return runs
