@@ -35,7 +35,7 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1699, 1000),
-    "link_prediction": (1808, 1400),
+    "link_prediction": (1708, 1400),
     "alignment": (1989, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26917, 21000),
-    "tests": (39192, 24000),
+    "python/truerank": (26871, 21000),
+    "tests": (39175, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (213, 180)  # of the package
+FILES = (212, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
