@@ -35,7 +35,7 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1699, 1000),
-    "link_prediction": (1708, 1400),
+    "link_prediction": (1676, 1400),
     "alignment": (1989, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26871, 21000),
+    "python/truerank": (26839, 21000),
     "tests": (39175, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
