@@ -196,8 +196,8 @@ FAULTS = [
     Fault(
         "an off-by-one in a filter",
         "python/truerank/alignment/aligned_pairs.py",
-        "is_free[aligned] = False",
-        "is_free[aligned[1:]] = False",
+        "is_free[known[:, j]] = False",
+        "is_free[known[1:, j]] = False",
     ),
     Fault(
         "a wrong tie rule",

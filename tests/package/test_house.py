@@ -36,7 +36,7 @@ ROOMS = {
     "html": (537, 200),
     "tasks": (1699, 1000),
     "link_prediction": (1676, 1400),
-    "alignment": (1989, 1800),
+    "alignment": (1945, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
     "adapters": (1700, 1700),

@@ -154,61 +154,45 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
         lists that lack an entity of the test.
     """
-    if not isinstance(value, (str, tuple, list)):
-        raise InputTypeError("candidates", expected=f"{_EXPECTED}", got=type(value).__name__)
     if not isinstance(value, str):
         return _read_candidate_lists(value, splits, test)
     if value not in CANDIDATE_NAMES:
-        raise InputValueError("candidates", expected=f"{_EXPECTED}", got=repr(value))
+        raise InputValueError("candidates", expected=_EXPECTED, got=repr(value))
     if value == "unaligned" and len(splits.sizes) < 2:
-        raise InputValueError(
-            "candidates",
-            (
-                '"unaligned" leaves out what known pairs align, but there are no known '
-                "splits; give known="
-            ),
-        )
+        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
+        raise InputValueError("candidates", f"{problem}; give known=")
     if value == "all":
         return GraphCandidates(value)
-    in_test = (distinct(test[:, 0]), distinct(test[:, 1]))
+    left, right = distinct(test[:, 0]), distinct(test[:, 1])
     if value == "test":
-        return GraphCandidates(value, in_test)
+        return GraphCandidates(value, (left, right))
     known = splits.pairs[next(iter(splits.sizes.values())) :]
-    left, right = (
-        _unaligned_ids(graph.size, known[:, j], in_test[j]) for j, graph in enumerate(splits.graphs)
-    )
-    return GraphCandidates(value, (left, right))
-
-
-def _unaligned_ids(size: int, aligned: IntArray, in_test: IntArray) -> IntArray:
-    """Return all entities except those of known pairs; entities of the test always stay."""
-    is_free = np.ones(size, dtype=bool)
-    is_free[aligned] = False
-    is_free[in_test] = True
-    return np.flatnonzero(is_free)
+    parts = []
+    for j, (graph, in_test) in enumerate(zip(splits.graphs, (left, right), strict=True)):
+        is_free = np.ones(graph.size, dtype=bool)
+        is_free[known[:, j]] = False
+        is_free[in_test] = True  # entities of the test always stay
+        parts.append(np.flatnonzero(is_free))
+    return GraphCandidates(value, (parts[0], parts[1]))
 
 
 def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
     """Read the lists of both graphs, which must have all entities of the test."""
+    if not isinstance(value, (tuple, list)):
+        raise InputTypeError("candidates", expected=_EXPECTED, got=type(value).__name__)
     if len(value) != len(GRAPHS):
-        raise InputValueError("candidates", expected=f"{_EXPECTED}", got=f"{len(value)} members")
+        raise InputValueError("candidates", expected=_EXPECTED, got=f"{len(value)} members")
     lists = []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
-        title = f"candidates[{j}]"
+        title, in_test = f"candidates[{j}]", distinct(test[:, j])
         ids = read_ids(title, value[j], graph, f"no labels of {name} are given")
-        is_listed = np.zeros(graph.size, dtype=bool)
-        is_listed[ids] = True
-        test_ids = distinct(test[:, j])
-        missing = test_ids[~is_listed[test_ids]]
+        missing = np.setdiff1d(in_test, ids, assume_unique=True)
         if len(missing):
-            raise InputValueError(
-                title,
-                (
-                    f"{len(missing):,} of {len(test_ids):,} {name} entities of the test are not "
-                    f"among the candidates, first {graph.label_of(int(missing[0]))!r}"
-                ),
+            problem = (
+                f"{len(missing):,} of {len(in_test):,} {name} entities of the test are not among "
+                f"the candidates, first {graph.label_of(int(missing[0]))!r}"
             )
+            raise InputValueError(title, problem)
         lists.append(ids)
-    left, right = lists
-    name = f"selection of {len(left)} x {len(right)} ({digest(left, right)})"
-    return GraphCandidates(name, (left, right))
+    name = f"selection of {len(lists[0])} x {len(lists[1])} ({digest(*lists)})"
+    return GraphCandidates(name, (lists[0], lists[1]))

@@ -90,34 +90,26 @@ def rank_both(
     forward, backward = (sides[direction] for direction in DIRECTIONS)
     directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
     if rules.audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
-        left_ranks, right_ranks = (
-            rank_open_embeddings(
-                vectors,
-                side.targets,
-                rules,
-                **_tasks_of(side),
-                block=block,
-                watch=watch_of_pass(watch, i, 2),
-            )
-            for i, (vectors, side) in enumerate(directions)
-        )
-        return left_ranks, right_ranks
+        ranks = []
+        for i, (vectors, side) in enumerate(directions):
+            tasks = _tasks_of(side) | {"block": block, "watch": watch_of_pass(watch, i, 2)}
+            ranks.append(rank_open_embeddings(vectors, side.targets, rules, **tasks))
+        return ranks[0], ranks[1]
     size = positive_integer("block", block) if block is not None else 0
     jobs = [make_job(side, both.shape, rules, both.roles.nouns) for both, side in directions]
     lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
     rights = as_ids("candidates", forward.candidates, pairs.shape[1])
     grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
     # the left entity of every pair, and the right one
-    tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
+    pair_tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     options = (rules.nan, size, jobs[0].threads, listener_of(watch))
     results = []
-    for job, result in zip(
-        jobs, _core.rank_grid(grid, tasks, jobs[1].filter, *options), strict=True
-    ):
-        if fault := result.fault:
+    counts = _core.rank_grid(grid, pair_tasks, jobs[1].filter, *options)
+    for job, counted in zip(jobs, counts, strict=True):
+        if fault := counted.fault:
             raise job.error_of(fault)
-        ranks = job.ranks(result.arrays, pairs.dtype, pairs.files, pairs.way)
-        results.append(with_similarity(ranks, pairs.measure))
+        found = job.ranks(counted.arrays, pairs.dtype, pairs.files, pairs.way)
+        results.append(with_similarity(found, pairs.measure))
     return results[0], results[1]
 
 

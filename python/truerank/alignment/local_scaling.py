@@ -16,14 +16,14 @@ from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, PairedVectors, checked_means
 from ..embeddings.watching import listener_of, watch_of_pass, watching
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.checks import is_integer, positive_integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import forbidden_nan, integer, positive_integer
+from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import PLAIN, CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import BACKWARD, FORWARD, GRAPHS, as_ids, check_two
+from .two_graphs import BACKWARD, FORWARD, as_ids, check_two
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -135,12 +135,9 @@ def means_of_vectors(
     """Return the means of open embeddings, as `csls_means` does."""
     most = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
-    lefts, rights = (
-        as_ids("candidates", ids, n, f"{graph} ids")
-        for graph, ids, n in zip(
-            GRAPHS, check_two("candidates", candidates), pairs.shape, strict=True
-        )
-    )
+    left_ids, right_ids = check_two("candidates", candidates)
+    lefts = as_ids("candidates", left_ids, pairs.shape[0], "left ids")
+    rights = as_ids("candidates", right_ids, pairs.shape[1], "right ids")
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
@@ -159,11 +156,8 @@ def means_of_vectors(
         *means, fault = _core.mean_topk(grid, most, rules.nan, *options)
         if fault:
             raise fault_error(fault, rules.nan, lefts, pairs.roles.nouns)
-    queries, entities = (
-        _spread(*part, pairs.dtype)
-        for part in zip(means, (lefts, rights), pairs.shape, strict=True)
-    )
-    return CSLS(queries, entities, k)
+    of_lefts = _spread(means[0], lefts, pairs.shape[0], pairs.dtype)
+    return CSLS(of_lefts, _spread(means[1], rights, pairs.shape[1], pairs.dtype), k)
 
 
 def _spread(means: Array, ids: IntArray, size: int, dtype: Any) -> Array:
@@ -178,13 +172,8 @@ def check_csls(csls: object) -> int | CSLS | None:
     """Check a number of neighbours, or means; None means no scaling."""
     if csls is None or isinstance(csls, CSLS):
         return csls
-    if not is_integer(csls):
-        raise InputTypeError(
-            "csls", expected="a number of neighbours, or a CSLS", got=type(csls).__name__
-        )
-    if csls < 1:
-        raise InputValueError("csls", expected="at least 1 neighbour", got=csls)
-    return int(csls)
+    expected = "a number of neighbours, or a CSLS"
+    return integer("csls", csls, least=1, expected=expected, range="at least 1 neighbour")
 
 
 @default_arithmetic()
@@ -234,8 +223,8 @@ def means_of_store(
     >>> means_of_store(store, 2, None, nan="raise", io="map")[:2]
     (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
     """
-    dtype = wide_dtype(store.dtype)
-    ids = candidates or (np.arange(store.shape[0]), np.arange(store.shape[1]))
+    dtype, (height, width) = wide_dtype(store.dtype), store.shape
+    ids = candidates or (np.arange(height), np.arange(width))
     # of each row and each column, the negative of the k highest scores so far; NaN: none
     best = [
         np.full((len(own), min(k, len(others))), np.nan, dtype) for own, others in (ids, ids[::-1])
@@ -250,18 +239,16 @@ def means_of_store(
                 scores = scores[np.ix_(row_ids - tile.top, column_ids - tile.left)]
             if nan == "raise" and np.isnan(scores).any():
                 i, j = np.argwhere(np.isnan(scores))[0]
-                fault = _core.Fault("nan", -1, int(row_ids[i]), int(column_ids[j]))
-                raise fault_error(fault, nan, row_ids, nouns)
+                score = nouns.score.format(row=row_ids[i], column=column_ids[j])
+                raise forbidden_nan("scores", score, nan)
             np.negative(scores, out=scores)
             for kept, where, part in ((best[0], rows, scores), (best[1], columns, scores.T)):
                 both = np.concatenate([kept[where], part], axis=1)
                 kept[where] = np.partition(both, kept.shape[1] - 1, axis=1)[:, : kept.shape[1]]
         on_read(tile.height * tile.width * store.itemsize)
-    queries, entities = (
-        _spread(mean_of_top(-np.sort(kept, axis=1)), own, size, dtype)
-        for kept, own, size in zip(best, ids, store.shape, strict=True)
-    )
-    return CSLS(queries, entities, k)
+    means = [mean_of_top(-np.sort(kept, axis=1)) for kept in best]
+    of_rows = _spread(means[0], ids[0], height, dtype)
+    return CSLS(of_rows, _spread(means[1], ids[1], width, dtype), k)
 
 
 def mean_of_top(best: Array) -> FloatArray:

@@ -190,11 +190,9 @@ def _read_folder(root: str, files: Mapping[str, str], by_id: bool) -> AlignmentD
     sides = []
     for k, name in enumerate(("left", "right"), 1):
         triples = _path(root, f"{'' if by_id else 'rel_'}triples_{k}")
-        entities, relations = (find_file(root, f"{kind}_ids_{k}") for kind in ("ent", "rel"))
-        if by_id:
-            entities = entities or _path(root, f"ent_ids_{k}")
-        lists = [path and _read_list(path, by_id) for path in (entities, relations)]
-        sides.append(_Side(name, ("folder", triples), lists[0] or None, lists[1] or None))
+        entities = _read_list((_path if by_id else find_file)(root, f"ent_ids_{k}"), by_id)
+        relations = _read_list(find_file(root, f"rel_ids_{k}"), by_id)
+        sides.append(_Side(name, ("folder", triples), entities, relations))
     links = {split: ("folder", path) for split, path in files.items()}
     graphs, pairs = _read_graphs(links, sides, by_id)
     splits = {name: rows for name, rows in pairs.items() if name != _ALL and len(rows)}
@@ -380,8 +378,10 @@ def _read_columns(
     return [_FileColumn(where, j, columns[j], index, path) for j, index in enumerate(indexes)]
 
 
-def _read_list(path: str, by_id: bool) -> _Labels:
+def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     """Read a file of ids and names, by which other files call an entity or a relation."""
+    if path is None:
+        return None
     nouns = ("id", "name")
     columns = _read_columns("folder", path, nouns, (LabelIndex(), LabelIndex()))
     fields = [list(map(column.labels().__getitem__, column.values)) for column in columns]

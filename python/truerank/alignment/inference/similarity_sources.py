@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from ... import _core
 from ..._core import Scores
-from ...counting.job import fault_error
 from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
 from ...embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
-from ...inputs.checks import check_shape, choice
+from ...inputs.checks import check_shape, choice, forbidden_nan
 from ...inputs.errors import InputValueError
 from ...inputs.rules import PLAIN, Rules
 from ...stores import in_one_array, read_scores
@@ -60,16 +58,19 @@ class SimilaritySource(ABC):
         The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
         The entities that take part, ascending.
+    csls : CSLS or None
+        The means that the scores are scaled by.
     roles : Roles
         How messages name the sides.
     """
 
+    csls: CSLS | None = None
+
     def __init__(
         self, shape: tuple[int, int], dtype: np.dtype[Any], rules: Rules, passes: int
     ) -> None:
-        self.shape, self.dtype, self.rules = shape, dtype, rules
+        self.shape, self.dtype, self.rules, self.roles = shape, dtype, rules, FORWARD
         self.left_ids, self.right_ids = (np.arange(size) for size in shape)
-        self.roles = FORWARD
         self.progress = PassProgress(rules.progress, self.bytes_of(shape[0]), passes)
 
     @abstractmethod
@@ -80,25 +81,12 @@ class SimilaritySource(ABC):
     def means(self, k: int) -> CSLS:
         """Return the means that CSLS subtracts, over the entities that take part."""
 
-    @abstractmethod
-    def scaled(self, csls: CSLS) -> Self:
-        """Use CSLS with means, which are checked and rounded to the dtype of the scores."""
-
-    @abstractmethod
-    def top_k(
-        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
-    ) -> TopK:
-        """Return the k best right entities of some left ones (default: all that take part).
-
-        With the current matches of all right entities, only those that prefer the left entity to
-        theirs: of equal scores, the lower left id.
-        """
-
     def swapped(self) -> Self:
         """Return the other direction, with right entities as queries."""
         other = copy(self)
         other.shape = self.shape[::-1]
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
+        other.csls = self.csls and self.csls.swapped()
         other.roles = BACKWARD if self.roles is FORWARD else FORWARD
         return other
 
@@ -109,7 +97,10 @@ class SimilaritySource(ABC):
         self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
         if isinstance(scaling, int):  # without entities there is no mean, and no pair either
             scaling = self.means(scaling) if len(self.left_ids) and len(self.right_ids) else None
-        return self if scaling is None else self.scaled(scaling)
+        if scaling is not None:
+            means = checked_means(scaling, self.shape, self.dtype, self.roles[:2])
+            self.csls = CSLS(*means, scaling.k)
+        return self
 
     def bytes_of(self, rows: int) -> int:
         """Return the bytes of the scores of a number of left entities."""
@@ -129,16 +120,33 @@ class SimilaritySource(ABC):
             block = self.scores(some)
             if self.rules.nan == "raise" and np.isnan(block).any():
                 row, column = np.argwhere(np.isnan(block))[0]
-                fault = _core.Fault("nan", -1, int(some[row]), int(self.right_ids[column]))
-                raise fault_error(fault, "raise", some, self.roles.nouns)
+                ids = {"row": some[row], "column": self.right_ids[column]}
+                raise forbidden_nan("scores", self.roles.nouns.score.format(**ids), "raise")
             yield slice(start, start + len(some)), block
             self.progress.add(self.bytes_of(len(some)))
+
+    def top_k(
+        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
+    ) -> TopK:
+        """Return the k best right entities of some left ones (default: all that take part).
+
+        With the current matches of all right entities, only those that prefer the left entity to
+        theirs: of equal scores, the lower left id.
+        """
+        rows = self.left_ids if rows is None else rows
+        best = _empty_top_k(len(rows), k, self.dtype)
+        for where, block in self.blocks(rows):
+            if current is not None:
+                held, holders = (array[self.right_ids] for array in current)
+                is_lower = rows[where, None] < holders
+                accepts = (block > held) | ((block == held) & is_lower)
+                block = np.where(accepts, block, self.dtype.type(np.nan))
+            best.ids[where], best.scores[where] = top_k_of_rows(block, self.right_ids, k)
+        return best
 
 
 class MatrixSource(SimilaritySource):
     """The scores of a matrix in memory, or in a file that is mapped while it is in use."""
-
-    csls: CSLS | None = None
 
     def __init__(self, matrix: Scores, rules: Rules, passes: int) -> None:
         self.matrix, self.kind = matrix.array, matrix.dtype
@@ -161,32 +169,11 @@ class MatrixSource(SimilaritySource):
         options: dict[str, Any] = {"nan": self.rules.nan, "io": "map", "nouns": nouns}
         return means_of_store(store, k, ids, **options, on_read=self.progress.add)
 
-    def scaled(self, csls: CSLS) -> Self:
-        """As in `SimilaritySource`."""
-        means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
-        self.csls = CSLS(*means, csls.k)
-        return self
-
     def swapped(self) -> Self:
         """As in `SimilaritySource`."""
         other = super().swapped()
-        other.matrix, other.csls = self.matrix.T, self.csls and self.csls.swapped()
+        other.matrix = self.matrix.T
         return other
-
-    def top_k(
-        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
-    ) -> TopK:
-        """As in `SimilaritySource`."""
-        rows = self.left_ids if rows is None else rows
-        best = _empty_top_k(len(rows), k, self.dtype)
-        for where, block in self.blocks(rows):
-            if current is not None:
-                held, holders = (array[self.right_ids] for array in current)
-                is_lower = rows[where, None] < holders
-                accepts = (block > held) | ((block == held) & is_lower)
-                block = np.where(accepts, block, self.dtype.type(np.nan))
-            best.ids[where], best.scores[where] = top_k_of_rows(block, self.right_ids, k)
-        return best
 
 
 class VectorSource(SimilaritySource):
@@ -198,18 +185,14 @@ class VectorSource(SimilaritySource):
 
     def scores(self, rows: IntArray) -> Array:
         """As in `SimilaritySource`."""
-        return score_open_embeddings(self.pairs, None, rows, self.rules)[:, self.right_ids]
+        pairs = self.pairs.with_csls(self.csls)
+        return score_open_embeddings(pairs, None, rows, self.rules)[:, self.right_ids]
 
     def means(self, k: int) -> CSLS:
         """As in `SimilaritySource`."""
         ids = (self.left_ids, self.right_ids)
         with self.progress.watching(self.bytes_of(self.shape[0])) as watch:
             return means_of_vectors(self.pairs, k, self.rules, candidates=ids, watch=watch)
-
-    def scaled(self, csls: CSLS) -> Self:
-        """As in `SimilaritySource`."""
-        self.pairs = self.pairs.with_csls(csls)
-        return self
 
     def swapped(self) -> Self:
         """As in `SimilaritySource`."""
@@ -225,8 +208,9 @@ class VectorSource(SimilaritySource):
         tasks: dict[str, Any] = {"rows": rows, "current_matches": current}
         if len(self.right_ids) < self.shape[1]:
             tasks["candidates"] = self.right_ids
+        pairs = self.pairs.with_csls(self.csls)
         with self.progress.watching(self.bytes_of(len(rows))) as watch:
-            return topk_open_embeddings(self.pairs, k, self.rules, **tasks, watch=watch)
+            return topk_open_embeddings(pairs, k, self.rules, **tasks, watch=watch)
 
 
 def top_k_of_rows(scores: Array, columns: IntArray, k: int) -> TopK:
