@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26839, 21000),
+    "python/truerank": (26795, 21000),
     "tests": (39175, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
