@@ -106,7 +106,7 @@ def infer(
     ------
     TypeError
         For embeddings and scores that are no numbers, options of another type, and a matrix in
-        shards, in chunks or in an open store.
+        shards or in chunks.
     ValueError
         For shapes that do not fit, ids out of range, an unknown name, a NaN if the rule is "raise"
         (with its entities), infinite scores for "optimal", options of another method, a similarity
