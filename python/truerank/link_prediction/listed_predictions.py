@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -17,7 +18,9 @@ from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..tasks.list_files import line_error, read_blocks
+from ..tasks.named_lists import first_repeat
 from ..tasks.text import line_of
+from ..tasks.vocabularies import Vocabulary
 from .triple_task import Task
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ _LINES = 3  # of a triple: itself, its heads and its tails
 
 
 @public("truerank.link_prediction")
+@dataclass(eq=False, repr=False)
 class Predictions(ReadOnlyArrays):
     """Triples, and for each of them lists of heads and of tails that a model predicts.
 
@@ -57,18 +61,10 @@ class Predictions(ReadOnlyArrays):
     ids: Any
     scores: FloatArray | None
 
-    def __init__(
-        self,
-        triples: IntArray,
-        names: tuple[tuple[str, ...], tuple[str, ...]],
-        lists: IntArray,
-        entries: tuple[IntArray, Any, FloatArray | None],
-    ) -> None:
-        self.triples, self.lists = read_only(triples), read_only(lists)
-        self.entities, self.relations = names
-        indptr, ids, scores = entries
-        self.indptr, self.ids = read_only(indptr), read_only(ids)
-        self.scores = None if scores is None else read_only(scores)
+    def __post_init__(self) -> None:
+        for name in ("triples", "lists", "indptr", "ids"):
+            setattr(self, name, read_only(getattr(self, name)))
+        self.scores = None if self.scores is None else read_only(self.scores)
 
     def __len__(self) -> int:
         return len(self.triples)
@@ -127,22 +123,28 @@ class Predictions(ReadOnlyArrays):
         >>> report["head.mr"], report["tail.optimistic.mr"], report["tail.pessimistic.mr"]
         (1.0, 2.0, 10.0)
         """
-        names, of_relations = self.entities, self.relations
-        test = [(names[h], of_relations[r], names[t]) for h, r, t in self.triples.tolist()]
+        ends, middle = self.entities, self.relations
+        test = [(ends[h], middle[r], ends[t]) for h, r, t in self.triples.tolist()]
         task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
-        ids, found = self._ids_of(task, entities)
-        n = found
-        if candidates is not None:
-            n = integer("candidates", candidates, least=1)
-            if n < found:
-                expected = f"at least {found}, the number of entities that have a name"
-                raise InputValueError("candidates", expected=expected, got=n)
-        scores = None if self.scores is None else (self.scores, self.indptr)
+        names = task.entities
+        if (
+            names is not None and entities is None
+        ):  # names that only lists have come after all others
+            names = tuple(dict.fromkeys((*names, *self.entities)))
+        size = next(iter(task.sides.values())).columns if names is None else len(names)
+        ids = Vocabulary(size, names).codes_of(self.entities)
+        if ids.min(initial=0) < 0:
+            name = self.entities[int(ids.argmin())]
+            raise InputValueError("entities", f"{name!r}, which is listed, is not among them")
+        n = size if candidates is None else integer("candidates", candidates, least=1)
+        if n < size:
+            expected = f"at least {size}, the number of entities that have a name"
+            raise InputValueError("candidates", expected=expected, got=n)
         ranks_of_sides = []
         for name, side in task.sides.items():
             ranks = rank_lists(
-                (ids, self.indptr),
-                scores,
+                (ids[self.ids], self.indptr),
+                None if self.scores is None else (self.scores, self.indptr),
                 side.targets,
                 candidates=n,
                 rows=self.lists[side.given, _SIDES.index(name)],
@@ -151,28 +153,6 @@ class Predictions(ReadOnlyArrays):
             )
             ranks_of_sides.append(side.labelled_by_filter(ranks))
         return task._make_report(ranks_of_sides)
-
-    def _ids_of(self, task: Task, given: Any) -> tuple[IntArray, int]:
-        """Return the ids of the entries in the vocabulary of the task, and how many ids there are.
-
-        Where no vocabulary was given, names that only lists have get ids after all others.
-        """
-        columns = next(iter(task.sides.values())).columns
-        if task.entities is None:
-            table = [int(name) if name.isdecimal() else -1 for name in self.entities]
-        else:
-            codes = {name: i for i, name in enumerate(task.entities)}
-            if given is None:
-                for name in self.entities:
-                    codes.setdefault(name, len(codes))
-                columns = len(codes)
-            table = [codes.get(name, -1) for name in self.entities]
-        ids = np.array(table, np.int64)
-        wrong = (ids < 0) | (ids >= columns)
-        if wrong.any():
-            name = self.entities[int(wrong.argmax())]
-            raise InputValueError("entities", f"{name!r}, which is listed, is not among them")
-        return ids[self.ids], columns
 
 
 @public("truerank.link_prediction")
@@ -230,18 +210,12 @@ def read_predictions(
     indptr = indptr_of(lengths)
     lists = np.arange(len(lengths)).reshape(-1, 2)
     lists = np.where(sides.reshape(-1, 2)[:, :1] == 0, lists, lists[:, ::-1])  # heads come first
-    names = tuple(reader.names()), tuple(reader.groups())
-    none = np.zeros(0, np.int64)
-    selection = _core.Selection(indptr, ids)
-    repeat, _ = _core.find_listed(selection, len(names[0]), none, none, None, 0)
-    if repeat is not None:
-        place = int(np.searchsorted(indptr, repeat[0], side="right")) - 1
+    entities, relations = tuple(reader.names()), tuple(reader.groups())
+    if (repeat := first_repeat(indptr, ids, len(entities))) is not None:
+        place = int(np.searchsorted(indptr, repeat, side="right")) - 1
         row = _LINES * (place // 2) + 1 + place % 2
-        twice = names[0][int(ids[repeat[0]])]
-        raise line_error(name, line_of(name, row), f"the list has {twice!r} twice")
-    return Predictions(
-        triples.astype(np.int64).reshape(-1, 3),
-        names,
-        lists,
-        (indptr, ids, scores if has_scores else None),
-    )
+        problem = f"the list has {entities[int(ids[repeat])]!r} twice"
+        raise line_error(name, line_of(name, row), problem)
+    triples = triples.astype(np.int64).reshape(-1, 3)
+    found = scores if has_scores else None
+    return Predictions(triples, entities, relations, lists, indptr, ids, found)
