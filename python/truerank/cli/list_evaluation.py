@@ -13,7 +13,7 @@ from .. import Ranks
 from ..inputs.errors import renamed
 from ..link_prediction import read_predictions
 from ..tasks.list_files import read_json_lists, read_qrels, read_run
-from ..tasks.named_lists import NamedLists, Qrels
+from ..tasks.named_lists import NamedLists
 from ..tasks.text import text_lines
 from .app import user_errors
 from .options import File
@@ -129,7 +129,7 @@ def _rank_named(
                 answers,
                 candidates=candidates,
                 filtered=bool(given.get("filtered")),
-                known=Qrels.joined(known) if known else None,
+                known=known or None,
                 **rules,
             )
 

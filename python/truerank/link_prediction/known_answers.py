@@ -56,9 +56,8 @@ def overlapping_answers(
 
     Notes
     -----
-    Facts are sorted by their query and start, in tables of similar durations. Those that overlap an
-    interval are in a run of each table, with few others; in a table of points, or of intervals with
-    unknown ends, with no others.
+    Facts are sorted by their query and start. Those that overlap an interval are in a run, from the
+    first fact after which one ends late enough; in a table of points, with no others.
 
     Examples
     --------
@@ -70,73 +69,33 @@ def overlapping_answers(
     # positions among all instants: small numbers, and unknown starts and ends are no large ones
     starts, ends = dense_codes(np.concatenate([starts, ends])).reshape(2, -1)
     size = int(ends.max(initial=0)) + 1
-    shared, first, lists = np.unique(
-        row_keys([queries, starts, ends])[ranked], return_index=True, return_inverse=True
-    )
+    keys = row_keys([queries, starts, ends])[ranked]
+    shared, first, lists = np.unique(keys, return_index=True, return_inverse=True)
     first = ranked[first]
     asked = distinct(queries[first])
     where, query = look_up(asked, queries)
-    facts = distinct_rows([query, answers[where], starts[where], ends[where]])
-    _, duration = np.frexp((facts[3] - facts[2]).astype(np.float64))
-    tables = [
-        _Table.of([column[duration == bits] for column in facts], size)
-        for bits in np.unique(duration)
-    ]
+    facts = distinct_rows([query, starts[where], ends[where], answers[where]])
+    # the times of later queries are above those of earlier ones
+    begins, stops = facts[0] * size + facts[1], facts[0] * size + facts[2]
     base = np.searchsorted(asked, queries[first]) * size
     since, until = base + starts[first], base + ends[first]
-    pairs = sum((table.runs(since, until)[1] for table in tables), np.zeros_like(since))
-    work = np.cumsum(pairs + 1)
+    low = np.searchsorted(np.maximum.accumulate(stops), since)
+    counts = np.maximum(np.searchsorted(begins, until, side="right") - low, 0)
+    work = np.cumsum(counts + 1)
     lengths, found = [], []
     start = 0
     while start < len(shared):
         finished = int(work[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(work, finished + _PAIRS_AT_ONCE)))
-        chunk = [table.overlapping(since[start:stop], until[start:stop]) for table in tables]
-        in_chunk, listed = map(np.concatenate, zip(*chunk, strict=True))
-        of_list, listed = distinct_rows([in_chunk, listed])
-        lengths.append(np.bincount(of_list, minlength=stop - start))
+        run = join_ranges(low[start:stop], counts[start:stop])
+        interval = np.repeat(np.arange(start, stop), counts[start:stop])
+        is_late = stops[run] >= since[interval]
+        of_list, listed = distinct_rows([interval[is_late], facts[3][run[is_late]]])
+        lengths.append(np.bincount(of_list - start, minlength=stop - start))
         found.append(listed)
         start = stop
     indptr = indptr_of(np.concatenate(lengths))
     return indptr, np.concatenate(found), lists.reshape(-1).astype(np.int64)
-
-
-class _Table(NamedTuple):
-    """Facts of similar durations, sorted by query, start and end.
-
-    Attributes
-    ----------
-    answers : ndarray of int64, shape (n,)
-    begins, ends : ndarray of int64, shape (n,)
-        Starts and ends, those of later queries above those of earlier ones.
-    reach : ndarray of int64, shape (n,)
-        The latest end so far: before the first that reaches an instant, no fact does.
-    """
-
-    answers: IntArray
-    begins: IntArray
-    ends: IntArray
-    reach: IntArray
-
-    @classmethod
-    def of(cls, facts: list[IntArray], size: int) -> _Table:
-        query, answers, starts, ends = facts
-        order = np.argsort(row_keys([query, starts, ends]), kind="stable")
-        begins, ends = (query[order] * size + times[order] for times in (starts, ends))
-        return cls(answers[order], begins, ends, np.maximum.accumulate(ends))
-
-    def runs(self, since: IntArray, until: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the first fact and the number of those that may overlap each interval."""
-        low = np.searchsorted(self.reach, since)
-        return low, np.maximum(np.searchsorted(self.begins, until, side="right") - low, 0)
-
-    def overlapping(self, since: IntArray, until: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the number of an interval and an answer for each fact that overlaps it."""
-        low, counts = self.runs(since, until)
-        facts = join_ranges(low, counts)
-        interval = np.repeat(np.arange(len(since)), counts)
-        late_enough = self.ends[facts] >= since[interval]
-        return interval[late_enough], self.answers[facts[late_enough]]
 
 
 class SideFacts(NamedTuple):
@@ -177,21 +136,6 @@ class SideFacts(NamedTuple):
         return make_queries(self.facts, self.ranked, columns, self.answer_column)
 
 
-class FilterForm(NamedTuple):
-    """A rule by which known facts match a task.
-
-    Attributes
-    ----------
-    description : str
-        What is left out, in words.
-    lists : callable
-        Makes the filter, as `SideTasks` takes it, from the facts of a side and its queries.
-    """
-
-    description: str
-    lists: Callable[[SideFacts, SideQueries], Any]
-
-
 def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., Any]:
     """Make the rule by which facts match that agree with a task in some further columns."""
 
@@ -213,23 +157,14 @@ def _answers_by_overlap(facts: SideFacts, queries: SideQueries) -> Any:
 
 QUERY, TRIPLE, FACT, OVERLAP, NONE = "query", "triple", "fact", "overlap", "none"
 
-FILTER_FORMS = {
-    QUERY: FilterForm(
-        "the known answers of the same query", lambda facts, queries: queries.answers
-    ),
-    TRIPLE: FilterForm(
-        "the answers of known triples, whatever their further columns",
-        _answers_by(lambda facts: ()),
-    ),
-    FACT: FilterForm(
-        "the answers of known facts that agree in all further columns",
-        _answers_by(lambda facts: facts.further),
-    ),
-    OVERLAP: FilterForm(
-        "the answers of known facts of the same query whose time overlaps that of the task",
-        _answers_by_overlap,
-    ),
-    NONE: FilterForm("nothing", lambda facts, queries: None),
+# By its word, the rule by which known facts match a task, as `Task` describes it: a function that
+# makes the filter of a side, as `SideTasks` takes it, from its facts and its queries.
+FILTER_FORMS: dict[str, Callable[[SideFacts, SideQueries], Any]] = {
+    QUERY: lambda facts, queries: queries.answers,
+    TRIPLE: _answers_by(lambda facts: ()),
+    FACT: _answers_by(lambda facts: facts.further),
+    OVERLAP: _answers_by_overlap,
+    NONE: lambda facts, queries: None,
 }
 
 

@@ -135,7 +135,7 @@ def make_side(
     if splits.beside is not None and candidates.split is not None and side != "relation":
         candidates = candidates._replace(chosen=_entities_of_split(splits, candidates.split))
     queries = facts.queries(facts.keys)
-    lists = {name: FILTER_FORMS[name].lists(facts, queries) for name in filters}
+    lists = {name: FILTER_FORMS[name](facts, queries) for name in filters}
     heads, tails = (splits.triples[triple, column] for column in (0, 2))
     labels = {
         "relation": Labels(view.triples[facts.ranked, 1], splits.relations.names),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -115,20 +116,6 @@ class Qrels(ReadOnlyArrays):
         rows = zip(self.queries, self.documents, (self.relevance >= 1).tolist(), strict=True)
         return [(query, document) for query, document, is_right in rows if is_right]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Qrels]) -> Qrels:
-        """Join judgements of several files.
-
-        Examples
-        --------
-        >>> Qrels.joined([Qrels.of({"q1": ["d3"]}), Qrels.of({"q2": ["d3"]})])
-        Qrels(2 judgements of 2 queries, 2 relevant)
-        """
-        queries = tuple(query for part in parts for query in part.queries)
-        documents = tuple(document for part in parts for document in part.documents)
-        relevance = np.concatenate([np.zeros(0, np.int64), *(part.relevance for part in parts)])
-        return cls(queries, documents, relevance)
-
 
 @public("truerank")
 @dataclass(eq=False, repr=False)
@@ -213,7 +200,7 @@ class NamedLists(ReadOnlyArrays):
             The number of candidates in all, or their names, among which all others must be.
         filtered : bool
             Whether the other right answers of a query are left out.
-        known : Qrels or mapping, optional
+        known : Qrels, mapping, or list of these, optional
             More right answers, such as those of training, that are left out of each query.
         split : str, optional
             The evaluated split, for the protocol.
@@ -257,8 +244,9 @@ class NamedLists(ReadOnlyArrays):
             index.encode(names)
         ids = index.encode(self.names)[self.ids]
         targets = index.encode([name for _, name in right])
-        left_out = Qrels.of({} if known is None else known).right_answers()
-        left_out = [pair for pair in left_out if pair[0] in asked.codes]
+        parts = known if isinstance(known, list) else [{} if known is None else known]
+        more = chain.from_iterable(Qrels.of(part).right_answers() for part in parts)
+        left_out = [pair for pair in more if pair[0] in asked.codes]
         left_out += right if flag("filtered", filtered) else []
         queries = asked.encode([query for query, _ in left_out])
         others = index.encode([name for _, name in left_out])
