@@ -34,8 +34,8 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1699, 1000),
-    "link_prediction": (1676, 1400),
+    "tasks": (1695, 1000),
+    "link_prediction": (1618, 1400),
     "alignment": (1945, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26795, 21000),
+    "python/truerank": (26733, 21000),
     "tests": (39175, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
