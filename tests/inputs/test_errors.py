@@ -247,14 +247,9 @@ def test_lists_of_unequal_lengths(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "where"),
-    [
-        ([[1, 2], [3, 4], [5]], "2 in the first, 1 at position 2"),
-        ([1, [2, 3]], "no list in the first, 2 at position 1"),
-        ([np.zeros(2), np.array(3.0)], "2 in the first, no list at position 1"),
-    ],
+    "value", [[[1, 2], [3, 4], [5]], [1, [2, 3]], [np.zeros(2), np.array(3.0)]]
 )
-def test_where_lists_have_unlike_lengths(value: object, where: str) -> None:
+def test_lists_of_unlike_lengths(value: object) -> None:
     calls: dict[str, Callable[[], object]] = {
         "scores: expected a matrix of numbers": lambda: tr.rank(value, [0]),
         "above: expected a 1-D array of integers": lambda: tr.Ranks(value, [1, 1], 5),
@@ -262,9 +257,7 @@ def test_where_lists_have_unlike_lengths(value: object, where: str) -> None:
         "queries: expected a matrix of numbers": lambda: tr.rank_embeddings(value, SCORES, [0]),
     }
     for start, call in calls.items():
-        with pytest.raises(
-            ValueError, match=rf"^{start}, got lists of unlike lengths \({where}\)$"
-        ):
+        with pytest.raises(ValueError, match=f"^{start}, got lists of unlike lengths$"):
             call()
 
 

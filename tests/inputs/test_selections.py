@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import re
 import tracemalloc
-from collections import defaultdict
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -77,7 +76,7 @@ def test_forms_of_shared_candidates(form: str) -> None:
     )
 
 
-def test_shared_candidates_as_a_tuple_or_range() -> None:
+def test_shared_candidates_as_a_range() -> None:
     scores = matrix("float32")
     expected = count(scores, 7, candidates=[list(range(5, 20))] * 5)
     assert_same(tr.rank(scores, 7, candidates=range(5, 20)), expected)
@@ -319,46 +318,25 @@ def test_a_matrix_of_integers_is_no_mask() -> None:
 
 
 @pytest.mark.parametrize("name", ["filter", "candidates"])
-@pytest.mark.parametrize(
-    ("value", "kind", "words"),
-    [
-        ({"a": [0], 1: [1], 2: [2], 3: [3]}, TypeError, "tasks as keys.*got the key 'a' of type"),
-        ({True: [0]}, TypeError, "tasks as keys"),
-        ({0: [0], 1: [1], 2: [2], 3: [3], 4: [0]}, ValueError, "keys from 0 to 3.*got 4"),
-        ({0: [0], 1: [1], 2: [2], -1: [3]}, ValueError, "keys from 0 to 3.*got -1"),
-        ({0: [0], 1: [1], 2: [2], 3: 3}, ValueError, "list of indices for task 3, got an integer"),
-        ({0: [0], 1: [1], 2: [2], 3: None}, TypeError, "list 3: expected integers, got NoneType"),
-        ([{0}, {1}, {2}, {"a"}], TypeError, "list 3: expected integers"),
-    ],
-)
-def test_mappings_and_sets_that_are_wrong(
-    name: str, value: Any, kind: type[Exception], words: str
-) -> None:
-    refuse(kind, f"^{name}: .*{words}", SCORES, FOUR, **{name: value})
-
-
-def test_a_mapping_without_some_tasks() -> None:
-    """A task has nothing left out then; its candidates would be none, which is no ranking."""
-    lists = {2: [0, 1]}
-    assert_same(
-        tr.rank(SCORES, FOUR, filter=lists), count(SCORES, FOUR, filter=[[], [], [0, 1], []])
-    )
-    defaults: defaultdict[int, list[int]] = defaultdict(list, lists)
-    tr.rank(SCORES, FOUR, filter=defaults)
-    assert list(defaults) == [2]
-    words = "^candidates: expected a key for each of the 4 tasks, got none for task 0"
-    refuse(ValueError, words, SCORES, FOUR, candidates=lists)
+def test_lists_and_sets_that_are_wrong(name: str) -> None:
+    for item, kind, words in (
+        (3, ValueError, r"expected a list of indices for task 3, got shape \(\)"),
+        (None, TypeError, "list 3: expected integers, got NoneType"),
+        ({"a"}, TypeError, "list 3: expected integers"),
+    ):
+        refuse(kind, f"^{name}: {words}", SCORES, FOUR, **{name: [{0}, [1], (2,), item]})
+    by_task = {0: [0], 1: [1], 2: [2], 3: [3]}
+    refuse(TypeError, f"^{name}: expected .* index lists", SCORES, FOUR, **{name: by_task})
 
 
 def test_one_set_is_no_filter() -> None:
-    refuse(ValueError, "^filter: expected 4 sets.*got one set", SCORES, FOUR, filter={1, 2})
+    refuse(TypeError, "^filter: .* lists, got an object", SCORES, FOUR, filter={1, 2})
 
 
-def test_candidates_as_one_mask_or_tuple() -> None:
+def test_candidates_as_one_mask() -> None:
     chosen = [0, 2, 1, 4, 3]
     expected = count(SCORES, FOUR, candidates=[chosen] * 4)
     assert_same(tr.rank(SCORES, FOUR, candidates=np.ones(5, bool)), expected)
-    assert_same(tr.rank(SCORES, FOUR, candidates=tuple(chosen)), expected)
 
 
 def test_columns_of_data_frames() -> None:

@@ -228,7 +228,6 @@ FORMS: dict[str, Callable[[Lists, int], Any]] = {
     "list of lists": lambda lists, _: [list(entries) for entries in lists],
     "list of arrays": lambda lists, _: [np.array(entries, np.int32) for entries in lists],
     "list of sets": lambda lists, _: [frozenset(entries) for entries in lists],
-    "dict": lambda lists, _: dict(reversed(list(enumerate(lists)))),
     "column of lists": lambda lists, _: object_column(lists),
     "mask": mask,
     "Fortran mask": lambda lists, columns: np.asfortranarray(mask(lists, columns)),

@@ -60,13 +60,12 @@ def rank(
         Columns to leave out, per task: ``(indptr, indices)`` as in a CSR matrix;
         ``(indptr, indices, lists)``, where task i has list ``lists[i]``; a scipy.sparse matrix of
         shape (tasks, columns), whose stored entries count; a mask of that shape, of bool, True at
-        the columns to leave out; a sequence, or a pandas or polars column, of index lists or sets;
-        a mapping from tasks to such lists, where a task without one has none left out. Repeats and
-        disorder change nothing. The target is never left out. A tuple of two or three plain lists
-        for as many tasks is refused if it may be ``(indptr, indices)`` and a list for each task.
+        the columns to leave out; a list, or a pandas or polars column, of one index array, list or
+        set for each task. Repeats and disorder change nothing. The target is never left out. A
+        tuple of two or three plain lists, which may be read in both ways, is refused.
     candidates : selection, or array_like of int, optional
-        The only columns to let in: a selection as in `filter` (a mapping has all tasks), or one
-        index array, set, or mask of shape (columns,) for all tasks. The target must be among them.
+        The only columns to let in: a selection as in `filter`, or one index array, set, or mask of
+        shape (columns,) for all tasks. The target must be among them.
     order : {"descending", "ascending"}
         "descending": higher scores are better. "ascending": lower ones, as for distances.
     nan : {"raise", "worst", "omit"}

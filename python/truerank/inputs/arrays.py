@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .checks import check_shape
 from .errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
@@ -217,37 +218,23 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     >>> as_array([[1, 2], [3]], "rows")
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: rows: expected an array, got lists of unlike lengths (2 in the first, 1 at position 1)
-    """  # noqa: E501
+    truerank.InputValueError: rows: expected an array, got lists of unlike lengths
+    """
     if type(value) is np.ndarray:
         return value
     try:
         return np.asarray(value)
     except ValueError as error:
-        got = _unlike_lengths(value) or f"{type(value).__name__}: {error}"
+        words = f"{type(value).__name__}: {error}"
+        got = "lists of unlike lengths" if "inhomogeneous" in words else words
         raise InputValueError(name, expected=what, got=got) from error
-    except (
-        RuntimeError,
-        TypeError,
-    ) as error:  # a device is looked for only then: it costs others nothing
+    except (RuntimeError, TypeError) as error:  # a device is looked for only then
         host_copy = on_host(value, name)
         if host_copy is not value and not is_on_device(host_copy):
             return as_array(host_copy, name)
         raise InputTypeError(
             name, expected="an array in the host's memory", got=f"{type(value).__name__}: {error}"
         ) from error
-
-
-def _unlike_lengths(value: object) -> str:
-    """Say where a list of lists is ragged; empty for anything else."""
-    sizes = [
-        str(len(item)) if isinstance(item, Sized) and getattr(item, "ndim", True) else "no list"
-        for item in (value if isinstance(value, (list, tuple)) else ())
-    ]
-    place = next((i for i, size in enumerate(sizes) if size != sizes[0]), 0)
-    if not place:
-        return ""
-    return f"lists of unlike lengths ({sizes[0]} in the first, {sizes[place]} at position {place})"
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -287,7 +274,7 @@ _INT64 = np.dtype(np.int64)  # numpy has one object of it
 _INT64_MAX = np.iinfo(np.int64).max
 
 
-def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
+def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:
     """Check integers that will be used as indices, of any shape, and return them as int64.
 
     Parameters
@@ -295,15 +282,18 @@ def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
     name : str
         The argument's name, for the messages.
     value : array_like of int
-        Integers of any dtype. Unsigned ones above 2**63 - 1 become 2**63 - 1, so that the check of
-        their range refuses them.
+        Integers of any dtype. An empty list or tuple is fine, an empty array of floats is not.
     copy : bool
         False takes over an int64 array that nobody else writes to.
+    what : str
+        What the message says was expected.
 
     Raises
     ------
     TypeError
         For anything but integers; floats with integral values and booleans too.
+    ValueError
+        For integers outside int64.
 
     Examples
     --------
@@ -312,10 +302,22 @@ def index_array(name: str, value: object, *, copy: bool = True) -> IntArray:
     """
     if type(value) is np.ndarray and value.dtype is _INT64:  # the usual case, at the least cost
         return value.copy() if copy or not value.flags.c_contiguous else value
-    array = _any_integers(name, value, as_array(value, name))
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8:
-        array = np.minimum(array, np.uint64(_INT64_MAX))
+    array = as_array(value, name, what)
+    if array.size == 0 and isinstance(value, (list, tuple)):
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InputTypeError(name, expected="integers", got=_type_of(value, array))
+    if array.dtype == np.uint64 and array.size and (largest := int(array.max())) > _INT64_MAX:
+        raise InputValueError(name, expected="integers below 2**63", got=largest)
     return array.astype(np.int64, order="C", copy=copy)
+
+
+def native_indices(name: str, value: object) -> npt.NDArray[Any]:
+    """Return native, contiguous int32 or int64, without a copy if they are that already."""
+    array = as_array(value, name)
+    if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+        return np.require(array, requirements=["C", "A"])
+    return index_array(name, array if array.size else value)
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
@@ -323,14 +325,10 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
 
     Parameters
     ----------
-    name : str
-        The argument's name, for the messages.
-    value : array_like of int, shape (n,)
-        Integers of any dtype. An empty list or tuple is fine, an empty array of floats is not.
+    name, value, copy
+        As in `index_array`.
     length : int, optional
         The length that is expected.
-    copy : bool
-        False takes over an int64 array that nobody else writes to.
 
     Returns
     -------
@@ -338,32 +336,17 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
 
     Raises
     ------
-    TypeError
-        For anything but integers; floats with integral values and booleans too.
-    ValueError
-        For another shape or length, and for integers outside int64.
+    TypeError, ValueError
+        As in `index_array`, and for another shape or length.
 
     Examples
     --------
     >>> integers("above", [0, 2])
     array([0, 2])
     """
-    array = _any_integers(name, value, _as_array(name, value, "integers"))
-    _check_shape(name, array, "integers", length)
-    if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size:
-        largest = int(array.max())
-        if largest > _INT64_MAX:
-            raise InputValueError(name, expected="integers below 2**63", got=largest)
-    return read_only(array.astype(np.int64, order="C", copy=copy))
-
-
-def _any_integers(name: str, value: object, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Refuse an array of anything but integers; an empty list or tuple becomes one of int64."""
-    if array.size == 0 and isinstance(value, (list, tuple)):
-        return array.astype(np.int64)
-    if array.dtype.kind not in "iu":
-        raise InputTypeError(name, expected="integers", got=_type_of(value, array))
-    return array
+    array = index_array(name, value, copy=copy, what="a 1-D array of integers")
+    _check_length(name, array, "integers", length)
+    return read_only(array)
 
 
 def checked_weights(
@@ -398,10 +381,10 @@ def checked_weights(
     >>> checked_weights([1, 3], length=2)
     array([1., 3.])
     """
-    array = _as_array(name, value, "numbers")
+    array = as_array(value, name, "a 1-D array of numbers")
     if array.dtype.kind not in "iuf":
         raise InputTypeError(name, expected="real numbers", got=_type_of(value, array))
-    _check_shape(name, array, "numbers", length, each)
+    _check_length(name, array, "numbers", length, each)
     array = array.astype(np.float64, order="C", copy=copy)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
@@ -412,10 +395,6 @@ def checked_weights(
     return read_only(array)
 
 
-def _as_array(name: str, value: object, what: str) -> npt.NDArray[Any]:
-    return as_array(value, name, f"a 1-D array of {what}")
-
-
 def _type_of(value: object, array: npt.NDArray[Any]) -> str:
     is_sequence = isinstance(value, (list, tuple, np.ndarray))
     if isinstance(value, (str, bytes)) or (array.dtype.kind == "O" and not is_sequence):
@@ -423,12 +402,9 @@ def _type_of(value: object, array: npt.NDArray[Any]) -> str:
     return f"dtype {array.dtype}"
 
 
-def _check_shape(
+def _check_length(
     name: str, array: npt.NDArray[Any], what: str, length: int | None, each: str = "task"
 ) -> None:
-    if array.ndim != 1:
-        raise InputValueError(name, expected=f"a 1-D array of {what}", got=f"shape {array.shape}")
-    if length is not None and len(array) != length:
-        raise InputValueError(
-            name, expected=f"{length} {what}, one for each {each}", got=f"shape {array.shape}"
-        )
+    check_shape(name, array.shape, 1, f"a 1-D array of {what}")
+    if length is not None:
+        check_shape(name, array.shape, (length,), f"{length} {what}, one for each {each}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .._core import Scores
-from .arrays import as_array, index_array
+from .arrays import as_array, index_array, native_indices
 from .checks import check_shape
 from .errors import InputValueError
 from .scores import as_scores
@@ -67,26 +67,34 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    if isinstance(ids, tuple):
-        values, indptr = _ragged("ids", ids)
-        return CandidateLists(
-            indptr, _native(values, ids[0]), _ragged_scores(scores, indptr, dtype)
-        )
-    if _is_list_of_lists(ids):
-        joined, indptr = _joined("ids", ids)
-        values = _flat("ids", joined)
-        return CandidateLists(indptr, _native(values, []), _listed_scores(scores, indptr, dtype))
-    array = as_array(ids, "ids")
-    check_shape("ids", array.shape, 2, _FORMS)
-    return _padded(_native(array, ids), scores, dtype)
+    if (joined := _joined("ids", ids)) is None:
+        return _padded(ids, scores, dtype)
+    values, indptr = joined
+    ids = native_indices("ids", values if indptr[-1] else [])
+    if scores is None:
+        return CandidateLists(indptr, ids, None)
+    if (of_scores := _joined("scores", scores)) is None:
+        expected = f"{_RAGGED} or a list of lists, as ids are"
+        raise InputValueError("scores", expected=expected, got=type(scores).__name__)
+    lengths, given = np.diff(indptr), np.diff(of_scores[1])
+    if len(given) != len(lengths):
+        expected = f"{len(lengths)} lists, as ids have"
+        raise InputValueError("scores", expected=expected, got=len(given))
+    if (unlike := given != lengths).any():
+        i = int(unlike.argmax())
+        expected = f"{lengths[i]} scores in list {i}, one for each id"
+        raise InputValueError("scores", expected=expected, got=given[i])
+    found = as_scores(of_scores[0], dtype)
+    return CandidateLists(indptr, ids, _flat(found, found.array))
 
 
-def _padded(ids: npt.NDArray[Any], scores: Any, dtype: Any) -> CandidateLists:
+def _padded(value: Any, scores: Any, dtype: Any) -> CandidateLists:
+    ids = native_indices("ids", value)
+    check_shape("ids", ids.shape, 2, _FORMS)
     height, width = ids.shape
     found = None if scores is None else as_scores(scores, dtype)
     if found is not None:
-        expected = f"the shape of ids, {ids.shape}"
-        check_shape("scores", found.array.shape, ids.shape, expected)
+        check_shape("scores", found.array.shape, ids.shape, f"the shape of ids, {ids.shape}")
     values = None if found is None else found.array
     lengths = np.full(height, width, np.int64)
     # where pads are only at the end, there are none at all if the last column has none
@@ -100,92 +108,35 @@ def _padded(ids: npt.NDArray[Any], scores: Any, dtype: Any) -> CandidateLists:
         lengths = is_id.sum(axis=1, dtype=np.int64)
         ids = ids[is_id]
         values = None if values is None else values[is_id]
-    indptr = indptr_of(lengths)
-    return CandidateLists(indptr, ids.reshape(-1), _flat_scores(found, values))
+    flat = None if found is None else _flat(found, values)
+    return CandidateLists(indptr_of(lengths), ids.reshape(-1), flat)
 
 
-def _ragged(name: str, value: tuple[Any, ...]) -> tuple[npt.NDArray[Any], IntArray]:
-    if len(value) != 2:
-        raise InputValueError(name, expected=_RAGGED, got=f"{len(value)} members")
-    values = as_array(value[0], name)
-    check_shape(name, values.shape, 1, "1-D values")
-    indptr = index_array(f"{name}: indptr", value[1])
-    check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-    check_indptr(name, indptr, len(indptr) - 1, len(values), "values")
-    return values, indptr
-
-
-def _ragged_scores(scores: Any, indptr: IntArray, dtype: Any) -> Scores | None:
-    if scores is None:
+def _joined(name: str, value: Any) -> tuple[Any, IntArray] | None:
+    """Return the values and the indptr of lists of any lengths; None for a matrix."""
+    if isinstance(value, tuple):
+        if len(value) != 2:
+            raise InputValueError(name, expected=_RAGGED, got=f"{len(value)} members")
+        check_shape(name, np.shape(value[0]), 1, "1-D values")
+        indptr = index_array(f"{name}: indptr", value[1])
+        check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
+        check_indptr(name, indptr, len(indptr) - 1, len(value[0]), "values")
+        return value[0], indptr
+    if not isinstance(value, list) or (value and np.ndim(value[0]) == 0):
         return None
-    if not isinstance(scores, tuple) or len(scores) != 2:
-        got = f"{len(scores)} members" if isinstance(scores, tuple) else type(scores).__name__
-        raise InputValueError("scores", expected=f"{_RAGGED}, as ids are", got=got)
-    found = as_scores(scores[0], dtype)
-    expected = f"{indptr[-1]} values, one for each id"
-    check_shape("scores", found.array.shape, (int(indptr[-1]),), expected)
-    own = index_array("scores: indptr", scores[1])
-    if not np.array_equal(own, indptr):
-        raise InputValueError("scores: indptr", expected="that of ids", got="another")
-    return _flat_scores(found, found.array)
-
-
-def _listed_scores(scores: Any, indptr: IntArray, dtype: Any) -> Scores | None:
-    if scores is None:
-        return None
-    if not _is_list_of_lists(scores):
-        got = type(scores).__name__
-        raise InputValueError("scores", expected="a list of lists, as ids are", got=got)
-    joined, own = _joined("scores", scores)
-    if len(own) != len(indptr):
-        expected = f"{len(indptr) - 1} lists, as ids have"
-        raise InputValueError("scores", expected=expected, got=len(own) - 1)
-    unlike = np.diff(own) != np.diff(indptr)
-    if unlike.any():
-        i = int(unlike.argmax())
-        expected = f"{indptr[i + 1] - indptr[i]} scores in list {i}, one for each id"
-        raise InputValueError("scores", expected=expected, got=own[i + 1] - own[i])
-    found = as_scores(_flat("scores", joined), dtype)
-    return _flat_scores(found, found.array)
-
-
-def _joined(name: str, lists: list[Any]) -> tuple[Any, IntArray]:
-    """Join lists of numbers, or arrays of them, of any lengths."""
-    lengths = []
-    for i, item in enumerate(lists):
+    for i, item in enumerate(value):
         if not isinstance(item, Sequence | np.ndarray) or isinstance(item, str | bytes):
             got = f"{type(item).__name__} for list {i}"
             raise InputValueError(name, expected=_FORMS, got=got)
-        lengths.append(len(item))
-    if not all(isinstance(item, np.ndarray) for item in lists):
-        joined: Any = list(chain.from_iterable(lists))
+    arrays = [item for item in value if isinstance(item, np.ndarray) and len(item)]
+    indptr = indptr_of([len(item) for item in value])
+    if arrays and sum(map(len, arrays)) == indptr[-1]:
+        values = np.concatenate(arrays)
     else:
-        full = [item for item in lists if len(item)] or [np.zeros(0, np.int64)]
-        if any(item.ndim != 1 for item in full):
-            raise InputValueError(name, expected=_FORMS, got="arrays of several dimensions")
-        joined = np.concatenate(full)
-    return joined, indptr_of(lengths)
-
-
-def _flat(name: str, joined: Any) -> npt.NDArray[Any]:
-    values = as_array(joined, name)
+        values = as_array(list(chain.from_iterable(value)), name, _FORMS)
     check_shape(name, values.shape, 1, _FORMS)
-    return values if values.size else values.astype(np.int64)
+    return values, indptr
 
 
-def _is_list_of_lists(value: Any) -> bool:
-    return isinstance(value, list) and not (value and np.ndim(value[0]) == 0)
-
-
-def _native(array: npt.NDArray[Any], value: Any) -> npt.NDArray[Any]:
-    """Return contiguous ids of int32 or int64, without a copy if they are that already."""
-    if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
-        return np.require(array, requirements=["C", "A"])
-    return index_array("ids", array if array.size else value)
-
-
-def _flat_scores(found: Scores | None, values: npt.NDArray[Any] | None) -> Scores | None:
-    if found is None or values is None:
-        return None
-    flat = np.ascontiguousarray(values).reshape(-1)
-    return Scores(flat, found.dtype, found.swapped)
+def _flat(found: Scores, values: Any) -> Scores:
+    return Scores(np.ascontiguousarray(values).reshape(-1), found.dtype, found.swapped)

@@ -91,20 +91,13 @@ def integer(
     truerank.InputValueError: k: expected at least 1, got 0
     """
     try:
-        converted = None if isinstance(value, (bool, np.bool_)) else operator.index(value)  # type: ignore[arg-type]
+        converted = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         converted = None
-    if converted is None:
+    if converted is None or isinstance(value, bool):
         raise InputTypeError(name, expected=expected or "an integer", got=type(value).__name__)
-    is_high_enough, is_low_enough = (
-        least is None or converted >= least,
-        most is None or converted <= most,
-    )
-    if not (is_high_enough and is_low_enough):
-        if least is None or most is None:
-            allowed = f"at least {least}" if most is None else f"at most {most}"
-        else:
-            allowed = f"from {least} to {most}"
+    if (least is not None and converted < least) or (most is not None and converted > most):
+        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
         raise InputValueError(name, expected=range or expected or allowed, got=value)
     return converted
 
