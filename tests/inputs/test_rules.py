@@ -71,8 +71,8 @@ def test_options_are_checked(name: str, value: Any, words: str) -> None:
 def test_the_option_that_was_meant_is_named() -> None:
     with pytest.raises(tr.InputTypeError, match="did you mean audit"):
         tr.rank([[0.1, 0.2]], [0], adit=True)  # type: ignore[call-arg]
-    with pytest.raises(tr.InputValueError, match="got 'asc'; did you mean ascending"):
-        tr.rank([[0.1, 0.2]], [0], order="asc")  # type: ignore[arg-type]
+    with pytest.raises(tr.InputValueError, match="got 'ascend'; did you mean ascending"):
+        tr.rank([[0.1, 0.2]], [0], order="ascend")  # type: ignore[arg-type]
 
 
 def test_similarities_have_no_order() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,30 +129,23 @@ def dense_tensor(tensor: Any, name: str) -> Any:
     TypeError
         For a tensor that is not dense (sparse, nested, quantized, distributed) or has no data.
     """
-    for words, is_such in _NOT_DENSE.items():
-        if is_such(tensor):
+    torch, kind = sys.modules["torch"], type(tensor).__name__
+    transforms = getattr(torch._C, "_functorch", None)  # old versions have none
+    problems = {
+        "a fake one, which has no data": kind == "FakeTensor",
+        'one on the device "meta", which has no data': tensor.is_meta,
+        "a DTensor; to_local() or full_tensor() of it is dense": kind == "DTensor",
+        "one within a transform such as torch.vmap, which has no numbers yet": (
+            transforms is not None and transforms.is_functorch_wrapped_tensor(tensor)
+        ),
+        "a nested one": tensor.is_nested,
+        "a quantized one; dequantize() of it is dense": tensor.is_quantized,
+        "a sparse one; to_dense() of it is dense": tensor.layout is not torch.strided,
+    }
+    for words, is_such in problems.items():
+        if is_such:
             raise InputTypeError(name, expected="a dense tensor of numbers", got=words)
     return tensor.detach()
-
-
-def _is_transformed(tensor: Any) -> bool:
-    transforms = getattr(sys.modules["torch"]._C, "_functorch", None)  # old versions have none
-    return transforms is not None and bool(transforms.is_functorch_wrapped_tensor(tensor))
-
-
-_NOT_DENSE: dict[str, Callable[[Any], bool]] = {
-    "a fake one, which has no data": lambda tensor: type(tensor).__name__ == "FakeTensor",
-    'one on the device "meta", which has no data': lambda tensor: tensor.is_meta,
-    "a DTensor; to_local() or full_tensor() of it is dense": lambda tensor: (
-        type(tensor).__name__ == "DTensor"
-    ),
-    "one within a transform such as torch.vmap, which has no numbers yet": _is_transformed,
-    "a nested one": lambda tensor: tensor.is_nested,
-    "a quantized one; dequantize() of it is dense": lambda tensor: tensor.is_quantized,
-    "a sparse one; to_dense() of it is dense": lambda tensor: (
-        tensor.layout is not sys.modules["torch"].strided
-    ),
-}
 
 
 def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:

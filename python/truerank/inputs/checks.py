@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import _core
 from .errors import InputTypeError, InputValueError
-from .words import IoMode, NanRule, ScoreOrder, meant_words
+from .words import IoMode, NanRule, ScoreOrder, near_words
 
 if TYPE_CHECKING:
     from .arrays import IntArray
@@ -185,17 +185,17 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
 
     Examples
     --------
-    >>> choice("order", "asc", ORDERS)
+    >>> choice("io", "mmap", IO)
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: order: expected one of descending, ascending, got 'asc'; did you mean ascending?
-    """  # noqa: E501
+    truerank.InputValueError: io: expected one of map, read, got 'mmap'; did you mean map?
+    """
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
     for word in choices:
         if word == value:
             return word
-    meant = meant_words(value, choices)
+    meant = near_words(value, choices)
     hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
     expected = f"one of {', '.join(choices)}"
     raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")

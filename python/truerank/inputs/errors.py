@@ -89,7 +89,9 @@ class InputError(Exception):
         >>> str(error.among({"filter": "--filter"}))
         '--filter: indptr: expected integers'
         """
-        return self.of(_renamed_argument(names, self.argument))
+        whole, colon, part = self.argument.partition(": ")
+        known = f"{names.get(whole, whole)}{colon}{part}"
+        return self.of(names.get(self.argument, known))
 
 
 class InputValueError(InputError, ValueError):
@@ -111,14 +113,6 @@ class UnknownKeyError(InputError, KeyError):
     """
 
     __module__ = "truerank.metrics"
-
-
-def _renamed_argument(names: Mapping[str, str], argument: str) -> str:
-    """Return the new name of an argument; of "whole: part", the whole is renamed."""
-    if argument in names:
-        return names[argument]
-    argument_name, colon, rest = argument.partition(": ")
-    return f"{names.get(argument_name, argument_name)}{colon}{rest}"
 
 
 def _shown(got: object) -> str:

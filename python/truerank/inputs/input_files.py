@@ -25,17 +25,15 @@ from .errors import InputError, InputValueError
 _KINDS = ((stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"))
 
 
-def open_regular(argument: str, name: str, folder: str = "") -> int:
+def open_regular(argument: str, path: str) -> int:
     """Open a regular file for reading, and return its descriptor.
 
     Parameters
     ----------
     argument : str
         The argument that names the file, for messages.
-    name : str
+    path : str
         The file.
-    folder : str, optional
-        What a relative name is relative to. Default: the current folder.
 
     Raises
     ------
@@ -44,16 +42,12 @@ def open_regular(argument: str, name: str, folder: str = "") -> int:
     OSError
         As the system raises it, with the name that was given; also for a folder.
     """
-    path = os.path.join(folder, name)
-    if "\0" in name:
-        raise InputValueError(argument, expected="the path of a file", got=repr(name))
+    if "\0" in path:
+        raise InputValueError(argument, expected="the path of a file", got=repr(path))
+    _check_regular(argument, path, os.stat(path))
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
-        _check_regular(argument, name, os.stat(path))
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, name) from None
-    try:
-        _check_regular(argument, name, os.fstat(descriptor))  # it may have been replaced
+        _check_regular(argument, path, os.fstat(descriptor))  # it may have been replaced
     except BaseException:
         os.close(descriptor)
         raise
@@ -63,26 +57,18 @@ def open_regular(argument: str, name: str, folder: str = "") -> int:
 def check_folder(argument: str, name: str) -> None:
     """Check that all that a folder has, and folders in it, are regular files.
 
-    For folders that a library reads, which opens whatever has the right name.
+    For folders that a library reads, which opens whatever has the right name. Links to other
+    folders are not followed.
 
     Raises
     ------
     ValueError, OSError
         As in `open_regular`.
     """
-    folders, seen = [name], set()
-    while folders:
-        folder = folders.pop()
-        status = os.stat(folder)
-        if (status.st_dev, status.st_ino) in seen:  # a link to a folder above
-            continue
-        seen.add((status.st_dev, status.st_ino))
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir():
-                    folders.append(entry.path)
-                elif not entry.is_file() and os.path.exists(entry.path):
-                    _check_regular(argument, entry.path, os.stat(entry.path))
+    for folder, _, files in os.walk(name):
+        for path in (os.path.join(folder, file) for file in files):
+            if os.path.exists(path):
+                _check_regular(argument, path, os.stat(path))
 
 
 def _check_regular(argument: str, name: str, status: os.stat_result) -> None:

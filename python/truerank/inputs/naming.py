@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import html
+import math
 import re
 import reprlib
 import sys
@@ -52,7 +53,7 @@ def public(package: str) -> Callable[[T], T]:
     def show(target: T) -> T:
         target.__module__ = package
         if isinstance(target, type):
-            shorten_reprs(target)
+            shorten_repr(target)
             show_in_notebooks(target)
         return target
 
@@ -182,15 +183,11 @@ class _ShortRepr(reprlib.Repr):
         self.maxtuple = self.maxlist = self.maxset = self.maxfrozenset = self.maxdict = _SHOWN
         self.maxstring = self.maxother = self.maxlong = _LENGTH
 
-    def repr_ndarray(self, array: Any, level: int) -> str:
-        if array.size <= _SMALL_ARRAY:
-            return self.repr_instance(array, level)
-        return f"array(shape={tuple(array.shape)}, dtype={array.dtype})"
-
-    def repr_Tensor(self, tensor: Any, level: int) -> str:
-        if tensor.numel() <= _SMALL_ARRAY:
-            return self.repr_instance(tensor, level)
-        return f"tensor(shape={tuple(tensor.shape)}, dtype={tensor.dtype}, device={tensor.device})"
+    def repr_instance(self, value: Any, level: int) -> str:
+        if math.prod(shape := tuple(getattr(value, "shape", ()))) > _SMALL_ARRAY:
+            kind = type(value).__name__.removeprefix("nd").lower()
+            return f"{kind}(shape={shape}, dtype={value.dtype})"
+        return super().repr_instance(value, level)
 
 
 _SHORT = _ShortRepr()
@@ -205,33 +202,30 @@ def short_repr(value: object, fields: Iterable[str]) -> str:
     >>> short_repr(SimpleNamespace(side="tail", ids=list(range(500_000))), ["side", "ids"])
     "SimpleNamespace(side='tail', ids=[0, 1, 2, 3, 4, 5, 6, 7, ...])"
     """
-    texts = {name: _SHORT.repr(getattr(value, name)) for name in fields}
-    longest = _LENGTH
-    if sum(map(len, texts.values())) > _WHOLE_LENGTH:
-        longest = _WHOLE_LENGTH // len(texts)
-    shown = (
-        f"{name}={text if len(text) <= longest else text[:longest] + '...'}"
-        for name, text in texts.items()
-    )
-    return f"{type(value).__qualname__}({', '.join(shown)})"
+    texts = [f"{name}={_cut(_SHORT.repr(getattr(value, name)), _LENGTH)}" for name in fields]
+    return f"{type(value).__qualname__}({', '.join(texts)})"
 
 
-def shorten_reprs(shown: type) -> None:
-    """Give a class a repr of bounded length: its own, cut, or one in place of a generated one."""
-    fields, own = _generated_fields(shown), vars(shown).get("__repr__")
-    if fields is not None:
-        setattr(shown, "__repr__", lambda self: short_repr(self, fields))  # noqa: B010
-    elif own is not None:
-        setattr(shown, "__repr__", _cut(own))  # noqa: B010
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[:_LENGTH]}..."
 
 
-def _cut(own: Callable[[object], str]) -> Callable[[object], str]:
+def shorten_repr(shown: type) -> None:
+    """Bound the length of a class's repr: its own, or its fields in place of a generated one."""
+    own: Callable[..., str] | None = vars(shown).get("__repr__")
+    if own is None:
+        return
+    if issubclass(shown, tuple):
+        fields = getattr(shown, "_fields", ()) if own.__module__ == "collections" else ()
+    else:
+        of_data = getattr(shown, "__dataclass_fields__", {}) if hasattr(own, "__wrapped__") else {}
+        fields = tuple(name for name, field in of_data.items() if field.repr)
+
     @functools.wraps(own)
     def repr_of(self: object) -> str:
-        text = own(self)
-        return text if len(text) <= _WHOLE_LENGTH else f"{text[:_LENGTH]}..."
+        return _cut(short_repr(self, fields) if fields else own(self), _WHOLE_LENGTH)
 
-    return repr_of
+    setattr(shown, "__repr__", repr_of)  # noqa: B010
 
 
 def show_in_notebooks(shown: type) -> None:
@@ -254,15 +248,3 @@ def show_in_notebooks(shown: type) -> None:
 def _html_of_text(self: object) -> str:
     """Return the lines that `print` shows as HTML, for notebooks."""
     return f"<p>{'<br>'.join(html.escape(line) for line in str(self).splitlines())}</p>"
-
-
-def _generated_fields(shown: type) -> tuple[str, ...] | None:
-    """The fields that a generated repr writes; None for a class that has its own repr."""
-    own: Callable[..., str] | None = vars(shown).get("__repr__")
-    if issubclass(shown, tuple):
-        generated = own is not None and own.__module__ == "collections"
-        return shown._fields if generated else None  # type: ignore[attr-defined]
-    fields = getattr(shown, "__dataclass_fields__", None)
-    if fields is None or not hasattr(own, "__wrapped__"):
-        return None
-    return tuple(name for name, field in fields.items() if field.repr)

@@ -164,19 +164,12 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
         raise InputTypeError(name, expected=form.dense, got=type(value).__name__)
     protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
-        return _from_dlpack(value, name), None
+        try:
+            return np.from_dlpack(value), None
+        except (BufferError, RuntimeError) as error:
+            got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
+            raise InputTypeError(name, expected="an array in the host's memory", got=got) from None
     return as_array(value, name, "a matrix of numbers"), None
-
-
-def _from_dlpack(value: Any, name: str) -> npt.NDArray[Any]:
-    try:
-        return np.from_dlpack(value)
-    except (BufferError, RuntimeError) as error:
-        raise InputTypeError(
-            name,
-            expected="an array in the host's memory",
-            got=f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device",
-        ) from None
 
 
 def _list_dtypes(form: Form) -> str:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
 from .._core import Selection
 from .arrays import as_array, index_array, native_indices
-from .checks import check_shape, integer
+from .checks import check_range, check_shape, integer
 from .errors import InputTypeError, InputValueError
 from .frames import is_frame, refuse_labels
 from .naming import public
@@ -85,22 +84,16 @@ def as_selection(
     lists = 1 if selection.shared else tasks
     if selection.lists is not None:
         lists = len(selection.indptr) - 1
-        if len(selection.lists) != tasks:
-            expected = f"lists of length {tasks}, one for each task"
-            raise InputValueError(name, expected=expected, got=len(selection.lists))
-        position = _core.first_outside(selection.lists, lists)
-        if position >= 0:
-            got = f"{selection.lists[position]} for task {position}"
-            raise InputValueError(name, expected=f"lists from 0 to {lists - 1}", got=got)
+        each = f"{tasks} lists, one for each task"
+        check_shape(f"{name}: lists", selection.lists.shape, (tasks,), each)
+        check_range(f"{name}: lists", selection.lists, lists, "lists")
     check_indptr(name, selection.indptr, lists, len(selection.indices))
     position, is_sorted = selection.check(columns, threads)
     if position >= 0:
-        list_number = int(np.searchsorted(selection.indptr, position, side="right")) - 1
-        got = selection.indices[position]
-        where = "" if selection.shared else f" in list {list_number}"
-        raise InputValueError(
-            name, expected=f"indices from 0 to {columns - 1}", got=f"{got}{where}"
-        )
+        number = int(np.searchsorted(selection.indptr, position, side="right")) - 1
+        where = "" if selection.shared else f" in list {number}"
+        got = f"{selection.indices[position]}{where}"
+        raise InputValueError(name, expected=f"indices from 0 to {columns - 1}", got=got)
     return selection if is_sorted else selection.sorted_copy(columns, threads)
 
 
@@ -108,10 +101,8 @@ def check_indptr(
     name: str, indptr: IntArray, lists: int, entries: int, what: str = "indices"
 ) -> None:
     """Check the `indptr` of a number of lists that have a number of entries together."""
-    if indptr.shape != (lists + 1,) or lists < 0:
-        got = len(indptr) if indptr.ndim == 1 else f"shape {indptr.shape}"
-        expected = f"an indptr of length {lists + 1} (tasks + 1)"
-        raise InputValueError(name, expected=expected, got=got)
+    length = max(lists, 0) + 1
+    check_shape(name, indptr.shape, (length,), f"an indptr of length {length} (tasks + 1)")
     if indptr[0] != 0 or indptr[-1] != entries:
         expected = f"an indptr from 0 to {entries}, the number of {what}"
         raise InputValueError(name, expected=expected, got=f"{indptr[0]} to {indptr[-1]}")
