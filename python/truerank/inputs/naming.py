@@ -221,11 +221,10 @@ def shorten_repr(shown: type) -> None:
         of_data = getattr(shown, "__dataclass_fields__", {}) if hasattr(own, "__wrapped__") else {}
         fields = tuple(name for name, field in of_data.items() if field.repr)
 
-    @functools.wraps(own)
     def repr_of(self: object) -> str:
         return _cut(short_repr(self, fields) if fields else own(self), _WHOLE_LENGTH)
 
-    setattr(shown, "__repr__", repr_of)  # noqa: B010
+    setattr(shown, "__repr__", repr_of if fields else functools.wraps(own)(repr_of))  # noqa: B010
 
 
 def show_in_notebooks(shown: type) -> None:
