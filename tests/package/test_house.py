@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1372, 1000),
+    "inputs": (1179, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (1015, 700),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26733, 21000),
-    "tests": (39175, 24000),
+    "python/truerank": (26602, 21000),
+    "tests": (39129, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
