@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26602, 21000),
+    "python/truerank": (26540, 21000),
     "tests": (39129, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),

@@ -13,7 +13,7 @@ from .errors import InputTypeError, InputValueError
 from .words import IoMode, NanRule, ScoreOrder, near_words
 
 if TYPE_CHECKING:
-    from .arrays import IntArray
+    import numpy.typing as npt
 
 T = TypeVar("T")
 Word = TypeVar("Word", bound=str)
@@ -206,7 +206,7 @@ def thread_count(threads: object) -> int:
     return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)
 
 
-def check_range(name: str, values: IntArray, bound: int, what: str) -> None:
+def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str) -> None:
     """Check that the indices of all tasks are from 0 to `bound` - 1."""
     position = _core.first_outside(values, bound)
     if position < 0:
