@@ -517,13 +517,14 @@ def toolkits(session: nox.Session) -> None:
 
 @nox.session(requires=WHEEL, tags=PORTABILITY)
 def device(session: nox.Session) -> None:
-    """Kernels of Triton under its interpreter; tensors counted as on a device, by either way."""
+    """Kernels of Triton, interpreted, and compiled for a GPU; tensors as if on a device."""
     packages = [f"{repaired_wheel(session)}[test,torchmetrics]", "--group=device"]
     session.install("--only-binary=:all:", *packages)
     session.env["TRUERANK_EXAMPLES"] = FEW
     chosen = "devices or geometric"
     others = ["tests/package/test_doctests.py", "tests/retrieval/test_peers.py"]
     run_tests(session, *ALL_CORES, "-k", chosen, *DEVICES, *others)
+    session.run("python", ".ci/kernel_registers.py")
     # What is not about devices at all must give the same results there.
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"

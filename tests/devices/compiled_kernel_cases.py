@@ -5,60 +5,26 @@ No GPU is needed to compile for one.
 
 from __future__ import annotations
 
+import importlib.util
 import re
-from typing import Any
 
 import pytest
-import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
 
+from support.environment import ROOT
 from truerank import _core
-from truerank.devices import count_kernels, scoring_kernels
-from truerank.devices.vector_scores import BLOCKS
 
-KERNELS = ("score_tiles", "score_pairs", "count_tiles", "sum_squares")
-FLOAT_POINTERS = ("queries", "entities", "bias", "query_means", "entity_means", "out", "panel")
-INDEX_POINTERS = ("first", "above", "tied", "missing")
-SQUARES = ("query_squares", "entity_squares", "squares")
-OPTIONS = {"enable_fp_fusion": False, "num_warps": BLOCKS.warps}
-
-
-# GPUs like the H100 and the MI300, and the name of what is compiled for them.
-NVIDIA, AMD = (GPUTarget("cuda", 90, 32), "ptx"), (GPUTarget("hip", "gfx942", 64), "amdgcn")
-
-
-def compiled(
-    kernel: str, similarity: str, dtype: str, device: tuple[GPUTarget, str] = NVIDIA
-) -> str:
-    """Return a kernel as it is compiled for a device."""
-    function = getattr(scoring_kernels, kernel)
-    constants = {
-        "SIMILARITY": similarity,
-        "NORMALISE": similarity == "cosine",
-        "QUERIES": BLOCKS.queries,
-        "ENTITIES": BLOCKS.entities,
-        "PAIRS": BLOCKS.pairs,
-        "VECTORS": BLOCKS.pairs,
-    }
-    signature: dict[str, str] = {}
-    values: dict[tuple[int], Any] = {}
-    for place, name in enumerate(function.arg_names):
-        if name in constants:
-            signature[name], values[place,] = "constexpr", constants[name]
-        elif name in FLOAT_POINTERS or name == "true_scores":
-            signature[name] = f"*{dtype}"
-        elif name in SQUARES:
-            signature[name] = "*fp64"
-        else:
-            signature[name] = "*i64" if name in INDEX_POINTERS else "i32"
-    source = ASTSource(function, signature, values, {})
-    return str(triton.compile(source, target=device[0], options=OPTIONS).asm[device[1]])
+_SPEC = importlib.util.spec_from_file_location("kernels", ROOT / ".ci" / "kernel_registers.py")
+assert _SPEC is not None
+assert _SPEC.loader is not None
+kernels = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(kernels)
 
 
 @pytest.mark.parametrize("similarity", ["dot", "l2", "complex_l1"])
 def test_amd_keeps_subnormal_numbers_and_fuses_what_is_fused(similarity: str) -> None:
-    code = compiled("count_tiles", similarity, "fp32", AMD)
+    device = GPUTarget("hip", "gfx942", 64)  # like the MI300
+    code = kernels.vector_kernel("count_scores", similarity, "fp32", device).asm["amdgcn"]
     assert re.search(r"\.amdhsa_float_denorm_mode_32 3\b", code)
     assert re.search(r"\bv_(pk_)?fma(c|_f32|mk|ak)?", code)
     assert not re.search(r"\bv_(mfma|mad_f32|mac_f32|dot)", code)
@@ -68,10 +34,12 @@ def test_amd_keeps_subnormal_numbers_and_fuses_what_is_fused(similarity: str) ->
 @pytest.mark.parametrize("dtype", ["fp32", "fp64"])
 def test_every_operation_rounds_once_to_nearest(similarity: str, dtype: str) -> None:
     bits = dtype[2:]
-    for kernel in KERNELS:
+    for kernel in ("store_scores", "count_scores", "sum_squares"):
         if kernel == "sum_squares" and similarity not in ("cosine", "poincare"):
             continue
-        ptx = compiled(kernel, similarity, dtype)
+        compiled = kernels.vector_kernel(kernel, similarity, dtype)
+        assert kernels.registers_and_spills(compiled)[1] == 0
+        ptx = compiled.asm["ptx"]
         operations = set(
             re.findall(r"^\s*(?:@%p\d+ )?(\w+\.[\w.]*f(?:32|64))\b", ptx, re.MULTILINE)
         )
@@ -98,40 +66,26 @@ def test_every_operation_rounds_once_to_nearest(similarity: str, dtype: str) -> 
 
 def test_sums_of_registers_are_not_moved_between_threads() -> None:
     """Every thread keeps its pairs from the first component to the last."""
-    ptx = compiled("count_tiles", "dot", "fp32")
+    ptx = kernels.vector_kernel("count_scores", "dot", "fp32").asm["ptx"]
     blocks = re.split(r"^\$L__BB", ptx, flags=re.MULTILINE)
     inner = [block for block in blocks if "fma.rn.f32" in block]
     assert len(inner) == 1
     assert not re.search(r"bar\.sync|shfl|\bshared", inner[0])
 
 
-@pytest.mark.parametrize("kind", ["fp16", "i16 of bfloat16", "fp32", "fp64", "i8", "u64"])
-@pytest.mark.parametrize("rows_and_tasks", [(1, 1), (1, 8), (64, 1)])
-def test_scores_are_counted_with_few_wide_loads(kind: str, rows_and_tasks: tuple[int, int]) -> None:
-    function = count_kernels.count_kernel
-    rows, tasks = rows_and_tasks
-    dtype, _, name = kind.partition(" of ")
-    constants = {
-        "ROWS": rows,
-        "TASKS": tasks,
-        "COLUMNS": count_kernels.BLOCK // (rows * tasks),
-        "GATHERED": False,
-        "HAS_NAN": "f" in kind,
-        "DTYPE": name or {"fp16": "float16"}.get(dtype, dtype),
-        "column_stride": 1,
-    }
-    signature, values, hints = {}, {}, {}
-    for place, argument in enumerate(function.arg_names):
-        if argument in constants:
-            signature[argument], values[place,] = "constexpr", constants[argument]
-            continue
-        pointers = {"scores": dtype, "true_scores": dtype, "counts": "i32"}
-        pointers |= dict.fromkeys(("columns", "group_rows", "group_tasks"), "i64")
-        signature[argument] = f"*{pointers[argument]}" if argument in pointers else "i32"
-        if argument in pointers or argument == "row_stride":
-            hints[place,] = [["tt.divisibility", 16]]
-    source = ASTSource(function, signature, values, hints)
-    ptx = str(triton.compile(source, target=NVIDIA[0], options=OPTIONS).asm[NVIDIA[1]])
-    assert ".ftz" not in ptx
-    if rows_and_tasks == (1, 1):  # a thread reads 16 bytes at once
-        assert re.search(r"ld\.global\.v[24]\.b(32|64)", ptx)
+@pytest.mark.parametrize("kind", kernels.STORED)
+@pytest.mark.parametrize("by_columns", [False, True])
+def test_neighbouring_threads_read_neighbouring_scores(kind: str, by_columns: bool) -> None:
+    """In either layout; 16 bytes at once, if rows follow each other."""
+    for tasks, rows in ((1, False), (8, False), (1, True)):
+        compiled = kernels.stored_kernel(kind, by_columns, tasks, rows)
+        assert kernels.registers_and_spills(compiled)[1] == 0
+        assert ".ftz" not in compiled.asm["ptx"]
+        table = compiled.asm["ttgir"]
+        layout = re.findall(r"%score\w* = tt\.load .*(#blocked\d*)>", table)[0]
+        (shape,) = re.findall(rf"^{layout} = #ttg\.blocked<(.*)>$", table, re.MULTILINE)
+        assert "order = [1, 0]" in shape  # columns are the last axis of a tile, or else rows
+        down, across = re.findall(r"(?:PerThread|PerWarp) = \[\d+, (\d+)\]", shape)
+        assert int(down) * int(across) >= 32
+        if not (by_columns and rows):
+            assert re.search(r"ld\.global\.v[24]\.b(32|64)", compiled.asm["ptx"])

@@ -25,9 +25,9 @@ torch = pytest.importorskip("torch")
 
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch.utils._pytree import tree_leaves  # noqa: E402
-from truerank.devices.score_sources import StoredScores  # noqa: E402
 
 from truerank.devices import score_sources, task_counts  # noqa: E402
+from truerank.devices.score_sources import StoredScores  # noqa: E402
 
 WAYS = ("torch", "triton")
 RNG = np.random.default_rng(11)

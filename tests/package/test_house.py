@@ -25,10 +25,10 @@ ROOMS = {
     "inputs": (1179, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (1015, 700),
-    "devices": (1247, 900),
-    "counting": (2092, 1300),
-    "embeddings": (791, 600),
+    "stores": (940, 700),
+    "devices": (900, 900),
+    "counting": (1992, 1300),
+    "embeddings": (768, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (26540, 21000),
-    "tests": (39129, 24000),
+    "python/truerank": (25859, 21000),
+    "tests": (39088, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (212, 180)  # of the package
+FILES = (208, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

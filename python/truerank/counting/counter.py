@@ -10,12 +10,14 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..devices.task_counts import DeviceCounts, PartOfTasks
+from ..devices.ways import count_stored
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..inputs.selection import selection_arrays, selection_of_tasks
+from ..inputs.selection import selection_arrays
 from ..ranks.container import Ranks
 from ..ranks.protocol import Protocol
 from ..stores import Store, read_scores, shape_of
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ..inputs.arrays import IntArray
-    from .device_counting import DeviceCount
 
 
 @public("truerank")
@@ -233,31 +234,17 @@ class RankCounter:
         """Let a device begin to count a block; None if the host counts it."""
         if not isinstance(scores, Store):
             return None
-        from ..devices.task_counts import PartOfTasks
-        from .device_counting import begin_count
-
         targets, filter = block_columns.targets, block_columns.filter
-        rows = np.arange(len(targets)) if rows is None else rows
-        tasks = PartOfTasks(rows, targets, filter, first_column=block_columns.first)
-        counting = begin_count(scores, tasks, self._true_scores.scores, self._job.rules)
-        return None if counting is None else _PendingBlock(counting, name, block_columns)
+        task_rows = np.arange(len(targets)) if rows is None else rows
+        tasks = PartOfTasks(task_rows, targets, filter, first_column=block_columns.first)
+        counts = count_stored(scores, tasks, self._true_scores.scores, self._job.rules)
+        return None if counts is None else _PendingBlock(counts, scores, name, rows, block_columns)
 
     def _counts_of(self, block: _PendingBlock) -> dict[str, IntArray]:
-        """Wait for the partial counts of a block."""
-        counts = block.counting.partial_counts().arrays
-        with_nan = counts["nan"] > 0
-        if self._job.rules.nan == "raise" and with_nan.any():
-            row, tasks = block.counting.first_row(with_nan)
-            columns = block.columns
-            filter = columns.filter and selection_of_tasks(columns.filter, tasks)
-            counted = _core.partial_counts(
-                block.counting.row_on_host(row),
-                _core.Tasks(np.zeros_like(tasks), columns.targets[tasks], filter),
-                self._true_scores.scores[tasks],
-                *(columns.first, self._job.rules, self._job.threads),
-            )
-            assert counted.fault is not None
-            self._refuse_nan(block.name, row, counted.fault.column, columns)
+        """Wait for the partial counts of a block; the host has to find a NaN."""
+        counts = block.counts.arrays()
+        if self._job.rules.nan == "raise" and counts["nan"].any():
+            return self._block_counts(*block[1:])
         return counts
 
     def _block_counts(
@@ -553,8 +540,10 @@ class _CountedColumns(NamedTuple):
 class _PendingBlock(NamedTuple):
     """A block that a device may still count."""
 
-    counting: DeviceCount
+    counts: DeviceCounts
+    scores: Store
     name: str  # of the argument, for the messages
+    rows: IntArray | None
     columns: BlockColumns
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..devices.task_counts import PartOfTasks
 from ..inputs.arrays import index_array
 from ..inputs.checks import (
     ORDERS,
@@ -17,7 +18,7 @@ from ..inputs.checks import (
     forbidden_nan,
 )
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_selection
+from ..inputs.selection import as_selection, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol
@@ -61,6 +62,17 @@ class Job(NamedTuple):
     def tasks(self) -> _core.Tasks:
         """Return the tasks as the core takes them."""
         return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
+
+    def device_tasks(self) -> PartOfTasks:
+        """Return the tasks as devices take them."""
+        return PartOfTasks(self.all_rows, self.targets, self.filter, self.candidates)
+
+    def those(self, where: IntArray) -> Job:
+        """Return the job of some of the tasks."""
+        filter = self.filter and selection_of_tasks(self.filter, where)
+        candidates = self.candidates and selection_of_tasks(self.candidates, where)
+        tasks = self.all_rows[where], self.targets[where], filter, candidates
+        return Job(*tasks, self.rules, self.threads, self.nouns)
 
     def error_of(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""

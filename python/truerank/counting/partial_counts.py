@@ -110,6 +110,12 @@ class PartialCounts:
         self.arrays["at_best"][where] = own_at_best
         self.arrays["best"][where] = np.where(is_better, best, own_best)
 
+    def is_void(self, true_scores: TrueScores) -> Flags:
+        """Whether each task has a NaN that the rule forbids, among scores or as the true one."""
+        if self.rules.nan == "worst":
+            return np.zeros_like(true_scores.nan)
+        return true_scores.nan | ((self.arrays["nan"] > 0) & (self.rules.nan == "raise"))
+
     def final_counts(self, true_scores: TrueScores) -> dict[str, IntArray]:
         """Add the true candidates; return the counts of all tasks, with those of an audit.
 

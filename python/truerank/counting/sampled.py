@@ -8,6 +8,8 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
+from ..devices.task_counts import PartOfTasks
+from ..devices.ways import count_stored
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError
@@ -128,15 +130,12 @@ def _counts_of_device(
     values: Store, indptr: IntArray, true_values: Scores, rules: _core.Rules
 ) -> dict[str, IntArray] | None:
     """Count lists of scores on a device; None if the host has to count them, or to find a NaN."""
-    from ..devices.task_counts import PartOfTasks
-    from .device_counting import begin_count
-
     tasks = len(indptr) - 1
     lists = _core.Selection(indptr, np.arange(indptr[-1]))
     no_columns = np.full(tasks, NO_COLUMN, np.int64)
     columns = PartOfTasks(np.zeros(tasks, np.int64), no_columns, candidates=lists)
-    counting = begin_count(values, columns, true_values.array, rules)
-    counts = None if counting is None else counting.partial_counts().arrays
+    counting = count_stored(values, columns, true_values.array, rules)
+    counts = None if counting is None else counting.arrays()
     is_void = counts is None or (rules.nan == "raise" and counts["nan"].any())
     return None if is_void else counts
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
+from ..devices.ways import count_stored
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_range, check_shape
@@ -363,9 +364,10 @@ def _counts_of_store(
     watch(0)
     job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
     if store.on_device:
-        from .device_counting import count_on_device
-
-        if (found := count_on_device(store, job, true)) is not None:
-            watch(store.nbytes)
-            return found
+        counts = count_stored(store, job.device_tasks(), true.scores, job.rules)
+        if counts is not None:
+            counted = PartialCounts.of(counts.arrays(), job.rules)
+            if not counted.is_void(true).any():  # else the host has to find the NaN
+                watch(store.nbytes)
+                return counted
     return count_against(store, job, true, watch)

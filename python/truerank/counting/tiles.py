@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import _core
+from ..devices.ways import count_stored
 from ..inputs.checks import IO, choice
 from ..inputs.errors import InputValueError
 from ..inputs.progress_listeners import Progress, as_listener
@@ -74,10 +75,8 @@ def rank_store(
             fault = _core.Fault("target", absent, -1, -1)
             raise job.error_of(fault)
     if store.on_device and checkpoint is None:
-        from .device_counting import rank_on_device
-
         start = time.monotonic()
-        if (ranks := rank_on_device(store, job)) is not None:
+        if (ranks := _rank_on_device(store, job)) is not None:
             if progress is not None:
                 progress(Progress(0, store.nbytes, 0.0))
                 progress(Progress(store.nbytes, store.nbytes, time.monotonic() - start))
@@ -116,6 +115,19 @@ def rank_store(
         saved.save(done)
     device = f"{store.device}, host" if store.device else None
     return job.ranks(count.final_counts(), store.dtype, store.files, device)
+
+
+def _rank_on_device(store: Store, job: Job) -> Ranks | None:
+    """Count a job where the scores are; None if the host has to count, or to find a NaN."""
+    counts = count_stored(store, job.device_tasks(), None, job.rules)
+    if counts is None:
+        return None
+    counted = PartialCounts.of(counts.arrays(), job.rules)
+    true = TrueScores(counts.true_scores(), store.dtype)
+    if counted.is_void(true).any():
+        return None
+    device = f"{store.device}, {counts.way}"
+    return job.ranks(counted.final_counts(true), store.dtype, device=device)
 
 
 def count_against(

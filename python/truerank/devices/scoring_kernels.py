@@ -8,7 +8,7 @@ so that a product and a sum are fused where `tl.fma` says so and nowhere else.
 Triton's `sqrt` and `/` are approximations for float32; its `sqrt_rn` and `div_rn` round to nearest.
 For float64, `sqrt` and `/` do.
 
-Vectors are packed: component k of vector i is at k * stride + i, and fits 32 bits, as a panel is
+Vectors are packed: component k of vector i of n is at k * n + i, and fits 32 bits, as a panel is
 small. A lane beyond the last vector takes the last one, and its result is not stored.
 """
 
@@ -22,7 +22,7 @@ _LN2_HIGH = tl.constexpr(float.fromhex("0x1.62e42fefa38p-1"))
 _LN2_LOW = tl.constexpr(float.fromhex("0x1.ef35793c7673p-45"))
 _LEAST_SQUARES = tl.constexpr(2.0**-960)
 _TO_NEAREST_EXPONENT = tl.constexpr(0x00095F6198000000)  # see logarithm() in similarity.cpp
-_SIZES = ["rows", "columns", "depth", "query_stride", "entity_stride", "out_stride", "turns"]
+_SIZES = ["rows", "columns", "depth", "out_stride", "tasks"]
 
 
 @triton.jit
@@ -47,34 +47,6 @@ def _step(total, q, e, SIMILARITY: tl.constexpr):
     else:
         difference = q - e
         total = tl.fma(difference, difference, total)
-    return total
-
-
-@triton.jit
-def _complex_step(total, q, q_imaginary, e, e_imaginary):
-    re = q - e
-    im = q_imaginary - e_imaginary
-    return total + _square_root(tl.fma(re, re, im * im))
-
-
-@triton.jit
-def _sums(
-    queries, entities, query_stride, entity_stride, query, entity, total, depth,
-    SIMILARITY: tl.constexpr,
-):  # fmt: skip
-    """Run along the components of pairs, whose places in their panels broadcast to `total`."""
-    if SIMILARITY == "complex_l1":
-        for k in range(0, depth, 2):
-            at_query = queries + k * query_stride + query
-            at_entity = entities + k * entity_stride + entity
-            q, q_imaginary = tl.load(at_query), tl.load(at_query + query_stride)
-            e, e_imaginary = tl.load(at_entity), tl.load(at_entity + entity_stride)
-            total = _complex_step(total, q, q_imaginary, e, e_imaginary)
-    else:
-        for k in range(depth):
-            q = tl.load(queries + k * query_stride + query)
-            e = tl.load(entities + k * entity_stride + entity)
-            total = _step(total, q, e, SIMILARITY)
     return total
 
 
@@ -112,11 +84,27 @@ def _squared_hyperbolic(squared_difference, query_squares, entity_squares):
 
 
 @triton.jit
-def _finish(
-    total, query_squares, entity_squares, bias, query_means, entity_means, query, entity,
-    SIMILARITY: tl.constexpr,
+def _scores(
+    queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
+    query, entity, query_stride, entity_stride, depth, SIMILARITY: tl.constexpr,
 ):  # fmt: skip
-    """Turn sums into scores. A product by -1 keeps the sign of zeros, which 0 - x would not."""
+    """Return the scores of a tile of pairs, whose places in their panels broadcast to it.
+
+    A product by -1 keeps the sign of zeros, which 0 - x would not.
+    """
+    total = tl.zeros((query.shape[0], entity.shape[1]), queries.dtype.element_ty)
+    if SIMILARITY == "complex_l1":
+        for k in range(0, depth, 2):
+            at_query = queries + k * query_stride + query
+            at_entity = entities + k * entity_stride + entity
+            re = tl.load(at_query) - tl.load(at_entity)
+            im = tl.load(at_query + query_stride) - tl.load(at_entity + entity_stride)
+            total = total + _square_root(tl.fma(re, re, im * im))
+    else:
+        for k in range(depth):
+            q = tl.load(queries + k * query_stride + query)
+            e = tl.load(entities + k * entity_stride + entity)
+            total = _step(total, q, e, SIMILARITY)
     if SIMILARITY == "l1" or SIMILARITY == "sql2" or SIMILARITY == "complex_l1":
         total = total * -1
     elif SIMILARITY == "l2":
@@ -137,121 +125,71 @@ def _finish(
 
 
 @triton.jit(do_not_specialize=_SIZES)
-def score_tiles(
+def store_scores(
     queries, entities, query_squares, entity_squares, bias, query_means, entity_means, out,
-    rows, columns, depth, query_stride, entity_stride, out_stride,
-    SIMILARITY: tl.constexpr, QUERIES: tl.constexpr, ENTITIES: tl.constexpr,
+    rows, columns, depth, out_stride,
+    SIMILARITY: tl.constexpr, QUERIES: tl.constexpr, ENTITIES: tl.constexpr, PAIRED: tl.constexpr,
 ):  # fmt: skip
-    """Write the scores of all queries and entities of two panels; a program makes a tile."""
+    """Write the scores of all queries and entities of two panels; a program makes a tile.
+
+    With PAIRED, those of query i and entity i, in one row.
+    """
     across = tl.cdiv(columns, ENTITIES)
     row = (tl.program_id(0) // across) * QUERIES + tl.arange(0, QUERIES)[:, None]
     column = (tl.program_id(0) % across) * ENTITIES + tl.arange(0, ENTITIES)[None, :]
-    query = tl.minimum(row, rows - 1)
     entity = tl.minimum(column, columns - 1)
-    total = tl.zeros((QUERIES, ENTITIES), out.dtype.element_ty)
-    total = _sums(
-        queries, entities, query_stride, entity_stride, query, entity, total, depth, SIMILARITY
-    )
-    score = _finish(
-        total, query_squares, entity_squares, bias, query_means, entity_means, query, entity,
-        SIMILARITY,
+    query = entity if PAIRED else tl.minimum(row, rows - 1)
+    score = _scores(
+        queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
+        query, entity, columns if PAIRED else rows, columns, depth, SIMILARITY,
     )  # fmt: skip
-    tl.store(
-        out + row.to(tl.int64) * out_stride + column, score, mask=(row < rows) & (column < columns)
-    )
+    place = out + row.to(tl.int64) * out_stride + column
+    tl.store(place, score, mask=(row < rows) & (column < columns))
 
 
 @triton.jit(do_not_specialize=_SIZES)
-def score_pairs(
-    queries, entities, query_squares, entity_squares, bias, query_means, entity_means, out,
-    rows, depth, query_stride, entity_stride,
-    SIMILARITY: tl.constexpr, PAIRS: tl.constexpr,
-):  # fmt: skip
-    """Write the scores of query i and entity i of two panels."""
-    row = tl.program_id(0) * PAIRS + tl.arange(0, PAIRS)
-    at = tl.minimum(row, rows - 1)
-    total = tl.zeros((PAIRS,), out.dtype.element_ty)
-    total = _sums(queries, entities, query_stride, entity_stride, at, at, total, depth, SIMILARITY)
-    score = _finish(
-        total, query_squares, entity_squares, bias, query_means, entity_means, at, at, SIMILARITY
-    )
-    tl.store(out + row, score, mask=row < rows)
-
-
-@triton.jit
-def _compared(score, true_scores, task, here, is_column):
-    """Count each row's scores above the true score, from bit 10 on those tied, from 20 on NaN."""
-    true_score = tl.load(true_scores + task, mask=here, other=float("nan"))[:, None]
-    above = tl.where(score > true_score, 1, 0)
-    tied = tl.where(score == true_score, 1 << 10, 0)
-    missing = tl.where(score != score, 1 << 20, 0)
-    return tl.sum(tl.where(is_column, above + tied + missing, 0), axis=1)
-
-
-@triton.jit(do_not_specialize=_SIZES)
-def count_tiles(
+def count_scores(
     queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
-    first, true_scores, above, tied, missing,
-    rows, columns, depth, query_stride, entity_stride, turns,
+    first, true_scores, counts, rows, columns, depth, tasks,
     SIMILARITY: tl.constexpr, QUERIES: tl.constexpr, ENTITIES: tl.constexpr,
 ):  # fmt: skip
     """Compare the scores of two panels with the true scores of tasks, and add up the counts.
 
-    Query i has the tasks from first[i] to first[i + 1]. A program makes `turns` tiles of the same
-    queries, one after the other. Its counts of the first task of each query stay in registers.
+    Query i has the tasks from first[i] to first[i + 1]. A program makes a tile.
     """
-    across = tl.cdiv(columns, ENTITIES * turns)
+    across = tl.cdiv(columns, ENTITIES)
     row = (tl.program_id(0) // across) * QUERIES + tl.arange(0, QUERIES)
+    column = (tl.program_id(0) % across) * ENTITIES + tl.arange(0, ENTITIES)[None, :]
     query = tl.minimum(row, rows - 1)
+    score = _scores(
+        queries, entities, query_squares, entity_squares, bias, query_means, entity_means,
+        query[:, None], tl.minimum(column, columns - 1), rows, columns, depth, SIMILARITY,
+    )  # fmt: skip
     first_task = tl.load(first + query)
     end = tl.where(row < rows, tl.load(first + query + 1), first_task)
-    most = tl.max(end - first_task, axis=0)
-    above_first = tl.zeros((QUERIES,), tl.int64)
-    tied_first = tl.zeros((QUERIES,), tl.int64)
-    missing_first = tl.zeros((QUERIES,), tl.int64)
-    left = (tl.program_id(0) % across) * turns * ENTITIES
-    for start in range(left, tl.minimum(left + turns * ENTITIES, columns), ENTITIES):
-        column = start + tl.arange(0, ENTITIES)[None, :]
-        entity = tl.minimum(column, columns - 1)
-        total = tl.zeros((QUERIES, ENTITIES), true_scores.dtype.element_ty)
-        total = _sums(
-            queries, entities, query_stride, entity_stride, query[:, None], entity, total, depth,
-            SIMILARITY,
-        )  # fmt: skip
-        score = _finish(
-            total, query_squares, entity_squares, bias, query_means, entity_means,
-            query[:, None], entity, SIMILARITY,
-        )  # fmt: skip
-        counts = _compared(score, true_scores, first_task, first_task < end, column < columns)
-        above_first += counts & 1023
-        tied_first += (counts >> 10) & 1023
-        missing_first += counts >> 20
-        for layer in range(1, most):
-            task = first_task + layer
-            counts = _compared(score, true_scores, task, task < end, column < columns)
-            tl.atomic_add(above + task, (counts & 1023).to(tl.int64), task < end, sem="relaxed")
-            tl.atomic_add(
-                tied + task, ((counts >> 10) & 1023).to(tl.int64), task < end, sem="relaxed"
-            )
-            tl.atomic_add(missing + task, (counts >> 20).to(tl.int64), task < end, sem="relaxed")
-    tl.atomic_add(above + first_task, above_first, first_task < end, sem="relaxed")
-    tl.atomic_add(tied + first_task, tied_first, first_task < end, sem="relaxed")
-    tl.atomic_add(missing + first_task, missing_first, first_task < end, sem="relaxed")
+    is_column = column < columns
+    nan = tl.sum(((score != score) & is_column).to(tl.int32), 1).to(tl.int64)
+    for layer in range(tl.max(end - first_task, 0)):
+        task, here = first_task + layer, first_task + layer < end
+        true = tl.load(true_scores + task, mask=here, other=float("nan"))[:, None]
+        above = tl.sum(((score > true) & is_column).to(tl.int32), 1).to(tl.int64)
+        tied = tl.sum(((score == true) & is_column).to(tl.int32), 1).to(tl.int64)
+        tl.atomic_add(counts + task, above, here, sem="relaxed")
+        tl.atomic_add(counts + tasks + task, tied, here, sem="relaxed")
+        tl.atomic_add(counts + 2 * tasks + task, nan, here, sem="relaxed")
 
 
 @triton.jit
-def _squares(panel, stride, vector, scale, depth):
+def _squares(panel, rows, vector, scale, depth):
     total = tl.zeros(vector.shape, tl.float64)
     for k in range(depth):
-        x = tl.load(panel + k * stride + vector).to(tl.float64) * scale
+        x = tl.load(panel + k * rows + vector).to(tl.float64) * scale
         total = total + x * x
     return total
 
 
-@triton.jit(do_not_specialize=["rows", "depth", "stride"])
-def sum_squares(
-    panel, squares, rows, depth, stride, NORMALISE: tl.constexpr, VECTORS: tl.constexpr
-):
+@triton.jit(do_not_specialize=["rows", "depth"])
+def sum_squares(panel, squares, rows, depth, NORMALISE: tl.constexpr, VECTORS: tl.constexpr):
     """Sum up the squared components of each vector of a panel in float64, in order.
 
     With NORMALISE, the vectors are divided by the roots of these sums, in place: once, in float64.
@@ -262,21 +200,21 @@ def sum_squares(
     vector = tl.minimum(row, rows - 1)
     one = tl.full((VECTORS,), 1, tl.float64)
     scale = one
-    total = _squares(panel, stride, vector, scale, depth)
+    total = _squares(panel, rows, vector, scale, depth)
     tl.store(squares + row, total, mask=row < rows)
     if NORMALISE:
         if panel.dtype.element_ty == tl.float64:
             largest = tl.zeros((VECTORS,), tl.float64)
             for k in range(depth):
-                largest = tl.maximum(largest, tl.abs(tl.load(panel + k * stride + vector)))
+                largest = tl.maximum(largest, tl.abs(tl.load(panel + k * rows + vector)))
             lost = (total < _LEAST_SQUARES) | (total == float("inf"))
             lost = lost & (largest > 0) & (largest < float("inf"))
             exponent = 2046 - (largest.to(tl.int64, bitcast=True) >> 52)  # that of the factor
             bits = tl.where(exponent > 0, exponent << 52, 1 << 51)  # the least is subnormal
             scale = tl.where(lost, bits.to(tl.float64, bitcast=True), one)
-            total = tl.where(lost, _squares(panel, stride, vector, scale, depth), total)
+            total = tl.where(lost, _squares(panel, rows, vector, scale, depth), total)
         root = tl.where(total == 0, one, tl.sqrt(total))
         for k in range(depth):
-            at = panel + k * stride + vector
+            at = panel + k * rows + vector
             x = tl.load(at).to(tl.float64) * scale / root
             tl.store(at, x.to(panel.dtype.element_ty), mask=row < rows)

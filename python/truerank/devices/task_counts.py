@@ -1,30 +1,27 @@
-"""Partial counts of tasks on a device: what the core counts in memory, with the same integers."""
+"""Partial counts of tasks on devices: what the core counts in memory, with the same integers."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.arrays import tensor_array
-from ..inputs.selection import selection_of_tasks
-from .order_keys import core_key_offset, infinity, keys_of, true_keys_of
-from .scans import audit_blocks, width_of
-from .selected_columns import SelectedColumns
-from .source import TaskRows
+from ..inputs.selection import selection_arrays
+from .score_sources import keys_of, true_keys_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Rules, Selection
+    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..stores.on_device import DeviceStream
-    from .source import Columns, ScoreSource, Tensor
+    from .score_sources import ScoreSource, Tensor
 
-NAMES = ("above", "tied", "candidates", "nan", "differing")
-AUDITED = ("inf", "at_best", "best")
+NAMES = ("above", "tied", "nan", "candidates", "differing")
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
+MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
 
 
 class PartOfTasks(NamedTuple):
@@ -48,231 +45,205 @@ class PartOfTasks(NamedTuple):
     candidates: Selection | None = None
     first_column: int = 0
 
-    def those(self, where: IntArray) -> PartOfTasks:
-        """Return some of the tasks."""
-        filter = self.filter and selection_of_tasks(self.filter, where)
-        candidates = self.candidates and selection_of_tasks(self.candidates, where)
-        rows, targets = self.rows[where], self.targets[where]
-        return PartOfTasks(rows, targets, filter, candidates, self.first_column)
+
+class Part(NamedTuple):
+    """A rectangle of a matrix on one device, which is counted there.
+
+    Attributes
+    ----------
+    top, left : int
+        Its first row and column.
+    scores : ScoreSource
+    """
+
+    top: int
+    left: int
+    scores: ScoreSource
 
 
-class PendingCounts:
-    """Partial counts that a device may still compute.
+class SelectedColumns:
+    """The lists of a selection, each in ascending order, copied to a device.
 
     Parameters
     ----------
-    stream : DeviceStream
-        The stream that computes them.
-    order : ndarray of int64, shape (tasks,)
-        The place of each of the counted tasks, in the order in which they are counted.
+    selection : Selection
+    source : ScoreSource
+        On the device.
     """
 
-    def __init__(self, stream: DeviceStream, order: IntArray, names: tuple[str, ...]) -> None:
-        self._stream, self._order, self._names = stream, order, names
-        self._counts: list[Tensor] = []
-        self._true_scores: list[Tensor] = []
+    def __init__(self, selection: Selection, source: ScoreSource) -> None:
+        torch = sys.modules["torch"]
+        indptr, self._indices, self._lists, self.shared = selection_arrays(selection)
+        self._starts, self._lengths, self._source = indptr[:-1], np.diff(indptr), source
+        lists = source.arange(0, len(self._lengths))
+        total = len(self._indices)
+        lists = torch.repeat_interleave(lists, source.upload(self._lengths), output_size=total)
+        # each entry after the list it is in, so that all are in ascending order; and a last one
+        self._entries = source.zeros(total + 1).fill_(np.iinfo(np.int64).max)
+        self._entries[:-1] = (lists << 32) + source.upload(self._indices)
 
-    def add(self, counts: Tensor, true_scores: Tensor) -> None:
-        """Begin to copy what was counted for the next tasks."""
-        self._counts.append(self._stream.copy_to_host(counts))
-        self._true_scores.append(self._stream.copy_to_host(true_scores))
+    def columns_within(self, first: int, width: int) -> Tensor:
+        """Return those columns of a shared list that are in a part, as numbered there."""
+        start, stop = np.searchsorted(self._indices, [first, first + width])
+        return self._entries[int(start) : int(stop)] - first
+
+    def _lists_of(self, tasks: IntArray) -> IntArray:
+        if self.shared:
+            return np.zeros(len(tasks), np.int64)
+        return tasks if self._lists is None else self._lists[tasks]
+
+    def entries(self, tasks: IntArray) -> Iterator[tuple[Tensor, Tensor]]:
+        """Yield entries of the lists of some tasks: the positions in `tasks`, and the columns."""
+        torch, source, lists = sys.modules["torch"], self._source, self._lists_of(tasks)
+        # a list may be longer than what is handled at once: then it comes in pieces
+        pieces = -(-self._lengths[lists] // MOST_ENTRIES)
+        owners = np.repeat(np.arange(len(tasks)), pieces)
+        numbers = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+        starts = self._starts[lists][owners] + numbers * MOST_ENTRIES
+        lengths = np.minimum(self._lengths[lists][owners] - numbers * MOST_ENTRIES, MOST_ENTRIES)
+        ends, first = np.append(0, np.cumsum(lengths)), 0
+        while first < len(owners):
+            last = int(np.searchsorted(ends, ends[first] + MOST_ENTRIES, side="right")) - 1
+            total = int(ends[last] - ends[first])
+            piece = torch.repeat_interleave(
+                source.arange(0, last - first),
+                source.upload(lengths[first:last]),
+                output_size=total,
+            )
+            skipped = source.upload(starts[first:last] - (ends[first:last] - ends[first]))
+            columns = self._entries[skipped[piece] + source.arange(0, total)] & 0xFFFFFFFF
+            yield source.upload(owners[first:last])[piece], columns
+            first = last
+
+    def hold(self, tasks: IntArray, owners: Tensor, columns: Tensor) -> Tensor:
+        """Whether the lists of some tasks have columns of tasks at some positions in `tasks`."""
+        wanted = (self._source.upload(self._lists_of(tasks))[owners] << 32) + columns
+        return self._entries[sys.modules["torch"].searchsorted(self._entries, wanted)] == wanted
+
+
+class DeviceCounts:
+    """Partial counts of tasks, which devices may still compute; nothing is waited for.
+
+    See `PartialCounts` for what is counted.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        All parts of a matrix.
+    tasks : PartOfTasks
+        In the whole matrix.
+    true_scores : ndarray, shape (tasks,), optional
+        In the form that the core takes them. Default: the scores at the targets, all in one part.
+    """
+
+    def __init__(
+        self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
+    ) -> None:
+        self._tasks, self._true_scores = len(tasks.rows), true_scores
+        self.way = parts[0].scores.way  # of counting: "triton" or "torch"
+        self._pending: list[tuple[ScoreSource, IntArray, Tensor, Tensor]] = []
+        for top, left, scores in parts:
+            where = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))
+            where = where[np.argsort(tasks.rows[where], kind="stable")]
+            with scores.stream.current():
+                self._begin(scores, where, tasks, top, left)
+
+    def _begin(
+        self, scores: ScoreSource, where: IntArray, tasks: PartOfTasks, top: int, left: int
+    ) -> None:
+        """Begin to count tasks that read a part, in the order of their rows."""
+        first_column = tasks.first_column + left
+        selections = [x and SelectedColumns(x, scores) for x in (tasks.filter, tasks.candidates)]
+        for first in range(0, max(1, len(where)), MOST_TASKS):
+            some = where[first : first + MOST_TASKS]
+            rows, targets = tasks.rows[some] - top, tasks.targets[some] - first_column
+            true = None if self._true_scores is None else self._true_scores[some]
+            chunk = _Chunk(scores, some, rows, targets, true)
+            counts = chunk.count(first_column, *selections)
+            copies = map(scores.stream.copy_to_host, (counts, chunk.true))
+            self._pending.append((scores, some, *copies))
 
     def arrays(self) -> dict[str, IntArray]:
         """Wait for the counts: partial counts as the core gives them."""
-        self._stream.wait()
-        table = np.zeros((len(self._names), len(self._order)), np.int64)
-        if self._counts:
-            table[:, self._order] = np.concatenate([x.numpy() for x in self._counts], axis=1)
-        return dict(zip(self._names, table, strict=True))
+        table = np.zeros((len(NAMES), self._tasks), np.int64)
+        for scores, where, counts, _ in self._pending:
+            scores.stream.wait()
+            table[:, where] += counts.numpy()
+        return dict(zip(NAMES, table, strict=True))
 
     def true_scores(self) -> npt.NDArray[Any]:
         """Wait for the true scores, with which the scores were compared."""
-        self._stream.wait()
-        found = [tensor_array(x, "scores")[0] for x in self._true_scores]
-        scores = np.concatenate(found)
-        result = np.empty_like(scores)
-        result[self._order] = scores
-        return result
-
-
-class DeviceSelections(NamedTuple):
-    """The filter and the candidates of all tasks, on a device; they are copied once."""
-
-    filter: SelectedColumns | None
-    candidates: SelectedColumns | None
-
-    @classmethod
-    def of(
-        cls, filter: Selection | None, candidates: Selection | None, source: ScoreSource
-    ) -> DeviceSelections:
-        """Copy selections to the device of a source."""
-        return cls(*(part and SelectedColumns(part, source) for part in (filter, candidates)))
-
-
-def count_tasks(
-    source: ScoreSource,
-    stream: DeviceStream,
-    tasks: PartOfTasks,
-    true_scores: Tensor | None,
-    rules: Rules,
-) -> PendingCounts:
-    """Begin to count tasks; see `PartialCounts` for what is counted.
-
-    Parameters
-    ----------
-    source : ScoreSource
-    stream : DeviceStream
-        The stream to work on.
-    tasks : PartOfTasks
-    true_scores : Tensor, shape (tasks,), optional
-        On the device. Default: the scores at the targets, each of which has one.
-    rules : Rules
-    """
-    order = np.argsort(tasks.rows, kind="stable")
-    names = NAMES + AUDITED if rules.audit else NAMES
-    pending = PendingCounts(stream, order, names)
-    with stream.current():
-        selections = DeviceSelections.of(tasks.filter, tasks.candidates, source)
-        for first in range(0, max(1, len(order)), MOST_TASKS):
-            some = order[first : first + MOST_TASKS]
-            chunk = _Chunk(source, tasks, selections, some, true_scores, rules)
-            counts = chunk.count()
-            pending.add(sys.modules["torch"].stack([counts[name] for name in names]), chunk.true)
-    return pending
+        if self._true_scores is not None:
+            return self._true_scores
+        self.arrays()
+        where = np.concatenate([where for _, where, _, _ in self._pending])
+        scores = np.concatenate([tensor_array(x, "scores")[0] for _, _, _, x in self._pending])
+        return scores[np.argsort(where)]
 
 
 class _Chunk:
-    """Some tasks, in the order of their rows, and what is counted for them.
+    """Tasks in the order of their rows, and their true scores.
 
     Candidates are counted as if nothing were filtered, with the targets; then both are taken out.
     """
 
     def __init__(
         self,
-        source: ScoreSource,
-        tasks: PartOfTasks,
-        selections: DeviceSelections,
-        some: IntArray,
-        true_scores: Tensor | None,
-        rules: Rules,
+        scores: ScoreSource,
+        numbers: IntArray,  # of the tasks, as selections number them
+        rows: IntArray,
+        targets: IntArray,
+        true_scores: npt.NDArray[Any] | None,
     ) -> None:
-        torch = sys.modules["torch"]
-        self._source, self._selections, self._some, self._rules = source, selections, some, rules
-        self._first_column, self._width = tasks.first_column, source.shape[1]
-        rows = tasks.rows[some]
-        self._rows = TaskRows(rows, source.upload(rows))
-        self._targets = source.upload(tasks.targets[some]) - tasks.first_column
+        self._scores, self._numbers, self._rows = scores, numbers, rows
+        self._row_of, self._targets = scores.upload(rows), scores.upload(targets)
         if true_scores is None:
-            self.true = source.pairs(self._rows.device, self._targets)
+            self.true = scores.pairs(self._row_of, self._targets)
         else:
-            self.true = true_scores[source.upload(some)]
-        self._true_keys = true_keys_of(self.true)
-        names = NAMES + AUDITED if rules.audit else NAMES
-        self._counts = {name: source.empty((len(some),), torch.int64).zero_() for name in names}
+            self.true = scores.upload(true_scores, scores.dtype)
+        self._true_keys, self._true_nan = true_keys_of(self.true), keys_of(self.true)[1]
 
-    def count(self) -> dict[str, Tensor]:
-        """Return the counts by name."""
-        selected, filtered = self._selections.candidates, self._selections.filter
-        if selected is None:
-            self._scan(slice(0, self._width))
-        elif selected.shared:
-            self._scan(selected.columns_within(self._first_column, self._width))
+    def count(
+        self, first_column: int, left_out: SelectedColumns | None, let_in: SelectedColumns | None
+    ) -> Tensor:
+        """Return the counts, in the order of their names."""
+        scores, width = self._scores, self._scores.shape[1]
+        counts = scores.zeros(len(NAMES), len(self._rows))
+        if not width:
+            return counts
+        if let_in is None or let_in.shared:
+            columns = None if let_in is None else let_in.columns_within(first_column, width)
+            counts[:3] = scores.scan(self._rows, self.true, columns)
+            counts[3] = width if columns is None else len(columns)
         else:
-            self._count_entries(selected, 1)
-        self._leave_out_targets()
-        if filtered is not None:
-            self._count_entries(filtered, -1)
-        return self._counts
+            for tasks, numbers in let_in.entries(self._numbers):
+                counts[:4].index_add_(1, tasks, self._compared(tasks, numbers - first_column)[0])
+        own, differing = self._compared(scores.arange(0, len(self._rows)), self._targets)
+        counts[:4] -= own
+        counts[4] = differing
+        if left_out is not None:
+            for tasks, numbers in left_out.entries(self._numbers):
+                columns = numbers - first_column
+                is_candidate = columns != self._targets[tasks]
+                if let_in is not None:
+                    is_candidate &= let_in.hold(self._numbers, tasks, numbers)
+                found, _ = self._compared(tasks, columns, is_candidate)
+                counts[:4].index_add_(1, tasks, found, alpha=-1)
+        return counts
 
-    def _add(self, **found: Tensor) -> None:
-        for name, flags in found.items():
-            self._counts[name] = self._counts[name] + flags
+    def _compared(
+        self, tasks: Tensor, columns: Tensor, among: bool | Tensor = True
+    ) -> tuple[Tensor, Tensor]:
+        """Compare a column with each of some tasks, if the matrix has it and it is among some.
 
-    def _scan(self, columns: Columns) -> None:
-        """Count some columns for all tasks."""
-        source, rows, width = self._source, self._rows, width_of(columns)
-        above, tied, nan = source.scan(rows, self.true, columns)
-        self._add(above=above, tied=tied, nan=nan, candidates=width)
-        if not self._rules.audit:
-            return
-        places = self._targets
-        if not isinstance(columns, slice):
-            places = sys.modules["torch"].searchsorted(columns, self._targets)
-            if width:
-                is_there = columns[places.clamp(max=width - 1)] == self._targets
-                places = places.where(is_there, -1)
-        inf, best, at_best = audit_blocks(
-            source, rows, places, self.true, columns, self._rules.ascending
-        )
-        self._add(inf=inf, at_best=at_best)
-        self._counts["best"] = best
-
-    def _leave_out_targets(self) -> None:
-        """Take the targets that are in this part out again, whatever their scores here are."""
-        if not self._width:
-            return
-        inside = (self._targets >= 0) & (self._targets < self._width)
-        places = self._targets.where(inside, 0)
-        keys, nan = keys_of(self._source.pairs(self._rows.device, places))
-        true, true_nan = self._true_keys
-        differing = keys != true
-        if nan is not None:
-            differing = (differing & ~nan) | (nan != true_nan)
-            self._add(nan=-(inside & nan).long())
-        found = {"above": keys > true, "tied": keys == true}
-        if self._rules.audit:
-            found["inf"] = self._infinite(keys)
-        self._add(**{name: -(inside & flags).long() for name, flags in found.items()})
-        self._add(candidates=-inside.long(), differing=(inside & differing).long())
-
-    def _count_entries(self, selected: SelectedColumns, sign: int) -> None:
-        """Count the columns of lists, or take them out; targets in a filter stay."""
-        if not self._width:
-            return
-        if sign > 0 and self._rules.audit:
-            self._find_best(selected)
-        for entries in selected.entries(self._some):
-            tasks, columns = entries.tasks, entries.columns - self._first_column
-            inside = (columns >= 0) & (columns < self._width)
-            is_target = columns == self._targets[tasks]
-            if sign < 0:
-                inside = inside & ~is_target
-                if self._selections.candidates is not None:
-                    inside = inside & self._selections.candidates.holds(self._some, entries)
-            scores = self._source.pairs(self._rows.device[tasks], columns.where(inside, 0))
-            keys, nan = keys_of(scores)
-            true = self._true_keys.values[tasks]
-            found = {"candidates": inside, "above": keys > true, "tied": keys == true}
-            if nan is not None:
-                found["nan"] = nan
-            if self._rules.audit:
-                found["inf"] = self._infinite(keys)
-                at_best = keys.long() + self._offset == self._counts["best"][tasks]
-                found["at_best"] = at_best & ~is_target & (True if nan is None else ~nan)
-            for name, flags in found.items():
-                self._counts[name].index_add_(0, tasks, (inside & flags).long(), alpha=sign)
-
-    def _find_best(self, selected: SelectedColumns) -> None:
-        """Find the key of the best score in each task's list, but for its target."""
-        limits = np.iinfo(np.int64)
-        worst = limits.max if self._rules.ascending else limits.min
-        best = self._counts["best"].fill_(worst)
-        for tasks, columns in selected.entries(self._some):
-            columns = columns - self._first_column
-            out = (columns < 0) | (columns >= self._width)
-            scores = self._source.pairs(self._rows.device[tasks], columns.where(~out, 0))
-            keys, nan = keys_of(scores)
-            out = out | (columns == self._targets[tasks])
-            out = out if nan is None else out | nan
-            keys = (keys.long() + self._offset).masked_fill_(out, worst)
-            best.scatter_reduce_(0, tasks, keys, "amin" if self._rules.ascending else "amax")
-
-    @property
-    def _offset(self) -> int:
-        return core_key_offset(self.true.dtype)
-
-    def _infinite(self, keys: Tensor) -> Tensor:
-        if not self.true.dtype.is_floating_point:
-            return keys != keys
-        top = infinity(self.true.dtype)
-        return (keys == top) | (keys == -top)
+        Returns
+        -------
+        Tensor of int64, shape (4, n), and of bool, shape (n,)
+            Whether it is above, tied, NaN and a candidate; whether it is another score.
+        """
+        inside = (columns >= 0) & (columns < self._scores.shape[1]) & among
+        keys, nan = keys_of(self._scores.pairs(self._row_of[tasks], columns.where(inside, 0)))
+        true, true_nan = self._true_keys[tasks], self._true_nan[tasks]
+        flags = (keys > true, keys == true, nan, inside)
+        found = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
+        return found, inside & (((keys != true) & ~nan) | (nan != true_nan))

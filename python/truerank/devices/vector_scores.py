@@ -14,26 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from .. import _core
-from .scans import part_of, width_of
-from .source import ScoreSource, TaskRows
+from ..stores.on_device import DeviceStream
+from .score_sources import ScoreSource
 
 if TYPE_CHECKING:
-    from .source import Columns, Tensor
+    import numpy.typing as npt
+
+    from ..inputs.arrays import IntArray
+    from .score_sources import Tensor
+
+    _Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means
 
 PANEL_BYTES = 16 << 20
-
-
-class Blocks(NamedTuple):
-    """The numbers of vectors and pairs in a program of a kernel, and of its tiles; powers of 2."""
-
-    queries: int = 64
-    entities: int = 128  # less than 1024, which counts of a tile's row stay below
-    pairs: int = 256
-    turns: int = 16
-    warps: int = 8
-
-
-BLOCKS = Blocks()
+# Queries and entities of a program's tile, and its warps: so few that no register is spilled, also
+# for "poincare", which is computed in float64.
+TILE, SMALL_TILE, WARPS = (16, 128), (16, 32), 4
+VECTORS = 256  # whose squares a program sums up
 
 
 class _Panel(NamedTuple):
@@ -43,10 +39,6 @@ class _Panel(NamedTuple):
     squares: Tensor | None
     bias: Tensor | None
     means: Tensor | None
-
-    @property
-    def size(self) -> int:
-        return int(self.components.shape[1])
 
 
 class VectorScores(ScoreSource):
@@ -58,13 +50,14 @@ class VectorScores(ScoreSource):
         float16, bfloat16, float32 or float64, with any strides, on one device.
     similarity : str
         As in `rank_embeddings`.
-    bias : Tensor, shape (n,), optional
-    means : (Tensor, Tensor), shape (q,) and (n,), optional
+    stream : DeviceStream
+    bias : ndarray, shape (n,), optional
+    means : (ndarray, ndarray), shape (q,) and (n,), optional
         Those of CSLS. Like the bias, in the dtype of the scores.
 
     Notes
     -----
-    Scores have the bits of `_core.score_embeddings`, on devices for which `distrust` finds nothing.
+    Scores have the bits of `_core.score_embeddings`, on devices for which `scores_right` says so.
     """
 
     way = "triton"
@@ -74,165 +67,109 @@ class VectorScores(ScoreSource):
         queries: Tensor,
         entities: Tensor,
         similarity: str,
-        bias: Tensor | None = None,
-        means: tuple[Tensor, Tensor] | None = None,
+        stream: DeviceStream,
+        bias: npt.NDArray[Any] | None = None,
+        means: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None,
     ) -> None:
         torch = sys.modules["torch"]
         wide = torch.float64 in (queries.dtype, entities.dtype)
-        self.shape = (len(queries), len(entities))
-        self.dtype, self.device = "float64" if wide else "float32", entities.device
-        self.queries, self.entities, self.similarity = queries, entities, similarity
-        self.bias, self.means = bias, means
-        self._torch_dtype = torch.float64 if wide else torch.float32
+        self.dtype = torch.float64 if wide else torch.float32
+        self.shape = len(queries), len(entities)
+        self.like, self.stream, self._similarity = entities, stream, similarity
 
-    def empty(self, shape: tuple[int, ...], dtype: Any) -> Tensor:
-        return self.entities.new_empty(shape, dtype=dtype)
+        def there(numbers: npt.NDArray[Any] | None) -> Tensor | None:
+            return None if numbers is None else self.upload(numbers, self.dtype)
+
+        query_means, entity_means = map(there, means or (None, None))
+        self._queries = queries, None, query_means
+        self._entities = entities, there(bias), entity_means
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
-        from .scoring_kernels import score_pairs
+        out = self.empty((1, len(rows)), self.dtype)
+        for some, queries in self._panels(self._queries, rows):
+            entities = self._panel(self._entities, columns[some])
+            self._launch("store_scores", queries, entities, out[:, some], PAIRED=True)
+        return out[0]
 
-        out = self.empty((len(rows),), self._torch_dtype)
-        for some in _cut(len(rows), self._panel_size):
-            part = out[some]
-            queries, entities = self._queries(rows[some]), self._entities(columns[some])
-            options = {"SIMILARITY": self.similarity, "PAIRS": BLOCKS.pairs}
-            score_pairs[(_programs(len(part), BLOCKS.pairs),)](
-                *_vectors(queries, entities),
-                part,
-                len(part),
-                len(queries.components),
-                queries.components.stride(0),
-                entities.components.stride(0),
-                **options,
-                enable_fp_fusion=False,
-            )
+    def block(self, rows: IntArray, columns: slice | Tensor) -> Tensor:
+        if isinstance(columns, slice):
+            columns = self.arange(columns.start, columns.stop)
+        out = self.empty((len(rows), len(columns)), self.dtype)
+        for some, queries in self._panels(self._queries, self.upload(rows)):
+            for others, entities in self._panels(self._entities, columns):
+                self._launch("store_scores", queries, entities, out[some, others], PAIRED=False)
         return out
 
-    def block(self, rows: TaskRows, columns: Columns) -> Tensor:
-        from .scoring_kernels import score_tiles
-
-        count = width_of(columns)
-        out = self.empty((len(rows.host), count), self._torch_dtype)
-        for some in _cut(len(rows.host), self._panel_size):
-            queries = self._queries(rows.device[some])
-            for others in _cut(count, self._panel_size):
-                entities, part = (
-                    self._entities(part_of(columns, others)),
-                    out[some, others],
-                )
-                tiles = _programs(queries.size, BLOCKS.queries) * _programs(
-                    entities.size, BLOCKS.entities
-                )
-                score_tiles[(tiles,)](
-                    *_vectors(queries, entities),
-                    part,
-                    *self._sizes(queries, entities),
-                    part.stride(0),
-                    **self._options(),
-                )
-        return out
-
-    def scan(self, rows: TaskRows, true_scores: Tensor, columns: Columns) -> Tensor:
-        from .scoring_kernels import count_tiles
-
-        torch = sys.modules["torch"]
-        counts = self.empty((3, len(rows.host)), torch.int64).zero_()
-        distinct, first = np.unique(rows.host, return_index=True)
-        query_rows = self.upload(distinct)
-        ends = self.upload(np.append(first, len(rows.host)))
-        count = width_of(columns)
-        for some in _cut(len(distinct), self._panel_size):
-            queries, first_tasks = self._queries(query_rows[some]), ends[some.start :]
-            for others in _cut(count, self._panel_size):
-                entities = self._entities(part_of(columns, others))
-                programs = _programs(queries.size, BLOCKS.queries) * _programs(
-                    entities.size, BLOCKS.entities * BLOCKS.turns
-                )
-                count_tiles[(programs,)](
-                    *_vectors(queries, entities),
-                    first_tasks,
-                    true_scores,
-                    *counts,
-                    *self._sizes(queries, entities),
-                    BLOCKS.turns,
-                    **self._options(),
-                )
+    def scan(self, rows: IntArray, true_scores: Tensor, columns: Tensor | None) -> Tensor:
+        distinct, first = np.unique(rows, return_index=True)
+        first_tasks = self.upload(np.append(first, len(rows)))
+        columns = self.arange(0, self.shape[1]) if columns is None else columns
+        counts = self.zeros(3, len(rows))
+        for some, queries in self._panels(self._queries, self.upload(distinct)):
+            for _, entities in self._panels(self._entities, columns):
+                given = first_tasks[some.start :], true_scores
+                self._launch("count_scores", queries, entities, counts, *given)
         return counts
 
-    def _sizes(self, queries: _Panel, entities: _Panel) -> tuple[int, ...]:
-        depth, stride = len(queries.components), queries.components.stride(0)
-        return queries.size, entities.size, depth, stride, entities.components.stride(0)
+    def _panels(self, vectors: _Vectors, which: Tensor) -> Iterator[tuple[slice, _Panel]]:
+        """Yield some places at a time, and the panel of the vectors that have these numbers."""
+        most = max(1, PANEL_BYTES // int(self.like.shape[1] * self.dtype.itemsize))
+        for start in range(0, len(which), most):
+            some = slice(start, min(start + most, len(which)))
+            yield some, self._panel(vectors, which[some])
 
-    def _options(self) -> dict[str, Any]:
-        return {
-            "SIMILARITY": self.similarity,
-            "QUERIES": BLOCKS.queries,
-            "ENTITIES": BLOCKS.entities,
-            "num_warps": BLOCKS.warps,
-            "enable_fp_fusion": False,
-        }
-
-    @property
-    def _panel_size(self) -> int:
-        """How many vectors a panel has at most."""
-        return max(1, PANEL_BYTES // int(self.entities.shape[1] * self._torch_dtype.itemsize))
-
-    def _queries(self, which: Tensor) -> _Panel:
-        means = None if self.means is None else self.means[0][which]
-        return self._panel(self.queries[which], None, means)
-
-    def _entities(self, which: Columns) -> _Panel:
-        bias = None if self.bias is None else self.bias[which]
-        means = None if self.means is None else self.means[1][which]
-        return self._panel(self.entities[which], bias, means)
-
-    def _panel(self, vectors: Tensor, bias: Tensor | None, means: Tensor | None) -> _Panel:
+    def _panel(self, vectors: _Vectors, which: Tensor) -> _Panel:
         from .scoring_kernels import sum_squares
 
-        size, depth = vectors.shape
-        components = self.empty((depth, size), self._torch_dtype)
-        components.copy_(vectors.T)
+        parts: list[Tensor] = [x if x is None else x[which] for x in vectors]
+        taken, bias, means = parts
+        components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
-        if self.similarity in ("cosine", "poincare"):
+        if self._similarity in ("cosine", "poincare"):
+            depth, size = components.shape
             squares = self.empty((size,), sys.modules["torch"].float64)
-            options = {"NORMALISE": self.similarity == "cosine", "VECTORS": BLOCKS.pairs}
-            sum_squares[(_programs(size, BLOCKS.pairs),)](
-                components,
-                squares,
-                size,
-                depth,
-                components.stride(0),
-                **options,
-                enable_fp_fusion=False,
+            options = {"NORMALISE": self._similarity == "cosine", "VECTORS": VECTORS}
+            programs = -(-size // VECTORS)
+            sum_squares[programs,](
+                components, squares, size, depth, **options, enable_fp_fusion=False
             )
         return _Panel(components, squares, bias, means)
 
+    def _launch(
+        self,
+        kernel: str,
+        queries: _Panel,
+        entities: _Panel,
+        out: Tensor,
+        *tasks: Tensor,
+        **mode: bool,
+    ) -> None:
+        """Let a kernel make the scores of two panels: of all pairs or, if paired, in one row."""
+        from . import scoring_kernels
 
-def _vectors(queries: _Panel, entities: _Panel) -> tuple[Any, ...]:
-    """Return the arguments of kernels that score."""
-    squares = queries.squares, entities.squares
-    means = queries.means, entities.means
-    return queries.components, entities.components, *squares, entities.bias, *means
-
-
-def _cut(size: int, most: int) -> Iterator[slice]:
-    for start in range(0, size, most):
-        yield slice(start, min(start + most, size))
-
-
-def _programs(size: int, block: int) -> int:
-    return -(-size // block)
-
-
-# -- one check of a device before it is used -------------------------------------------------------
+        depth, columns = entities.components.shape
+        down, across = SMALL_TILE if self._similarity == "poincare" else TILE
+        rows = queries.components.shape[1]
+        if mode.get("PAIRED"):
+            rows = down = 1
+        getattr(scoring_kernels, kernel)[-(-rows // down) * -(-columns // across),](
+            *(queries.components, entities.components, queries.squares, entities.squares),
+            *(entities.bias, queries.means, entities.means, *tasks, out),
+            *(rows, columns, depth, out.stride(0)),
+            SIMILARITY=self._similarity,
+            QUERIES=down,
+            ENTITIES=across,
+            num_warps=WARPS,
+            enable_fp_fusion=False,
+            **mode,
+        )
 
 
 @lru_cache(maxsize=256)
-def distrust(device: Any, similarity: str, dtype: str) -> str:
-    """Return the reason why a device cannot score vectors by Triton; empty if it can.
+def scores_right(device: Any, similarity: str, dtype: str) -> bool:
+    """Whether a device scores a small problem with the bits of the core, and counts it right.
 
-    Some thousands of pairs are scored there, once for each similarity and dtype, and counted. Every
-    bit has to be that of the core.
+    It is tried once for each similarity and dtype. Some of the products are subnormal numbers.
 
     Parameters
     ----------
@@ -241,40 +178,21 @@ def distrust(device: Any, similarity: str, dtype: str) -> str:
     dtype : {"float32", "float64"}
         That of the scores.
     """
+    torch, stream = sys.modules["torch"], DeviceStream(device)
+    vectors = np.random.default_rng(0).normal(0, 0.1, (48, 18))
+    vectors[:8] *= 2.0 ** {"float32": -65, "float64": -520}[dtype]
+    vectors, rows = vectors.astype(dtype), np.arange(48)
+    view = _core.Scores(vectors, dtype, False)
+    expected = _core.score_embeddings(_core.Embeddings(view, view, similarity), None, None, 1)
+    true = expected.diagonal()[:, None]
     try:
-        with sys.modules["torch"].inference_mode(), np.errstate(all="ignore"):
-            return _difference(device, similarity, dtype)
-    except Exception as error:  # of any compiler or driver: the host can score
-        return f"{type(error).__name__}: {error}"
-
-
-def _difference(device: Any, similarity: str, dtype: str) -> str:
-    """Say what differs from the core, for pairs with subnormal products, infinities and ties."""
-    torch = sys.modules["torch"]
-    rng = np.random.default_rng(0)
-    queries, entities = (rng.normal(0, 0.1, (size, 18)) for size in (40, 72))
-    for vectors in (queries, entities):
-        vectors[:8] *= 2.0 ** {"float32": -65, "float64": -520}[dtype]
-        vectors[8, ::5], vectors[9, 3] = np.inf, np.nan
-    entities[10:14] = queries[10:14]
-    arrays = [x.astype(dtype) for x in (queries, entities)]
-    q, e = (torch.empty(x.shape, dtype=getattr(torch, dtype), device=device) for x in arrays)
-    for tensor, array in zip((q, e), arrays, strict=True):
-        tensor.copy_(torch.from_numpy(array))
-    source = VectorScores(q, e, similarity)
-    left, right = (_core.Scores(x, dtype, False) for x in arrays)
-    core = _core.Embeddings(left, right, similarity)
-    expected = _core.score_embeddings(core, None, None, 1)
-    height, width = expected.shape
-    rows = TaskRows(np.arange(height), source.arange(0, height))
-    found = source.block(rows, slice(0, width)).to("cpu").numpy()
-    bits = f"u{expected.itemsize}"
-    is_same = (found.view(bits) == expected.view(bits)) | (np.isnan(found) & np.isnan(expected))
-    if not is_same.all():
-        return f"scores of {similarity} in {dtype}"
-    true = source.pairs(rows.device, rows.device)
-    counted = source.scan(rows, true, slice(0, width)).to("cpu").numpy()
-    diagonal = expected.diagonal()[:, None]
-    counts = (expected > diagonal, expected == diagonal, np.isnan(expected))
-    is_right = (counted == np.stack([x.sum(axis=1) for x in counts])).all()
-    return "" if is_right else f"counts of {similarity} in {dtype}"
+        with torch.inference_mode(), stream.current(), np.errstate(all="ignore"):
+            there = torch.from_numpy(vectors).to(device)
+            source = VectorScores(there, there, similarity, stream)
+            scores = source.block(rows, slice(0, 48)).to("cpu").numpy()
+            numbers = source.arange(0, 48)
+            counts = source.scan(rows, source.pairs(numbers, numbers), None).to("cpu").numpy()
+    except Exception:  # of any compiler or driver: the host can score
+        return False
+    right = np.stack([expected > true, expected == true, expected != expected]).sum(2)
+    return bool(scores.tobytes() == expected.tobytes() and (counts == right).all())

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from ..counting.device_counting import check_nan, first_row, tasks_of
 from ..counting.partial_counts import PartialCounts, TrueScores
-from ..devices.source import TaskRows
-from ..devices.task_counts import count_tasks
+from ..devices.task_counts import DeviceCounts, Part
 from ..devices.top_scores import top_scores
-from ..devices.vector_scores import VectorScores, distrust
+from ..devices.vector_scores import VectorScores, scores_right
 from ..devices.ways import way_of
 from ..inputs.arrays import counts_as_on_device, dense_tensor, is_tensor
 from ..inputs.checks import choice
 from ..inputs.scores import as_scores, check_dimensions
-from ..stores.on_device import DeviceStream, copy_to_device
+from ..stores.on_device import DeviceStream
 from .vectors import (
     CSLS,
     QUERIES,
@@ -47,9 +45,6 @@ if TYPE_CHECKING:
     from .watching import Watch
 
     Tensor = Any  # of torch, which has no types here
-
-TILE_SCORES = 1 << 21  # made at a time, of scores that are copied to the host
-TILE_COLUMNS = 1 << 13
 
 
 class DeviceVectors(NamedTuple):
@@ -95,87 +90,67 @@ class DeviceEmbeddings(PairedVectors):
         fields = (*vectors, self.similarity, self.bias, self.dtype, self.is_single_query, ())
         return OpenEmbeddings(*fields, self.csls, self.roles, self.device)
 
-    def _source(self) -> VectorScores:
-        """Copy the bias and the means to the device; to be called on the stream."""
-        dtype = getattr(sys.modules["torch"], self.dtype)
+    def _scores(self) -> VectorScores:
+        """Copy the bias and the means to the device."""
+        means = self.csls and self.csls[:2]
+        with self.stream.current():
+            vectors = self.queries, self.entities, self.similarity
+            return VectorScores(*vectors, self.stream, self.bias, means)
 
-        def there(numbers: npt.NDArray[Any]) -> Tensor:
-            plain = sys.modules["torch"].from_numpy(numbers.copy())
-            copy = self.entities.new_empty(numbers.shape, dtype=dtype)
-            return copy_to_device(plain, copy)
-
-        bias = None if self.bias is None else there(self.bias)
-        means = None if self.csls is None else (there(self.csls[0]), there(self.csls[1]))
-        return VectorScores(self.queries, self.entities, self.similarity, bias, means)
+    def _counted(
+        self, job: Job, true_scores: npt.NDArray[Any] | None
+    ) -> tuple[PartialCounts, TrueScores, IntArray]:
+        """Return counts, the true scores, and all tasks of the first query with a forbidden NaN."""
+        counts = DeviceCounts([Part(0, 0, self._scores())], job.device_tasks(), true_scores)
+        counted = PartialCounts.of(counts.arrays(), job.rules)
+        true = TrueScores(counts.true_scores(), self.dtype)
+        return counted, true, _tasks_of_first_row(job.all_rows, counted.is_void(true))
 
     def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
-        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile."""
+        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile.
+
+        The host counts what an audit asks for.
+        """
+        if job.rules.audit:
+            return self.on_host().count(job, block, watch)
         if job.candidates is not None:
             absent = job.candidates.first_task_without(job.targets)
             if absent >= 0:
                 raise job.error_of(_core.Fault("target", absent, -1, -1))
-        with self.stream.current():
-            pending = count_tasks(self._source(), self.stream, tasks_of(job), None, job.rules)
-        counted = PartialCounts.of(pending.arrays(), job.rules)
-        true = TrueScores(pending.true_scores(), self.dtype)
-
-        def count_row(row: int, tasks: _core.Tasks, _: npt.NDArray[Any]) -> _core.Counts:
-            one_query = self._query_on_host(row).core_embeddings
-            return _core.rank_embeddings(one_query, tasks, job.rules, 0, job.threads)
-
-        check_nan(job, counted, true, count_row)
+        counted, true, void = self._counted(job, None)
+        if len(void):  # the core finds the NaN, and raises the error
+            return self.on_host().count(job.those(void), block)
         return job.ranks(counted.final_counts(true), self.dtype, device=self.way)
 
     def count_against(
         self, asked: ThresholdJob, block: int, watch: Watch | None = None
     ) -> PartialCounts:
         """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile."""
-        job, true = asked.job, TrueScores(asked.values.scores, self.dtype)
-        with self.stream.current():
-            plain = sys.modules["torch"].from_numpy(true.scores.copy())
-            there = copy_to_device(plain, self.entities.new_empty(plain.shape, dtype=plain.dtype))
-            pending = count_tasks(self._source(), self.stream, tasks_of(job), there, job.rules)
-        counted = PartialCounts.of(pending.arrays(), job.rules)
-
-        def count_row(row: int, tasks: _core.Tasks, scores: npt.NDArray[Any]) -> _core.Counts:
-            one_query = self._query_on_host(row).core_embeddings
-            options = (0, job.rules, 0, job.threads)
-            return _core.partial_embedding_counts(one_query, tasks, scores, *options)
-
-        check_nan(job, counted, true, count_row)
+        counted, _, void = self._counted(asked.job, asked.values.scores)
+        if len(void):
+            values = asked.values._replace(scores=asked.values.scores[void])
+            some = asked._replace(job=asked.job.those(void), values=values)
+            return self.on_host().count_against(some, block)
         return counted
-
-    def _query_on_host(self, row: int) -> OpenEmbeddings:
-        """Copy one query and all entities to the host's memory."""
-        csls = self.csls and CSLS(self.csls.queries[row : row + 1], *self.csls[1:])
-        return replace(self, queries=self.queries[row : row + 1], csls=csls).on_host()
 
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int
     ) -> npt.NDArray[Any]:
         """As in `PairedVectors`."""
         rows = np.arange(self.shape[0]) if rows is None else rows
+        source = self._scores()
         with self.stream.current():
-            source = self._source()
             if targets is not None:
-                pairs = source.pairs(source.upload(rows), source.upload(targets))
-                return self._to_host(pairs)
+                return self._to_host(source.pairs(source.upload(rows), source.upload(targets)))[0]
             scores = np.empty((len(rows), self.shape[1]), self.dtype)
-            height = max(1, TILE_SCORES // min(TILE_COLUMNS, max(1, self.shape[1])))
-            for top in range(0, len(rows), height):
-                some = rows[top : top + height]
-                task_rows = TaskRows(some, source.upload(some))
-                for left in range(0, self.shape[1], TILE_COLUMNS):
-                    right = min(left + TILE_COLUMNS, self.shape[1])
-                    tile = source.block(task_rows, slice(left, right))
-                    scores[top : top + height, left:right] = self._to_host(tile)
+            for some, columns in source.tiles(len(rows), None):
+                (scores[some, columns],) = self._to_host(source.block(rows[some], columns))
         return scores
 
-    def _to_host(self, tensor: Tensor) -> npt.NDArray[Any]:
-        copy = self.stream.copy_to_host(tensor)
+    def _to_host(self, *tensors: Tensor) -> list[npt.NDArray[Any]]:
+        copies = [self.stream.copy_to_host(tensor) for tensor in tensors]
         self.stream.wait()
-        found: npt.NDArray[Any] = copy.numpy()
-        return found
+        return [copy.numpy() for copy in copies]
 
     def top_k(
         self, job: TopKJob, watch: Watch | None = None
@@ -183,19 +158,26 @@ class DeviceEmbeddings(PairedVectors):
         """As in `PairedVectors`; with current matches, on the host."""
         if job.current_matches is not None:
             return self.on_host().top_k(job, watch)
-        query_rows = np.arange(self.shape[0]) if job.rows is None else job.rows
+        rows = np.arange(self.shape[0]) if job.rows is None else job.rows
+        source = self._scores()
         with self.stream.current():
-            lists = job.filter, job.candidates
-            best = top_scores(self._source(), query_rows, *lists, job.k, job.nan)
-            ids, scores, with_nan = (self.stream.copy_to_host(x) for x in best)
-            self.stream.wait()
-        fault, flags = None, with_nan.numpy()
-        if job.nan == "raise" and flags.any():
-            row, of_row = first_row(query_rows, flags)
-            *_, found = self._query_on_host(row).top_k(job.of_one_query(of_row))
-            assert found is not None
-            fault = _core.Fault(found.kind, int(of_row[found.task]), row, found.column)
-        return ids.numpy(), scores.numpy(), fault
+            best = top_scores(source, rows, job.filter, job.candidates, job.k, job.nan)
+            ids, scores, with_nan = self._to_host(*best)
+        void = _tasks_of_first_row(rows, with_nan & (job.nan == "raise"))
+        if len(void):
+            return self.on_host().top_k(job.those(void))
+        return ids, scores, None
+
+
+def _tasks_of_first_row(rows: IntArray, which: npt.NDArray[np.bool_]) -> IntArray:
+    """Return all tasks that read the first row which some of the tasks read; none for none.
+
+    Examples
+    --------
+    >>> _tasks_of_first_row(np.array([4, 2, 3, 2]), np.array([True, True, False, False]))
+    array([1, 3])
+    """
+    return np.flatnonzero(rows == rows[which].min(initial=np.iinfo(np.int64).max))
 
 
 def read_in_place(
@@ -205,7 +187,7 @@ def read_in_place(
 
     Tensors on a device that scores vectors stay there; others are copied to the host.
     """
-    if isinstance(value, (Vectors, DeviceVectors)):
+    if isinstance(value, DeviceVectors):
         return value
     if not (is_tensor(value) and counts_as_on_device(value)):
         return read_vectors(name, value, dtype, role, roles)
@@ -215,8 +197,7 @@ def read_in_place(
     empty = torch.empty((0,) * form.dimensions[-1], dtype=plain.dtype, device="cpu")
     found = as_scores(empty, dtype, name, form).dtype
     check_dimensions(tuple(plain.shape), name, form)
-    dtype_found = getattr(torch, found)
-    tensor = plain if plain.dtype == dtype_found else plain.view(dtype_found)  # raw 16-bit floats
+    tensor = plain.resolve_neg().view(getattr(torch, found))  # which may be raw 16-bit floats
     wide = torch.float64 if found == "float64" else torch.float32
     if way_of(tensor.new_empty((0,), dtype=wide)) != "triton":
         return read_vectors(name, value, dtype, role, roles)
@@ -243,10 +224,10 @@ def open_in_place(
     if isinstance(right, DeviceVectors):
         shape = left.shape if len(left.shape) == 2 else (1, *left.shape)
         check_lengths(shape, right.shape, similarity, roles)
-        dtype_name = score_dtype(left.dtype, right.dtype)
-        stream = DeviceStream(right.tensor.device)
+        dtype_name, device = score_dtype(left.dtype, right.dtype), right.tensor.device
+        stream = DeviceStream(device)
         with stream.current():
-            trusted = not distrust(right.tensor.device, similarity, dtype_name)
+            trusted = scores_right(device, similarity, dtype_name)
         if trusted:
             numbers = None
             if bias is not None:
@@ -255,8 +236,8 @@ def open_in_place(
             with stream.current():
                 moved = _moved(left, right.tensor).view(shape)
             fields = (moved, right.tensor, similarity, numbers, dtype_name, len(left.shape) == 1)
-            device = str(right.tensor.device)
-            embeddings = DeviceEmbeddings(*fields, roles=roles, device=device, stream=stream)
+            place = str(device)
+            embeddings = DeviceEmbeddings(*fields, roles=roles, device=place, stream=stream)
             return embeddings.with_csls(csls)
         right = right.on_host()
     if isinstance(left, DeviceVectors):

@@ -106,11 +106,12 @@ class TopKJob(NamedTuple):
     block: int  # entities at a time; 0: as many as is best
     threads: int
 
-    def of_one_query(self, tasks: IntArray) -> TopKJob:
-        """Return the job of some tasks that have the same query, for that query alone."""
-        filter = self.filter and selection_of_tasks(self.filter, tasks)
-        candidates = self.candidates and selection_of_tasks(self.candidates, tasks)
-        return self._replace(rows=np.zeros_like(tasks), filter=filter, candidates=candidates)
+    def those(self, where: IntArray) -> TopKJob:
+        """Return the job of some of the tasks."""
+        filter = self.filter and selection_of_tasks(self.filter, where)
+        candidates = self.candidates and selection_of_tasks(self.candidates, where)
+        rows = where if self.rows is None else self.rows[where]
+        return self._replace(rows=rows, filter=filter, candidates=candidates)
 
 
 @dataclass(frozen=True)

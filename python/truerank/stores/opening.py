@@ -298,7 +298,7 @@ def _open_object(value: Any, options: OpenOptions) -> Store:
     if counts_as_on_device(value):
         from .on_device import device_store
 
-        return device_store(value, options, options.name)
+        return device_store(value, options)
     return ArrayStore(as_scores(value, options.dtype, options.name, options.form), options.name)
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import errno
 import os
 from bisect import bisect_right
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from itertools import accumulate, pairwise, zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +70,23 @@ class ShardStore(Store):
 
     def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
         shard, inside = self._located(tile)
-        return shard.block(inside, io)
+        if inside[self.axis] + inside[2 + self.axis] <= shard.shape[self.axis]:
+            return shard.block(inside, io)
+        return self._joined(tile)
+
+    @contextmanager
+    def _joined(self, tile: Tile) -> Iterator[npt.NDArray[Any]]:
+        """Copy a tile of which several shards have a part."""
+        first, last = tile[self.axis], tile[self.axis] + tile[2 + self.axis]
+        blocks = []
+        for shard, start in zip(self.shards, self.starts, strict=True):
+            low, high = max(first, start), min(last, start + shard.shape[self.axis])
+            if low < high:
+                inside = [*tile]
+                inside[self.axis], inside[2 + self.axis] = low - start, high - low
+                with shard.block(Tile(*inside), "map") as block:
+                    blocks.append(np.array(block))
+        yield np.concatenate(blocks, self.axis)
 
     def decodes(self, tile: Tile) -> bool:
         shard, inside = self._located(tile)

@@ -120,8 +120,7 @@ def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -
 def mismatched_stored_rows(store: Store, rows: IntArray, others: IntArray, io: str) -> Flags:
     """Return the same for pairs of rows of a store, and read each row once.
 
-    Rows are compared by 128 bits of their BLAKE2b hash, so that no row stays in memory. Those that
-    are on devices are compared there.
+    Rows are compared by 128 bits of their BLAKE2b hash, so that no row stays in memory.
 
     Parameters
     ----------

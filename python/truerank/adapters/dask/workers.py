@@ -12,10 +12,10 @@ import numpy as np
 
 from ... import _core
 from ..._core import Scores
-from ...counting.device_counting import begin_count
 from ...counting.partial_counts import PartialCounts, checked_true_scores
 from ...counting.tiles import column_tiles
 from ...devices.task_counts import PartOfTasks
+from ...devices.ways import count_stored
 from ...embeddings.vectors import open_embeddings
 from ...stores import Store, read_scores, shape_of
 
@@ -151,9 +151,9 @@ def _count_on_device(
     tasks = PartOfTasks(
         row_tasks.rows, row_tasks.targets, *_selections(row_tasks, inputs), inputs.first_column
     )
-    count = begin_count(store, tasks, row_tasks.true_scores, options.rules)
+    count = count_stored(store, tasks, row_tasks.true_scores, options.rules)
     if count is not None:
-        counts = count.partial_counts().arrays
+        counts = count.arrays()
         if options.rules.nan != "raise" or not counts["nan"].any():
             return ChunkCounts(counts, None)
     with column_tiles(store) as tiles:
