@@ -17,7 +17,7 @@ pytest.importorskip("rich")
 import truerank as tr
 from truerank.cli import progress
 from truerank.cli.progress import ProgressBar, ProgressListener
-from truerank.inputs.progress_listeners import progress_text, size_text, time_text
+from truerank.inputs.progress_listeners import size_text, time_text
 
 pytestmark = pytest.mark.python_only
 
@@ -137,11 +137,11 @@ def test_no_standard_error_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_texts() -> None:
     begun = tr.Progress(0, 8 * 10**9, 0.0, 0)
-    assert progress_text(begun) == "0 bytes of 8 GB"
+    assert str(begun) == "0 bytes of 8 GB"
     half = tr.Progress(4 * 10**9, 8 * 10**9, 2.0, 0)
-    assert progress_text(half) == "4 GB of 8 GB, 2 GB/s, 0:02 left"
+    assert str(half) == "4 GB of 8 GB, 2 GB/s, 0:02 left"
     resumed = tr.Progress(6 * 10**9, 8 * 10**9, 10.0, 4 * 10**9)
-    assert progress_text(resumed) == "6 GB of 8 GB, 200 MB/s, 0:10 left"
+    assert str(resumed) == "6 GB of 8 GB, 200 MB/s, 0:10 left"
     assert [size_text(n) for n in (0, 1000, 99_960, 123_400_000)] == [
         "0 bytes",
         "1 kB",

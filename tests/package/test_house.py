@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1179, 1000),
+    "inputs": (1173, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (940, 700),

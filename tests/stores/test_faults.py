@@ -134,7 +134,7 @@ FAULTS = {
     ),
     "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
     "an offset": Fault("x.npy", npy(), "offset: only for raw binary files", {"offset": 4}),
-    "another layout": Fault("x.npy", npy(), "layout: F is only for raw", {"layout": "F"}),
+    "another layout": Fault("x.npy", npy(), "layout: only for raw binary files", {"layout": "F"}),
     "a member of a .npy": Fault("x.npy", npy(), "there are no members in a .npy", {"member": "a"}),
     # archives
     "compressed": Fault(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from ..inputs.progress_listeners import progress_text, size_text
+from ..inputs.progress_listeners import size_text
 from .app import write_line
 
 if TYPE_CHECKING:
@@ -110,4 +110,4 @@ class ProgressListener:
             if progress.resumed:
                 resumed, total = size_text(progress.resumed), size_text(progress.total)
                 write_line(f"Resumed: {resumed} of {total} had been counted before.")
-        self._bar.show(progress.done / max(progress.total, 1), progress_text(progress))
+        self._bar.show(progress.done / max(progress.total, 1), str(progress))

@@ -204,11 +204,10 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
 
 def _check_text(array: npt.NDArray[Any]) -> None:
     """Refuse text that Python cannot make a str of."""
-    if array.dtype.kind != "U" or not array.size:
-        return
-    codes = array.reshape(-1).astype(array.dtype.newbyteorder("=")).view(np.uint32)
-    if codes.max() > sys.maxunicode:
-        raise ValueError(f"expected text, got a character of code {codes.max():,}")
+    if array.dtype.kind == "U" and array.size:
+        codes = array.reshape(-1).astype(array.dtype.newbyteorder("=")).view(np.uint32)
+        if codes.max() > sys.maxunicode:
+            raise ValueError(f"expected text, got a character of code {codes.max():,}")
 
 
 def _describe_start(head: bytes) -> str:

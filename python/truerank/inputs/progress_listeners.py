@@ -48,24 +48,6 @@ def time_text(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _amount_text(amount: float, unit: str) -> str:
-    return size_text(amount) if unit == BYTES else f"{amount:,.0f}"
-
-
-def progress_text(progress: Progress) -> str:
-    """Write what is done and in all, the rate, and the time left once it is known."""
-    unit = progress.unit
-    done = _amount_text(progress.done, unit)
-    if progress.total:
-        done = f"{done} of {_amount_text(progress.total, unit)}"
-    parts = [done if unit == BYTES else f"{done} {unit}"]
-    if progress.rate:
-        parts.append(f"{_amount_text(progress.rate, unit)}/s")
-    if progress.left is not None:
-        parts.append(f"{time_text(progress.left)} left")
-    return ", ".join(parts)
-
-
 @public("truerank.inputs.progress_listeners")
 class BoundedPairs(NamedTuple):
     """What certified bounds spared in a call on embeddings, of its pairs of a task and a candidate.
@@ -163,7 +145,15 @@ class Progress(NamedTuple):
         >>> print(Progress(3_000_000, 0, 2.0))
         3 MB, 1.5 MB/s
         """
-        return progress_text(self)
+        in_bytes = self.unit == BYTES
+        amount = size_text if in_bytes else "{:,.0f}".format
+        done = f"{amount(self.done)} of {amount(self.total)}" if self.total else amount(self.done)
+        parts = [done if in_bytes else f"{done} {self.unit}"]
+        if self.rate:
+            parts.append(f"{amount(self.rate)}/s")
+        if self.left is not None:
+            parts.append(f"{time_text(self.left)} left")
+        return ", ".join(parts)
 
 
 def as_listener(progress: object) -> Listener | None:

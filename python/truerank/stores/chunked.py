@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -161,14 +161,9 @@ def open_library_file(package: str, path: str, options: OpenOptions) -> Store:
     library = import_extra(package, f"{options.name}: {path}", "files")
     if package == "zarr":
         check_folder(options.name, path)
-    with ExitStack() as opened:
-        with report_damage(options.name, f"{package} cannot open it: {{}}".format, place=path):
-            found = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
-        close = opened.callback(getattr(found, "close", bool))
-        store = open_chunked(found, options, path, close)
-        if isinstance(store, ChunkStore):
-            opened.pop_all()
-        return store
+    with report_damage(options.name, f"{package} cannot open it: {{}}".format, place=path):
+        found = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
+    return open_chunked(found, options, path, getattr(found, "close", bool))
 
 
 def open_chunked(

@@ -11,7 +11,7 @@ import errno
 import math
 import os
 import sys
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import IO as Stream
 from typing import Any, Literal
 
@@ -241,48 +241,40 @@ def in_one_array(scores: Scores | Store) -> Scores:
 
 
 def _open(source: Any, options: OpenOptions) -> Store:
-    """Make the store of any source; if that fails, everything opened for it is closed again."""
+    """Make the store of any source."""
     if isinstance(source, Store):
         return source
     if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
         source = matching_files(os.fsdecode(source))
-    with ExitStack() as opened:
-        if isinstance(source, (list, tuple)):
-            store = _open_shards(source, options, opened)
-        else:
-            store = _open_one(source, options, opened)
-        opened.pop_all()
+    is_list = isinstance(source, (list, tuple))
+    store = _open_shards(source, options) if is_list else _open_one(source, options)
     store.io = options.io
     return store
 
 
-def _open_shards(sources: Any, options: OpenOptions, opened: ExitStack) -> Store:
+def _open_shards(sources: Any, options: OpenOptions) -> Store:
     if not sources:
         raise InputValueError(options.name, expected="at least one shard", got="an empty list")
     for item in sources:
         if isinstance(item, (list, tuple, int, float)):
             expected = "paths, arrays or stores in a list"
             raise InputTypeError(options.name, expected=expected, got=type(item).__name__)
-    shards = [_open_one(item, options, opened) for item in sources]
+    shards = [_open_one(item, options) for item in sources]
     own = [shard for shard, item in zip(shards, sources, strict=True) if shard is not item]
     return ShardStore(shards, options.axis, own)
 
 
-def _open_one(source: Any, options: OpenOptions, opened: ExitStack) -> Store:
+def _open_one(source: Any, options: OpenOptions) -> Store:
     """Make the store of a single source, and check that no option contradicts it."""
     if isinstance(source, Store):
         return source
     store = (_open_path if isinstance(source, PATHS) else _open_object)(source, options)
-    opened.callback(store.close)
-    layout = store.layout if isinstance(store, FileStore) else None
-    if layout is not None and layout.is_raw:
+    if isinstance(store, FileStore) and store.layout.is_raw:
         return store
     place = store.files[0] if store.files else repr(store)
-    if options.offset:
-        raise InputValueError("offset", f"only for raw binary files, not for {place}")
-    if options.layout == "F" and (layout is None or not layout.by_columns):
-        problem = f"F is only for raw binary files; {place} states its own layout"
-        raise InputValueError("layout", problem)
+    for option, default in (("offset", 0), ("layout", "C")):
+        if getattr(options, option) != default:
+            raise InputValueError(option, f"only for raw binary files, not for {place}")
     found = shape_of(store)
     given = options.shape or found
     if len(given) != len(found) or any(a not in (b, -1) for a, b in zip(given, found, strict=True)):
