@@ -25,7 +25,7 @@ ROOMS = {
     "inputs": (1173, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
-    "stores": (940, 700),
+    "stores": (927, 700),
     "devices": (900, 900),
     "counting": (1992, 1300),
     "embeddings": (768, 600),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25859, 21000),
+    "python/truerank": (25840, 21000),
     "tests": (39088, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
