@@ -38,14 +38,7 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 
-_FORM = Form(
-    "a number, one for each task, or a matrix (tasks, m)",
-    (0, 1, 2),
-    plain="plain numbers",
-    instead_of_mask="",
-    dense="a dense array",
-    narrow_is_raw=True,
-)
+_FORM = Form("a number, one for each task, or a matrix (tasks, m)", (0, 1, 2))
 _EXACT = 1 << 53  # all integers up to this are doubles
 
 

@@ -43,11 +43,7 @@ def _vector_form(shape: str, *dimensions: int) -> Form:
         shape,
         dimensions,
         FLOATS,
-        plain="plain numbers",
-        instead_of_mask="",
-        dense="a dense array",
         instead_of_complex="; array.view of its real dtype has real and imaginary parts in turn",
-        narrow_is_raw=True,
     )
 
 

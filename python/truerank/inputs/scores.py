@@ -33,12 +33,7 @@ class Form(NamedTuple):
     shape: str = "a matrix (rows, columns) or a single row (columns,)"
     dimensions: tuple[int, ...] = (1, 2)
     dtypes: tuple[str, ...] = DTYPES
-    plain: str = "plain scores"  # what a masked array is not
-    instead_of_mask: str = "; give a filter instead"
-    dense: str = "dense scores"
     instead_of_complex: str = ""
-    # whether dtype="bfloat16" or "float16" is only about raw 16-bit arrays, and others keep theirs
-    narrow_is_raw: bool = False
 
 
 SCORES = Form()
@@ -80,7 +75,7 @@ def dtype_name(
         narrow = expected in _NARROW
         if raw or (narrow and found in _RAW_BITS):
             found = expected
-        elif not (narrow and form.narrow_is_raw):
+        elif form is SCORES or not narrow:  # of others, only raw 16-bit arrays are narrow
             problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
             raise InputTypeError("dtype", problem, place=place)
     if found not in form.dtypes:
@@ -156,12 +151,12 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
     if is_frame(value):
         return frame_array(name, value), None
     if isinstance(value, np.ma.MaskedArray):
-        got = f"a masked array{form.instead_of_mask}"
-        raise InputTypeError(name, expected=form.plain, got=got)
+        hint = "; give a filter instead" if form is SCORES else ""
+        raise InputTypeError(name, expected="plain numbers", got=f"a masked array{hint}")
     if is_tensor(value):
         return tensor_array(value, name)
     if hasattr(value, "tocsr"):
-        raise InputTypeError(name, expected=form.dense, got=type(value).__name__)
+        raise InputTypeError(name, expected="a dense array", got=type(value).__name__)
     protocols = ("__array__", "__array_interface__", "__array_struct__", "__buffer__")
     if hasattr(value, "__dlpack__") and not any(hasattr(value, protocol) for protocol in protocols):
         try:

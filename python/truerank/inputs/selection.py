@@ -113,7 +113,7 @@ def check_indptr(
 
 
 @public("truerank.inputs.selection")
-def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
+def csr_from_padded(x: object, pad: int = -1, *, name: str = "x") -> tuple[IntArray, IntArray]:
     """Turn padded index lists into the (indptr, indices) pair that `rank` takes.
 
     Parameters
@@ -122,6 +122,8 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
         One list of columns per row; entries equal to `pad` are left out.
     pad : int, default -1
         The value that fills short rows. It may stand anywhere in a row.
+    name : str
+        What messages call `x`.
 
     Returns
     -------
@@ -144,9 +146,9 @@ def csr_from_padded(x: object, pad: int = -1) -> tuple[IntArray, IntArray]:
     >>> indices
     array([4, 2, 7])
     """
-    array = index_array("x", x)
+    array = index_array(name, x)
     keep = array != integer("pad", pad)
-    check_shape("x", array.shape, 2, "a matrix (tasks, width)")
+    check_shape(name, array.shape, 2, "a matrix (tasks, width)")
     indptr = indptr_of(keep.sum(axis=1))
     return indptr, array[keep]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selection_arrays
 from ..tasks.row_keys import distinct, distinct_rows
@@ -167,8 +167,7 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
         if given is None:
             continue
         if not isinstance(given, tuple) and not hasattr(given, "tocsr") and _is_matrix(given):
-            with renamed(x=name):
-                given = csr_from_padded(given)
+            given = csr_from_padded(given, name=name)
         size = splits.relations.size if side == "relation" else splits.entities.size
         selection = as_selection(name, given, triples, size, 0)
         assert selection is not None
