@@ -22,20 +22,20 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1173, 1000),
+    "inputs": (1169, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (927, 700),
     "devices": (900, 900),
-    "counting": (1992, 1300),
-    "embeddings": (768, 600),
+    "counting": (1985, 1300),
+    "embeddings": (764, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1695, 1000),
-    "link_prediction": (1618, 1400),
+    "link_prediction": (1617, 1400),
     "alignment": (1945, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25840, 21000),
+    "python/truerank": (25824, 21000),
     "tests": (39088, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
