@@ -72,7 +72,7 @@ def measure(folder: Path, ks: Sequence[int]) -> Measured:
                     best[name].scores[:, :k],
                     side.targets,
                     candidates=len(entities),
-                    rows=side.given,
+                    rows=side.test_rows,
                     filter=side.selections()[0],
                 )
                 for name, side in task.sides.items()

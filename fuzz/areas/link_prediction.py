@@ -74,7 +74,7 @@ def tasks(given: Given) -> None:
     for name, side in task.sides.items():
         expected = given.side(name)
         assert side.targets.tolist() == expected.targets
-        assert side.given.tolist() == chosen
+        assert side.test_rows.tolist() == chosen
         assert side.columns == given.columns(name)
         # tasks have one row if they have one query
         queries = expected.queries
@@ -167,7 +167,7 @@ def scores(given: Given, data: Any) -> None:
             continue
         unique = rng.choice(np.array(values, dtype), (len(side.queries), side.columns))
         table[name] = np.zeros((len(given.test), side.columns), dtype)
-        table[name][side.given] = unique[side.rows]
+        table[name][side.test_rows] = unique[side.rows]
         given_scores[name] = unique
         row_of = {tuple(query): i for i, query in enumerate(side.queries.tolist())}
         scorers[name] = lambda queries, row_of=row_of, unique=unique: unique[
@@ -214,7 +214,7 @@ def embedded(given: Given, data: Any) -> None:
         height = len(side.queries) if unique else len(given.test)
         queries = rng.integers(-2, 3, (height, 2)).astype(dtype)
         if not unique:  # rows of one query are the same
-            queries[side.given] = queries[side.given][
+            queries[side.test_rows] = queries[side.test_rows][
                 [side.rows.tolist().index(row) for row in side.rows.tolist()]
             ]
         arguments[name] = queries
@@ -222,7 +222,7 @@ def embedded(given: Given, data: Any) -> None:
         table[name] = own
         if unique:
             table[name] = np.zeros((len(given.test), side.columns), own.dtype)
-            table[name][side.given] = own[side.rows]
+            table[name][side.test_rows] = own[side.rows]
     if "relation" in task.sides:
         arguments["relations"] = vectors[3]
     block = data.draw(st.sampled_from([None, 1, 2]))

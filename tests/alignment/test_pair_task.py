@@ -47,7 +47,7 @@ def check_side(tasks: SideTasks, expected: oracle.Side, drawn: Alignment) -> Non
     assert tasks.queries.tolist() == [[query] for query in sorted(set(expected.queries))]
     assert tasks.queries[tasks.rows, 0].tolist() == expected.queries
     assert tasks.targets.tolist() == expected.targets
-    assert tasks.given.tolist() == drawn.chosen
+    assert tasks.test_rows.tolist() == drawn.chosen
     assert tasks.height == len(drawn.test)
     assert tasks.filter is not None
     answers = lists(tasks.filter)
@@ -164,7 +164,7 @@ def test_audit_in_words() -> None:
         "duplicates: 1 (a x), dropped",
         "leaks: in train 1 (c w); in valid 1 (c w), kept",
     ]
-    assert task.left_to_right.given.tolist() == [0, 1, 2, 4]
+    assert task.left_to_right.test_rows.tolist() == [0, 1, 2, 4]
     assert task.audit.to_dict() == {
         **{"split": "test", "given": 5, "kept": 4, "leaked": 1},
         "known": {"train": 2, "valid": 1},
@@ -190,7 +190,7 @@ def test_warnings_name_what_they_found() -> None:
         Task([*TEST, TEST[0]], duplicates="raise", **how)
     with pytest.raises(ValueError, match=r"^test: 1 \(c w\) pairs are in a known split, too$"):
         Task([*TEST, TRAIN[0]], leaks="raise", **how)
-    with pytest.raises(ValueError, match=r"^test: nothing is left, all 2 pairs were dropped"):
+    with pytest.raises(ValueError, match=r"^test: nothing is left: 2 pairs were dropped"):
         Task(TRAIN, leaks="drop", **how)
 
 
@@ -270,7 +270,7 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         arrays = [each.pairs, *each.candidates]
         for side in each.sides.values():
-            arrays += [side.queries, side.rows, side.targets, side.given, side.candidates]
+            arrays += [side.queries, side.rows, side.targets, side.test_rows, side.candidates]
             arrays += side.filter
         assert not any(array.flags.writeable for array in arrays)
         assert each.protocol == task.protocol

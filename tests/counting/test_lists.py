@@ -205,7 +205,7 @@ def test_bounds_of_a_published_model(data: Path, k: int) -> None:
     task = tr.link_prediction.Task(
         test, known, entities=len(entities), sides=["tail"], duplicates="drop", leaks="drop"
     )
-    filter, rows = task.tail.selections()[0], task.tail.given
+    filter, rows = task.tail.selections()[0], task.tail.test_rows
     options = {"similarity": similarity, "rows": rows, "filter": filter}
     full = tr.rank_embeddings(queries, entities, task.tail.targets, **options)
     top = tr.topk_embeddings(queries, entities, k=k, similarity=similarity)

@@ -181,14 +181,14 @@ def test_train() -> None:
     task = task_of(test, {"train": train}, candidates="train", unseen="drop")
     assert task.entities == ("a", "b", "c", "d")
     assert task.tail.candidates.tolist() == task.head.candidates.tolist() == [0, 1, 3]
-    assert task.tail.given.tolist() == [0]
+    assert task.tail.test_rows.tolist() == [0]
     relation = task_of(test, {"train": train}, candidates="train", sides=("relation",))
     assert relation.relation.candidates.tolist() == [0, 1]
     valid = [("c", "s", "c")]
     more = {"valid": valid, "train": train, "other": valid}
     task = task_of(test, more, candidates="train", unseen="drop")
     assert task.tail.candidates.tolist() == [0, 1, 3]
-    assert task.tail.given.tolist() == [0]
+    assert task.tail.test_rows.tolist() == [0]
     for known in ([train], train, {"valid": train}, {}):
         with pytest.raises(ValueError, match=r'^candidates: "train" needs a known split of that'):
             task_of(test, known, candidates="train")

@@ -142,7 +142,7 @@ def check(task: ComplexQueries) -> None:
     assert task.queries == tuple(QUERIES)
     assert task.structures == tuple(NAMES)
     assert task.answers.queries.tolist() == [0, 1]
-    assert task.answers.given.tolist() == [0, 1, 1]
+    assert task.answers.test_rows.tolist() == [0, 1, 1]
     assert task.answers.targets.tolist() == [2, 0, 3]
     assert task.answers.height == 3
     assert task.answers.filter is not None

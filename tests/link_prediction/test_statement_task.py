@@ -127,7 +127,7 @@ def test_tasks_and_filters_by_their_definition(
                 place += pairs.index((query[-1], target)) if side == "qualifier" else 0
                 assert query_of(task, made, i, has_set) == (query, others if has_set else None)
                 assert made.targets[i] == target
-                assert made.given[i] == place
+                assert made.test_rows[i] == place
                 assert made.labels["qualifiers"].values[i] == len(as_fact(row)[3])
                 group = query[-1] if side == "qualifier" else row[1]
                 assert made.labels["relation"].values[i] == group
@@ -279,7 +279,7 @@ def test_forms(tmp_path: Path) -> None:
     check(made(TEST, TRAIN))
     check(made(list(map(list, TEST)), np.array(TRAIN[:1] * 2 + [TRAIN[0]])[:0].tolist() + TRAIN))
     flipped = [("a", "won", "x", "for", "p", "in", "2001", "for", "p"), TEST[1]]
-    assert made(flipped, TRAIN).qualifier.given.tolist() == [0, 1]
+    assert made(flipped, TRAIN).qualifier.test_rows.tolist() == [0, 1]
     for name, joint in (("a.txt", ","), ("b.tsv", "\t"), ("c.txt.gz", ",")):
         paths = []
         for split, rows in (("test", TEST), ("train", TRAIN)):

@@ -55,7 +55,7 @@ def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], heigh
     assert queries == sorted(set(expected.queries))
     assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
     assert tasks.targets.tolist() == expected.targets
-    assert tasks.given.tolist() == chosen
+    assert tasks.test_rows.tolist() == chosen
     assert tasks.height == height
     assert tasks.filter is not None
     of_query = lists(tasks, tasks.filter)
@@ -299,7 +299,7 @@ def test_audit_in_words() -> None:
         "unseen entities: 1 (e)",
         "unseen relations: 1 (hates)",
     ]
-    assert task.head.given.tolist() == [0, 1, 2, 4, 5]
+    assert task.head.test_rows.tolist() == [0, 1, 2, 4, 5]
     plain = task.audit.to_dict()
     assert plain["leaks"]["train"] == {"count": 1, "examples": [["a", "likes", "b"]]}
     assert plain["unseen_entities"] == {"count": 1, "examples": ["e"]}
@@ -515,7 +515,7 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
-        arrays = [each.test, side.queries, side.rows, side.targets, side.given]
+        arrays = [each.test, side.queries, side.rows, side.targets, side.test_rows]
         assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
         assert side.labels["relation"].same_as(task.tail.labels["relation"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6

@@ -120,7 +120,7 @@ def test_rows_of_a_query_have_the_same_bits_and_one_is_enough(model: Model, task
     short = dict(model.vectors)
     for name, side in task.sides.items():
         first = np.unique(side.rows, return_index=True)[1]
-        short[f"queries_{name}"] = short[f"queries_{name}"][side.given[first]]
+        short[f"queries_{name}"] = short[f"queries_{name}"][side.test_rows[first]]
     assert evaluate(task, short, unique=True, audit=True).ranks == model.report.ranks
 
 
@@ -133,7 +133,7 @@ def test_callables_and_scores_give_the_same(model: Model, task: Task) -> None:
 
     def scorer(name: str) -> Any:
         side = task.sides[name]
-        row = {tuple(side.queries[j]): i for i, j in zip(side.given, side.rows, strict=True)}
+        row = {tuple(side.queries[j]): i for i, j in zip(side.test_rows, side.rows, strict=True)}
         return lambda queries: scores[name][[row[tuple(query)] for query in queries]]
 
     expected = model.report.ranks.with_protocol(similarity=None)

@@ -127,7 +127,7 @@ def test_forms_with_ids(tmp_path: Path) -> None:
     for form in forms:
         task = Task(form, entities=5)
         assert task.answers.targets.tolist() == [1, 3, 0]
-        assert task.answers.given.tolist() == [0, 0, 2]
+        assert task.answers.test_rows.tolist() == [0, 0, 2]
     graded = Task(np.array([(0, 3, 2), (2, 0, 1)]), entities=5)
     assert graded.gains is not None
     assert graded.gains.tolist() == [2, 1]
@@ -136,7 +136,7 @@ def test_forms_with_ids(tmp_path: Path) -> None:
 def test_text_may_hold_ids(tmp_path: Path) -> None:
     (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
     task = Task(tmp_path / "qrels", entities=5, queries=3)
-    assert task.answers.given.tolist() == [0, 2]
+    assert task.answers.test_rows.tolist() == [0, 2]
     assert task.answers.targets.tolist() == [1, 4]
     unnamed = Task(tmp_path / "qrels", entities=5)
     assert unnamed.queries == ("2", "0")

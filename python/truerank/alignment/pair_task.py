@@ -423,7 +423,7 @@ def _make_side(
             "queries": labels(query_column),
             "targets": labels(answer_column),
         },
-        given=kept,
+        test_rows=kept,
         height=next(iter(splits.sizes.values())),
         names=splits.graphs[answer_column].names,
     )

@@ -159,17 +159,17 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
         if side not in Negatives._fields:
             expected = f"other candidates for the side {side}"
             raise InputValueError("candidates", expected=expected, got="negatives of triples")
-    for side, given in value._asdict().items():
+    for side, rows in value._asdict().items():
         name = f"candidates: {side}"
-        if (given is None) == (side in sides):
+        if (rows is None) == (side in sides):
             expected = "negatives" if side in sides else "none, as the task has no such side"
-            raise InputValueError(name, expected=expected, got="None" if given is None else "some")
-        if given is None:
+            raise InputValueError(name, expected=expected, got="None" if rows is None else "some")
+        if rows is None:
             continue
-        if not isinstance(given, tuple) and not hasattr(given, "tocsr") and _is_matrix(given):
-            given = csr_from_padded(given, name=name)
+        if not isinstance(rows, tuple) and not hasattr(rows, "tocsr") and _is_matrix(rows):
+            rows = csr_from_padded(rows, name=name)
         size = splits.relations.size if side == "relation" else splits.entities.size
-        selection = as_selection(name, given, triples, size, 0)
+        selection = as_selection(name, rows, triples, size, 0)
         assert selection is not None
         indptr, indices, which, _ = selection_arrays(selection)
         lists[side] = _lists_of(indptr, indices, np.arange(triples) if which is None else which)
@@ -192,10 +192,10 @@ _FORMS: dict[type, Callable[[Any, Sequence[str], TripleSplits], CandidateSet]] =
 }
 
 
-def _is_matrix(given: Any) -> bool:
+def _is_matrix(value: Any) -> bool:
     """Return whether lists have one length; those of unlike lengths make no matrix."""
     try:
-        return np.ndim(given) == 2
+        return np.ndim(value) == 2
     except ValueError:
         return False
 
@@ -268,8 +268,8 @@ def candidates_of(
     is_typed = candidates.name == TYPED or (sampled is not None and sampled.typed)
     if sampled is None and not is_typed:
         return chosen
-    one = np.arange(vocabulary.size) if chosen is None else chosen
-    pools = np.array([0, len(one)]), one, np.zeros(len(kept), dtype=np.int64)
+    pool = np.arange(vocabulary.size) if chosen is None else chosen
+    pools = np.array([0, len(pool)]), pool, np.zeros(len(kept), dtype=np.int64)
     if is_typed:
         types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
         pools = *types, splits.triples[kept, 1]

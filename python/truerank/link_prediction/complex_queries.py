@@ -193,7 +193,7 @@ class ComplexQueries(OneSidedTask[Report]):
                 "targets": Labels(targets, vocabulary.names),
                 STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
             },
-            given=of_query,
+            test_rows=of_query,
             height=len(self.queries),
             names=vocabulary.names,
         )
@@ -203,7 +203,7 @@ class ComplexQueries(OneSidedTask[Report]):
         missing = ~np.isin(side.targets, chosen)
         if missing.any():
             first = int(missing.argmax())
-            entity, query = side.targets[first], self.queries[side.given[first]]
+            entity, query = side.targets[first], self.queries[side.test_rows[first]]
             label = int(entity) if side.names is None else side.names[entity]
             problem = (
                 f"{np.count_nonzero(missing)} hard answers are not among them, the first: "

@@ -82,7 +82,7 @@ def overlapping_answers(
     low = np.searchsorted(np.maximum.accumulate(stops), since)
     counts = np.maximum(np.searchsorted(begins, until, side="right") - low, 0)
     work = np.cumsum(counts + 1)
-    lengths, found = [], []
+    lengths, answer_runs = [], []
     start = 0
     while start < len(shared):
         finished = int(work[start - 1]) if start else 0
@@ -92,10 +92,10 @@ def overlapping_answers(
         is_late = stops[run] >= since[interval]
         of_list, listed = distinct_rows([interval[is_late], facts[3][run[is_late]]])
         lengths.append(np.bincount(of_list - start, minlength=stop - start))
-        found.append(listed)
+        answer_runs.append(listed)
         start = stop
     indptr = indptr_of(np.concatenate(lengths))
-    return indptr, np.concatenate(found), lists.reshape(-1).astype(np.int64)
+    return indptr, np.concatenate(answer_runs), lists.reshape(-1).astype(np.int64)
 
 
 class SideFacts(NamedTuple):
@@ -140,8 +140,8 @@ def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., 
     """Make the rule by which facts match that agree with a task in some further columns."""
 
     def lists(facts: SideFacts, queries: SideQueries) -> Any:
-        made = facts.queries(further(facts))
-        return (*made.answers, made.rows)
+        by = facts.queries(further(facts))
+        return (*by.answers, by.rows)
 
     return lists
 

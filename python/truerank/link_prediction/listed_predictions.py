@@ -147,7 +147,7 @@ class Predictions(ReadOnlyArrays):
                 None if self.scores is None else (self.scores, self.indptr),
                 side.targets,
                 candidates=n,
-                rows=self.lists[side.given, _SIDES.index(name)],
+                rows=self.lists[side.test_rows, _SIDES.index(name)],
                 filter=side.selections()[0],
                 **options,
             )
@@ -217,5 +217,5 @@ def read_predictions(
         problem = f"the list has {entities[int(ids[repeat])]!r} twice"
         raise line_error(name, line_of(name, row), problem)
     triples = triples.astype(np.int64).reshape(-1, 3)
-    found = scores if has_scores else None
-    return Predictions(triples, entities, relations, lists, indptr, ids, found)
+    listed_scores = scores if has_scores else None
+    return Predictions(triples, entities, relations, lists, indptr, ids, listed_scores)

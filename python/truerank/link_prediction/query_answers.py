@@ -82,13 +82,13 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     """
     name = os.fsdecode(path)
     rows: list[dict[str, Any]] = []
-    for line, found in json_lines("path", name):
-        problem = _problem_of(found)
-        if not problem and rows and ("query" in found) != ("query" in rows[0]):
+    for line, parsed in json_lines("path", name):
+        problem = _problem_of(parsed)
+        if not problem and rows and ("query" in parsed) != ("query" in rows[0]):
             problem = "expected a query in all lines, or in none"
         if problem:
             raise line_error(name, line, problem)
-        rows.append(found)
+        rows.append(parsed)
     return QueryAnswers(
         tuple(_as_tuples(row.get("query", i)) for i, row in enumerate(rows)),
         tuple(tuple(row.get("easy", ())) for row in rows),

@@ -107,10 +107,10 @@ class QualifierSets(ReadOnlyArrays):
     def number(self, codes: Sequence[int]) -> int:
         """Return the number of a set of pairs, each by its position in the table."""
         key = tuple(sorted(set(codes)))
-        found = self._numbers.setdefault(key, len(self._members))
-        if found == len(self._members):
+        number = self._numbers.setdefault(key, len(self._members))
+        if number == len(self._members):
             self._members.append(key)
-        return found
+        return number
 
     def __len__(self) -> int:
         return len(self._members)
@@ -291,14 +291,14 @@ def _rows_of(title: str, value: Any) -> Sequence[Sequence[Any]]:
     return value
 
 
-def _rows_of_ids(given: Statements) -> list[list[Any]]:
+def _rows_of_ids(facts: Statements) -> list[list[Any]]:
     """Return what was read before, with its labels, as other splits may have other ids."""
-    entities, relations = Vocabulary(0, given.entities), Vocabulary(0, given.relations)
-    pairs = [(relations.label_of(r), entities.label_of(v)) for r, v in given.qualifiers.tolist()]
-    bounds = pairwise(given.indptr.tolist())
+    entities, relations = Vocabulary(0, facts.entities), Vocabulary(0, facts.relations)
+    pairs = [(relations.label_of(r), entities.label_of(v)) for r, v in facts.qualifiers.tolist()]
+    bounds = pairwise(facts.indptr.tolist())
     return [
         [entities.label_of(h), relations.label_of(r), entities.label_of(t), *chain(*pairs[a:b])]
-        for (h, r, t), (a, b) in zip(given.triples.tolist(), bounds, strict=True)
+        for (h, r, t), (a, b) in zip(facts.triples.tolist(), bounds, strict=True)
     ]
 
 
@@ -311,15 +311,15 @@ def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> list[list[Any]]
     if len(qualifiers) != len(listed):
         raise InputValueError(title, expected=expected, got=len(qualifiers))
     rows = []
-    for i, (triple, given) in enumerate(zip(listed, qualifiers, strict=True)):
+    for i, (triple, row) in enumerate(zip(listed, qualifiers, strict=True)):
         if not isinstance(triple, (list, tuple)) or len(triple) != 3:
             got = f"{triple!r} at position {i}"
             raise InputValueError(title, expected="triples of shape (n, 3)", got=got)
-        pairs = given.tolist() if isinstance(given, np.ndarray) else given
+        pairs = row.tolist() if isinstance(row, np.ndarray) else row
         is_list = isinstance(pairs, (list, tuple, set, frozenset))
         if not is_list or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
             pair = "pairs of a relation and a value"
-            raise InputValueError(title, expected=pair, got=f"{given!r} for triple {i}")
+            raise InputValueError(title, expected=pair, got=f"{row!r} for triple {i}")
         rows.append([*triple, *chain.from_iterable(pairs)])
     return rows
 
@@ -329,14 +329,14 @@ def _rows_of_file(title: str, path: str) -> list[list[Any]]:
     rows: list[list[Any]] = []
     delimiter = ""
     has_json = is_json(path)
-    for line, found in (json_lines if has_json else text_lines)(title, path):
-        fields = _fields_of_object(found) if isinstance(found, dict) else found
+    for line, value in (json_lines if has_json else text_lines)(title, path):
+        fields = _fields_of_object(value) if isinstance(value, dict) else value
         if not has_json:
-            delimiter = delimiter or ("\t" if "\t" in found else ",")
-            fields = found.split(delimiter)
+            delimiter = delimiter or ("\t" if "\t" in value else ",")
+            fields = value.split(delimiter)
         if not isinstance(fields, list):
             expected = "an array, or an object with names that end in _h and _t"
-            problem = f"line {line}: expected {expected}, got {type(found).__name__}"
+            problem = f"line {line}: expected {expected}, got {type(value).__name__}"
             raise InputValueError(title, problem, place=path)
         width, problem = len(fields), ""
         if width < 3 or not width % 2 or width > MAX_COLUMNS:
@@ -350,15 +350,15 @@ def _rows_of_file(title: str, path: str) -> list[list[Any]]:
     return rows
 
 
-def _fields_of_object(found: dict[str, Any]) -> list[Any] | None:
+def _fields_of_object(statement: dict[str, Any]) -> list[Any] | None:
     """Return the fields of a statement; None if it has not one head and one tail of a relation."""
-    heads = [name for name in found if name.endswith("_h")]
-    tails = [name for name in found if name.endswith("_t")]
+    heads = [name for name in statement if name.endswith("_h")]
+    tails = [name for name in statement if name.endswith("_t")]
     relation = heads[0].removesuffix("_h") if heads else ""
     if len(heads) != 1 or tails != [f"{relation}_t"]:
         return None
-    fields = [found[heads[0]], relation, found[tails[0]]]
-    for name, values in found.items():
+    fields = [statement[heads[0]], relation, statement[tails[0]]]
+    for name, values in statement.items():
         if name not in (heads[0], tails[0], "N"):  # N is the number of entities
             listed = values if isinstance(values, list) else [values]
             fields += chain.from_iterable((name, value) for value in listed)

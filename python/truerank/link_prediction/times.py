@@ -154,11 +154,11 @@ def _read_labels(labels: Sequence[str]) -> tuple[dict[str, Bounds], dict[str, st
     if all(map(_INTEGER.fullmatch, known)):
         return bounds | {label: (int(label), int(label)) for label in known}, doubtful
     for label in known:
-        found = _DATE.fullmatch(label)
-        if found is None:
+        date = _DATE.fullmatch(label)
+        if date is None:
             del bounds[label]
             continue
-        sign, year, month, day = found.groups()
+        sign, year, month, day = date.groups()
         pair = _days(sign, year, month, day)
         if pair is None:
             doubtful[label] = sign + year

@@ -162,11 +162,11 @@ def audit_triples(
         If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
         unseen triples without known splits.
     """
-    given = next(iter(splits.sizes.values()))
-    test, unseen, cases = splits.triples[:given], {}, {}
+    tested = next(iter(splits.sizes.values()))
+    test, unseen, cases = splits.triples[:tested], {}, {}
     if splits.known:
         trained = known_triples(splits, TRAIN)
-        is_new = np.zeros(given, dtype=bool)
+        is_new = np.zeros(tested, dtype=bool)
         for name, vocabulary, columns in (
             ("unseen_entities", splits.entities, (0, 2)),
             ("unseen_relations", splits.relations, (1,)),
@@ -180,7 +180,7 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    times = _audit_times(splits, given)
+    times = _audit_times(splits, tested)
     result = audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
@@ -196,7 +196,7 @@ def audit_triples(
     return result if times is None else result._replace(notes=(*result.notes, *times.notes))
 
 
-def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
+def _audit_times(splits: TripleSplits, tested: int) -> TimeAudit | None:
     """Compare the times of the evaluated split with those of "train", or of all known splits."""
     times = splits.times
     if times is None:
@@ -209,8 +209,8 @@ def _audit_times(splits: TripleSplits, given: int) -> TimeAudit | None:
             times.reversed.tolist(), lambda i: splits.labels_of(splits.triples[i].tolist())
         ),
         SplitFinding.of(times.doubtful),
-        int(np.count_nonzero(times.starts[:given] <= times.starts[trained].max(initial=earliest))),
-        len(look_up(distinct(triples[trained]), triples[:given])[0]),
+        int(np.count_nonzero(times.starts[:tested] <= times.starts[trained].max(initial=earliest))),
+        len(look_up(distinct(triples[trained]), triples[:tested])[0]),
         TRAIN if TRAIN in splits.known else "known splits" * bool(splits.known),
     )
 

@@ -161,7 +161,7 @@ def make_side(
         filter=lists.pop(filters[0]),
         candidates=candidates_of(side, candidates, queries, facts.ranked, view),
         labels=labels,
-        given=facts.ranked,
+        test_rows=facts.ranked,
         height=next(iter(view.sizes.values())),
         names=vocabulary.names,
         candidate_kind=kind,

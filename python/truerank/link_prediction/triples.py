@@ -177,15 +177,15 @@ def read_splits(
     encoded, names, times = [ids[0::2], relation_ids, ids[1::2]], [], None
     holds_ids = is_integer(entities)
     further = {j: [split[j] for split in columns] for j in range(3, len(columns[0]))}
-    found = {}
+    times_of = {}
     if time is not None:
         positions = check_times(time, len(columns[0]))
         times, ids_of_times, labels = encode_times(
             positions, [further[j] for j in positions], holds_ids
         )
-        found = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
+        times_of = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
     for j, of_splits in further.items():
-        labels, codes = found[j] if j in found else _encode_qualifier(of_splits, holds_ids)
+        labels, codes = times_of[j] if j in times_of else _encode_qualifier(of_splits, holds_ids)
         names.append(labels)
         encoded.append(codes)
     sizes = {name: len(split[0].values) for name, split in zip(splits, columns, strict=True)}

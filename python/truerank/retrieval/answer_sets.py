@@ -207,7 +207,7 @@ def make_side(
         filter=_known_others(sets, query[is_first]) if sets.known else None,
         candidates=(*_draw(sets, chosen, sampled), rows) if sampled else chosen,
         labels=labels,
-        given=query,
+        test_rows=query,
         height=sets.queries.size,
         names=sets.entities.names,
     )

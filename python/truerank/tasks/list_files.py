@@ -263,11 +263,11 @@ def _parse_json(text: str, where: str, name: str, argument: str = _ARGUMENT) -> 
     """Read JSON in which no object has a name twice; an error names the place."""
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
+        distinct_pairs = dict(pairs)
+        if len(distinct_pairs) < len(pairs):
             twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
             raise InputValueError(argument, f"{where} has {twice!r} twice", place=name)
-        return found
+        return distinct_pairs
 
     try:
         return json.loads(text, object_pairs_hook=distinct)

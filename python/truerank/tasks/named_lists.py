@@ -97,10 +97,10 @@ class Qrels(ReadOnlyArrays):
             raise InputTypeError("answers", expected=expected, got=type(value).__name__)
         pairs: dict[tuple[str, str], int] = {}
         for query, judged in value.items():
-            found = {judged: 1} if isinstance(judged, str) else judged
-            if not isinstance(found, Mapping):
-                found = dict.fromkeys(several("answers", found, "names for each query"), 1)
-            for document, grade in found.items():
+            gains = {judged: 1} if isinstance(judged, str) else judged
+            if not isinstance(gains, Mapping):
+                gains = dict.fromkeys(several("answers", gains, "names for each query"), 1)
+            for document, grade in gains.items():
                 expected = "integers as relevance"
                 pairs[str(query), str(document)] = integer("answers", grade, expected=expected)
         return cls.of_pairs(pairs)
@@ -167,9 +167,9 @@ class NamedLists(ReadOnlyArrays):
             raise UnknownKeyError(repr(query), "no list of this query")
         i = self.queries.index(query)
         span = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
-        found = [self.names[code] for code in self.ids[span].tolist()]
-        scores = [None] * len(found) if self.scores is None else self.scores[span].tolist()
-        return dict(zip(found, scores, strict=True))
+        names = [self.names[code] for code in self.ids[span].tolist()]
+        scores = [None] * len(names) if self.scores is None else self.scores[span].tolist()
+        return dict(zip(names, scores, strict=True))
 
     @property
     def entries(self) -> tuple[Any, Any]:

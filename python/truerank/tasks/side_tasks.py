@@ -152,9 +152,9 @@ class SideTasks(ReadOnlyArrays):
         The only columns to let in: all (None), one list for all tasks, or a list per task, as in
         `rank`.
     labels : dict of str to Labels
-        "relation", "queries", "targets" and perhaps others, n labels each. "unit" is `given` where
-        it is not among them.
-    given : ndarray of int64, shape (n,)
+        "relation", "queries", "targets" and perhaps others, n labels each. "unit" is `test_rows`
+        where it is not among them.
+    test_rows : ndarray of int64, shape (n,)
         The row of each task's triple (or pair, or query) in the test split as it was given.
     height : int
         The number of test triples that were given. Default: all of them are tasks, in order.
@@ -174,7 +174,7 @@ class SideTasks(ReadOnlyArrays):
     filter: tuple[IntArray, ...] | None = None
     candidates: Any | None = None
     labels: dict[str, Labels] = field(default_factory=dict)
-    given: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    test_rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     height: int = -1
     names: tuple[str, ...] | None = None
     candidate_kind: str = "entities"
@@ -183,10 +183,10 @@ class SideTasks(ReadOnlyArrays):
     def __post_init__(self) -> None:
         if self.height < 0:
             object.__setattr__(self, "height", len(self.targets))
-            object.__setattr__(self, "given", np.arange(len(self.targets)))
-        for name in ("queries", "rows", "targets", "filter", "candidates", "given"):
+            object.__setattr__(self, "test_rows", np.arange(len(self.targets)))
+        for name in ("queries", "rows", "targets", "filter", "candidates", "test_rows"):
             object.__setattr__(self, name, _read_only(getattr(self, name)))
-        unit = Labels._trusted(self.given, None)
+        unit = Labels._trusted(self.test_rows, None)
         object.__setattr__(self, "labels", {"unit": unit, **self.labels})
         filters = {name: _read_only(lists) for name, lists in self.other_filters.items()}
         object.__setattr__(self, "other_filters", filters)
@@ -253,7 +253,7 @@ class SideTasks(ReadOnlyArrays):
             filter=_stack_lists(map(self._with_lists, filters), len(self)),
             candidates=candidates,
             labels={},
-            given=np.tile(self.given, times),
+            test_rows=np.tile(self.test_rows, times),
             other_filters={},
         )
 

@@ -45,7 +45,7 @@ class SplitFinding:
     examples: tuple[Any, ...] = ()
 
     @classmethod
-    def of(cls, found: Collection[Any], label_of: Callable[[Any], Any] = str) -> SplitFinding:
+    def of(cls, values: Collection[Any], label_of: Callable[[Any], Any] = str) -> SplitFinding:
         """Count what was found, and show the first few.
 
         Examples
@@ -53,7 +53,7 @@ class SplitFinding:
         >>> print(SplitFinding.of(["a", "b", "c", "d"]))
         4 (a, b, c, ...)
         """
-        return cls(len(found), tuple(map(label_of, islice(found, MAX_EXAMPLES))))
+        return cls(len(values), tuple(map(label_of, islice(values, MAX_EXAMPLES))))
 
     def __str__(self) -> str:
         if not self.count:
@@ -148,9 +148,9 @@ def audit_split(
     ValueError
         If a rule is "raise" and there are such rows, and if no row is left.
     """
-    (split, given), *known = sizes.items()
+    (split, tested), *known = sizes.items()
     keys = row_keys(columns)
-    ordered, first, numbers = np.unique(keys[:given], return_index=True, return_inverse=True)
+    ordered, first, numbers = np.unique(keys[:tested], return_index=True, return_inverse=True)
     numbers = numbers.reshape(-1)
 
     def finding(mask: Mask) -> SplitFinding:
@@ -159,20 +159,20 @@ def audit_split(
         return SplitFinding(len(where), tuple(labels_of(i) for i in where[shown].tolist()))
 
     is_leak: dict[str, Mask] = {}
-    start = given
+    start = tested
     for name, size in known:
         is_there = np.zeros(len(ordered), dtype=bool)
         is_there[look_up(ordered, keys[start : start + size])[1]] = True
         is_leak[name] = is_there[numbers]
         start += size
-    leaks = np.logical_or.reduce([*is_leak.values(), np.zeros(given, dtype=bool)])
+    leaks = np.logical_or.reduce([*is_leak.values(), np.zeros(tested, dtype=bool)])
     cases = {
-        "duplicates": (first[numbers] != np.arange(given), "repeat an earlier one"),
+        "duplicates": (first[numbers] != np.arange(tested), "repeat an earlier one"),
         "leaks": (leaks, "are in a known split, too"),
         **(more_cases or {}),
     }
     findings = {name: finding(mask) for name, (mask, _) in cases.items()}
-    dropped = np.zeros(given, dtype=bool)
+    dropped = np.zeros(tested, dtype=bool)
     notes = []
     for name, (mask, description) in cases.items():
         text = f"{findings[name]} {audit_type.rows} {description}"
@@ -185,11 +185,11 @@ def audit_split(
             notes.append(f"{split}: {text}; {way}")
     kept = np.flatnonzero(~dropped)
     if not len(kept):
-        raise InputValueError(split, f"nothing is left, all {given} {audit_type.rows} were dropped")
+        raise InputValueError(split, f"nothing is left: {tested} {audit_type.rows} were dropped")
     findings.pop("leaks")
     audit = audit_type(
         split=split,
-        given=given,
+        given=tested,
         kept=len(kept),
         known=dict(known),
         leaks={name: finding(mask) for name, mask in is_leak.items()},

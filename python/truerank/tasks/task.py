@@ -170,7 +170,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             side, mismatched = self.sides[key].under_all_filters(), None
             rows = side.rows
             if not unique:
-                rows, mismatched = merge_rows(asked.on_host().array, side.rows, side.given)
+                rows, mismatched = merge_rows(asked.on_host().array, side.rows, side.test_rows)
             without, among = side.selections()
             title, (bias_title, options["bias"]) = name or key, biases[key]
             # an error about a NaN score names the argument of the queries
@@ -223,7 +223,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             for (key, matrix), listener in zip(matrices.items(), listeners, strict=True):
                 options["progress"] = listener
                 side, mismatched = self.sides[key].under_all_filters(), None
-                rows = side.rows if unique else side.given
+                rows = side.rows if unique else side.test_rows
                 without, among = side.selections()
                 with renamed(scores=name or key):
                     ranks = rank(
@@ -236,7 +236,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                         **options,
                     )
                     if rules.audit and not unique:
-                        mismatched = mismatched_score_rows(matrix, side.rows, side.given, io)
+                        mismatched = mismatched_score_rows(matrix, side.rows, side.test_rows, io)
                 counted.append(self._label(key, ranks, mismatched))
         return self._make_report(counted)
 
@@ -269,7 +269,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                     scores,
                     side.targets,
                     candidates=side.columns,
-                    rows=side.rows if unique else side.given,
+                    rows=side.rows if unique else side.test_rows,
                     filter=side.selections()[0],
                     **options,
                 )

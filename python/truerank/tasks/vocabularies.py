@@ -80,7 +80,7 @@ class Vocabulary(NamedTuple):
 
 
 def encode_columns(
-    name: str, what: str, given: object, columns: Sequence[Column]
+    name: str, what: str, order: object, columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn columns into ids by the given vocabulary, or by one made of their labels.
 
@@ -116,14 +116,14 @@ def encode_columns(
     (Vocabulary(size=2, names=('a', 'b')), [array([1, 0, 1])])
     """
     labels, names = distinct_labels(columns), None
-    if is_integer(given):
-        size = integer(name, given, least=1, most=MAX_IDS, range="from 1 to 2**36")
+    if is_integer(order):
+        size = integer(name, order, least=1, most=MAX_IDS, range="from 1 to 2**36")
         ids = parse_integers(name, what, columns)
-    elif given is None and not labels:
+    elif order is None and not labels:
         ids = [column.values for column in columns]
         size = 1 + max([-1, *(int(part.max(initial=-1)) for part in ids)])
     else:
-        names = _listed_labels(name, given) if given is not None else _sorted_labels(name, columns)
+        names = _listed_labels(name, order) if order is not None else _sorted_labels(name, columns)
         size = len(names)
 
         def unknown(column: Column, label: str, where: str) -> InputValueError:
@@ -160,19 +160,19 @@ def _sorted_labels(name: str, columns: Sequence[Column]) -> tuple[str, ...]:
     return tuple(labels)
 
 
-def _listed_labels(name: str, given: object) -> tuple[str, ...]:
+def _listed_labels(name: str, order: object) -> tuple[str, ...]:
     """Check labels in the order of their ids, or by a mapping to the ids 0, 1, 2, ..."""
-    if isinstance(given, Mapping):
-        for label, code in given.items():
+    if isinstance(order, Mapping):
+        for label, code in order.items():
             integer(name, code, expected=f"a mapping to integers, also for {label!r}")
-        ordered = sorted(given.items(), key=lambda item: item[1])
+        ordered = sorted(order.items(), key=lambda item: item[1])
         for i, (label, code) in enumerate(ordered):
             if code != i:
                 expected = f"a mapping to the ids from 0 to {len(ordered) - 1}, each once"
                 raise InputValueError(name, expected=expected, got=f"{code!r} for {label!r}")
-        given = [label for label, _ in ordered]
+        order = [label for label, _ in ordered]
     expected = "an int, a sequence of labels or a mapping of labels to ids"
-    labels = distinct_names(name, given, expected)
+    labels = distinct_names(name, order, expected)
     if not labels:
         raise InputValueError(name, expected="at least one label", got="none")
     return labels
@@ -207,10 +207,10 @@ def numbers_of(
     [array([ 7, -5,  7])]
     """
     tables: dict[int, IntArray] = {}
-    found = []
+    of_columns = []
     for column in columns:
         if column.label_index is None:
-            found.append(column.values)
+            of_columns.append(column.values)
             continue
         codes = column.label_index.codes
         table = tables.get(id(codes))
@@ -222,8 +222,8 @@ def numbers_of(
         if error is not None and missing.any():
             row = int(missing.argmax())
             raise error(column, list(codes)[column.values[row]], column.where(row))
-        found.append(values)
-    return found
+        of_columns.append(values)
+    return of_columns
 
 
 def parse_integers(name: str, what: str, columns: Sequence[Column]) -> list[IntArray]:
