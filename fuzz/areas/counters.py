@@ -176,8 +176,8 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/counting/block_columns.py",
-        "reached = (before + 1 < len(self.starts)) & (next_start < other.stops)",
-        "reached = (before + 1 < len(self.starts)) & (next_start < other.stops - 1)",
+        "return BlockColumns(((1 << width) - 1) << start, start, None, job)",
+        "return BlockColumns(((1 << width) - 1) << start >> 1, start, None, job)",
     ),
     Fault(
         "a checked size left out",

@@ -131,8 +131,8 @@ FAULTS = [
     Fault(
         "a bound made too tight",
         "python/truerank/embeddings/scoring.py",
-        "width = min(length, max(1, columns))",
-        "width = min(length, max(1, columns - 1))",
+        "width = min(length, max(1, embeddings.shape[1]))",
+        "width = min(length, max(1, embeddings.shape[1] - 1))",
     ),
     Fault(
         "a checked size left out",

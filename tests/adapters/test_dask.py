@@ -17,7 +17,7 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.error_kinds import is_of_kind
-from support.problems import FORMS, SHARED_FORMS, Array
+from support.problems import Array
 from truerank.counting.job import prepare_job
 from truerank.inputs.rules import PLAIN
 
@@ -78,25 +78,10 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
             np.testing.assert_array_equal(getattr(got.audit, name), getattr(expected.audit, name))
 
 
-def call_of(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """Return the targets and the keywords of a call of `rank`."""
-    keywords = dict(problem.keywords)
-    targets = keywords.pop("as_targets", lambda targets: targets)(problem.targets)
-    for name in ("filter", "candidates"):
-        form, lists = keywords.pop(f"{name}_form", None), keywords.get(name)
-        if form in SHARED_FORMS:
-            keywords[name] = SHARED_FORMS[form](lists[0])
-        elif form is not None:
-            keywords[name] = FORMS[form](lists, problem.scores.shape[-1])
-    if keywords.get("rows") is not None:
-        keywords["rows"] = np.asarray(keywords["rows"], np.int64)
-    return targets, keywords
-
-
 @given(problems(nan=True, errors=True), st.data())
 @settings(max_examples=250)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
-    targets, keywords = call_of(problem)
+    targets, keywords = problem.call()
     expected = outcome(tr.rank, problem.scores, targets, **keywords)
     event(str(expected)[:25] if isinstance(expected, Exception) else "ranked")
     scores = in_chunks(data.draw, problem.scores)
@@ -106,7 +91,7 @@ def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) 
 @given(problems(nan=False, errors=False), st.data())
 @settings(max_examples=150)
 def test_any_chunks_give_what_rank_gives_without_nan(problem: Problem, data: st.DataObject) -> None:
-    targets, keywords = call_of(problem)
+    targets, keywords = problem.call()
     expected = outcome(tr.rank, problem.scores, targets, **keywords)
     scores = in_chunks(data.draw, problem.scores)
     assert_same(outcome(adapter.rank, scores, targets, **keywords), expected)
@@ -252,7 +237,7 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
     columns, chunks = 10_000, 50
     rng = np.random.default_rng(0)
     lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
-    job = prepare_job((20, columns), False, np.arange(20), None, lists, None, PLAIN)
+    job = prepare_job((20, columns), np.arange(20), None, lists, None, PLAIN)
     grid = grid_of((20,), (columns // chunks,) * chunks)
     (row_chunk,) = row_chunks_of(job, grid)
     sent = [part.filter for part in row_chunk.chunk_inputs.values() if part.filter is not None]

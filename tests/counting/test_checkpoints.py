@@ -1,7 +1,10 @@
-"""A checkpoint is continued or refused: nothing in the file is trusted."""
+"""A stopped or killed count goes on from its checkpoint; nothing in the file is trusted."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,28 +13,216 @@ import pytest
 
 import truerank as tr
 from support.hostile_members import check_refusal, hostile_files, rewrite
-from truerank.counting import checkpoints, tiles
+from support.interruptions import interrupted
+from support.problems import Array
+from truerank.counting import tiles
+from truerank.embeddings import watching
 from truerank.ranks.counts import checked_counts
 
-SCORES = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
-TARGETS = np.array([0, 3, 1])
+ROWS, COLUMNS = 40, 500
+RNG = np.random.default_rng(11)
+SCORES = RNG.integers(0, 60, (ROWS, COLUMNS)).astype(np.float32)
+TARGETS = RNG.integers(0, COLUMNS, ROWS)
+FILTER = [RNG.integers(0, COLUMNS, 9).tolist() for _ in range(ROWS)]
+QUERIES, ENTITIES = (RNG.integers(-3, 4, (n, 6)).astype(np.float32) for n in (ROWS, COLUMNS))
 
 
 class Stopped(Exception):
     """Stands for the exception of a Ctrl-C."""
 
 
-def stopped_count(folder: Path, order: str, audit: bool) -> tuple[Path, Path]:
-    """Stop a count after its first tile; return the files of the scores and of the checkpoint."""
-    path, kept = folder / "scores.npy", folder / "kept"
-    np.save(path, np.asarray(SCORES, order=order))  # type: ignore[call-overload]
+def stop_after(last: int) -> Any:
+    seen: list[tr.Progress] = []
 
-    def stop(progress: tr.Progress) -> None:
-        if progress.done:
+    def progress(p: tr.Progress) -> None:
+        seen.append(p)
+        if len(seen) > last:
             raise Stopped
 
+    return progress
+
+
+def save(folder: Path, order: str, scores: Array = SCORES) -> Path:
+    path = folder / "scores.npy"
+    np.save(path, np.asarray(scores, order=order))  # type: ignore[call-overload]
+    return path
+
+
+def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
+    """Count a file with rows or columns in four tiles, or vectors."""
+    if how == "vectors":
+        return tr.rank_embeddings(QUERIES, ENTITIES, TARGETS, **keywords)
+    path = folder / "scores.npy"
+    return tr.rank(path if path.exists() else save(folder, how), TARGETS, **keywords)
+
+
+@pytest.fixture
+def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+
+
+@pytest.mark.usefixtures("quarters")
+@pytest.mark.parametrize("how", ["C", "F", "vectors"])
+@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize("stops", [[1], [1, 1, 1], [0], [3]])
+def test_a_stopped_count_goes_on(tmp_path: Path, how: str, audit: bool, stops: list[int]) -> None:
+    keywords: dict[str, Any] = {"filter": FILTER, "audit": audit}
+    expected = count(how, tmp_path, **keywords)
+    keywords["checkpoint"] = tmp_path / "kept"
+    for last in stops:
+        with pytest.raises(Stopped):
+            count(how, tmp_path, progress=stop_after(last), **keywords)
+    seen: list[tr.Progress] = []
+    got = count(how, tmp_path, progress=seen.append, **keywords)
+    assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
+    assert got == expected
+    again: list[tr.Progress] = []
+    assert count(how, tmp_path, progress=again.append, **keywords) == got
+    assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
+
+
+KILLED = """
+import os, signal, sys
+import numpy as np
+import truerank as tr
+from truerank.counting import tiles
+from truerank.embeddings import watching
+
+name, after = sys.argv[1:]
+tiles.TILE_BYTES, tiles.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
+watching.SECONDS_BETWEEN_REPORTS = 0.0
+reports = []
+
+def progress(report):
+    reports.append(report)
+    if len(reports) == int(after):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+getattr(tr, name)(**np.load("arguments.npz"), checkpoint="kept", progress=progress)
+"""
+
+
+@pytest.mark.usefixtures("quarters")
+@pytest.mark.skipif(os.name == "nt", reason="signals are POSIX")
+@pytest.mark.parametrize("name", ["rank", "rank_embeddings"])
+def test_a_killed_count_goes_on_from_the_last_checkpoint(name: str, tmp_path: Path) -> None:
+    """A killed process runs nothing more."""
+    scored = {
+        "rank": {"scores": SCORES},
+        "rank_embeddings": {"queries": QUERIES, "entities": ENTITIES},
+    }
+    arguments: Any = {**scored[name], "targets": TARGETS}
+    np.savez(tmp_path / "arguments.npz", **arguments)
+    for after in ("3", "2"):
+        command = [sys.executable, "-c", KILLED, name, after]
+        assert subprocess.run(command, cwd=tmp_path, check=False).returncode < 0
+    seen: list[tr.Progress] = []
+    keywords = {"checkpoint": tmp_path / "kept", "progress": seen.append}
+    assert getattr(tr, name)(**arguments, **keywords) == getattr(tr, name)(**arguments)
+    assert [p.resumed // 20_000 for p in seen[:1]] == [1]
+
+
+def test_a_count_that_is_interrupted_anywhere_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After an interrupt at any line, a tile that was added in part is not added again."""
+    scores, kept = SCORES[:6, :40], tmp_path / "kept"
+    np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
+    monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
+    expected = tr.rank(tmp_path / "scores.npy", TARGETS[:6] % 40, audit=True)
+
+    def count() -> tr.Ranks:
+        path = tmp_path / "scores.npy"
+        return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
+
+    for stop in range(1, 1000):
+        kept.unlink(missing_ok=True)
+        if not interrupted(count, stop, ("tiles.py", "partial_counts.py")):
+            break
+        assert count() == expected
+    assert 100 < stop < 900
+
+
+def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("truerank.counting.tiles.write_archive", full)
+    with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
+        got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
+    assert got == tr.rank(SCORES, TARGETS)
+    with pytest.warns(UserWarning, match="not written"), pytest.raises(Stopped):
+        tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept", progress=stop_after(1))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "words"),
+    [
+        (".", ValueError, "expected a regular file or a new name"),
+        ("", ValueError, "expected the path of a file"),
+        ("none/kept", FileNotFoundError, "no folder"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_a_file(
+    tmp_path: Path, name: str, kind: type[Exception], words: str
+) -> None:
+    with pytest.raises(kind, match=f"checkpoint: {words}"):
+        tr.rank(SCORES, TARGETS, checkpoint=name and tmp_path / name)
+
+
+OTHERS: dict[str, Any] = {
+    "targets": {"targets": TARGETS[::-1]},
+    "rows": {"rows": np.arange(ROWS)[::-1]},
+    "filter": {"filter": FILTER[::-1]},
+    "candidates": {"candidates": np.arange(COLUMNS)},
+    "order": {"order": "ascending"},
+    "nan": {"nan": "omit"},
+    "audit": {"audit": True},
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
+    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    tr.rank(path, TARGETS, checkpoint=kept)
+    before = kept.read_bytes()
+    with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
+        tr.rank(path, **{"targets": TARGETS, "checkpoint": kept, **OTHERS[what]})
+    assert kept.read_bytes() == before
+
+
+def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
+    path, kept = save(tmp_path, "C"), tmp_path / "kept"
+    for scores in (path, SCORES):
+        kept.unlink(missing_ok=True)
+        expected = tr.rank(scores, TARGETS)
+        for _ in range(2):
+            assert tr.rank(scores, TARGETS, checkpoint=kept) == expected
+        np.save(path, SCORES[::-1])
+        with pytest.raises(ValueError, match="another count, with other scores"):
+            tr.rank(path if scores is path else SCORES[::-1].copy(), TARGETS, checkpoint=kept)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 nonsense"])
+def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
+    kept = tmp_path / "kept"
+    kept.write_bytes(content)
+    with pytest.raises(ValueError, match=r"checkpoint: .*kept"):
+        tr.rank(SCORES, TARGETS, checkpoint=kept)
+    assert kept.read_bytes() == content
+
+
+# -- files that are damaged ------------------------------------------------------------------------
+
+FEW = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
+
+
+def stopped_count(folder: Path, order: str, audit: bool) -> tuple[Path, Path]:
+    """Stop a count after its first tile; return the files of the scores and of the checkpoint."""
+    path, kept = save(folder, order, FEW), folder / "kept"
     with pytest.raises(Stopped):
-        tr.rank(path, TARGETS, checkpoint=kept, audit=audit, progress=stop)
+        tr.rank(path, [0, 3, 1], checkpoint=kept, audit=audit, progress=stop_after(1))
     return path, kept
 
 
@@ -48,13 +239,13 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
     order: str, audit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, kept = stopped_count(tmp_path, order, audit)
-    monkeypatch.setattr(checkpoints.Checkpoint, "save", lambda *_: None)
+    monkeypatch.setattr(tiles.Checkpoint, "save", lambda *_: None)
     refused: set[str] = set()
     names: set[str] = set()
     for member in hostile_files(kept):
         names.add(member)
         try:
-            ranks = tr.rank(path, TARGETS, checkpoint=kept, audit=audit)
+            ranks = tr.rank(path, [0, 3, 1], checkpoint=kept, audit=audit)
         except Exception as error:
             if "changed while it was ranked" in str(error):  # what was said to be counted says so
                 continue
@@ -88,4 +279,4 @@ def test_what_is_impossible_is_named(member: str, value: Any, words: str, tmp_pa
     path, kept = stopped_count(tmp_path, "C", audit=False)
     rewrite(kept, **{member: value})
     with pytest.raises(tr.InputValueError, match=f"^checkpoint: .*kept: damaged: .*{words}"):
-        tr.rank(path, TARGETS, checkpoint=kept)
+        tr.rank(path, [0, 3, 1], checkpoint=kept)

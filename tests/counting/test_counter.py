@@ -224,6 +224,7 @@ def test_a_column_that_is_missing() -> None:
     [
         ({}, "start: expected a column, or columns, for a block of 2 of 4"),
         ({"start": 3}, "start: expected columns from 0 to 3, got 3 to 4"),
+        ({"start": 0.0}, "start: expected an integer, .* got float"),
         ({"start": -1}, "start: expected columns from 0 to 3, got -1 to 0"),
         ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 3 to 4"),
         ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
@@ -232,13 +233,8 @@ def test_a_column_that_is_missing() -> None:
     ],
 )
 def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
-    refusal(ValueError, words, counter().update, SCORES[:, :2], **keywords)
-
-
-def test_a_start_that_is_no_integer() -> None:
-    refusal(
-        TypeError, "start: expected an integer, .* got float", counter().update, SCORES, start=0.0
-    )
+    with pytest.raises(tr.InputError, match=words):
+        counter().update(SCORES[:, :2], **keywords)
 
 
 def test_a_narrow_start_does_not_wrap() -> None:
@@ -446,7 +442,7 @@ def test_several_threads_update_one_counter() -> None:
 
 
 UNLIKE: dict[str, Any] = {
-    "order, nan and audit": lambda: counter(order="ascending"),
+    "order": lambda: counter(order="ascending"),
     "candidates": lambda: counter(candidates=5),
     "filter": lambda: counter(filter=[[0], []]),
     "targets": lambda: tr.RankCounter(TRUE, [2, 2], candidates=4),
@@ -513,7 +509,7 @@ def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
             r"int64 of shape \(2,\), from 0 to 2, got int64 of shape \(1,\)",
         ),
         ("count.tied", np.array([0.0, 0]), "got float64 of shape"),
-        ("seen.stops", np.array([9]), "seen.stops: expected int64 .* 0 to 4, got 9"),
+        ("seen", np.array([16], np.uint8), "seen: expected a bit for each column"),
         ("truerank", {"dtype": "V0"}, "dtype: expected one of"),
         ("truerank", text_array([]), "damaged: header: expected an object of kind, format"),
         ("targets", np.array([0, 7]), "targets: expected integers"),

@@ -14,8 +14,6 @@ import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.stored import Chunks
 from support.environment import Run
-from support.interruptions import interrupted
-from support.problems import FORMS, SHARED_FORMS
 from truerank.counting import tiles
 from truerank.stores import open_scores
 
@@ -29,22 +27,6 @@ WHOLE = tr.rank(SCORES, TARGETS, filter=FILTER, audit=True)
 
 def silent(_: tr.Progress) -> None:
     """Do nothing; as `progress` this makes `rank` count tile by tile, even in memory."""
-
-
-def arguments(problem: Problem) -> tuple[Any, dict[str, Any]]:
-    """Return targets and keywords as `rank` takes them."""
-    keywords = dict(problem.keywords)
-    columns = problem.scores.shape[-1]
-    for name in ("filter", "candidates"):
-        form = keywords.pop(f"{name}_form", None)
-        if form in SHARED_FORMS:
-            keywords[name] = SHARED_FORMS[form](keywords[name][0])
-        elif form is not None:
-            keywords[name] = FORMS[form](keywords[name], columns)
-    as_targets = keywords.pop("as_targets", lambda targets: targets)
-    if "rows" in keywords:
-        keywords["rows"] = np.asarray(keywords["rows"], np.int64)
-    return as_targets(problem.targets), keywords
 
 
 def assert_equal(got: tr.Ranks, expected: tr.Ranks, *, files: bool = False) -> None:
@@ -61,7 +43,7 @@ def assert_alike(
     scores: Any, problem: Problem, most: int, monkeypatch: pytest.MonkeyPatch, **more: Any
 ) -> None:
     """Counting tile by tile gives the same integers as at once, or the same refusal."""
-    targets, keywords = arguments(problem)
+    targets, keywords = problem.call()
     expected: tr.Ranks | Exception
     try:
         expected = tr.rank(problem.scores, targets, **keywords)
@@ -199,163 +181,10 @@ def test_what_progress_raises_stops(monkeypatch: pytest.MonkeyPatch) -> None:
         tr.rank(SCORES, TARGETS, progress=stop)
 
 
-# -- checkpoints -----------------------------------------------------------------------------------
-
-
-class Stopped(Exception):
-    """Stands for the exception of a Ctrl-C."""
-
-
-def stop_after(last: int) -> Any:
-    seen: list[tr.Progress] = []
-
-    def progress(p: tr.Progress) -> None:
-        seen.append(p)
-        if len(seen) > last:
-            raise Stopped
-
-    return progress
-
-
 def save(folder: Path, order: str) -> Path:
     path = folder / "scores.npy"
     np.save(path, np.asarray(SCORES, order=order))  # type: ignore[call-overload]
     return path
-
-
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("audit", [False, True])
-@pytest.mark.parametrize("stops", [[1], [1, 1, 1], [0], [3]])
-def test_a_stopped_count_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str, audit: bool, stops: list[int]
-) -> None:
-    path, kept = save(tmp_path, order), tmp_path / "kept"
-    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
-    keywords: dict[str, Any] = {"filter": FILTER, "audit": audit, "checkpoint": kept}
-    for last in stops:
-        with pytest.raises(Stopped):
-            tr.rank(path, TARGETS, progress=stop_after(last), **keywords)
-    seen: list[tr.Progress] = []
-    got = tr.rank(path, TARGETS, progress=seen.append, **keywords)
-    assert seen[0].done == seen[0].resumed == sum(stops) * SCORES.nbytes // 4
-    assert_equal(got, tr.rank(SCORES, TARGETS, filter=FILTER, audit=audit), files=True)
-    again: list[tr.Progress] = []
-    assert tr.rank(path, TARGETS, progress=again.append, **keywords) == got
-    assert [p.done for p in again] == [SCORES.nbytes]  # nothing was left to count
-
-
-def test_a_killed_count_goes_on_from_the_last_checkpoint(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A killed process runs nothing more: the last written checkpoint is used."""
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
-    monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
-    monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
-    monkeypatch.setattr("truerank.counting.checkpoints.MAX_TIME_SHARE", float("inf"))
-    copies: list[bytes] = []
-
-    def copy(p: tr.Progress) -> None:
-        if p.done:
-            copies.append(kept.read_bytes() if kept.exists() else b"")
-
-    expected = tr.rank(path, TARGETS, checkpoint=kept, progress=copy)
-    assert copies[0] == b""
-    for done, copied in enumerate(copies[1:], start=1):
-        kept.write_bytes(copied)
-        seen: list[tr.Progress] = []
-        assert tr.rank(path, TARGETS, checkpoint=kept, progress=seen.append) == expected
-        assert seen[0].resumed == done * SCORES.nbytes // 4
-
-
-def test_a_count_that_is_interrupted_anywhere_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """After an interrupt at any line, a tile that was added in part is not added again."""
-    scores, kept = SCORES[:6, :40], tmp_path / "kept"
-    np.save(tmp_path / "scores.npy", np.asfortranarray(scores))
-    monkeypatch.setattr(tiles, "TILE_BYTES", scores.nbytes // 2)
-    expected = tr.rank(scores, TARGETS[:6] % 40, audit=True)
-
-    def count() -> tr.Ranks:
-        path = tmp_path / "scores.npy"
-        return tr.rank(path, TARGETS[:6] % 40, audit=True, checkpoint=kept)
-
-    for stop in range(1, 1000):
-        kept.unlink(missing_ok=True)
-        if not interrupted(count, stop, ("tiles.py", "partial_counts.py")):
-            break
-        assert_equal(count(), expected, files=True)
-    assert 100 < stop < 900
-
-
-def test_a_full_disk_does_not_end_a_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("truerank.counting.checkpoints.write_archive", full)
-    with pytest.warns(UserWarning, match="kept was not written: .*No space left"):
-        got = tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept")
-    assert_equal(got, tr.rank(SCORES, TARGETS))
-    with pytest.warns(UserWarning, match="not written"), pytest.raises(Stopped):
-        tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "kept", progress=stop_after(1))
-
-
-def test_a_checkpoint_that_cannot_be_a_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="checkpoint: expected a regular file or a new name"):
-        tr.rank(SCORES, TARGETS, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="checkpoint: expected the path of a file"):
-        tr.rank(SCORES, TARGETS, checkpoint="")
-
-
-OTHERS: dict[str, Any] = {
-    "targets": {"targets": TARGETS[::-1]},
-    "rows": {"rows": np.arange(ROWS)[::-1]},
-    "filter": {"filter": FILTER[::-1]},
-    "candidates": {"candidates": np.arange(COLUMNS)},
-    "order": {"order": "ascending"},
-    "nan": {"nan": "omit"},
-    "audit": {"audit": True},
-}
-
-
-@pytest.mark.parametrize("what", OTHERS)
-def test_a_checkpoint_of_another_count(tmp_path: Path, what: str) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
-    tr.rank(path, TARGETS, checkpoint=kept)
-    before = kept.read_bytes()
-    with pytest.raises(ValueError, match=rf"^checkpoint: .*kept: .* another count, .*{what}"):
-        tr.rank(path, **{"targets": TARGETS, "checkpoint": kept, **OTHERS[what]})
-    assert kept.read_bytes() == before
-
-
-def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
-    path, kept = save(tmp_path, "C"), tmp_path / "kept"
-    tr.rank(path, TARGETS, checkpoint=kept)
-    np.save(path, SCORES[::-1])
-    with pytest.raises(ValueError, match="another count, with other scores"):
-        tr.rank(path, TARGETS, checkpoint=kept)
-
-
-def test_a_checkpoint_of_an_array_that_has_changed(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    tr.rank(SCORES, TARGETS, checkpoint=kept)
-    assert_equal(tr.rank(SCORES, TARGETS, checkpoint=kept), tr.rank(SCORES, TARGETS))
-    with pytest.raises(ValueError, match="another count, with other scores"):
-        tr.rank(SCORES[::-1].copy(), TARGETS, checkpoint=kept)
-
-
-@pytest.mark.parametrize("content", [b"", b"nonsense", b"PK\x03\x04 nonsense"])
-def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
-    kept = tmp_path / "kept"
-    kept.write_bytes(content)
-    with pytest.raises(ValueError, match=r"checkpoint: .*kept"):
-        tr.rank(SCORES, TARGETS, checkpoint=kept)
-    assert kept.read_bytes() == content
-
-
-def test_a_checkpoint_without_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="checkpoint: no folder"):
-        tr.rank(SCORES, TARGETS, checkpoint=tmp_path / "none" / "kept")
 
 
 # -- what a store is -------------------------------------------------------------------------------
@@ -391,11 +220,11 @@ def cut(progress=None):
         os.truncate(path, 4_000_000)
 
 if when == "within":  # after the size was checked
-    count = tiles._WholeRowCount.count
+    counted = tiles.Job.counted
     def late(self, *args):
         cut()
-        return count(self, *args)
-    tiles._WholeRowCount.count = late
+        return counted(self, *args)
+    tiles.Job.counted = late
 
 try:
     tr.rank(path, 0, io=io, progress=cut if when == "between" else None)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import event, given, settings
@@ -11,6 +14,8 @@ import truerank as tr
 from oracles.counting import Refused, count
 from oracles.embeddings import SIMILARITIES
 from strategies.embeddings import ENTITIES, Vectors, check, check_pairs, tasks, vectors
+from truerank.counting import tiles
+from truerank.embeddings import watching
 
 
 def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False):
@@ -39,6 +44,45 @@ def test_counts_with_nan(drawn: Vectors, data: st.DataObject, audit: bool) -> No
 def test_refused_is_what_the_oracle_refuses(drawn: Vectors, data: st.DataObject) -> None:
     if len(drawn.entities):
         check(drawn, _tasks(data, drawn, errors=True))
+
+
+class Stopped(Exception):
+    """Stands for the exception of a Ctrl-C."""
+
+
+@given(vectors(nan=True), st.data(), st.booleans(), st.integers(0, 2000), st.integers(0, 5))
+@settings(max_examples=150)
+def test_a_count_that_was_stopped_goes_on(
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: Vectors,
+    data: st.DataObject,
+    audit: bool,
+    size: int,
+    last: int,
+) -> None:
+    """With the counts of a call that was not stopped, or with its refusal of a NaN."""
+    kept = tmp_path_factory.mktemp("kept") / "counts"
+    asked = _tasks(data, drawn)
+    keywords = {**drawn.keywords, **asked.keywords, "audit": audit}
+
+    def ranked(**more: Any) -> tr.Ranks | str:
+        try:
+            given = drawn.queries, drawn.entities, asked.targets
+            return tr.rank_embeddings(*given, **keywords, **more)
+        except ValueError as error:
+            return "is NaN" * ("is NaN" in str(error)) or str(error)
+
+    def stop(progress: tr.Progress) -> None:
+        if progress.done > last * size:
+            raise Stopped
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tiles, "TILE_BYTES", size)
+        patch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+        patch.setattr("os.fsync", lambda _: None)
+        with contextlib.suppress(Stopped):
+            ranked(checkpoint=kept, progress=stop)
+        assert ranked(checkpoint=kept) == ranked()
 
 
 @given(vectors(nan=True), st.data())

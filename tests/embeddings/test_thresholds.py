@@ -11,13 +11,12 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Refused
 from oracles.embeddings import SIMILARITIES
 from oracles.thresholds import count_above
 from strategies.embeddings import Tasks, Vectors, assert_refused, tasks, vectors
 from strategies.near_ties import COVERED, FAMILIES, NearTies, all_near_ties, compare_levels
 from strategies.near_ties import problems as near_problems
-from strategies.thresholds import thresholds
+from strategies.thresholds import compare, thresholds
 from support.problems import Array
 from truerank.alignment import csls_means
 from truerank.embeddings import vector_thresholds
@@ -36,27 +35,13 @@ def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
     if drawn.queries.ndim == 1 and "rows" not in plain:
         plain["rows"], keywords["rows"] = [0] * count, np.zeros(count, np.int64)
     found = data.draw(thresholds(scores, None, count))
-    expected: Any
-    try:
-        expected = count_above(scores, found.plain, **plain)
-    except Refused as refused:
-        expected = refused
-    got: Any
-    try:
-        got = tr.count_above(
-            *(drawn.queries, drawn.entities, found.given), **drawn.keywords, **keywords
-        )
-    except ValueError as error:
-        got = error
-    if isinstance(got, Exception) or isinstance(expected, Refused):
-        assert isinstance(got, Exception), f"should have refused: {expected}"
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
-        event("refused")
-        assert_refused(got, expected)
-        return
-    shape = np.shape(found.given) or (count,)
-    for one, other in zip(got, expected, strict=True):
-        np.testing.assert_array_equal(one, other.reshape(shape), strict=True)
+    vectors = drawn.queries, drawn.entities
+    compare(
+        lambda: tr.count_above(*vectors, found.given, **drawn.keywords, **keywords),
+        lambda: count_above(scores, found.plain, **plain),
+        np.shape(found.given) or (count,),
+        assert_refused,
+    )
 
 
 @pytest.mark.smoke

@@ -27,8 +27,8 @@ ROOMS = {
     "ranks": (745, 700),
     "stores": (927, 700),
     "devices": (900, 900),
-    "counting": (1985, 1300),
-    "embeddings": (764, 600),
+    "counting": (1640, 1300),
+    "embeddings": (741, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25824, 21000),
+    "python/truerank": (25455, 21000),
     "tests": (39088, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (208, 180)  # of the package
+FILES = (204, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

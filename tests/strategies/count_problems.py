@@ -16,6 +16,7 @@ from support.problems import (
     SHARED_FORMS,
     Array,
     dtype_keyword,
+    in_form,
     pool,
     pool_without_nan,
 )
@@ -37,6 +38,17 @@ class Problem:
     scores: Array
     targets: Any
     keywords: dict[str, Any]
+
+    def call(self) -> tuple[Any, dict[str, Any]]:
+        """Return targets and keywords as `rank` takes them."""
+        keywords = dict(self.keywords)
+        for name in ("filter", "candidates"):
+            if (form := keywords.pop(f"{name}_form", None)) is not None:
+                keywords[name] = in_form(form, keywords[name], self.scores.shape[-1])
+        as_targets = keywords.pop("as_targets", lambda targets: targets)
+        if keywords.get("rows") is not None:
+            keywords["rows"] = np.asarray(keywords["rows"], np.int64)
+        return as_targets(self.targets), keywords
 
     def __repr__(self) -> str:
         # Bytes as well: a printed NaN hides its sign, a printed array its strides.

@@ -35,6 +35,7 @@ from support.problems import (
     Array,
     as_dtype,
     assert_same,
+    in_form,
     pool,
     pool_without_nan,
 )
@@ -277,10 +278,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
         elif wrong in plain and keywords[wrong] not in CHECKING_FORMS:
             plain[wrong][draw(st.integers(0, each - 1))].append(columns + far)
     for name, form in keywords.items():
-        if form in SHARED_FORMS:
-            keywords[name] = SHARED_FORMS[form](plain[name][0])
-        else:
-            keywords[name] = FORMS[form](plain[name], columns)
+        keywords[name] = in_form(form, plain[name], columns)
     if rows is not None:
         plain["rows"] = rows
         keywords["rows"] = np.asarray(rows, np.int64)

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
+from hypothesis import event
 from hypothesis import strategies as st
 
-from oracles.counting import exact
+from oracles.counting import Refused, exact
 
 # Neighbours of what floats of 16 to 64 bits can be, and of the limits of integers.
 ODD: list[Any] = [0.1, -0.1, 1 / 3, 0.5, -0.0, 2.5, 65519.9, 65520.0, 3.39e38, 3.5e38, -3.5e38]
@@ -64,3 +65,31 @@ def thresholds(draw: st.DrawFn, scores: Any, dtype: str | None, tasks: int) -> T
         array = FORMS["float64" if form == "python" else form](table).reshape(shape)
     plain = array.astype(np.float64) if form == "bfloat16" else array
     return Thresholds(array, plain.tolist())
+
+
+def compare(
+    call: Callable[[], Any],
+    definition: Callable[[], Any],
+    shape: tuple[int, ...],
+    assert_refused: Callable[[Exception, Refused], None] | None,
+) -> None:
+    """Compare counts, or refusals, with the definition; None: an error may name another place."""
+    expected: Any
+    try:
+        expected = definition()
+    except Refused as refused:
+        expected = refused
+    got: Any
+    try:
+        got = call()
+    except ValueError as error:
+        got = error
+    if isinstance(got, Exception) or isinstance(expected, Refused):
+        assert isinstance(got, Exception), f"should have refused: {expected}"
+        assert isinstance(expected, Refused), f"refused without need: {got!r}"
+        event("refused")
+        if assert_refused is not None:
+            assert_refused(got, expected)
+        return
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other.reshape(shape), strict=True)

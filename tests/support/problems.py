@@ -278,6 +278,11 @@ def assert_refused(error: BaseException, refused: Refused) -> None:
     assert re.search(rf"\bcolumn {column}\b", message), (message, refused.nan)
 
 
+def in_form(form: str, lists: Lists, columns: int) -> Any:
+    """Return a selection in one of the forms, also in one that is shared by all tasks."""
+    return SHARED_FORMS[form](lists[0]) if form in SHARED_FORMS else FORMS[form](lists, columns)
+
+
 def check(
     oracle: Callable[..., Counts],
     scores: Array,
@@ -299,10 +304,7 @@ def check(
     if filter is not None:
         forms["filter"] = FORMS[filter_form](filter, columns)
     if candidates is not None:
-        if candidates_form in SHARED_FORMS:
-            forms["candidates"] = SHARED_FORMS[candidates_form](candidates[0])
-        else:
-            forms["candidates"] = FORMS[candidates_form](candidates, columns)
+        forms["candidates"] = in_form(candidates_form, candidates, columns)
     if rows is not None:
         forms["rows"] = np.asarray(rows, np.int64)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import SCORES, ScoreNouns, prepare_job
-from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, open_blocks, tile_count
+from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, TileCount, open_blocks
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import listener_of, watch_of_pass
@@ -138,7 +138,7 @@ def make_job(
 ) -> Job:
     """Check the tasks of one direction, for scores with a row for each entity of its queries."""
     tasks = _tasks_of(side)
-    return prepare_job(shape, False, side.targets, **tasks, rules=rules, nouns=nouns)
+    return prepare_job(shape, side.targets, **tasks, rules=rules, nouns=nouns)
 
 
 def rank_matrix(
@@ -196,7 +196,7 @@ def rank_matrix(
         store, tile_bytes = ScaledStore(store, csls), SCALED_TILE_BYTES
     tiles = store.tiles(tile_bytes)
     left_counter, right_counter = (
-        tile_count(view, view.tiles(tile_bytes), io_mode, job)
+        TileCount(view, view.tiles(tile_bytes), io_mode, job)
         for view, job in ((store, left_to_right), (TransposedStore(store), right_to_left))
     )
     with open_blocks(store, tiles, io_mode, lambda tile: True) as blocks:

@@ -1,4 +1,8 @@
-"""The columns of a block, among all columns; and sets of columns that were counted."""
+"""The columns of a block of candidates, among all columns; and sets of columns that were counted.
+
+A set of columns is an integer, whose bit i is 1 if it has column i: it is never changed in place,
+and for 15,000 columns it is compared and united in less time than a call takes.
+"""
 
 from __future__ import annotations
 
@@ -12,24 +16,26 @@ from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, integer
 from ..inputs.errors import InputValueError
 from ..inputs.selection import selection_arrays
+from .job import NO_COLUMN, digest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from .job import Job
 
-NO_COLUMN = -1  # stands for the target's column if the candidates have no columns
+_BYTES = 1 << 17  # of a set of columns at a time
 
 
 class BlockColumns(NamedTuple):
-    """The columns of a block of candidates, and the tasks with columns numbered as in the block."""
+    """The columns of a block of candidates, and the job with columns numbered as in the block."""
 
-    columns: ColumnSet
+    columns: int  # the set of them
     first: int
-    targets: IntArray
-    filter: Selection | None
     ids: IntArray | None
+    job: Job
 
     def whole_column(self, block_column: int) -> int:
         """Return the number of a block's column among all columns."""
@@ -44,7 +50,7 @@ def locate_block(
         if start is not None or columns is not None:
             name = "columns" if start is None else "start"
             raise InputValueError(name, expected="none without targets")
-        return BlockColumns(column_range(0, 0), 0, job.targets, None, None)
+        return BlockColumns(0, 0, None, job)
     if start is not None and columns is not None:
         raise InputValueError("columns", expected="none beside start")
     if columns is not None:
@@ -65,7 +71,7 @@ def locate_block(
         raise InputValueError(
             name, expected=f"columns from 0 to {total - 1}", got=f"{start} to {start + width - 1}"
         )
-    return BlockColumns(column_range(start, start + width), start, job.targets, job.filter, None)
+    return BlockColumns(((1 << width) - 1) << start, start, None, job)
 
 
 def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
@@ -81,143 +87,65 @@ def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
         raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
     if ordered.size:
-        found = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
-        in_block = ordered[found] == job.targets
-        targets[in_block] = order[found[in_block]]
-    selection = job.filter
-    if selection is not None:
-        selection = selection_at_columns(selection, ordered, order, total, job.threads)
-    return BlockColumns(columns_of(ordered), 0, targets, selection, ids)
-
-
-class ColumnSet(NamedTuple):
-    """A set of columns: disjoint runs in order, from `starts` up to, not including, `stops`.
-
-    Runs that touch are merged, so that equal sets are equal arrays, and adjacent blocks need no
-    memory, however many there are.
-
-    Examples
-    --------
-    >>> seen = column_range(0, 4) | column_range(6, 8)
-    >>> seen.starts, seen.stops, seen.size
-    (array([0, 6]), array([4, 8]), 6)
-    >>> seen.first_common(column_range(2, 5)), seen.missing(10)
-    (2, ColumnSet(starts=array([4, 8]), stops=array([ 6, 10])))
-    """
-
-    starts: IntArray
-    stops: IntArray
-
-    @property
-    def size(self) -> int:
-        """The number of columns in the set."""
-        return int((self.stops - self.starts).sum())
-
-    def holds(self, columns: IntArray) -> npt.NDArray[np.bool_]:
-        """Whether each of some columns is in the set.
-
-        Examples
-        --------
-        >>> column_range(3, 5).holds(np.array([2, 3, 4, 5]))
-        array([False,  True,  True, False])
-        """
-        before = np.searchsorted(self.starts, columns, side="right") - 1
-        return np.append(self.stops, -1)[before] > columns
-
-    def __or__(self, other: ColumnSet) -> ColumnSet:
-        """Unite two sets that have no column in common."""
-        if not self.starts.size:
-            return other
-        if len(other.starts) == 1 and self.stops[-1] == other.starts[0]:  # the usual next block
-            return ColumnSet(self.starts, np.append(self.stops[:-1], other.stops))
-        order = np.argsort(starts := np.concatenate([self.starts, other.starts]), kind="stable")
-        stops = np.concatenate([self.stops, other.stops])[order]
-        return _merge_runs(starts[order], stops)
-
-    def __sub__(self, other: ColumnSet) -> ColumnSet:
-        """Leave out the columns of another set, which must be a subset of this one."""
-        if not other.starts.size:
-            return self
-        starts = np.sort(np.concatenate([self.starts, other.stops]))
-        stops = np.sort(np.concatenate([self.stops, other.starts]))
-        return _merge_runs(starts, stops)
-
-    def first_common(self, other: ColumnSet) -> int:
-        """Return the first column that both have, or -1."""
-        if not self.starts.size or not other.starts.size:
-            return -1
-        if self.stops[-1] <= other.starts[0]:  # the usual next block
-            return -1
-        # for each run of the other set: the last run of this one that starts no later, and the next
-        before = np.searchsorted(self.starts, other.starts, side="right") - 1
-        inside = (before >= 0) & (self.stops[before] > other.starts)
-        after = np.minimum(before + 1, len(self.starts) - 1)
-        next_start = self.starts[after]
-        reached = (before + 1 < len(self.starts)) & (next_start < other.stops)
-        common = np.where(inside, other.starts, np.where(reached, next_start, np.iinfo(int).max))
-        first = int(common.min())
-        return -1 if first == np.iinfo(int).max else first
-
-    def missing(self, columns: int) -> ColumnSet:
-        """Return the columns from 0 to `columns` - 1 that are not in the set."""
-        return column_range(0, columns) - self
-
-
-def column_range(start: int, stop: int) -> ColumnSet:
-    """Return the columns from `start` to `stop` - 1."""
-    if stop <= start:
-        return ColumnSet(np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return ColumnSet(np.array([start], np.int64), np.array([stop], np.int64))
-
-
-def columns_of(ordered: IntArray) -> ColumnSet:
-    """Return the set of columns that are given in ascending order, without repeats.
-
-    Examples
-    --------
-    >>> columns_of(np.array([2, 3, 4, 9]))
-    ColumnSet(starts=array([2, 9]), stops=array([ 5, 10]))
-    """
-    breaks = np.flatnonzero(np.diff(ordered) != 1)
-    first = np.concatenate([np.zeros(1, np.int64), breaks + 1])[: ordered.size]
-    last = np.append(breaks, ordered.size - 1)[: ordered.size]
-    return ColumnSet(ordered[first], ordered[last] + 1)
-
-
-def _merge_runs(starts: IntArray, stops: IntArray) -> ColumnSet:
-    """Merge runs that touch, and drop empty ones."""
-    nonempty = starts < stops
-    starts, stops = starts[nonempty], stops[nonempty]
-    if not starts.size:
-        return ColumnSet(starts, stops)
-    apart = starts[1:] != stops[:-1]
-    return ColumnSet(starts[np.append(True, apart)], stops[np.append(apart, True)])
-
-
-def selection_at_columns(
-    selection: Selection, ordered: IntArray, order: IntArray, columns: int, threads: int
-) -> Selection:
-    """Restrict the lists to some columns, and renumber the columns by their positions.
-
-    Parameters
-    ----------
-    selection : Selection
-    ordered : ndarray of int64, shape (n,)
-        The columns, in ascending order and distinct.
-    order : ndarray of int64, shape (n,)
-        The position of each of them.
-    columns : int
-        The number of columns in all.
-    threads : int
-        The most threads that the core may use; 0 for the default.
-    """
-    indptr, indices, lists, shared = selection_arrays(selection)
-    if columns <= 8 * len(indices):  # a table is quicker than a search, and no larger
-        is_selected = np.zeros(columns, dtype=bool)
-        is_selected[ordered] = True
-        hits = np.flatnonzero(is_selected[indices])
-    else:
+        place = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
+        in_block = ordered[place] == job.targets
+        targets[in_block] = order[place[in_block]]
+    filter = job.filter
+    if filter is not None:
+        indptr, indices, lists, shared = selection_arrays(filter)
         hits = np.flatnonzero(np.isin(indices, ordered))
-    indptr = np.searchsorted(hits, indptr).astype(np.int64)
-    indices = order[np.searchsorted(ordered, indices[hits])]
-    return Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), threads)
+        indptr = np.searchsorted(hits, indptr).astype(np.int64)
+        indices = order[np.searchsorted(ordered, indices[hits])]
+        filter = Selection(indptr, indices, lists, shared).sorted_copy(len(ordered), job.threads)
+    return BlockColumns(set_of(ids), 0, ids, job._replace(targets=targets, filter=filter))
+
+
+def set_of(columns: IntArray) -> int:
+    """Return the set of some columns.
+
+    Examples
+    --------
+    >>> bin(set_of(np.array([5, 0, 2])))
+    '0b100101'
+    """
+    flags = np.zeros(int(columns.max(initial=-1)) + 1, np.bool_)
+    flags[columns] = True
+    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
+
+
+def bytes_of(columns: int) -> bytes:
+    """Return a set of columns as bytes, of which the first has the bits of the first columns."""
+    return columns.to_bytes((columns.bit_length() + 7) // 8, "little")
+
+
+def first_of(columns: int) -> int:
+    """Return the first column of a set; -1 if it is empty.
+
+    Examples
+    --------
+    >>> first_of(0b101000), first_of(0)
+    (3, -1)
+    """
+    return (columns & -columns).bit_length() - 1
+
+
+def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
+    """Return a number whose sum over counters shows which columns they counted, of which tasks.
+
+    It is the sum of a random number for each column and one for the facts, modulo 2**64.
+    """
+    of_facts, total = np.uint64(int(digest(facts)[:16], 16)), 0
+    data = bytes_of(columns)
+    for first in range(0, len(data), _BYTES):
+        some = np.frombuffer(data[first : first + _BYTES], np.uint8)
+        numbers = np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * first
+        total += int((_mixed(numbers.astype(np.uint64)) + of_facts).sum())
+    return np.uint64(total % 2**64).astype(np.int64)
+
+
+def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """Return a number of 64 bits for each number, as SplitMix64 does."""
+    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
+    return mixed ^ (mixed >> np.uint64(31))

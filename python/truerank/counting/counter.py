@@ -2,38 +2,56 @@
 
 from __future__ import annotations
 
+import os
 import threading
-import time
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
 
 import numpy as np
 
 from .. import _core
-from .._core import Scores
-from ..devices.task_counts import DeviceCounts, PartOfTasks
+from .._core import Scores, Selection
+from ..devices.task_counts import DeviceCounts
 from ..devices.ways import count_stored
-from ..inputs.checks import check_shape, forbidden_nan
+from ..inputs.arrays import index_array
+from ..inputs.checks import NAN_RULES, ORDERS, check_shape, choice, forbidden_nan, integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener
+from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
-from ..ranks.container import Ranks
-from ..ranks.protocol import Protocol
+from ..ranks.storage import checked_fields, open_archive, write_archive
 from ..stores import Store, read_scores, shape_of
-from .block_columns import BlockColumns, ColumnSet, column_range, locate_block
-from .counter_arguments import checked_columns, checked_filter, checked_rows, checked_targets
-from .job import Job
-from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
-from .saved_counters import CounterState, read, write
-from .summed_counts import checked_sum, summable
-from .tiles import column_tiles
+from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
+from .job import ScoreNouns, digest, prepare_job, prepare_job_without_targets
+from .partial_counts import (
+    FIELDS,
+    PartialCounts,
+    TrueScores,
+    checked_true_scores,
+    refuse_nan_true_score,
+    saved_counts,
+    saved_true_scores,
+)
+from .tiles import count_columns
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Callable, Mapping
-
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
+    from ..ranks.storage import Members
+
+KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
+_NOUNS = ScoreNouns(row="true score", columns="columns in all")
+_FILTER = ("indptr", "indices", "lists")
+_RULES = {"ascending": (bool,), "nan": (str,), "audit": (bool,)}
+_HEADER = {
+    "dtype": (str,),
+    "columns": (int, type(None)),
+    "raw": (bool,),
+    "rules": (dict,),
+    "threads": (int,),
+}
+# The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
+_MOST_CANDIDATES = 1 << 53
 
 
 @public("truerank")
@@ -112,34 +130,34 @@ class RankCounter:
         **options: Unpack[RuleOptions],
     ) -> None:
         rules = read_rules(options)
-        self._listener = as_listener(rules.progress)
-        self._began = time.monotonic()
         scores = checked_true_scores(true_scores, rules.dtype)
-        tasks = len(scores.array)
-        columns = checked_columns(targets, candidates)
-        job = Job(
-            checked_rows(rows, tasks),
-            checked_targets(targets, tasks, columns),
-            checked_filter(filter, tasks, columns, rules.num_threads),
-            None,
-            rules.core,
-            rules.num_threads,
-        )
-        self._start(scores, job, columns, rules.dtype is not None)
-
-    _listener: Callable[[Progress], object] | None = None  # a counter that was read has none
-
-    def _start(self, scores: Scores, job: Job, columns: int | None, is_dtype_given: bool) -> None:
+        tasks, columns = len(scores.array), None
+        if targets is None:
+            for name, value in (("candidates", candidates), ("filter", filter)):
+                if value is not None:
+                    expected = "none without targets, as candidates then have no columns"
+                    raise InputValueError(name, expected=expected)
+            job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
+        else:
+            in_all, most = "the number of columns in all", int(np.iinfo(np.int64).max)
+            if candidates is None:
+                raise InputValueError("candidates", expected=f"{in_all}, beside targets")
+            words = {"expected": f"an integer, {in_all}", "range": in_all}
+            columns = integer("candidates", candidates, least=0, most=most, **words)
+            job = prepare_job((tasks, columns), targets, None, filter, None, rules, _NOUNS)
+        if job.filter is not None:  # a copy, for a counter lives longer than the call
+            indptr, indices, lists, shared = selection_arrays(job.filter)
+            job = job._replace(filter=Selection(indptr, indices.copy(), lists, shared))
+        self._job = job if rows is None else job._replace(rows=_checked_rows(rows, tasks))
+        self._columns: int | None = columns
+        self._report = reporter(rules.progress, columns or 0, "columns")
         self._dtype = scores.dtype
-        self._is_dtype_given = (
-            is_dtype_given  # what the caller said about raw bytes is also true of blocks
-        )
+        # what the caller said about raw bytes is also true of blocks
+        self._is_dtype_given = rules.dtype is not None
         self._true_scores = TrueScores(scores.array, scores.dtype)
-        self._job = job
-        self._columns = columns
         refuse_nan_true_score(self._true_scores, job.rules.nan)
         # replaced as a whole, so that an interrupted call has counted all of a block or nothing
-        self._settled = _CountedColumns(self._zero_counts(), column_range(0, 0))
+        self._settled = _CountedColumns(PartialCounts(tasks, job.rules), 0)
         self._pending: _PendingBlock | None = None  # which a device may still count
         self._lock = threading.RLock()
 
@@ -175,15 +193,13 @@ class RankCounter:
         """
         dtype = self._dtype if self._is_dtype_given else None
         self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
-        if self._listener is not None and self._columns:
-            seconds = time.monotonic() - self._began
-            done = self._columns_begun()
-            self._listener(Progress(done, self._columns, seconds, unit="columns"))
+        if self._columns:
+            self._report(self._columns_begun())
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
-        size, pending = self._settled.seen.size, self._pending
-        return size + (0 if pending is None else pending.columns.columns.size)
+        pending = 0 if self._pending is None else self._pending.columns.columns
+        return (self._settled.seen | pending).bit_count()
 
     def _count_block(
         self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
@@ -193,29 +209,30 @@ class RankCounter:
             raise InputTypeError(
                 name, expected=f"{self._dtype}, as true_scores are", got=scores.dtype
             )
-        shape, rows = shape_of(scores), self._job.rows
+        shape, job = shape_of(scores), self._job
         if len(shape) == 1:
             if self._columns is None:  # is it one score for each task, or are all for each task?
                 raise InputValueError(name, expected="a matrix (tasks, k)", got=f"shape {shape}")
-            shape = 1, *shape
-            rows = np.zeros(len(self._job.targets), np.int64)
-        self._check_height(name, shape, rows)
-        block_columns = locate_block(self._job, self._columns, shape[1], start, columns)
+            shape, job = (1, *shape), job._replace(rows=np.zeros(len(job.targets), np.int64))
+        if job.rows is None:
+            tasks = len(job.targets)
+            check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+        elif (task := _core.first_outside(job.rows, shape[0])) >= 0:
+            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
+            raise InputValueError(name, expected=expected, got=f"shape {shape}")
+        block = locate_block(job, self._columns, shape[1], start, columns)
         before = self._counted
-        self._refuse_counted(name, block_columns.columns)
-        pending = self._begin(scores, name, rows, block_columns)
-        if pending is not None:
-            with self._lock:
-                self._refuse_counted(name, block_columns.columns)
-                self._pending = pending
-            return
-        counts = self._block_counts(scores, name, rows, block_columns)
+        self._refuse_counted(name, block.columns)
+        pending = self._begin(scores, name, block)
+        counts = {} if pending else self._counts_on_host(scores, name, block)
         with self._lock:
-            if self._counted is not before:  # another thread may have been faster
-                self._refuse_counted(name, block_columns.columns)
-            self._add(counts, block_columns.columns)
+            if pending or self._counted is not before:  # another thread may have been faster
+                self._refuse_counted(name, block.columns)
+            if pending is None:
+                self._add(counts, block.columns)
+            self._pending = pending
 
-    def _add(self, counts: dict[str, IntArray], columns: ColumnSet) -> None:
+    def _add(self, counts: dict[str, IntArray], columns: int) -> None:
         partial_counts, seen = self._settled
         self._settled = _CountedColumns(partial_counts.plus(counts), seen | columns)
 
@@ -229,72 +246,43 @@ class RankCounter:
             return self._settled
 
     def _begin(
-        self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
+        self, scores: Scores | Store, name: str, block: BlockColumns
     ) -> _PendingBlock | None:
         """Let a device begin to count a block; None if the host counts it."""
         if not isinstance(scores, Store):
             return None
-        targets, filter = block_columns.targets, block_columns.filter
-        task_rows = np.arange(len(targets)) if rows is None else rows
-        tasks = PartOfTasks(task_rows, targets, filter, first_column=block_columns.first)
-        counts = count_stored(scores, tasks, self._true_scores.scores, self._job.rules)
-        return None if counts is None else _PendingBlock(counts, scores, name, rows, block_columns)
+        tasks = block.job.device_tasks()._replace(first_column=block.first)
+        counts = count_stored(scores, tasks, self._true_scores.scores, block.job.rules)
+        return None if counts is None else _PendingBlock(counts, scores, name, block)
 
-    def _counts_of(self, block: _PendingBlock) -> dict[str, IntArray]:
+    def _counts_of(self, pending: _PendingBlock) -> dict[str, IntArray]:
         """Wait for the partial counts of a block; the host has to find a NaN."""
-        counts = block.counts.arrays()
+        counts = pending.counts.arrays()
         if self._job.rules.nan == "raise" and counts["nan"].any():
-            return self._block_counts(*block[1:])
+            return self._counts_on_host(pending.scores, pending.name, pending.columns)
         return counts
 
-    def _block_counts(
-        self, scores: Scores | Store, name: str, rows: IntArray | None, block_columns: BlockColumns
+    def _counts_on_host(
+        self, scores: Scores | Store, name: str, block: BlockColumns
     ) -> dict[str, IntArray]:
         """Return the partial counts of a block, for all tasks, in new arrays."""
-        total: PartialCounts | None = None
-        with column_tiles(scores) as tiles:
-            for first, matrix in tiles:
-                counted = _core.partial_counts(
-                    _core.Scores(matrix, scores.dtype, scores.swapped),
-                    _core.Tasks(rows, block_columns.targets, block_columns.filter),
-                    self._true_scores.scores,
-                    block_columns.first + first,
-                    self._job.rules,
-                    self._job.threads,
-                )
-                if fault := counted.fault:
-                    self._refuse_nan(name, fault.row, fault.column + first, block_columns)
-                counts = counted.arrays
-                total = total.plus(counts) if total else PartialCounts.of(counts, self._job.rules)
-        return (total or self._zero_counts()).arrays
+        true_scores = self._true_scores.scores
+        counts, fault = count_columns(scores, block.job, true_scores, block.first)
+        if fault:
+            self._refuse_nan(name, fault.row, fault.column, block)
+        return counts
 
-    def _zero_counts(self) -> PartialCounts:
-        return PartialCounts(len(self._job.targets), self._job.rules)
-
-    def _refuse_nan(
-        self, name: str, row: int, column: int, block_columns: BlockColumns
-    ) -> NoReturn:
-        whole_column = block_columns.whole_column(column)
-        in_whole = (
-            "" if self._columns is None or whole_column == column else f" (column {whole_column})"
-        )
+    def _refuse_nan(self, name: str, row: int, column: int, block: BlockColumns) -> NoReturn:
+        whole_column = block.whole_column(column)
+        is_told = self._columns is None or whole_column == column
+        in_whole = "" if is_told else f" (column {whole_column})"
         place = f"the score at row {row}, column {column}{in_whole}"
         raise forbidden_nan(name, place, self._job.rules.nan)
 
-    def _refuse_counted(self, name: str, columns: ColumnSet) -> None:
-        repeated = self._counted.seen.first_common(columns)
+    def _refuse_counted(self, name: str, columns: int) -> None:
+        repeated = first_of(self._counted.seen & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
-
-    def _check_height(self, name: str, shape: tuple[int, ...], rows: IntArray | None) -> None:
-        tasks = len(self._job.targets)
-        if rows is not None:
-            task = _core.first_outside(rows, shape[0])
-            if task >= 0:
-                expected = f"more than {rows[task]} rows, for task {task} reads that row"
-                raise InputValueError(name, expected=expected, got=f"shape {shape}")
-        else:
-            check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
 
     # -- results ---------------------------------------------------------------------------------
 
@@ -338,7 +326,13 @@ class RankCounter:
             raise InputValueError(
                 "audit", expected="False for counts that are summed; merge joins audits, too"
             )
-        return summable(*self._counted, self._identity())
+        counts, seen = self._counted
+        rows = [counts.arrays[name] for name in FIELDS]
+        ends = [
+            np.full_like(rows[0], end)
+            for end in (seen.bit_count(), check_number(seen, self._facts()))
+        ]
+        return np.stack([*rows, *ends])
 
     def ranks(self, counts: Any = None) -> Ranks:
         """Return the ranks of all tasks, once all columns have been counted.
@@ -367,12 +361,7 @@ class RankCounter:
         UserWarning
             If a block's score of a true candidate differs from `true_scores`.
         """
-        if counts is None:
-            partial_counts = self._whole_counts()
-        else:
-            every = None if self._columns is None else column_range(0, self._columns)
-            tasks = len(self._job.targets)
-            partial_counts = checked_sum(counts, self._job.rules, every, self._identity(), tasks)
+        partial_counts = self._whole_counts() if counts is None else self._sum_of_counts(counts)
         final = partial_counts.final_counts(self._true_scores)
         differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
@@ -383,17 +372,37 @@ class RankCounter:
                 f"their block, first that of task {first}: the model scores a pair differently in "
                 "two batches"
             )
-        return ranks_of_counts(self._job, final, self._dtype, sampled=self._columns is None)
+        return self._job.ranks(final, self._dtype, sampled=self._columns is None)
 
     def _whole_counts(self) -> PartialCounts:
         """Return the counts of all columns."""
         partial_counts, seen = self._counted
-        missing = seen.missing(self._columns or 0)
-        if missing.size:
-            others = f"{missing.size} of {self._columns} columns are missing"
-            problem = f"column {missing.starts[0]} has not been counted ({others})"
+        missing = (self._columns or 0) - seen.bit_count()
+        if missing:
+            others = f"{missing} of {self._columns} columns are missing"
+            problem = f"column {first_of(~seen)} has not been counted ({others})"
             raise InputValueError("update", problem)
         return partial_counts
+
+    def _sum_of_counts(self, sums: Any) -> PartialCounts:
+        """Check the sum of the `counts` of several counters."""
+        table = index_array("counts", sums)
+        shape, n = (len(FIELDS) + 2, len(self._job.targets)), self._columns
+        check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
+        columns, check = table[-2], table[-1]
+        if n is not None and (columns != n).any():
+            raise InputValueError(
+                "counts",
+                expected=f"the sum of counters that together have counted {n} columns",
+                got=f"one of {columns[columns != n][0]}",
+            )
+        if n is not None and (check != check_number((1 << n) - 1, self._facts())).any():
+            raise InputValueError(
+                "counts",
+                expected="the sum of counters of the same true scores, targets, filter and rules, "
+                "each column counted by one of them",
+            )
+        return PartialCounts.of(dict(zip(FIELDS, table[:-2].copy(), strict=True)), self._job.rules)
 
     def __repr__(self) -> str:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
@@ -428,35 +437,27 @@ class RankCounter:
             raise InputTypeError("other", expected="a RankCounter", got=type(other).__name__)
         if other is self:
             raise InputValueError("other", expected="another counter", got="this one")
-        differences = self._differences(other)
+        theirs = other._facts()
+        differences = [name for name, fact in self._facts().items() if theirs[name] != fact]
         if differences:
             raise InputValueError(
                 "other", expected=f"a counter of the same {differences[0]}", got="another"
             )
-        other_counted = other._counted
+        counts, seen = other._counted
         with self._lock:
-            repeated = self._counted.seen.first_common(other_counted.seen)
+            repeated = first_of(self._counted.seen & seen)
             if repeated >= 0:
                 raise InputValueError("other", f"both counters have counted column {repeated}")
-            others = other_counted.partial_counts.arrays
-            self._add({name: array.copy() for name, array in others.items()}, other_counted.seen)
+            self._add({name: array.copy() for name, array in counts.arrays.items()}, seen)
         return self
 
-    def _differences(self, other: RankCounter) -> list[str]:
-        own, theirs = self._identity(), other._identity()
-        return [name for name in own if not _are_equal(own[name], theirs[name])]
-
-    def _identity(self) -> dict[str, Any]:
-        job = self._job
-        return {
-            "dtype": self._dtype,
-            "candidates": self._columns,
-            "true_scores": np.where(self._true_scores.nan, 0, self._true_scores.keys),
-            "true_scores, whose NaN count,": self._true_scores.nan,
-            "targets": job.targets,
-            "filter": job.filter and selection_arrays(job.filter),
-            "order, nan and audit": (job.rules.ascending, job.rules.nan, job.rules.audit),
-        }
+    def _facts(self) -> dict[str, Any]:
+        """What must be the same of counters that are merged."""
+        true, facts = self._true_scores, self._job.facts()
+        of_job = {name: facts[name] for name in ("targets", "filter", "order", "nan", "audit")}
+        scores = digest(np.where(true.nan, 0, true.keys), true.nan)
+        own = {"dtype": self._dtype, "candidates": self._columns, "true_scores": scores}
+        return {**own, **of_job}
 
     # -- saving ----------------------------------------------------------------------------------
 
@@ -470,7 +471,7 @@ class RankCounter:
         ValueError
             If `path` exists and is not a regular file.
         """
-        write(path, self._state())
+        write_archive(path, KIND, *self.__getstate__())
 
     @staticmethod
     def load(path: str | os.PathLike[str]) -> RankCounter:
@@ -495,46 +496,72 @@ class RankCounter:
         ...     tr.RankCounter.load(f"{folder}/part.npz")
         RankCounter(1 tasks, float64, 2 of 3 columns)
         """
-
-        def empty(*args: Any, **keywords: Any) -> CounterState:
-            return RankCounter(*args, **keywords)._state()
-
         counter = RankCounter.__new__(RankCounter)
-        counter._restore(read(path, empty))
+        with open_archive("path", path, KIND) as state:
+            counter.__setstate__(state)
         return counter
 
-    def _state(self) -> CounterState:
-        partial_counts, seen = self._counted
-        true_scores, dtype, job = self._true_scores.scores, self._dtype, self._job
-        return CounterState(
-            true_scores,
-            dtype,
-            job,
-            self._columns,
-            self._is_dtype_given,
-            seen,
-            partial_counts.arrays,
+    def __getstate__(self) -> tuple[dict[str, Any], Members]:
+        """Return the header and the members of a file."""
+        (counts, seen), job = self._counted, self._job
+        header = {
+            "dtype": self._dtype,
+            "columns": self._columns,
+            "raw": self._is_dtype_given,
+            "rules": {name: getattr(job.rules, name) for name in _RULES},
+            "threads": job.threads,
+        }
+        members: Members = {
+            "true_scores": self._true_scores.scores.view(np.uint8),
+            "targets": job.targets,
+            "seen": np.frombuffer(bytes_of(seen), np.uint8),
+        }
+        if job.rows is not None:
+            members["rows"] = job.rows
+        filter = {name: getattr(job.filter, name, None) for name in _FILTER}
+        members |= {f"filter.{name}": array for name, array in filter.items() if array is not None}
+        return header, members | {f"count.{name}": array for name, array in counts.arrays.items()}
+
+    def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
+        """Become what a header and members say; nothing in them is trusted."""
+        header, members = state
+        checked_fields("header", header, _HEADER)
+        rules = checked_fields("header.rules", header["rules"], _RULES)
+        choice("header.rules.nan", rules["nan"], NAN_RULES)
+        columns, dtype = header["columns"], header["dtype"]
+        RankCounter.__init__(
+            self,
+            saved_true_scores(members["true_scores"], dtype),
+            members["targets"] if columns is not None else None,
+            candidates=columns,
+            filter=tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
+            or None,
+            rows=members.get("rows"),
+            order=ORDERS[rules["ascending"]],
+            nan=rules["nan"],
+            dtype=dtype,
+            threads=header["threads"] or None,
+            audit=rules["audit"],
         )
-
-    def _restore(self, state: CounterState) -> None:
-        scores = Scores(state.scores, state.dtype, False)
-        self._start(scores, state.job, state.columns, state.raw)
-        partial_counts = self._zero_counts()
-        partial_counts.arrays = state.counts
-        self._settled = _CountedColumns(partial_counts, state.seen)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self._state()._asdict()
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self._restore(CounterState(**state))
+        self._is_dtype_given = header["raw"]
+        flags = members["seen"]
+        seen = int.from_bytes(flags.tobytes(), "little")
+        if flags.dtype != np.uint8 or flags.ndim != 1 or seen.bit_length() > (columns or 0):
+            raise InputValueError("damaged", expected="a bit for each column", place="seen")
+        most: int | IntArray = _MOST_CANDIDATES
+        if columns is not None:
+            ids = np.flatnonzero(np.unpackbits(flags, bitorder="little"))
+            most = len(ids) - np.isin(self._job.targets, ids)
+        counts = self._settled.partial_counts
+        counts.arrays = saved_counts(members, counts.arrays, most, ("tied", "nan"))
+        self._settled = _CountedColumns(counts, seen)
 
 
 class _CountedColumns(NamedTuple):
-    """The partial counts, and the columns that they are of."""
+    """The partial counts, and the set of columns that they are of."""
 
     partial_counts: PartialCounts
-    seen: ColumnSet
+    seen: int
 
 
 class _PendingBlock(NamedTuple):
@@ -543,30 +570,15 @@ class _PendingBlock(NamedTuple):
     counts: DeviceCounts
     scores: Store
     name: str  # of the argument, for the messages
-    rows: IntArray | None
     columns: BlockColumns
 
 
-def ranks_of_counts(
-    job: Job, counts: Mapping[str, IntArray], dtype: str, *, sampled: bool
-) -> Ranks:
-    """Make Ranks of final counts; sampled candidates are noted in their protocol."""
-    ranks = job.ranks(counts, dtype)
-    if not sampled:
-        return ranks
-    protocol = Protocol(
-        sampled=True,
-        nan=job.rules.nan,
-        order=ranks.protocol.order,
-        dtype=dtype,
-        version=ranks.protocol.version,
-    )
-    return ranks._with(protocol=protocol)
-
-
-def _are_equal(a: Any, b: Any) -> bool:
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_are_equal, a, b))
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return bool(np.array_equal(a, b))
-    return type(a) is type(b) and not isinstance(a, np.ndarray) and bool(a == b)
+def _checked_rows(rows: Any, tasks: int) -> IntArray:
+    """Check the rows of some tasks; a block may turn out to have too few."""
+    array = index_array("rows", rows)
+    check_shape("rows", array.shape, (tasks,), f"{tasks} rows, one for each true score")
+    below_zero = np.flatnonzero(array < 0)
+    if below_zero.size:
+        got = f"{array[below_zero[0]]} for task {below_zero[0]}"
+        raise InputValueError("rows", expected="rows from 0 on", got=got)
+    return array

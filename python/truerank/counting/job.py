@@ -11,20 +11,17 @@ import numpy as np
 from .. import _core
 from ..devices.task_counts import PartOfTasks
 from ..inputs.arrays import index_array
-from ..inputs.checks import (
-    ORDERS,
-    check_range,
-    check_shape,
-    forbidden_nan,
-)
+from ..inputs.checks import ORDERS, check_range, check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
-from ..inputs.selection import as_selection, selection_of_tasks
+from ..inputs.selection import as_selection, selection_arrays, selection_of_tasks
 from ..ranks.container import Ranks
 from ..ranks.counts import Audit
 from ..ranks.protocol import Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
@@ -41,6 +38,7 @@ class ScoreNouns(NamedTuple):
 
 
 SCORES = ScoreNouns()
+NO_COLUMN = -1  # stands for the target's column where there is none
 
 
 class Job(NamedTuple):
@@ -59,20 +57,72 @@ class Job(NamedTuple):
         """The row of each task."""
         return np.arange(len(self.targets)) if self.rows is None else self.rows
 
-    def tasks(self) -> _core.Tasks:
-        """Return the tasks as the core takes them."""
-        return _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
-
     def device_tasks(self) -> PartOfTasks:
         """Return the tasks as devices take them."""
         return PartOfTasks(self.all_rows, self.targets, self.filter, self.candidates)
 
-    def those(self, where: IntArray) -> Job:
-        """Return the job of some of the tasks."""
+    def part(self, where: slice | IntArray, rows: IntArray | None) -> Job:
+        """Return the job of some of the tasks, which read these rows (None: task i reads row i)."""
+        targets = np.ascontiguousarray(self.targets[where])
         filter = self.filter and selection_of_tasks(self.filter, where)
         candidates = self.candidates and selection_of_tasks(self.candidates, where)
-        tasks = self.all_rows[where], self.targets[where], filter, candidates
-        return Job(*tasks, self.rules, self.threads, self.nouns)
+        return Job(rows, targets, filter, candidates, self.rules, self.threads, self.nouns)
+
+    def counted(
+        self,
+        scores: _core.Scores | _core.FileScores | _core.Embeddings,
+        true_scores: npt.NDArray[Any] | None = None,
+        first_column: int = 0,
+        block: int = 0,
+        listener: _core.Listener | None = None,
+    ) -> _core.Counts:
+        """Let the core count scores, or vectors as it scores them.
+
+        Parameters
+        ----------
+        scores : Scores, FileScores or Embeddings
+        true_scores : ndarray, shape (tasks,), optional
+            As the core takes them. The counts are then partial ones, in columns from `first_column`
+            on; otherwise the scores are those of all columns, and the counts are final.
+        block, listener
+            The entities that are scored at a time (0: as many as is best), and who hears of it.
+        """
+        tasks = _core.Tasks(self.rows, self.targets, self.filter, self.candidates)
+        if isinstance(scores, _core.Embeddings):
+            how = self.rules, block, self.threads, listener
+            if true_scores is None:
+                return _core.rank_embeddings(scores, tasks, *how)
+            return _core.partial_embedding_counts(scores, tasks, true_scores, first_column, *how)
+        if true_scores is None:
+            return _core.rank(scores, tasks, self.rules, self.threads)
+        options = self.rules, self.threads
+        return _core.partial_counts(scores, tasks, true_scores, first_column, *options)
+
+    def counts_of(self, scores: _core.Scores | _core.Embeddings, *how: Any) -> dict[str, IntArray]:
+        """Return the arrays of `counted`, or raise the error for the fault that the core found."""
+        counted = self.counted(scores, *how)
+        if fault := counted.fault:
+            raise self.error_of(fault)
+        return counted.arrays
+
+    def check_targets(self) -> None:
+        """Raise for a target that is not among the candidates of its task."""
+        if self.candidates is not None:
+            absent = self.candidates.first_task_without(self.targets)
+            if absent >= 0:
+                raise self.error_of(_core.Fault("target", absent, -1, -1))
+
+    def facts(self) -> dict[str, Any]:
+        """Return, by argument, what tells this job from others: digests of arrays, and words."""
+        return {
+            "targets": digest(self.targets),
+            "rows": digest(self.rows),
+            "filter": digest(self.filter),
+            "candidates": digest(self.candidates),
+            "order": ORDERS[self.rules.ascending],
+            "nan": self.rules.nan,
+            "audit": self.rules.audit,
+        }
 
     def error_of(self, fault: _core.Fault) -> InputValueError:
         """Return the error for a fault that the core found."""
@@ -84,6 +134,8 @@ class Job(NamedTuple):
         dtype: str | None,
         files: tuple[str, ...] = (),
         device: str | None = None,
+        *,
+        sampled: bool = False,
     ) -> Ranks:
         """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
         above, tied, candidates = counts["above"], counts["tied"], counts["candidates"]
@@ -92,7 +144,7 @@ class Job(NamedTuple):
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
         filtered, selected = self.filter is not None, self.candidates is not None
-        protocol = _protocol(filtered, selected, self.rules, dtype)
+        protocol = _protocol(filtered, selected, self.rules, dtype, sampled)
         if files or device:
             protocol = replace(protocol, files=files, device=device)
         return Ranks._of(arrays, {}, protocol)
@@ -100,7 +152,6 @@ class Job(NamedTuple):
 
 def prepare_job(
     shape: tuple[int, ...],
-    single_row: bool,
     targets: Any,
     rows: Any,
     filter: Any,
@@ -108,53 +159,106 @@ def prepare_job(
     rules: Rules,
     nouns: ScoreNouns = SCORES,
 ) -> Job:
-    """Check the arguments of `rank` for scores of a given shape; raises the errors of `rank`."""
-    num_threads = rules.num_threads
-    task_rows, task_targets = _checked_tasks(shape, single_row, targets, rows, nouns)
-    of_shape = (len(task_targets), shape[1], num_threads)
+    """Check the arguments of `rank`; raises its errors.
+
+    The shape of the scores is (rows, columns), or (columns,) of a single row that all tasks read.
+    """
+    *heights, columns = shape
+    task_targets = index_array("targets", targets)
+    if task_targets.ndim > 1:
+        expected = "one integer or a 1-D array"
+        raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
+    task_rows = None if rows is None else index_array("rows", rows)
+    if task_rows is not None:
+        check_shape("rows", task_rows.shape, 1, "a 1-D array")
+    if task_targets.ndim == 0:
+        tasks = len(task_rows) if task_rows is not None else heights[0] if heights else 1
+        # Before memory is taken: scores without columns can have any number of rows.
+        check_range("targets", task_targets.reshape(1)[:tasks], columns, nouns.columns)
+        task_targets = np.full(tasks, task_targets, dtype=np.int64)
+    tasks = len(task_targets)
+    if task_rows is not None:
+        if len(task_rows) != tasks:
+            expected = f"{tasks} rows, one for each target"
+            raise InputValueError("rows", expected=expected, got=len(task_rows))
+    elif heights and tasks != heights[0]:
+        expected = f"{heights[0]} integers, one for each {nouns.row}"
+        raise InputValueError("targets", expected=expected, got=tasks)
+    task_rows = checked_rows(task_rows, heights, tasks, nouns)
+    check_range("targets", task_targets, columns, nouns.columns)
+    of_shape = tasks, columns, rules.num_threads
     return Job(
         task_rows,
         task_targets,
         as_selection("filter", filter, *of_shape),
         as_selection("candidates", candidates, *of_shape),
         rules.core,
-        num_threads,
+        rules.num_threads,
         nouns,
     )
 
 
-def _checked_tasks(
-    shape: tuple[int, ...], single_row: bool, targets: Any, rows: Any, nouns: ScoreNouns
-) -> tuple[IntArray | None, IntArray]:
-    """Return the row (None: task i reads row i) and the target of every task."""
-    height = shape[0]
-    task_targets = index_array("targets", targets)
-    if task_targets.ndim > 1:
-        expected = "one integer or a 1-D array"
-        raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
-    task_rows = None
-    if rows is not None:
-        task_rows = index_array("rows", rows)
-        check_shape("rows", task_rows.shape, 1, "a 1-D array")
-    if task_targets.ndim == 0:
-        tasks = height if task_rows is None else len(task_rows)
-        # Before memory is taken: scores without columns can have any number of rows.
-        check_range("targets", task_targets.reshape(1)[:tasks], shape[1], nouns.columns)
-        task_targets = np.full(tasks, task_targets, dtype=np.int64)
-    tasks = len(task_targets)
+def prepare_job_without_targets(
+    shape: tuple[int, ...],
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    rules: Rules,
+    nouns: ScoreNouns = SCORES,
+    tasks: int = 1,
+) -> Job:
+    """Check the tasks of a count of all candidates; `tasks` read a single row, unless `rows` do."""
+    *heights, columns = shape
+    task_rows = None if rows is None else index_array("rows", rows)
     if task_rows is not None:
-        if len(task_rows) != tasks:
-            raise InputValueError(
-                "rows", expected=f"{tasks} rows, one for each target", got=len(task_rows)
-            )
-        check_range("rows", task_rows, height, nouns.rows)
-    elif single_row:
-        task_rows = np.zeros(tasks, dtype=np.int64)
-    elif tasks != height:
-        expected = f"{height} integers, one for each {nouns.row}"
-        raise InputValueError("targets", expected=expected, got=tasks)
-    check_range("targets", task_targets, shape[1], nouns.columns)
-    return task_rows, task_targets
+        check_shape("rows", task_rows.shape, 1, "a 1-D array")
+        tasks = len(task_rows)
+    elif heights:
+        tasks = heights[0]
+    of_shape = tasks, columns, rules.num_threads
+    return Job(
+        checked_rows(task_rows, heights, tasks, nouns),
+        np.full(tasks, NO_COLUMN, np.int64),
+        as_selection("filter", filter, *of_shape),
+        as_selection("candidates", candidates, *of_shape),
+        rules.core,
+        rules.num_threads,
+        nouns,
+    )
+
+
+def checked_rows(
+    rows: IntArray | None, heights: list[int], tasks: int, nouns: ScoreNouns
+) -> IntArray | None:
+    """Check the row of each task (None: task i reads row i); without heights there is one row."""
+    if rows is None:
+        return None if heights else np.zeros(tasks, dtype=np.int64)
+    check_range("rows", rows, heights[0] if heights else 1, nouns.rows)
+    return rows
+
+
+def digest(*values: Any) -> str:
+    """Return the SHA-256 of arrays with their shapes, selections, words and None.
+
+    Examples
+    --------
+    >>> digest(np.array([1, 2], np.int32)) == digest(np.array([1, 2])) != digest(None)
+    True
+    """
+    import hashlib
+
+    sha = hashlib.sha256()
+    for value in values:
+        array = value
+        if isinstance(value, _core.Selection):
+            array = np.frombuffer(digest(*selection_arrays(value)).encode(), np.uint8)
+        if isinstance(array, np.ndarray):
+            plain = array.astype(np.int64, copy=False) if array.dtype.kind == "i" else array
+            sha.update(f"{plain.dtype.str}{plain.shape}".encode())
+            sha.update(np.ascontiguousarray(plain).reshape(-1).view(np.uint8).data)
+        else:
+            sha.update(repr(value).encode())
+    return sha.hexdigest()
 
 
 def fault_error(
@@ -171,8 +275,11 @@ def fault_error(
 
 
 @lru_cache(maxsize=64)
-def _protocol(filtered: bool, selected: bool, rules: _core.Rules, dtype: str | None) -> Protocol:
+def _protocol(
+    filtered: bool, selected: bool, rules: _core.Rules, dtype: str | None, sampled: bool
+) -> Protocol:
     return Protocol(
+        sampled=sampled,
         filter=("unnamed",) if filtered else (),
         candidates="selection" if selected else "all",
         nan=rules.nan,

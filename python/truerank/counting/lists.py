@@ -15,8 +15,7 @@ from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import ListOptions, read_rules, with_options
 from ..inputs.selection import indptr_of, selection_of_tasks
 from ..ranks.container import Ranks
-from .block_columns import NO_COLUMN
-from .job import Job, ScoreNouns, prepare_job
+from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
@@ -124,7 +123,7 @@ def rank_lists(
     n = integer("candidates", candidates, least=0, most=int(np.iinfo(np.int64).max))
     lists = as_lists(ids, scores, rules.dtype)
     height = len(lists.indptr) - 1
-    job = prepare_job((height, n), False, targets, rows, filter, None, rules, _NOUNS)
+    job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS)
     _check_lengths(lists, n)
     job, by_list = _in_order_of_lists(job)
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes

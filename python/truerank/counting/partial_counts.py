@@ -14,7 +14,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
-from ..inputs.scores import as_scores
+from ..inputs.scores import DTYPES, as_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -218,3 +218,14 @@ def refuse_nan_true_score(true_scores: TrueScores, rule: str) -> None:
     task = true_scores.first_nan(rule)
     if task >= 0:
         raise forbidden_nan("true_scores", f"the true score of task {task}", rule)
+
+
+def saved_true_scores(raw: npt.NDArray[Any], dtype: str) -> Scores:
+    """Check the true scores of a file."""
+    if dtype not in DTYPES:
+        expected = f"one of {', '.join(DTYPES)}"
+        raise InputValueError("damaged", expected=expected, got=repr(dtype), place="dtype")
+    carrier = np.dtype(np.uint16 if dtype == "bfloat16" else dtype)
+    if raw.dtype != np.uint8 or raw.ndim != 1 or raw.size % carrier.itemsize:
+        raise InputValueError("damaged", expected="bytes of scores", place="true_scores")
+    return as_scores(raw.copy().view(carrier), dtype, "true_scores")

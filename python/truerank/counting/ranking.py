@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from .. import _core
+from .._core import Scores
 from ..inputs.naming import public
+from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
-from ..stores import owned, read_scores
+from ..stores import owned, read_scores, shape_of
 from .job import prepare_job
 
 if TYPE_CHECKING:
@@ -136,22 +137,16 @@ def rank(
     array([1])
     """
     rules = read_rules(options)
-    progress = rules.progress
-    tiled = not (progress is None or progress is False) or checkpoint is not None
+    listener = as_listener(rules.progress)
+    tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, io=io, tiled=tiled)
-    arguments = (targets, rows, filter, candidates, rules)
-    if not isinstance(matrix, _core.Scores):
-        from .tiles import rank_store
+    if isinstance(matrix, Scores):
+        job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
+        return job.ranks(job.counts_of(matrix), matrix.dtype)
+    from .tiles import count_store
 
-        with owned(matrix, scores):
-            job = prepare_job(matrix.shape, matrix.single_row, *arguments)
-            return rank_store(matrix, job, io=io, progress=progress, checkpoint=checkpoint)
-    shape: tuple[int, ...] = matrix.array.shape
-    single = len(shape) == 1
-    if single:
-        shape = 1, *shape
-    job = prepare_job(shape, single, *arguments)
-    counted = _core.rank(matrix, job.tasks(), job.rules, job.threads)
-    if fault := counted.fault:
-        raise job.error_of(fault)
-    return job.ranks(counted.arrays, matrix.dtype)
+    with owned(matrix, scores):
+        job = prepare_job(shape_of(matrix), targets, rows, filter, candidates, rules)
+        report = reporter(listener, matrix.nbytes)
+        counts, device = count_store(matrix, job, report, io=io, checkpoint=checkpoint)
+        return job.ranks(counts, matrix.dtype, matrix.files, device)

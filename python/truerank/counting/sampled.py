@@ -8,22 +8,22 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..devices.task_counts import PartOfTasks
 from ..devices.ways import count_stored
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
-from ..inputs.rules import RuleOptions, Rules, read_rules, with_options
+from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import check_indptr
-from ..stores import Store, in_one_array, read_scores, shape_of
-from .block_columns import NO_COLUMN
-from .counter import RankCounter, ranks_of_counts
-from .job import Job
+from ..stores import Store, read_scores, shape_of
+from .job import Job, prepare_job_without_targets
 from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
+from .tiles import count_columns
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
@@ -75,76 +75,54 @@ def rank_against(
     array([3, 2])
     """
     rules = read_rules(options)
-    true_values = checked_true_scores(true_scores, rules.dtype)
-    report = reporter(rules.progress, len(true_values.array), "tasks")
+    scores = checked_true_scores(true_scores, rules.dtype)
+    true, tasks = TrueScores(scores.array, scores.dtype), len(scores.array)
+    report = reporter(rules.progress, tasks, "tasks")
     report(0)
-    if not isinstance(others, tuple):
-        of_counter: RuleOptions = {**options, "progress": None}
-        counter = RankCounter(true_scores, **of_counter)
-        scores = read_scores(others, rules.dtype, "others")
-        check_shape("others", shape_of(scores), 2, "a matrix (tasks, k), or (values, indptr)")
-        counter._count_block(scores, "others")
-        ranks = counter.ranks()
-    elif len(others) == 2:
-        ranks = _rank_ragged(true_values, *others, rules)
-    else:
-        raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
-    report(len(ranks))
-    return ranks
-
-
-def _rank_ragged(true_values: Scores, values: Any, indptr: Any, options: Rules) -> Ranks:
-    """Rank true scores among lists of others of unlike lengths."""
-    rules, num_threads = options.core, options.num_threads
-    given = read_scores(values, options.dtype, "others")
-    indptr = index_array("others: indptr", indptr)
-    _check_ragged(true_values, given, indptr)
-    tasks = len(true_values.array)
-    true = TrueScores(true_values.array, true_values.dtype)
     refuse_nan_true_score(true, rules.nan)
-    no_columns = np.full(tasks, NO_COLUMN, np.int64)
-    partial_counts = PartialCounts(tasks, rules)
-    job = Job(None, no_columns, None, None, rules, num_threads)
-    if isinstance(given, Store):
-        counts = _counts_of_device(given, indptr, true_values, rules)
-        if counts is not None:
-            partial_counts.add(counts)
-            counts = partial_counts.final_counts(true)
-            return ranks_of_counts(job, counts, true_values.dtype, sampled=True)
-    lists = _core.Selection.of_ranges(indptr)
-    task_ranges = _core.Tasks(np.zeros(tasks, np.int64), no_columns, None, lists)
-    counted = _core.partial_counts(
-        in_one_array(given), task_ranges, true_values.array, 0, rules, num_threads
-    )
-    if fault := counted.fault:
-        position = fault.column
-        task = int(np.searchsorted(indptr, position, side="right")) - 1
-        raise forbidden_nan(
-            "others", f"the score at position {position}, of task {task},", rules.nan
-        )
-    partial_counts.add(counted.arrays)
-    return ranks_of_counts(job, partial_counts.final_counts(true), true_values.dtype, sampled=True)
+    if isinstance(others, tuple) and len(others) != 2:
+        raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
+    values, indptr = others if isinstance(others, tuple) else (others, None)
+    given = read_scores(values, rules.dtype, "others")
+    if given.dtype != scores.dtype:
+        expected = f"{scores.dtype}, as true_scores are"
+        raise InputTypeError("others", expected=expected, got=given.dtype)
+    job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
+    if indptr is None:
+        shape = shape_of(given)
+        check_shape("others", shape, 2, "a matrix (tasks, k), or (values, indptr)")
+        check_shape("others", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+        counted = job
+    else:
+        indptr = index_array("others: indptr", indptr)
+        check_shape("others", shape_of(given), 1, "1-D values")
+        check_indptr("others", indptr, tasks, shape_of(given)[0], "values")
+        lists = _core.Selection.of_ranges(indptr)
+        counted = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
+    found = _counts_on_device(counted, given, scores.array, indptr)
+    if found is None:
+        found, fault = count_columns(given, counted, scores.array)
+        if fault:
+            place = f"the score at row {fault.row}, column {fault.column}"
+            if indptr is not None:
+                task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
+                place = f"the score at position {fault.column}, of task {task},"
+            raise forbidden_nan("others", place, rules.nan)
+    counts = PartialCounts.of(found, job.rules)
+    report(tasks)
+    return job.ranks(counts.final_counts(true), scores.dtype, sampled=True)
 
 
-def _counts_of_device(
-    values: Store, indptr: IntArray, true_values: Scores, rules: _core.Rules
+def _counts_on_device(
+    job: Job, others: Scores | Store, true_scores: npt.NDArray[Any], indptr: IntArray | None
 ) -> dict[str, IntArray] | None:
-    """Count lists of scores on a device; None if the host has to count them, or to find a NaN."""
-    tasks = len(indptr) - 1
-    lists = _core.Selection(indptr, np.arange(indptr[-1]))
-    no_columns = np.full(tasks, NO_COLUMN, np.int64)
-    columns = PartOfTasks(np.zeros(tasks, np.int64), no_columns, candidates=lists)
-    counting = count_stored(values, columns, true_values.array, rules)
+    """Count others on their device; None if the host has to count them, or to find a NaN."""
+    if not isinstance(others, Store):
+        return None
+    tasks = job.device_tasks()
+    if indptr is not None:
+        tasks = tasks._replace(candidates=_core.Selection(indptr, np.arange(indptr[-1])))
+    counting = count_stored(others, tasks, true_scores, job.rules)
     counts = None if counting is None else counting.arrays()
-    is_void = counts is None or (rules.nan == "raise" and counts["nan"].any())
+    is_void = counts is None or (job.rules.nan == "raise" and counts["nan"].any())
     return None if is_void else counts
-
-
-def _check_ragged(true_values: Scores, values: Scores | Store, indptr: IntArray) -> None:
-    if values.dtype != true_values.dtype:
-        raise InputTypeError(
-            "others", expected=f"{true_values.dtype}, as true_scores are", got=values.dtype
-        )
-    shape = shape_of(values)
-    check_shape("others", shape, 1, "1-D values")
-    check_indptr("others", indptr, len(true_values.array), shape[0], "values")

@@ -11,29 +11,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
-from ..devices.ways import count_stored
+from .._core import Scores
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import index_array
-from ..inputs.checks import check_range, check_shape
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener, reporter
+from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.scores import FLOATS, Form, as_scores, widen_bfloat16
-from ..inputs.selection import as_selection, selection_of_tasks
-from ..stores import owned, read_scores
-from .block_columns import NO_COLUMN
-from .job import SCORES, Job, ScoreNouns
-from .partial_counts import PartialCounts, TrueScores
+from ..stores import owned, read_scores, shape_of
+from .job import SCORES, Job, ScoreNouns, prepare_job_without_targets
+from .tiles import count_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
-    from ..stores import Store
 
     Flags = npt.NDArray[np.bool_]
 
@@ -252,21 +246,14 @@ def count_scores(
     """
     listener = as_listener(rules.progress)
     matrix = read_scores(scores, rules.dtype, tiled=listener is not None)
-    if not isinstance(matrix, _core.Scores):
-        with owned(matrix, scores):
-            scored = (matrix.shape, matrix.single_row, matrix.dtype)
-            asked = prepare_thresholds(*scored, thresholds, rules=rules, **given)
-            return asked.counts(_counts_of_store(matrix, asked, listener))
-    shape: tuple[int, ...] = matrix.array.shape
-    single = len(shape) == 1
-    if single:
-        shape = 1, *shape
-    asked = prepare_thresholds(shape, single, matrix.dtype, thresholds, rules=rules, **given)
-    job = asked.job
-    counted = _core.partial_counts(
-        matrix, job.tasks(), asked.values.scores, 0, job.rules, job.threads
-    )
-    return asked.counts(asked.checked(counted))
+    with owned(matrix, scores):
+        shape = shape_of(matrix)
+        asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **given)
+        job, numbers = asked.job, asked.values.scores
+        if isinstance(matrix, Scores):
+            return asked.counts(job.counts_of(matrix, numbers))
+        counts, _ = count_store(matrix, job, reporter(listener, matrix.nbytes), numbers)
+        return asked.counts(counts)
 
 
 class ThresholdJob(NamedTuple):
@@ -276,15 +263,9 @@ class ThresholdJob(NamedTuple):
     values: ThresholdValues
     shape: tuple[int, ...]  # of the counts
 
-    def checked(self, counted: _core.Counts) -> PartialCounts:
-        """Take over what the core counted, or raise the error for the fault that it found."""
-        if fault := counted.fault:
-            raise self.job.error_of(fault)
-        return PartialCounts.of(counted.arrays, self.job.rules)
-
-    def counts(self, found: PartialCounts) -> ThresholdCounts:
+    def counts(self, found: Mapping[str, IntArray]) -> ThresholdCounts:
         """Return the counts for thresholds, given those for the numbers that stand for them."""
-        above, tied, size, nan = (found.arrays[x] for x in ("above", "tied", "candidates", "nan"))
+        above, tied, size, nan = (found[x] for x in ("above", "tied", "candidates", "nan"))
         _, exact, lowest = self.values
         above = above + np.where(lowest, tied, 0)
         tied = np.where(exact, tied, 0)
@@ -296,7 +277,6 @@ class ThresholdJob(NamedTuple):
 
 def prepare_thresholds(
     shape: tuple[int, ...],
-    single_row: bool,
     dtype: str,
     thresholds: Any,
     *,
@@ -307,60 +287,17 @@ def prepare_thresholds(
     nouns: ScoreNouns = SCORES,
 ) -> ThresholdJob:
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
-    num_threads = rules.num_threads
     numbers = read_thresholds(thresholds, rules.dtype)
-    query_rows, tasks = _checked_rows(shape, single_row, numbers.shape, rows, nouns)
+    alone = len(numbers) if numbers.ndim else 1  # tasks of a single row
+    job = prepare_job_without_targets(shape, rows, filter, candidates, rules, nouns, alone)
+    tasks = len(job.targets)
     if numbers.ndim and len(numbers) != tasks:
         each = "row" if rows is not None else nouns.row
         expected = f"{tasks} thresholds, one for each {each}, or a matrix of {tasks} rows of them"
         raise InputValueError("thresholds", expected=expected, got=f"shape {numbers.shape}")
     if not numbers.ndim:
         numbers = np.full(tasks, numbers, numbers.dtype)
-    left_out = as_selection("filter", filter, tasks, shape[1], num_threads)
-    let_in = as_selection("candidates", candidates, tasks, shape[1], num_threads)
     if numbers.ndim == 2:
         owners = np.repeat(np.arange(tasks), numbers.shape[1])
-        query_rows = owners if query_rows is None else query_rows[owners]
-        left_out = left_out and selection_of_tasks(left_out, owners)
-        let_in = let_in and selection_of_tasks(let_in, owners)
-    no_targets = np.full(numbers.size, NO_COLUMN, np.int64)
-    job = Job(query_rows, no_targets, left_out, let_in, rules.core, num_threads, nouns)
+        job = job.part(owners, job.all_rows[owners])
     return ThresholdJob(job, representable(numbers.ravel(), dtype), numbers.shape)
-
-
-def _checked_rows(
-    shape: tuple[int, ...],
-    single_row: bool,
-    thresholds: tuple[int, ...],
-    rows: Any,
-    nouns: ScoreNouns,
-) -> tuple[IntArray | None, int]:
-    """Return the row of each task (None: task i reads row i), and the number of tasks."""
-    if rows is not None:
-        found = index_array("rows", rows)
-        check_shape("rows", found.shape, 1, "a 1-D array")
-        check_range("rows", found, shape[0], nouns.rows)
-        return found, len(found)
-    if single_row:
-        tasks = thresholds[0] if thresholds else 1
-        return np.zeros(tasks, np.int64), tasks
-    return None, shape[0]
-
-
-def _counts_of_store(
-    store: Store, asked: ThresholdJob, listener: Callable[[Progress], object] | None
-) -> PartialCounts:
-    """Count where a store has its scores: on devices, or tile by tile."""
-    from .tiles import count_against
-
-    watch = reporter(listener, store.nbytes)
-    watch(0)
-    job, true = asked.job, TrueScores(asked.values.scores, store.dtype)
-    if store.on_device:
-        counts = count_stored(store, job.device_tasks(), true.scores, job.rules)
-        if counts is not None:
-            counted = PartialCounts.of(counts.arrays(), job.rules)
-            if not counted.is_void(true).any():  # else the host has to find the NaN
-                watch(store.nbytes)
-                return counted
-    return count_against(store, job, true, watch)

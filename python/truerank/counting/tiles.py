@@ -3,6 +3,8 @@
 A store (see `stores`) gives tiles of the score matrix in the order in which they are stored. If
 tiles are whole rows, the counts of each are final. If tiles cut rows, the true scores are read
 first, and every tile adds to partial counts, to which the true candidates are added at the end.
+A checkpoint is an archive (see `ranks.storage`) of the counts of the tiles so far, with digests of
+all that must be the same if the count is to go on.
 
 Files are mapped by default. On Linux the map of a warm file is nearly as fast as memory if the page
 cache holds it in huge pages, which `stores.mapped` asks for. In small pages each fault maps
@@ -15,6 +17,8 @@ Reading into buffers costs a copy, which halves the rate of memory; it is for fi
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -25,27 +29,20 @@ import numpy as np
 from .. import _core
 from ..devices.ways import count_stored
 from ..inputs.checks import IO, choice
-from ..inputs.errors import InputValueError
-from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.selection import selection_of_tasks
+from ..inputs.errors import InputValueError, warn_user
+from ..ranks.storage import open_archive, write_archive
 from ..stores import Store, Tile
 from ..stores.store import core_scores, cut_tiles
-from .checkpoints import Checkpoint
-from .job import Job
-from .partial_counts import PartialCounts, TrueScores, saved_counts
+from ..tables.writing import writable_place
+from .job import Job, digest
+from .partial_counts import PartialCounts, TrueScores, integer_member, saved_counts
 
 if TYPE_CHECKING:
-    import os
-
     import numpy.typing as npt
 
-    from .._core import Selection
     from ..inputs.arrays import IntArray
-    from ..ranks.container import Ranks
     from ..ranks.storage import Members
 
-    Block = _core.Scores | _core.FileScores
-    TaskIndex = slice | IntArray  # some of the tasks
     ColumnTile = tuple[int, npt.NDArray[Any]]  # its first column, and the matrix
 
 # Large compared with the cost of a tile in Python and of threads that wait for the last one; small
@@ -55,99 +52,87 @@ TILE_BYTES = 256 << 20
 DECODED_TILE_BYTES = 64 << 20
 # For blocks of candidates on a device; a tile has some columns for all tasks.
 COLUMN_TILE_BYTES = 32 << 20
+KIND = "truerank.checkpoint"
 SECONDS_BETWEEN_CHECKPOINTS = 2.0
+MAX_TIME_SHARE = 0.02  # of the time may be taken by writing checkpoints
 
 
-def rank_store(
+def count_store(
     store: Store,
     job: Job,
+    report: Callable[..., None],
+    true_scores: npt.NDArray[Any] | None = None,
     *,
-    io: str | None,
-    progress: bool | Callable[[Progress], object] | None,
-    checkpoint: str | os.PathLike[str] | None,
-) -> Ranks:
-    """Count a job on a store, tile by tile; the other arguments are those of `rank`."""
-    progress = as_listener(progress)
+    io: str | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> tuple[Mapping[str, IntArray], str | None]:
+    """Count a job's tasks where a store is on a device, or tile by tile.
+
+    Parameters
+    ----------
+    store : Store
+    job : Job
+    report : callable
+        Told how many bytes are done, and how many of them a checkpoint had.
+    true_scores : ndarray, shape (tasks,), optional
+        As the core takes them; the counts are then partial ones. Default: the scores of targets.
+    io, checkpoint
+        As in `rank`.
+
+    Returns
+    -------
+    counts : mapping of str to ndarray of int64, shape (tasks,)
+    device : str or None
+        The device and the way of counting, as a protocol names them.
+    """
     io = choice("io", store.io if io is None else io, IO)
-    if job.candidates is not None:
-        absent = job.candidates.first_task_without(job.targets)
-        if absent >= 0:
-            fault = _core.Fault("target", absent, -1, -1)
-            raise job.error_of(fault)
+    if true_scores is None:
+        job.check_targets()
     if store.on_device and checkpoint is None:
-        start = time.monotonic()
-        if (ranks := _rank_on_device(store, job)) is not None:
-            if progress is not None:
-                progress(Progress(0, store.nbytes, 0.0))
-                progress(Progress(store.nbytes, store.nbytes, time.monotonic() - start))
-            return ranks
-    tiles = _tiles_of(store)
-    count = tile_count(store, tiles, io, job)
-    saved = Checkpoint(checkpoint, count, store, job, tiles) if checkpoint is not None else None
-    done = 0 if saved is None else saved.restore()
+        report(0)
+        there = count_stored(store, job.device_tasks(), true_scores, job.rules)
+        if there is not None:
+            partial = PartialCounts.of(there.arrays(), job.rules)
+            true = TrueScores(there.true_scores(), store.dtype)
+            if not partial.is_void(true).any():  # else the host has to find the NaN
+                report(store.nbytes)
+                own = partial.final_counts(true) if true_scores is None else partial.arrays
+                return own, f"{store.device}, {there.way}"
+    count = TileCount(store, tiles_of(store), io, job, true_scores)
+    count_tiles(count, report, checkpoint)
+    counts = count.final_counts() if true_scores is None else count.arrays
+    return counts, f"{store.device}, host" if store.device else None
 
-    sizes = [tile.height * tile.width * store.itemsize for tile in tiles]
-    resumed = sum(sizes[:done])
-    start, bytes_done = time.monotonic(), resumed
 
-    def report_progress() -> None:
-        if progress is not None:
-            seconds = time.monotonic() - start
-            progress(Progress(bytes_done, store.nbytes, seconds, resumed))
-
-    report_progress()
+def count_tiles(
+    count: TileCount,
+    report: Callable[..., None],
+    checkpoint: str | os.PathLike[str] | None = None,
+) -> None:
+    """Count the tiles that are left, and keep the counts in a file if there is to be one."""
+    saved = None if checkpoint is None else Checkpoint(checkpoint, count)
+    if saved is not None:
+        saved.restore()
+    store, left = count.store, count.tiles[count.done :]
+    sizes = [tile.height * tile.width * store.itemsize for tile in count.tiles]
+    done = resumed = sum(sizes[: count.done])
+    report(done, resumed)
     try:
-        with open_blocks(store, tiles[done:], io, count.is_needed) as blocks:
-            for tile, block in zip(tiles[done:], blocks, strict=True):
+        with open_blocks(store, left, count.io, count.is_needed) as blocks:
+            for tile, block in zip(left, blocks, strict=True):
                 count.add(tile, block)
-                bytes_done += sizes[done]
-                done += 1
-                count.is_half_added = False
-                report_progress()
-                if saved is not None and saved.is_due(SECONDS_BETWEEN_CHECKPOINTS):
-                    saved.save(done)
-    except BaseException:
+                done += sizes[count.done - 1]
+                report(done, resumed)
+                if saved is not None and saved.is_due():
+                    saved.save()
+    finally:
         # A tile that is half added would be added again, so the last file is not replaced then.
         if saved is not None and not count.is_half_added:
-            saved.save(done)
-        raise
-    if saved is not None:
-        saved.save(done)
-    device = f"{store.device}, host" if store.device else None
-    return job.ranks(count.final_counts(), store.dtype, store.files, device)
+            saved.save()
 
 
-def _rank_on_device(store: Store, job: Job) -> Ranks | None:
-    """Count a job where the scores are; None if the host has to count, or to find a NaN."""
-    counts = count_stored(store, job.device_tasks(), None, job.rules)
-    if counts is None:
-        return None
-    counted = PartialCounts.of(counts.arrays(), job.rules)
-    true = TrueScores(counts.true_scores(), store.dtype)
-    if counted.is_void(true).any():
-        return None
-    device = f"{store.device}, {counts.way}"
-    return job.ranks(counted.final_counts(true), store.dtype, device=device)
-
-
-def count_against(
-    store: Store, job: Job, true_scores: TrueScores, watch: Callable[[int], None]
-) -> PartialCounts:
-    """Count a job on a store, tile by tile, against true scores that need not be in it.
-
-    `watch` is told how many bytes are done, after each tile.
-    """
-    tiles, count = _tiles_of(store), _GivenScoreCount(store, job, true_scores)
-    bytes_done = 0
-    with open_blocks(store, tiles, store.io, count.is_needed) as blocks:
-        for tile, block in zip(tiles, blocks, strict=True):
-            count.add(tile, block)
-            bytes_done += tile.height * tile.width * store.itemsize
-            watch(bytes_done)
-    return count.partial_counts
-
-
-def _tiles_of(store: Store) -> Sequence[Tile]:
+def tiles_of(store: Store) -> Sequence[Tile]:
+    """Cut a store into the tiles that are counted one after the other."""
     return store.tiles(TILE_BYTES if store.in_place else DECODED_TILE_BYTES)
 
 
@@ -166,13 +151,6 @@ def _is_read_by_rows(store: Store, tile: Tile, io: str) -> bool:
     with store.block(tile, io) as block:
         scores = core_scores(block, store)
         return isinstance(scores, _core.Scores) or scores.reads_whole_rows
-
-
-def tile_count(store: Store, tiles: Sequence[Tile], io: str, job: Job) -> TileCount:
-    """Make the count of a store's tiles: final for each if they are whole rows, else partial."""
-    if _are_whole_rows(store, tiles, io):
-        return _WholeRowCount(store, job)
-    return _PartialRowCount(store, job)
 
 
 @contextmanager
@@ -248,23 +226,89 @@ def column_tiles(scores: _core.Scores | Store) -> Iterator[Iterator[ColumnTile]]
         yield each_tile()
 
 
-class TileCount:
-    """A count of tiles. Tasks are in the order of their rows, so that those of a tile are adjacent.
+def count_columns(
+    scores: _core.Scores | Store, job: Job, true_scores: npt.NDArray[Any], first_column: int = 0
+) -> tuple[dict[str, IntArray], _core.Fault | None]:
+    """Count a block of columns on the host; return partial counts, or the first fault within it.
 
-    `is_half_added` is true while a tile may have been added in part and is not known to be done.
+    A store is copied some columns at a time.
+    """
+    total: PartialCounts | None = None
+    with column_tiles(scores) as tiles:
+        for left, matrix in tiles:
+            part = _core.Scores(matrix, scores.dtype, scores.swapped)
+            counted = job.counted(part, true_scores, first_column + left)
+            if fault := counted.fault:
+                column = fault.column + left
+                return {}, _core.Fault(fault.kind, fault.task, fault.row, column)
+            counts = counted.arrays
+            total = total.plus(counts) if total else PartialCounts.of(counts, job.rules)
+            del part, matrix
+    return (total or PartialCounts(len(job.targets), job.rules)).arrays, None
+
+
+class TileCount:
+    """The counts of a job in the tiles of a store.
+
+    If tiles are whole rows, the core finds the true scores, and the counts of a tile are final for
+    its tasks. Else the true scores are read first, and the partial counts of tiles are added.
+
+    Parameters
+    ----------
+    store : Store
+    tiles : sequence of Tile
+        In the order in which they are counted.
+    io : {"map", "read"}
+    job : Job
+    true_scores : ndarray, shape (tasks,), optional
+        As the core takes them. Default: the scores of the targets.
+
+    Attributes
+    ----------
+    arrays : dict of str to ndarray of int64, shape (tasks,)
+        What has been counted so far.
+    done : int
+        The number of tiles that are in it.
+    is_half_added : bool
+        True while a tile may have been added in part and is not known to be done.
     """
 
-    is_half_added = False
-    method = ""
-
-    def __init__(self, store: Store, job: Job) -> None:
-        self.store = store
-        self.job = job
-        self.rows = job.rows
-        self.order: IntArray | None = None
+    def __init__(
+        self,
+        store: Store,
+        tiles: Sequence[Tile],
+        io: str,
+        job: Job,
+        true_scores: npt.NDArray[Any] | None = None,
+    ) -> None:
+        self.store, self.tiles, self.io, self.job = store, tiles, io, job
+        self.done, self.is_half_added = 0, False
+        self.true_scores: TrueScores | None = None
+        if true_scores is not None:
+            self.true_scores = TrueScores(true_scores, store.dtype)
+        elif not _are_whole_rows(store, tiles, io):
+            self.true_scores = self._read_true_scores()
+        names = ["above", "tied", "candidates"]
+        names += ["nan", "inf", "at_best"] if job.rules.audit else []
+        self.arrays = {name: np.zeros(len(job.targets), np.int64) for name in names}
+        if self.true_scores is not None:
+            self.arrays = PartialCounts(len(job.targets), job.rules).arrays
+        # tasks in the order of their rows, so that those of a tile are adjacent
+        self._rows, self._order = job.rows, None
         if job.rows is not None and np.any(np.diff(job.rows) < 0):
-            self.order = np.argsort(job.rows, kind="stable")
-            self.rows = job.rows[self.order]
+            self._order = np.argsort(job.rows, kind="stable")
+            self._rows = job.rows[self._order]
+
+    def _read_true_scores(self) -> TrueScores:
+        job, rows = self.job, self.job.all_rows
+        scores = np.ascontiguousarray(self.store.take(rows, job.targets))
+        true_scores = TrueScores(scores, self.store.dtype)
+        task = true_scores.first_nan(job.rules.nan)
+        if task >= 0:
+            place = task, int(rows[task]), int(job.targets[task])
+            is_any = job.rules.nan == "raise"
+            raise job.error_of(_core.Fault("nan" if is_any else "nan_true_score", *place))
+        return true_scores
 
     def is_needed(self, tile: Tile) -> bool:
         """Whether any task reads the rows of a tile."""
@@ -272,161 +316,127 @@ class TileCount:
         return first < last
 
     def _task_range(self, tile: Tile) -> tuple[int, int]:
-        if self.rows is None:
+        if self._rows is None:
             return tile.top, tile.top + tile.height
-        first, last = np.searchsorted(self.rows, [tile.top, tile.top + tile.height])
+        first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
         return int(first), int(last)
 
-    def tasks_of(self, tile: Tile) -> TaskIndex:
-        """Return the tasks of a tile."""
+    def _tasks_of(self, tile: Tile) -> slice | IntArray:
         first, last = self._task_range(tile)
-        return slice(first, last) if self.order is None else self.order[first:last]
-
-    def local_rows(self, tile: Tile) -> IntArray | None:
-        """Return the rows of a tile's tasks, counted from the tile's first row."""
-        if self.rows is None:
-            return None
-        first, last = self._task_range(tile)
-        return self.rows[first:last] - tile.top
-
-    def selections(self, where: TaskIndex) -> tuple[Selection | None, Selection | None]:
-        """Return the filter and the candidates of some tasks."""
-        parts = (self.job.filter, self.job.candidates)
-        filter_selection, candidate_selection = (
-            part and selection_of_tasks(part, where) for part in parts
-        )
-        return filter_selection, candidate_selection
+        return slice(first, last) if self._order is None else self._order[first:last]
 
     def add(self, tile: Tile, context: Any) -> None:
-        """Count a tile; the context opens its block."""
+        """Count the next tile; the context opens its block."""
         with context as block:
             if block is None:
+                self.done += 1
                 return
-            scores, where = core_scores(block, self.store), self.tasks_of(tile)
-            targets = np.ascontiguousarray(self.job.targets[where])
-            tasks = _core.Tasks(self.local_rows(tile), targets, *self.selections(where))
+            where, rows = self._tasks_of(tile), None
+            if self._rows is not None:
+                rows = self._rows[slice(*self._task_range(tile))] - tile.top
+            true_scores = None
+            if self.true_scores is not None:
+                true_scores = np.ascontiguousarray(self.true_scores.scores[where])
+            scores = block
+            if not isinstance(block, _core.Embeddings):
+                scores = core_scores(block, self.store)
             try:
-                counted = self.count(tile, scores, tasks, where)
+                counted = self.job.part(where, rows).counted(scores, true_scores, tile.left)
             except EOFError as error:
                 raise InputValueError("scores", f"{block.name}: {error}") from None
             del block, scores  # so that a map can go
         if fault := counted.fault:
-            indices = np.arange(where.start, where.stop) if isinstance(where, slice) else where
-            task, row, column = int(indices[fault.task]), fault.row, fault.column
-            fault = _core.Fault(fault.kind, task, row + tile.top, column + tile.left)
-            raise self.job.error_of(fault)
-        self.add_counts(where, counted.arrays)
-
-    def count(
-        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
-    ) -> _core.Counts:
-        """Let the core count a tile."""
-        raise NotImplementedError
-
-    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
-        """Add the counts of a tile, which are of some tasks."""
-        raise NotImplementedError
+            task = int(np.arange(len(self.job.targets))[where][fault.task])
+            row, column = fault.row + tile.top, fault.column + tile.left
+            raise self.job.error_of(_core.Fault(fault.kind, task, row, column))
+        self.is_half_added = True
+        if self.true_scores is None:
+            for name, array in self.arrays.items():
+                array[where] = counted.arrays[name]
+        else:
+            PartialCounts.of(self.arrays, self.job.rules).add(counted.arrays, where)
+        self.done += 1
+        self.is_half_added = False
 
     def final_counts(self) -> Mapping[str, IntArray]:
         """Return the counts of all tasks, with those of the audit."""
-        raise NotImplementedError
+        if self.true_scores is None:
+            return self.arrays
+        differing = self.arrays["differing"]
+        if differing.any():
+            problem = f"the true score of task {differing.argmax()} changed while it was ranked"
+            raise InputValueError("scores", problem)
+        return PartialCounts.of(self.arrays, self.job.rules).final_counts(self.true_scores)
 
-    def arrays(self) -> dict[str, IntArray]:
-        """Return all that has been counted so far, to be saved or to be overwritten."""
-        raise NotImplementedError
-
-    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
-        """Return what a checkpoint has, checked, after these tiles."""
-        raise NotImplementedError
-
-
-class _WholeRowCount(TileCount):
-    """A count of tiles of whole rows: each one gives the final counts of its tasks."""
-
-    method = "by whole rows"
-
-    def __init__(self, store: Store, job: Job) -> None:
-        super().__init__(store, job)
-        names = ["above", "tied", "candidates"]
-        names += ["nan", "inf", "at_best"] if job.rules.audit else []
-        self._counts = {name: np.zeros(len(job.targets), np.int64) for name in names}
-
-    def count(
-        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
-    ) -> _core.Counts:
-        return _core.rank(scores, tasks, self.job.rules, self.job.threads)
-
-    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
-        for name, array in self._counts.items():
-            array[where] = counts[name]
-
-    def final_counts(self) -> Mapping[str, IntArray]:
-        return self._counts
-
-    def arrays(self) -> dict[str, IntArray]:
-        return self._counts
-
-    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
-        counts = saved_counts(members, self._counts, self.store.shape[1], ("tied",))
-        if any((counts["tied"][self.tasks_of(tile)] < 1).any() for tile in done):
+    def restore(self, members: Members, done: int) -> None:
+        """Go on from what a file says of a number of tiles, which has to be possible."""
+        are_final = self.true_scores is None
+        most = np.zeros(len(self.job.targets), np.int64)
+        for tile in self.tiles[:done]:
+            where = self._tasks_of(tile)
+            column = self.job.targets[where] - tile.left
+            is_inside = (column >= 0) & (column < tile.width)
+            most[where] += tile.width if are_final else tile.width - is_inside
+        unlike = ("tied",) if are_final else ("tied", "nan")
+        counts = saved_counts(members, self.arrays, most, unlike)
+        if are_final and (counts["tied"] < np.minimum(most, 1)).any():
             problem = "expected the true candidate of each task among those that are tied"
             raise InputValueError("damaged", problem, place="count.tied")
-        return counts
+        self.arrays, self.done = counts, done
 
 
-class _GivenScoreCount(TileCount):
-    """A count of tiles against true scores that are known: partial counts add up."""
+class Checkpoint:
+    """The file that keeps a count; it is refused if it is not a file of the same count."""
 
-    def __init__(self, store: Store, job: Job, true_scores: TrueScores) -> None:
-        super().__init__(store, job)
-        self._true_scores = true_scores
-        self.partial_counts = PartialCounts(len(job.targets), job.rules)
+    def __init__(self, path: str | os.PathLike[str], count: TileCount) -> None:
+        place, _ = writable_place(path, "checkpoint")  # before hours of counting
+        self._path = os.fsdecode(path)
+        self._count = count
+        self._facts = {
+            "scores": digest(json.dumps(count.store.state())),
+            **count.job.facts(),
+            "io": "by whole rows" if count.true_scores is None else "by parts of rows",
+            "tiles": len(count.tiles),
+        }
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = 0.0
+        folder = os.path.dirname(place)
+        if not os.path.isdir(folder):
+            raise FileNotFoundError(f"checkpoint: no folder {folder}")
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(f"checkpoint: {self._path} cannot be written")
 
-    def count(
-        self, tile: Tile, scores: Block, tasks: _core.Tasks, where: TaskIndex
-    ) -> _core.Counts:
-        true_scores = np.ascontiguousarray(self._true_scores.scores[where])
-        job = self.job
-        return _core.partial_counts(scores, tasks, true_scores, tile.left, job.rules, job.threads)
+    def is_due(self) -> bool:
+        """Whether it is time to save: enough seconds have passed, also for the cost of saving."""
+        least = max(SECONDS_BETWEEN_CHECKPOINTS, self._seconds_to_save / MAX_TIME_SHARE)
+        return time.monotonic() - self._saved_at >= least
 
-    def add_counts(self, where: TaskIndex, counts: Mapping[str, IntArray]) -> None:
-        self.is_half_added = True
-        self.partial_counts.add(counts, where)
+    def save(self) -> None:
+        """Write the file; warn if that fails."""
+        start = time.monotonic()
+        members = {f"count.{name}": array for name, array in self._count.arrays.items()}
+        members["done"] = np.array(self._count.done, np.int64)
+        try:
+            write_archive(self._path, KIND, self._facts, members)
+        except OSError as error:
+            problem = f"checkpoint: {self._path} was not written: {error.strerror or error}"
+            warn_user(problem)
+        self._saved_at = time.monotonic()
+        self._seconds_to_save = self._saved_at - start
 
+    def restore(self) -> None:
+        """Restore the count if the file exists.
 
-class _PartialRowCount(_GivenScoreCount):
-    """A count of tiles that cut rows; true scores are read first."""
-
-    method = "by parts of rows"
-
-    def __init__(self, store: Store, job: Job) -> None:
-        rows = job.all_rows
-        scores = np.ascontiguousarray(store.take(rows, job.targets))
-        super().__init__(store, job, TrueScores(scores, store.dtype))
-        task = self._true_scores.first_nan(job.rules.nan)
-        if task >= 0:
-            fault = _core.Fault(
-                "nan" if job.rules.nan == "raise" else "nan_true_score",
-                *(task, int(rows[task]), int(job.targets[task])),
-            )
-            raise job.error_of(fault)
-
-    def final_counts(self) -> Mapping[str, IntArray]:
-        differing = self.partial_counts.arrays["differing"]
-        if differing.any():
-            task = int(differing.argmax())
-            raise InputValueError(
-                "scores", f"the true score of task {task} changed while it was ranked"
-            )
-        return self.partial_counts.final_counts(self._true_scores)
-
-    def arrays(self) -> dict[str, IntArray]:
-        return self.partial_counts.arrays
-
-    def restored(self, members: Members, done: Sequence[Tile]) -> dict[str, IntArray]:
-        candidates = np.zeros(len(self.job.targets), np.int64)
-        for tile in done:
-            where = self.tasks_of(tile)
-            column = self.job.targets[where] - tile.left
-            candidates[where] += tile.width - ((column >= 0) & (column < tile.width))
-        return saved_counts(members, self.partial_counts.arrays, candidates, ("tied", "nan"))
+        Raises
+        ------
+        ValueError
+            If the file is damaged, or belongs to another call or other scores.
+        """
+        if not os.path.exists(self._path):
+            return
+        with open_archive("checkpoint", self._path, KIND) as (facts, members):
+            differing = [name for name, fact in self._facts.items() if facts.get(name) != fact]
+            if differing:
+                raise ValueError(f"this is of another count, with other {', '.join(differing)}")
+            done = int(integer_member(members, "done", (), len(self._count.tiles)))
+            self._count.restore(members, done)

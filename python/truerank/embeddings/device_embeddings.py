@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .. import _core
 from ..counting.partial_counts import PartialCounts, TrueScores
 from ..devices.task_counts import DeviceCounts, Part
 from ..devices.top_scores import top_scores
@@ -25,7 +24,6 @@ from .vectors import (
     OpenEmbeddings,
     PairedVectors,
     Roles,
-    TopKJob,
     Vectors,
     check_lengths,
     form_of,
@@ -36,12 +34,13 @@ from .vectors import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy.typing as npt
 
     from ..counting.job import Job
-    from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
-    from ..ranks.container import Ranks
+    from .vectors import Array, Matches, TopScores
     from .watching import Watch
 
     Tensor = Any  # of torch, which has no types here
@@ -97,41 +96,26 @@ class DeviceEmbeddings(PairedVectors):
             vectors = self.queries, self.entities, self.similarity
             return VectorScores(*vectors, self.stream, self.bias, means)
 
-    def _counted(
-        self, job: Job, true_scores: npt.NDArray[Any] | None
-    ) -> tuple[PartialCounts, TrueScores, IntArray]:
-        """Return counts, the true scores, and all tasks of the first query with a forbidden NaN."""
+    def counts(
+        self, job: Job, true_scores: Array | None, block: int, watch: Watch | None
+    ) -> Mapping[str, IntArray]:
+        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile.
+
+        The host counts what an audit asks for, and finds a NaN that is forbidden.
+        """
+        if job.rules.audit:
+            return self.on_host().counts(job, true_scores, block, watch)
+        if true_scores is None:
+            job.check_targets()
         counts = DeviceCounts([Part(0, 0, self._scores())], job.device_tasks(), true_scores)
         counted = PartialCounts.of(counts.arrays(), job.rules)
         true = TrueScores(counts.true_scores(), self.dtype)
-        return counted, true, _tasks_of_first_row(job.all_rows, counted.is_void(true))
-
-    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
-        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile.
-
-        The host counts what an audit asks for.
-        """
-        if job.rules.audit:
-            return self.on_host().count(job, block, watch)
-        if job.candidates is not None:
-            absent = job.candidates.first_task_without(job.targets)
-            if absent >= 0:
-                raise job.error_of(_core.Fault("target", absent, -1, -1))
-        counted, true, void = self._counted(job, None)
-        if len(void):  # the core finds the NaN, and raises the error
-            return self.on_host().count(job.those(void), block)
-        return job.ranks(counted.final_counts(true), self.dtype, device=self.way)
-
-    def count_against(
-        self, asked: ThresholdJob, block: int, watch: Watch | None = None
-    ) -> PartialCounts:
-        """As in `PairedVectors`; the size of blocks is fixed, and nothing is told meanwhile."""
-        counted, _, void = self._counted(asked.job, asked.values.scores)
+        void = _tasks_of_first_row(job.all_rows, counted.is_void(true))
         if len(void):
-            values = asked.values._replace(scores=asked.values.scores[void])
-            some = asked._replace(job=asked.job.those(void), values=values)
-            return self.on_host().count_against(some, block)
-        return counted
+            some = job.part(void, job.all_rows[void])
+            given = None if true_scores is None else true_scores[void]
+            return self.on_host().counts(some, given, block, None)
+        return counted.final_counts(true) if true_scores is None else counted.arrays
 
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int
@@ -153,19 +137,18 @@ class DeviceEmbeddings(PairedVectors):
         return [copy.numpy() for copy in copies]
 
     def top_k(
-        self, job: TopKJob, watch: Watch | None = None
-    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+        self, job: Job, k: int, matches: Matches | None, block: int, watch: Watch | None
+    ) -> TopScores:
         """As in `PairedVectors`; with current matches, on the host."""
-        if job.current_matches is not None:
-            return self.on_host().top_k(job, watch)
-        rows = np.arange(self.shape[0]) if job.rows is None else job.rows
-        source = self._scores()
+        if matches is not None:
+            return self.on_host().top_k(job, k, matches, block, watch)
+        rows, nan, source = job.all_rows, job.rules.nan, self._scores()
         with self.stream.current():
-            best = top_scores(source, rows, job.filter, job.candidates, job.k, job.nan)
+            best = top_scores(source, rows, job.filter, job.candidates, k, nan)
             ids, scores, with_nan = self._to_host(*best)
-        void = _tasks_of_first_row(rows, with_nan & (job.nan == "raise"))
+        void = _tasks_of_first_row(rows, with_nan & (nan == "raise"))
         if len(void):
-            return self.on_host().top_k(job.those(void))
+            return self.on_host().top_k(job.part(void, rows[void]), k, None, 0, None)
         return ids, scores, None
 
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
-from ..counting.job import fault_error, prepare_job
+from ..counting.job import prepare_job, prepare_job_without_targets
+from ..counting.tiles import count_store
 from ..inputs.checks import positive_integer
 from ..inputs.naming import public
 from ..inputs.rules import (
@@ -19,13 +20,14 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
-from ..inputs.selection import as_selection
 from ..ranks.container import Ranks
 from .device_embeddings import open_in_place
-from .vectors import TopKJob
-from .watching import watching
+from .vectors import VectorStore
+from .watching import report_of, watching
 
 if TYPE_CHECKING:
+    import os
+
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
@@ -86,6 +88,7 @@ def rank_embeddings(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     **options: Unpack[EmbeddingOptions],
 ) -> Ranks:
     """Score every query with every entity; count the candidates above the true one or tied with it.
@@ -136,6 +139,9 @@ def rank_embeddings(
     block : int, optional
         How many entities a thread scores before it goes on to other queries, for tests and
         measurements; it changes no count.
+    checkpoint : path-like, optional
+        As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
+        Pairs are then counted in tiles of up to 64 million, on the host, and `block` is not used.
     threads : int, optional
         As in `rank`.
     audit : bool
@@ -236,7 +242,8 @@ def rank_embeddings(
     embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(embeddings, targets, rules, **tasks, block=block, watch=watch)
+        how: dict[str, Any] = {"block": block, "checkpoint": checkpoint, "watch": watch}
+        return rank_open_embeddings(embeddings, targets, rules, **tasks, **how)
 
 
 def rank_open_embeddings(
@@ -248,13 +255,21 @@ def rank_open_embeddings(
     filter: Any = None,
     candidates: Any = None,
     block: int | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     watch: Watch | None = None,
 ) -> Ranks:
     """Rank embeddings that are open, as `rank_embeddings` does."""
     size = positive_integer("block", block) if block is not None else 0
     tasks = (targets, rows, filter, candidates, rules, embeddings.roles.nouns)
-    job = prepare_job(embeddings.shape, embeddings.is_single_query, *tasks)
-    return with_similarity(embeddings.count(job, size, watch), embeddings.measure)
+    job, device = prepare_job(embeddings.scores_shape, *tasks), embeddings.way
+    if checkpoint is None:
+        counts = embeddings.counts(job, None, size, watch)
+    else:
+        store = VectorStore(embeddings.on_host(), job.threads)
+        report = report_of(watch, store.nbytes)
+        counts, device = count_store(store, job, report, checkpoint=checkpoint)
+    ranks = job.ranks(counts, embeddings.dtype, embeddings.files, device)
+    return with_similarity(ranks, embeddings.measure)
 
 
 @public("truerank")
@@ -309,10 +324,11 @@ def score_open_embeddings(
     embeddings: PairedVectors, targets: Any, rows: Any, rules: Rules
 ) -> npt.NDArray[Any]:
     """Score embeddings that are open, as `score_embeddings` does."""
+    shape, tasks = embeddings.scores_shape, (rows, None, None, rules, embeddings.roles.nouns)
     if targets is None:
-        return embeddings.score(embeddings.rows(rows), None, rules.num_threads)
-    tasks = (targets, rows, None, None, Rules(nan="worst"), embeddings.roles.nouns)
-    job = prepare_job(embeddings.shape, embeddings.is_single_query, *tasks)
+        job = prepare_job_without_targets(embeddings.shape, *tasks)
+        return embeddings.score(job.rows, None, rules.num_threads)
+    job = prepare_job(shape, targets, *tasks)
     return embeddings.score(job.rows, job.targets, rules.num_threads)
 
 
@@ -432,28 +448,16 @@ def topk_open_embeddings(
     """
     length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
-    num_threads = rules.num_threads
-    height, columns = embeddings.shape
-    query_rows = embeddings.rows(rows)
-    tasks = height if query_rows is None else len(query_rows)
-    of_shape = (tasks, columns, num_threads)
-    filter_selection = as_selection("filter", filter, *of_shape)
-    candidate_selection = as_selection("candidates", candidates, *of_shape)
-    width = min(length, max(1, columns))
-    matches = None
-    if current_matches is not None:
-        match_scores, match_queries = current_matches
-        matches = (
-            match_scores.astype(embeddings.dtype, order="C"),
-            match_queries.astype(np.int64, order="C"),
-        )
-    job = TopKJob(
-        *(query_rows, filter_selection, candidate_selection, width, rules.nan, matches),
-        *(size, num_threads),
+    nouns = embeddings.roles.nouns
+    job = prepare_job_without_targets(embeddings.shape, rows, filter, candidates, rules, nouns)
+    width = min(length, max(1, embeddings.shape[1]))
+    matches = current_matches and (
+        current_matches.scores.astype(embeddings.dtype, order="C"),
+        current_matches.queries.astype(np.int64, order="C"),
     )
-    ids, scores, fault = embeddings.top_k(job, watch)
+    ids, scores, fault = embeddings.top_k(job, width, matches, size, watch)
     if fault:
-        raise fault_error(fault, rules.nan, ids, embeddings.roles.nouns)
+        raise job.error_of(fault)
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)

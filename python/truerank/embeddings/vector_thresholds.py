@@ -6,27 +6,26 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from .. import _core
-from ..counting.partial_counts import PartialCounts
 from ..counting.score_thresholds import (
     ThresholdCounts,
     ThresholdJob,
     count_scores,
     prepare_thresholds,
 )
+from ..counting.tiles import TileCount, count_tiles
 from ..inputs.checks import positive_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, read_rules, with_options
-from ..inputs.selection import selection_of_tasks
+from ..stores import Tile
 from .device_embeddings import open_in_place
-from .vectors import OpenEmbeddings
-from .watching import watching
+from .vectors import OpenEmbeddings, VectorStore
+from .watching import report_of, watching
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import IntArray
     from ..inputs.words import Similarity
     from .vectors import CSLS
-    from .watching import Watch
 
 # With more thresholds than this, the scores of a query are stored: with AVX-512, for dot and l1 at
 # lengths of 64 and 256, both ways take the same time with 24 to 30.
@@ -137,16 +136,21 @@ def count_above(
         raise InputValueError("order", expected=expected, got=repr(rules.order))
     embeddings = open_in_place(queries, entities, similarity or "dot", bias, rules.dtype, csls)
     size = positive_integer("block", block) if block is not None else 0
-    scored = embeddings.shape, embeddings.is_single_query, embeddings.dtype
     asked = prepare_thresholds(
-        *scored, thresholds, rules=rules, nouns=embeddings.roles.nouns, **given
+        *(embeddings.scores_shape, embeddings.dtype, thresholds),
+        rules=rules,
+        nouns=embeddings.roles.nouns,
+        **given,
     )
+    job, true_scores = asked.job, asked.values.scores
     with watching(rules.progress, embeddings.nbytes) as watch:
         if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):
-            found = _count_tiles(embeddings, asked, watch)
-        else:
-            found = embeddings.count_against(asked, size, watch)
-    return asked.counts(found)
+            store = VectorStore(embeddings, job.threads, stored=True)
+            tiles = _tiles_of_rows(store, job.all_rows)
+            count = TileCount(store, tiles, "map", job, true_scores)
+            count_tiles(count, report_of(watch, store.nbytes))
+            return asked.counts(count.arrays)
+        return asked.counts(embeddings.counts(job, true_scores, size, watch))
 
 
 def _are_many(asked: ThresholdJob) -> bool:
@@ -156,30 +160,10 @@ def _are_many(asked: ThresholdJob) -> bool:
     return is_of_all and several > MANY
 
 
-def _count_tiles(
-    embeddings: OpenEmbeddings, asked: ThresholdJob, watch: Watch | None
-) -> PartialCounts:
-    """Score some queries at a time, and count all thresholds of each in one pass."""
-    job, pairs = asked.job, embeddings.core_embeddings
-    query_rows, rows = np.unique(job.all_rows, return_inverse=True)
-    order = np.argsort(rows, kind="stable")
-    total = PartialCounts(len(rows), job.rules)
-    row_bytes = embeddings.shape[1] * np.dtype(embeddings.dtype).itemsize
-    height = max(1, TILE_BYTES // max(1, row_bytes))
-    for top in range(0, len(query_rows), height):
-        if watch is not None:
-            watch(top, len(query_rows))
-        first, last = np.searchsorted(rows, [top, top + height], sorter=order)
-        where = order[first:last]
-        scores = _core.score_embeddings(pairs, query_rows[top : top + height], None, job.threads)
-        filter = job.filter and selection_of_tasks(job.filter, where)
-        tasks = _core.Tasks(rows[where] - top, job.targets[where], filter)
-        tile = _core.Scores(scores, embeddings.dtype, False)
-        given = (asked.values.scores[where], 0, job.rules, job.threads)
-        counted = _core.partial_counts(tile, tasks, *given)
-        del scores, tile  # freed before the next ones are made
-        if fault := counted.fault:
-            row = int(query_rows[top + fault.row])
-            raise job.error_of(_core.Fault(fault.kind, fault.task, row, fault.column))
-        total.add(counted.arrays, where)
-    return total
+def _tiles_of_rows(store: VectorStore, rows: IntArray) -> list[Tile]:
+    """Cut all that some rows have into tiles, without the rows between them."""
+    height, width = max(1, TILE_BYTES // max(1, store.shape[1] * store.itemsize)), store.shape[1]
+    used = np.unique(rows)
+    runs = np.split(used, np.flatnonzero(np.diff(used) > 1) + 1)
+    parts = [run[top : top + height] for run in runs for top in range(0, len(run), height)]
+    return [Tile(int(part[0]), 0, len(part), width) for part in parts]

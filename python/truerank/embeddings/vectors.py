@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
@@ -10,30 +11,31 @@ import numpy as np
 
 from .. import _core
 from .._core import Scores
-from ..counting.job import ScoreNouns
+from ..counting.job import ScoreNouns, digest
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import device_of, index_array, is_tensor, on_host
-from ..inputs.checks import check_range, check_shape, choice
+from ..inputs.arrays import device_of, is_tensor, on_host
+from ..inputs.checks import check_shape, choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, dtype_name, widen_bfloat16
-from ..inputs.selection import selection_of_tasks
 from ..inputs.words import Similarity
-from ..stores import Store, in_one_array, owned, read_scores
+from ..stores import Store, Tile, in_one_array, owned, read_scores
+from ..stores.store import cut_tiles
 from .watching import listener_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from typing import Self
 
     import numpy.typing as npt
 
-    from .._core import Selection
     from ..counting.job import Job
-    from ..counting.partial_counts import PartialCounts
-    from ..counting.score_thresholds import ThresholdJob
     from ..inputs.arrays import IntArray
-    from ..ranks.container import Ranks
     from .watching import Watch
+
+    Array = npt.NDArray[Any]
+    Matches = tuple[Array, IntArray]  # as in `CurrentMatches`
+    TopScores = tuple[IntArray, Array, _core.Fault | None]
 
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
@@ -90,26 +92,6 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-class TopKJob(NamedTuple):
-    """What top k lists are asked for, after all checks."""
-
-    rows: IntArray | None  # None: task i is query i
-    filter: Selection | None
-    candidates: Selection | None
-    k: int
-    nan: str
-    current_matches: tuple[npt.NDArray[Any], IntArray] | None
-    block: int  # entities at a time; 0: as many as is best
-    threads: int
-
-    def those(self, where: IntArray) -> TopKJob:
-        """Return the job of some of the tasks."""
-        filter = self.filter and selection_of_tasks(self.filter, where)
-        candidates = self.candidates and selection_of_tasks(self.candidates, where)
-        rows = where if self.rows is None else self.rows[where]
-        return self._replace(rows=rows, filter=filter, candidates=candidates)
-
-
 @dataclass(frozen=True)
 class PairedVectors(ABC):
     """Queries and entities, opened and checked, and how a pair of them is scored.
@@ -152,20 +134,13 @@ class PairedVectors(ABC):
         """Return them in the host's memory, without a copy if they are there."""
 
     @abstractmethod
-    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
-        """Rank the tasks of a job, with blocks of some size of entities, or of the best one (0).
+    def counts(
+        self, job: Job, true_scores: Array | None, block: int, watch: Watch | None
+    ) -> Mapping[str, IntArray]:
+        """Count the tasks of a job, with blocks of some size of entities, or of the best one (0).
 
-        Raises
-        ------
-        ValueError
-            For a fault that the counting finds.
+        The counts are final, or partial ones against true scores. Raises the error for a fault.
         """
-
-    @abstractmethod
-    def count_against(
-        self, asked: ThresholdJob, block: int, watch: Watch | None = None
-    ) -> PartialCounts:
-        """Count for thresholds, with blocks as in `count`; raises the error for a NaN."""
 
     @abstractmethod
     def score(
@@ -175,9 +150,9 @@ class PairedVectors(ABC):
 
     @abstractmethod
     def top_k(
-        self, job: TopKJob, watch: Watch | None = None
-    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
-        """Find the ids and scores of the top k of each task."""
+        self, job: Job, k: int, matches: Matches | None, block: int, watch: Watch | None
+    ) -> TopScores:
+        """Find the ids and scores of the top k of each task; its matches are `CurrentMatches`."""
 
     @property
     def way(self) -> str | None:
@@ -202,14 +177,10 @@ class PairedVectors(ABC):
         sides = {"queries": self.entities, "entities": self.queries}
         return replace(self, **sides, csls=csls, roles=roles)
 
-    def rows(self, rows: Any) -> IntArray | None:
-        """Check the query of each task if there are no targets; None: task i is query i."""
-        if rows is None:
-            return None
-        found = index_array("rows", rows)
-        check_shape("rows", found.shape, 1, "a 1-D array")
-        check_range("rows", found, self.shape[0], "queries")
-        return found
+    @property
+    def scores_shape(self) -> tuple[int, ...]:
+        """The shape of the scores; (entities,) if all tasks have the same query."""
+        return self.shape[1:] if self.is_single_query else self.shape
 
 
 @dataclass(frozen=True)
@@ -236,22 +207,24 @@ class OpenEmbeddings(PairedVectors):
         """As in `PairedVectors`."""
         return self
 
-    def count(self, job: Job, block: int, watch: Watch | None = None) -> Ranks:
-        """As in `PairedVectors`."""
-        options = (job.rules, block, job.threads, listener_of(watch))
-        counted = _core.rank_embeddings(self.core_embeddings, job.tasks(), *options)
-        if fault := counted.fault:
-            raise job.error_of(fault)
-        return job.ranks(counted.arrays, self.dtype, self.files, self.way)
+    def part(self, tile: Tile) -> OpenEmbeddings:
+        """Return the queries and entities of a tile of the scores."""
+        rows = slice(tile.top, tile.top + tile.height)
+        columns = slice(tile.left, tile.left + tile.width)
+        csls = self.csls and CSLS(self.csls.queries[rows], self.csls.entities[columns], self.csls.k)
+        return replace(
+            self,
+            queries=self.queries.with_array(self.queries.array[rows]),
+            entities=self.entities.with_array(self.entities.array[columns]),
+            bias=None if self.bias is None else self.bias[columns],
+            csls=csls,
+        )
 
-    def count_against(
-        self, asked: ThresholdJob, block: int, watch: Watch | None = None
-    ) -> PartialCounts:
+    def counts(
+        self, job: Job, true_scores: Array | None, block: int, watch: Watch | None
+    ) -> Mapping[str, IntArray]:
         """As in `PairedVectors`."""
-        job = asked.job
-        tasks = (job.tasks(), asked.values.scores, 0, job.rules, block, job.threads)
-        listener = listener_of(watch)
-        return asked.checked(_core.partial_embedding_counts(self.core_embeddings, *tasks, listener))
+        return job.counts_of(self.core_embeddings, true_scores, 0, block, listener_of(watch))
 
     def score(
         self, rows: IntArray | None, targets: IntArray | None, threads: int
@@ -260,13 +233,55 @@ class OpenEmbeddings(PairedVectors):
         return _core.score_embeddings(self.core_embeddings, rows, targets, threads)
 
     def top_k(
-        self, job: TopKJob, watch: Watch | None = None
-    ) -> tuple[IntArray, npt.NDArray[Any], _core.Fault | None]:
+        self, job: Job, k: int, matches: Matches | None, block: int, watch: Watch | None
+    ) -> TopScores:
         """As in `PairedVectors`."""
         tasks = _core.Tasks(job.rows, None, job.filter, job.candidates)
-        given = (job.k, job.nan, job.current_matches)
-        options = (job.block, job.threads, listener_of(watch))
-        return _core.topk_embeddings(self.core_embeddings, tasks, *given, *options)
+        how = k, job.rules.nan, matches, block, job.threads, listener_of(watch)
+        return _core.topk_embeddings(self.core_embeddings, tasks, *how)
+
+
+class VectorStore(Store):
+    """The scores of vectors as a store: a tile of it is made when it is counted.
+
+    Parameters
+    ----------
+    embeddings : OpenEmbeddings
+    threads : int
+        The most that score; 0: as many as are free.
+    stored : bool
+        Whether blocks are scores. Otherwise they are vectors, whose scores are never stored.
+    """
+
+    def __init__(self, embeddings: OpenEmbeddings, threads: int, *, stored: bool = False) -> None:
+        dtype = np.dtype(embeddings.dtype)
+        super().__init__(embeddings.shape, embeddings.dtype, dtype, embeddings.files)
+        self._embeddings, self._threads, self._stored = embeddings, threads, stored
+        self.device = embeddings.device
+
+    def tiles(self, max_bytes: int) -> list[Tile]:
+        """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
+        by_columns = not self._stored and self.shape[1] > self.shape[0]
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
+
+    @contextmanager
+    def block(self, tile: Tile, io: str) -> Iterator[Any]:
+        """Yield the vectors of a tile, or their scores."""
+        part = self._embeddings.part(tile)
+        yield part.score(None, None, self._threads) if self._stored else part.core_embeddings
+
+    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+        """As in `Store`."""
+        return self._embeddings.score(rows, columns, self._threads)
+
+    def state(self) -> list[Any]:
+        """As in `Store`: a digest of the vectors, and how a pair of them is scored."""
+        made_of = self._embeddings
+        arrays = made_of.queries.array, made_of.entities.array, made_of.bias
+        return [digest(*arrays, *(made_of.csls or ())), made_of.similarity, self.dtype]
+
+    def close(self) -> None:
+        """Do nothing: maps last as long as the vectors."""
 
 
 class Vectors(NamedTuple):

@@ -1,7 +1,8 @@
 """How far a call on embeddings has come, told to whom the user passed as `progress=`.
 
-A watch is called as ``watch(done, total)``, in any unit. The core calls it on the thread of the
-call, where that looks for Ctrl-C, and need not tell the end; what it raises ends the call.
+A watch is called as ``watch(done, total)``, in any unit, or with how much was resumed as well. The
+core calls it on the thread of the call, where that looks for Ctrl-C, and need not tell the end.
+What it raises ends the call.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from .. import _core
-from ..inputs.progress_listeners import BoundedPairs, Progress, as_listener
+from ..inputs.progress_listeners import BoundedPairs, Progress, as_listener, reporter
 
 if TYPE_CHECKING:
-    Watch = Callable[[int, int], object]
+    Watch = Callable[..., object]
 
 SECONDS_BETWEEN_REPORTS = 0.1
 
@@ -39,6 +40,16 @@ def watch_of_pass(watch: Watch | None, number: int, passes: int) -> Watch | None
     return lambda done, total: watch(number * total + done, passes * total)
 
 
+def report_of(watch: Watch | None, total: int) -> Callable[..., None]:
+    """Return what `count_tiles` calls with how many of the bytes of the scores are done."""
+
+    def report(done: int, resumed: int) -> None:
+        if watch is not None:
+            watch(done, total, resumed)
+
+    return report
+
+
 @contextmanager
 def watching(
     progress: bool | Callable[[Progress], object] | None, size: int
@@ -53,17 +64,17 @@ def watching(
         yield None
         return
     start, before = time.monotonic(), _core.bounds_tally()
-    last_report = -SECONDS_BETWEEN_REPORTS  # so that the first comes at once
+    report, from_file = reporter(listener, size), 0
+    last_report = start - SECONDS_BETWEEN_REPORTS  # so that the first comes at once
 
-    def watch(done: int, total: int) -> None:
-        nonlocal last_report
-        seconds = time.monotonic() - start
+    def watch(done: int, total: int, resumed: int = 0) -> None:
+        nonlocal last_report, from_file
+        from_file, now = resumed, time.monotonic()
         # the end is told once, with the bounds
-        if done < total and seconds - last_report >= SECONDS_BETWEEN_REPORTS:
-            last_report = seconds
-            listener(Progress(size * done // total, size, seconds))
+        if done < total and now - last_report >= SECONDS_BETWEEN_REPORTS:
+            last_report = now
+            report(size * done // total, resumed)
 
     yield watch
     counted = [now - then for now, then in zip(_core.bounds_tally(), before, strict=True)]
-    bounds = BoundedPairs(_core.bounds().removesuffix("!"), *counted)
-    listener(Progress(size, size, time.monotonic() - start, bounds=bounds))
+    report(size, from_file, BoundedPairs(_core.bounds().removesuffix("!"), *counted))

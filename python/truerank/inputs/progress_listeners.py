@@ -188,10 +188,11 @@ def as_listener(progress: object) -> Listener | None:
 
 def reporter(
     progress: bool | Listener | None, total: int, unit: str = BYTES
-) -> Callable[[int], None]:
+) -> Callable[..., None]:
     """Check the argument `progress`; return what is called with how much is done of the total.
 
-    The clock starts now. Nothing is told where nobody listens.
+    It also takes what was `resumed`, and `bounds`. The clock starts now. Nothing is told where
+    nobody listens.
 
     Examples
     --------
@@ -201,9 +202,9 @@ def reporter(
     """
     listener, start = as_listener(progress), time.monotonic()
 
-    def report(done: int) -> None:
+    def report(done: int, resumed: int = 0, bounds: BoundedPairs | None = None) -> None:
         if listener is not None:
-            listener(Progress(done, total, time.monotonic() - start, unit=unit))
+            listener(Progress(done, total, time.monotonic() - start, resumed, bounds, unit))
 
     return report
 

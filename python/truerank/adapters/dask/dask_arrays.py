@@ -347,10 +347,9 @@ def rank(
     check_dask_array("scores", scores, "truerank.rank")
     rules = read_rules(options)
     matrix = as_scores(placeholder(scores), rules.dtype)
-    single = scores.ndim == 1
-    if single:
+    job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
+    if scores.ndim == 1:
         scores = scores[None, :]
-    job = prepare_job(scores.shape, single, targets, rows, filter, candidates, rules)
     raw = None if rules.dtype is None else matrix.dtype
     counting = CountingOptions(matrix.dtype, raw, job.rules, job.threads or 1)
     inputs = ChunkedInputs(
@@ -437,7 +436,7 @@ def rank_embeddings(
     dtype = rules.dtype
     pairs = open_embeddings(queries_seen, placeholder(entities), similarity, bias_seen, dtype)
     tasks = (targets, rows, filter, candidates, rules, pairs.roles.nouns)
-    job = prepare_job(pairs.shape, pairs.is_single_query, *tasks)
+    job = prepare_job(pairs.scores_shape, *tasks)
     if not lazy_queries:
         queries = _one_chunk(pairs)
     if lazy_bias:
