@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment import Task, degrees
-from truerank.alignment.analyses import EDGES, bucket_labels, by_degree
+from truerank.alignment import Task, by_degree, degrees
 
 pytestmark = pytest.mark.python_only
 
@@ -117,13 +116,19 @@ def test_whose_degree_counts() -> None:
 
 
 def test_buckets_are_openeas() -> None:
-    assert EDGES == (1, 6, 11, 16)
-    labels = bucket_labels(np.array([0, 1, 5, 6, 10, 11, 15, 16, 1000]))
+    def labels(left: list[int], right: list[int]) -> list[str]:
+        n = len(left)
+        ranks = tr.Ranks(
+            [0] * n, [1] * n, 9, side="left_to_right", queries=range(n), targets=range(n)
+        )
+        return by_degree(ranks, left, right, of="mean").ranks.labels["degree"].values.tolist()
+
+    whole = [0, 1, 5, 6, 10, 11, 15, 16, 1000]
     expected = ["0", "1-5", "1-5", "6-10", "6-10", "11-15", "11-15", "16+", "16+"]
-    assert labels.values.tolist() == expected
+    assert labels(whole, whole) == expected
     # halves, as in the script with OpenEA's code: [1, 6), [6, 11), ...
-    means = bucket_labels(np.array([0.0, 0.5, 5.5, 6.0, 15.5, 16.0]))
-    assert means.values.tolist() == ["0", "1-5", "1-5", "6-10", "11-15", "16+"]
+    found = labels([0, 0, 5, 6, 15, 16], [0, 1, 6, 6, 16, 16])
+    assert found == ["0", "1-5", "1-5", "6-10", "11-15", "16+"]
 
 
 def test_names_of_entities() -> None:
@@ -163,7 +168,7 @@ def test_of_a_task() -> None:
     numbers = degrees(triples.T, 30)
     found = by_degree(report, numbers, numbers)
     sums = numbers[pairs].sum(axis=1)
-    expected = bucket_labels(sums).values.tolist()
+    expected = [bucket(degree, [1, 6, 11, 16]) for degree in sums]
     assert found.ranks.labels["degree"].values.tolist() == expected * 2
     assert found["mrr"] == report["mrr"]
     named = Task(

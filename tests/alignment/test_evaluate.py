@@ -12,7 +12,6 @@ import truerank as tr
 from oracles.alignment import Array
 from support.alignment_runs import KNOWN, LEFT, PAIRS, RIGHT, SIMILARITIES, same, saved, task_of
 from truerank.alignment import Task, evaluate
-from truerank.inference.pairing import describe_pairing
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 2])
@@ -94,7 +93,7 @@ def test_the_report() -> None:
     of_matrix = task_of().evaluate_scores(SIMILARITIES)
     assert of_matrix.protocol.similarity is None
     assert task_of().evaluate_scores(SIMILARITIES, csls=3).protocol.similarity == "csls 3"
-    assert describe_pairing(ranks, of_matrix.ranks) == "query and target ids"
+    assert tr.compare(ranks, of_matrix, allow_unlike=True).pairing == "query and target ids"
 
 
 def test_labels_are_names_where_both_graphs_have_them() -> None:

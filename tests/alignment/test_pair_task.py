@@ -19,7 +19,6 @@ from oracles import alignment as oracle
 from strategies.alignments import Alignment, alignments
 from support.error_kinds import is_of_kind
 from truerank.alignment import Task
-from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
@@ -41,7 +40,7 @@ def lists(selection: Any) -> list[list[int]]:
     return [indices[start:stop].tolist() for start, stop in bounds]
 
 
-def check_side(tasks: SideTasks, expected: oracle.Side, drawn: Alignment) -> None:
+def check_side(tasks: Any, expected: oracle.Side, drawn: Alignment) -> None:
     """Check queries, filter and labels against the definition, and their documented layout."""
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     assert tasks.queries.tolist() == [[query] for query in sorted(set(expected.queries))]

@@ -12,7 +12,7 @@ import pytest
 import truerank as tr
 from support import cli_files
 from support.cli_files import Files, Run
-from truerank.inference.corrections import holm
+from truerank.inference import correct_pvalues
 
 pytestmark = pytest.mark.python_only
 
@@ -77,7 +77,7 @@ def test_several_metrics_are_corrected_together(run: Run, models: list[Path]) ->
     for several in (models[:2], models):
         ranks = {path.stem: tr.load(path) for path in several}
         expected = [pair for key in ("mrr", "hits@10") for pair in tr.compare(ranks, metric=key)]
-        corrected = holm([pair.p_value for pair in expected])
+        corrected = correct_pvalues(expected)["holm"]
         code, out, err = run("compare", *several, *options, "--format", "json")
         assert (code, err) == (0, "")
         found = json.loads(out)["comparisons"]

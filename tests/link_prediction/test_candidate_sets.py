@@ -18,7 +18,6 @@ from oracles import link_prediction as oracle
 from support.error_kinds import is_of_kind
 from truerank.link_prediction import Sampled, Task
 from truerank.tasks import sampling
-from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
@@ -32,7 +31,7 @@ def task_of(*args: Any, **keywords: Any) -> Task:
         return Task(*args, **keywords)
 
 
-def lists_of(tasks: SideTasks) -> list[list[int]]:
+def lists_of(tasks: Any) -> list[list[int]]:
     """Return the candidates of every task."""
     indptr, indices, *lists = tasks.candidates  # type: ignore[misc]
     which = lists[0] if lists else np.arange(len(tasks))

@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from oracles import link_prediction as oracle
 from support.error_kinds import is_of_kind
 from truerank.link_prediction import Negatives, Sampled, Task, read_statements
-from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
@@ -75,7 +74,7 @@ def quiet(*args: Any, **keywords: Any) -> Task:
         return statement_task(*args, **keywords)
 
 
-def query_of(task: Task, side: SideTasks, i: int, has_set: bool) -> Any:
+def query_of(task: Task, side: Any, i: int, has_set: bool) -> Any:
     """Return the query of a task with the pairs of its set, not the set's number."""
     *known, last = side.queries[side.rows[i]].tolist()
     if not has_set:
@@ -237,7 +236,7 @@ TEST = [("a", "won", "x", "in", "2001", "for", "p"), ("b", "won", "x")]
 TRAIN = [("a", "won", "y", "in", "2002"), ("b", "knows", "a", "in", "2001", "for", "p")]
 
 
-def admitted(side: SideTasks, names: Any) -> list[Any]:
+def admitted(side: Any, names: Any) -> list[Any]:
     indptr, indices, *lists = side.candidates
     rows = lists[0].tolist() if lists else range(len(side))
     return [sorted(names[j] for j in indices[indptr[i] : indptr[i + 1]]) for i in rows]

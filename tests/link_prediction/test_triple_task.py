@@ -18,8 +18,6 @@ from oracles import link_prediction as oracle
 from strategies.triples import splits
 from support.error_kinds import is_of_kind
 from truerank.link_prediction import Sampled, Task
-from truerank.ranks.labels import Labels
-from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
@@ -34,7 +32,7 @@ def quiet(*args: Any, **keywords: Any) -> Task:
         return Task(*args, **keywords)
 
 
-def lists(tasks: SideTasks, selection: Any) -> list[list[int]]:
+def lists(tasks: Any, selection: Any) -> list[list[int]]:
     """Return the lists of an (indptr, indices) pair, one per query or per task."""
     indptr, indices = selection
     return [
@@ -43,12 +41,12 @@ def lists(tasks: SideTasks, selection: Any) -> list[list[int]]:
     ]
 
 
-def values(labels: Labels) -> list[Any]:
+def values(labels: Any) -> list[Any]:
     found: list[Any] = labels.values.tolist()
     return found
 
 
-def check_side(tasks: SideTasks, expected: oracle.Side, chosen: list[int], height: int) -> None:
+def check_side(tasks: Any, expected: oracle.Side, chosen: list[int], height: int) -> None:
     """Check queries, filter and labels against the definition, and their documented layout."""
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
@@ -519,9 +517,9 @@ def test_arrays_are_read_only_also_after_pickling() -> None:
         assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
         assert side.labels["relation"].same_as(task.tail.labels["relation"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
-    rows = np.array([0, 1])
-    SideTasks("tail", np.array([[0], [1]]), rows, rows, 2, candidates=rows)
-    assert rows.flags.writeable  # the caller's own
+    chosen = np.array([0, 1, 2, 3])
+    Task(TEST, {"train": TRAIN}, candidates=chosen, entities=["a", "b", "c", "d"])
+    assert chosen.flags.writeable  # the caller's own
 
 
 def test_loading_is_lazy(run_python: Callable[..., str]) -> None:

@@ -6,6 +6,7 @@ import itertools
 import math
 import pickle
 import warnings
+from collections import Counter
 from collections.abc import Hashable, Iterator
 from pathlib import Path
 
@@ -17,10 +18,7 @@ from hypothesis import strategies as st
 from support.example_ranks import any_ranks, everything
 from support.metric_keys import keys_where
 from truerank import Ranks, Report, compare, report
-from truerank.metrics import KINDS, METRICS, Sample, chance, parse
-from truerank.metrics.metric_table import metric_value
-from truerank.metrics.values import means_within, moments_within, values_within
-from truerank.ranks.grouping import group_codes, task_weights_by
+from truerank.metrics import KINDS
 
 pytestmark = pytest.mark.python_only
 
@@ -79,27 +77,30 @@ def labelled() -> Ranks:
     ],
 )
 def test_codes(labelled: Ranks, by: object, codes: list[int], names: list[Hashable]) -> None:
-    found, found_names = group_codes(labelled, by)
-    assert found.dtype == np.int64
-    assert (found.tolist(), found_names) == (codes, names)
+    check_groups(labelled, by, codes, names)
+
+
+def check_groups(ranks: Ranks, by: object, codes: list[int], names: list[Hashable]) -> None:
+    groups = report(ranks, by=by).groups
+    assert list(groups) == names
+    for code, name in enumerate(names):
+        assert groups[name].ranks == ranks[np.array(codes) == code]
 
 
 def test_queries_without_sides(labelled: Ranks) -> None:
-    codes, names = group_codes(labelled.with_labels(side=None), "query")
-    assert (codes.tolist(), names) == ([1, 0, 1, 1, 2], [-3, 7, 8])
-    codes, names = group_codes(labelled[:0], "query")
-    assert (codes.tolist(), names) == ([], [])
+    check_groups(labelled.with_labels(side=None), "query", [1, 0, 1, 1, 2], [-3, 7, 8])
+    check_groups(labelled[:0], "query", [], [])
 
 
 def test_wrong_groups(labelled: Ranks) -> None:
     with pytest.raises(ValueError, match=r"one of side, relation, .*, got 'relations'"):
-        group_codes(labelled, "relations")
+        report(labelled, by="relations")
     with pytest.raises(
         ValueError, match=r"by: these ranks have no labels 'queries', which 'query'"
     ):
-        group_codes(labelled.with_labels(queries=None), "query")
+        report(labelled.with_labels(queries=None), by="query")
     with pytest.raises(ValueError, match="by: expected 5 labels, one for each task, got 2"):
-        group_codes(labelled, ["a", "b"])
+        report(labelled, by=["a", "b"])
     with pytest.raises(TypeError, match="by: expected str or integers, got dtype float64"):
         report(labelled, by=np.zeros(5))
 
@@ -108,10 +109,8 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     ranks = labelled.with_labels(
         labels={"category": ["1-n", "n-1", "1-n", "1-1", "1-1"], "head_degree": [9, 2, 9, 2, 2]}
     )
-    codes, names = group_codes(ranks, "category")
-    assert (codes.tolist(), names) == ([0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"])
-    codes, names = group_codes(ranks, "head_degree")
-    assert (codes.tolist(), names) == ([1, 0, 1, 0, 0], [2, 9])
+    check_groups(ranks, "category", [0, 1, 0, 2, 2], ["1-n", "n-1", "1-1"])
+    check_groups(ranks, "head_degree", [1, 0, 1, 0, 0], [2, 9])
     measured = report(ranks, by="category")
     assert measured.by == "category"
     assert measured["macro.mrr"] == report(ranks, by=ranks.labels["category"])["macro.mrr"]
@@ -129,18 +128,14 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     assert (
         ranks.with_labels(side=None, labels={"by": 0 * ranks.above}).labels["by"].codes.any() == 0
     )
-    assert task_weights_by(ranks.with_labels(side=None), "category").tolist() == [
-        0.5,
-        1,
-        *[0.5] * 3,
-    ]
+    assert weights_of(ranks.with_labels(side=None), "category") == [0.5, 1, 0.5, 0.5, 0.5]
 
 
 def test_queries_of_one_object_with_other_labels(labelled: Ranks) -> None:
     """Only queries are separated by side, even if another label is the same object."""
     ranks = labelled.with_labels(labels={"twin": labelled.queries})
-    assert group_codes(ranks, "twin")[1] == [-3, 7, 8]
-    assert len(group_codes(ranks, "query")[1]) == 4
+    assert list(report(ranks, by="twin").groups) == [-3, 7, 8]
+    assert len(report(ranks, by="query").groups) == 4
 
 
 def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
@@ -158,26 +153,29 @@ def test_unknown_names_list_the_known_ones(labelled: Ranks) -> None:
     with pytest.raises(ValueError, match="one of query, relation, target, category, got 'degree'"):
         report(ranks, weights="degree")
     with pytest.raises(ValueError, match=r"got 'category' \(labels of these ranks: none\)"):
-        group_codes(Ranks([0], [1], 5), "category")
+        report(Ranks([0], [1], 5), by="category")
+
+
+def weights_of(ranks: Ranks, name: str) -> list[float]:
+    return report(ranks, weights=name).weights.tolist()
 
 
 def test_weights_that_count_once(labelled: Ranks) -> None:
-    assert task_weights_by(labelled, "query").tolist() == [1, 1, 0.5, 0.5, 1]
-    assert task_weights_by(labelled, "relation").tolist() == [1, 1, 0.5, 0.5, 1]
-    assert task_weights_by(labelled, "target").tolist() == [0.5, 0.5, 1, 0.5, 0.5]
-    assert task_weights_by(labelled.with_labels(side=None), "target").tolist() == [
-        *(1 / 3, 1 / 3, 1 / 3, 0.5, 0.5)
-    ]
+    assert weights_of(labelled, "query") == [1, 1, 0.5, 0.5, 1]
+    assert weights_of(labelled, "relation") == [1, 1, 0.5, 0.5, 1]
+    assert weights_of(labelled, "target") == [0.5, 0.5, 1, 0.5, 0.5]
+    unsided = labelled.with_labels(side=None)
+    assert weights_of(unsided, "target") == [1 / 3, 1 / 3, 1 / 3, 0.5, 0.5]
     with pytest.raises(ValueError, match=r"weights: .* one of query, relation, target, got 'side'"):
-        task_weights_by(labelled, "side")
+        weights_of(labelled, "side")
 
 
 @given(any_ranks({"queries": True, "side": True}))
 def test_each_query_weighs_one(ranks: Ranks) -> None:
-    weights = task_weights_by(ranks, "query")
-    codes, names = group_codes(ranks, "query")
-    sums = np.bincount(codes, weights, minlength=len(names))
-    assert sums == pytest.approx(np.ones(len(names)))
+    sums = Counter[tuple[str, int]]()
+    for *query, weight in zip(ranks.side, ranks.queries, weights_of(ranks, "query"), strict=True):
+        sums[tuple(query)] += weight
+    assert list(sums.values()) == pytest.approx([1] * len(sums))
     measured = report(ranks, by="query", weights="query")
     if len(ranks) and measured.sides[0] == "both":
         assert measured["mr"] == pytest.approx(measured["macro.mr"], nan_ok=True)
@@ -393,39 +391,13 @@ def test_no_tasks_have_no_groups() -> None:
 
 
 def test_moments_of_groups_are_those_of_their_candidates() -> None:
-    sizes, weights = np.array([9, 4, 9, 1, 7]), np.array([1.0, 2, 3, 4, 0.5])
-    codes = np.array([0, 0, 1, 1, 2])
-    for weighing in (None, weights):
-        sample = Sample(np.ones(5), sizes, weighing)
-        for metric in ("mr", "mrr", "hits@3", "gmr", "hmr"):
-            means, variances = moments_within(parse(metric), sample, codes, 3)
-            for i, part in enumerate((slice(0, 2), slice(2, 4), slice(4, 5))):
-                held = None if weighing is None else weighing[part]
-                expected = chance(metric, sizes[part], held)
-                assert (means[i], variances[i]) == pytest.approx(expected, rel=1e-12)
-
-
-@given(grouped_ranks(), st.sampled_from(PLAIN))
-def test_sums_within_are_a_plain_loop(drawn: tuple[Ranks, list[int]], name: str) -> None:
-    ranks, labels = drawn
-    ranks = ranks[np.argsort(labels, kind="stable")] if labels else ranks
-    bounds = [0, *np.cumsum([int(mask.sum()) for _, mask in masks(labels)]).tolist()]
-    grouping = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds)), len(bounds) - 1
-    sample = Sample(ranks.realistic, ranks.candidates, ranks.weights)
-    key = parse(name)
-    found = values_within(METRICS[key.metric], sample, *grouping, key.parameter)
-    plain = [
-        metric_value(
-            METRICS[key.metric],
-            Sample(*(None if x is None else x[a:b] for x in sample)),
-            key.parameter,
-        )
-        for a, b in itertools.pairwise(bounds)
-    ]
-    assert found == pytest.approx(np.array(plain, dtype=float), rel=1e-9, nan_ok=True)
-    assert means_within(sample.ranks, None, *grouping) == pytest.approx(
-        np.array([sample.ranks[a:b].mean() for a, b in itertools.pairwise(bounds)])
-    )
+    for weights in (None, [1.0, 2, 3, 4, 0.5, 2]):
+        ranks = Ranks([0] * 6, [1] * 6, [9, 4, 9, 4, 1, 7], weights=weights)
+        measured = report(ranks, by=[0, 0, 1, 1, 2, 2])
+        parts = [report(ranks[a : a + 2]) for a in (0, 2, 4)]
+        for key in itertools.product(("ratio", "z"), ("mr", "mrr", "hits@3", "gmr", "hmr")):
+            values = list(measured.group_values(".".join(key)).values())
+            assert values == pytest.approx([part[".".join(key)] for part in parts], rel=1e-12)
 
 
 def test_thousands_of_groups_are_a_plain_loop() -> None:

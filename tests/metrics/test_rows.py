@@ -13,7 +13,6 @@ from support.environment import ROOT
 from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, Metric, parse
-from truerank.metrics.keys import table_name
 from truerank.metrics.ties import RankFunction
 
 pytestmark = pytest.mark.python_only
@@ -74,7 +73,6 @@ def _exact(kind: str, example: str, index: list[int]) -> float:
 def test_a_new_row_has_keys_tables_and_intervals() -> None:
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
     assert str(parse("tail.expected.Rank-Share:1")) == "tail.expected.rank_share:1"
-    assert table_name("rank_share:1") == "Rank-Share:1 \u2193"
     with pytest.raises(KeyError, match="rank_share has no chance model"):
         parse("index.rank_share:1")
     with pytest.raises(KeyError, match=r"did you mean rank_share:p"):

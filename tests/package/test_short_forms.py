@@ -16,9 +16,6 @@ import truerank as tr
 from truerank.inference import Interval, PValue
 from truerank.link_prediction import Statements
 from truerank.metrics import Adjusted
-from truerank.ranks.labels import Labels
-from truerank.reporting import Finding
-from truerank.tasks.side_tasks import SideTasks
 
 pytestmark = pytest.mark.python_only
 
@@ -41,6 +38,16 @@ LARGE = (
 )
 
 
+def large_task() -> tr.link_prediction.Task:
+    facts = np.random.default_rng(0).integers(0, 30_000, (20_000, 3)) % [30_000, 9, 30_000]
+    return tr.link_prediction.Task(np.unique(facts, axis=0), entities=list(NAMES[:30_000]))
+
+
+def large_ranks() -> tr.Ranks:
+    labels = {f"label{i}": IDS for i in range(200)}
+    return tr.Ranks(IDS, 1 + 0 * IDS, MANY, queries=NAMES, side=NAMES, labels=labels)
+
+
 def public_classes() -> Iterator[type]:
     for package in PACKAGES:
         module = import_module(f"truerank{package}")
@@ -48,7 +55,7 @@ def public_classes() -> Iterator[type]:
             value = getattr(module, name)
             if isinstance(value, type) and not issubclass(value, BaseException):
                 yield value
-    yield from (SideTasks, Labels)
+    yield from (type(large_task().tail), type(large_ranks().queries))
 
 
 def shows_fields(shown: type) -> bool:
@@ -104,23 +111,13 @@ def filled_evaluator() -> Any:
     return evaluator
 
 
-def large_task() -> tr.link_prediction.Task:
-    facts = np.random.default_rng(0).integers(0, 30_000, (20_000, 3)) % [30_000, 9, 30_000]
-    return tr.link_prediction.Task(np.unique(facts, axis=0), entities=list(NAMES[:30_000]))
-
-
-def large_ranks() -> tr.Ranks:
-    labels = {f"label{i}": IDS for i in range(200)}
-    return tr.Ranks(IDS, 1 + 0 * IDS, MANY, queries=NAMES, side=NAMES, labels=labels)
-
-
 OBJECTS: dict[str, Callable[[], object]] = {
     "Task": large_task,
     "SideTasks": lambda: large_task().tail,
     "TaskAudit": lambda: large_task().audit,
     "Ranks": large_ranks,
     "Labels": lambda: large_ranks().queries,
-    "labels": lambda: Labels([0], ["x" * MANY]),
+    "labels": lambda: tr.Ranks([0], [1], 2, queries=["x" * MANY]).queries,
     "Report": lambda: tr.report(tr.Ranks(IDS, 1 + 0 * IDS, MANY), by=IDS),
     "RetrievalReport": lambda: tr.retrieval.report(tr.Ranks(IDS[:9], [1] * 9, 9, queries=[2] * 9)),
     "Table": lambda: tr.table(
@@ -197,4 +194,4 @@ def test_notebooks_show_what_is_printed(name: str) -> None:
 
 def test_results_are_named() -> None:
     """The table above has the results that people look at."""
-    assert {Adjusted.__name__, Finding.__name__, PValue.__name__} <= {*SHOWN}
+    assert {Adjusted.__name__, "Finding", PValue.__name__} <= {*SHOWN}

@@ -21,7 +21,7 @@ from support.kinships import (
     Array,
     score_sides,
 )
-from truerank.embeddings.scoring import score_embeddings
+from truerank import score_embeddings
 from truerank.link_prediction import Task
 
 SIDES = ("head", "tail", "both")

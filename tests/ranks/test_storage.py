@@ -20,7 +20,6 @@ from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files, rewrite
 from truerank import Protocol, Ranks, load, report
 from truerank.ranks import storage
-from truerank.ranks.counts import checked_counts
 
 pytestmark = pytest.mark.python_only
 
@@ -575,5 +574,5 @@ def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             check_refusal(error, saved)
             refused.add(name)
         else:
-            checked_counts(ranks.above, ranks.tied, ranks.candidates)
+            Ranks(ranks.above, ranks.tied, ranks.candidates)
     assert refused == names

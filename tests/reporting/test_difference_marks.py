@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import Protocol, Ranks, Report, compare, report, table
-from truerank.inference.corrections import holm
+from truerank.inference import correct_pvalues
 
 pytestmark = pytest.mark.python_only
 
@@ -45,7 +45,7 @@ def test_marks_are_those_of_all_comparisons(most: list[int], given_one: bool, le
         for names in itertools.combinations(models, 2)
         if not given_one or against in names
     }
-    corrected = dict(zip(pairs, holm(list(pairs.values())), strict=True))
+    corrected = dict(zip(pairs, correct_pvalues(pairs.values())["holm"], strict=True))
     assert made.comparisons is not None
     assert len(made.comparisons) == len(pairs)
     rows = made.table().grids()[0].rows

@@ -16,17 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks, same
-from truerank import Protocol, Ranks, Report, compare, report, table
-from truerank.reporting.rendering import report_table
-from truerank.tables.cells import number
-from truerank.tables.forms import (
-    TextGrid,
-    html_table,
-    latex_cell,
-    latex_table,
-    markdown_cell,
-    markdown_table,
-)
+from truerank import Protocol, Ranks, Report, Table, compare, report, table
 
 pytestmark = pytest.mark.python_only
 
@@ -191,16 +181,13 @@ def test_all_forms_have_the_same_cells(
     measured = report(ranks, by=by)
     how: dict[str, Any] = {"kinds": kinds, "digits": digits, "notes": False}
     keys = ["mr", "amri", "hits@2"]
-    tables = report_table(measured, keys, kinds=kinds).grids(digits)
-    cells = [cell for grid in tables for row in (grid.columns, *grid.rows) for cell in row]
+    lines = measured.to_markdown(keys, **how).splitlines()
+    tables = sum(line.startswith("| :") for line in lines)
+    cells = [line[2:-2].split(" | ") for line in lines if line and not line.startswith("| :")]
+    expected = "".join(cell.strip("*") for row in cells for cell in row)
     text = measured.to_text(keys, **how)
-    assert "".join(text.split()) == "".join("".join(cells).split())
-    markdown = measured.to_markdown(keys, **how)
-    rows = [line[2:-2].split(" | ") for line in markdown.splitlines() if not line.startswith("| :")]
-    assert [cell for row in rows[: len(rows)] if row != [""] for cell in row] == [
-        markdown_cell(cell) if cell not in ("micro", "macro") else f"*{cell}*" for cell in cells
-    ]
-    assert measured.to_latex(keys, **how).count("tabular") == 2 * len(tables)
+    assert "".join(text.split()) == "".join(expected.split())
+    assert measured.to_latex(keys, **how).count("tabular") == 2 * tables
 
 
 def test_text_shows_kinds_where_tasks_tie(sided: Ranks) -> None:
@@ -360,13 +347,7 @@ def test_latex(sided: Ranks) -> None:
 def test_latex_is_escaped(grouped: Report) -> None:
     text = grouped.to_latex(["mr"])
     assert "a\\textbar{}b \\& \\textless{}c\\textgreater{} & 1 & " in text
-    assert latex_cell("100%_#$ {x} ~^\\") == (
-        "100\\%\\_\\#\\$ \\{x\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{}"
-    )
-    assert latex_cell("two\nlines\x00") == "two\\textbackslash{}nlines\\textbackslash{}x00"
-    assert latex_cell("-0.5") == "$-$0.5"
-    assert latex_cell("0.5 \u00b1 0.1") == "0.5 $\\pm$ 0.1"
-    assert "{}[a] & 1" in latex_table(TextGrid(["x", "y"], [["[a]", "1"]]))
+    assert "{}[a] & 1" in Table(["x", "y"], [["[a]", "1"]]).to_latex()
 
 
 class Reader(html.parser.HTMLParser):
@@ -423,13 +404,15 @@ def test_averages_differ_from_groups_of_the_same_name() -> None:
             ("&lt;b&#62;", "&amp;lt;b&amp;#62;"),
             ("a & b", "a & b"),
         ),
+        *((0.0, "0"), (-0.25, "-0.25"), (123456.0, "123456"), (99999.6, "100000")),
+        *((1e20, "1e+20"), (math.inf, "inf"), (-math.inf, "-inf"), (1e-9, "1e-09")),
         *(("*a*", "\\*a\\*"), ("`a`", "\\`a\\`"), ("power_mean", "power_mean")),
         *(("_a_", "\\_a\\_"), ("__a__b", "\\_\\_a\\_\\_b"), ("[a](~b~)", "\\[a](\\~b\\~)")),
         *(("a\\|b", "a\\\\\\|b"), ("a\nb", "a\\\\nb")),
     ],
 )
-def test_markdown_is_escaped(text: str, cell: str) -> None:
-    assert markdown_cell(text) == cell
+def test_cells_of_markdown(text: str | float, cell: str) -> None:
+    assert Table(["x"], [[text]], names=0).to_markdown().endswith(f"\n| {cell} |")
 
 
 @pytest.mark.parametrize(
@@ -438,28 +421,20 @@ def test_markdown_is_escaped(text: str, cell: str) -> None:
         *(("-0.08 to -0.05", "$-$0.08 to $-$0.05"), ("TransE-2", "TransE-2"), ("1e-05", "1e-05")),
         *(("-1e-05", "$-$1e-05"), ("(-3)", "($-$3)"), ("-inf", "$-$inf"), ("-x", "-x")),
         *(("2020-01-02", "2020-01-02"), ("--5", "--5"), ("a -- b", "a -- b")),
+        *(("-0.5", "$-$0.5"), ("0.5 \u00b1 0.1", "0.5 $\\pm$ 0.1"), ("100%_#$", "100\\%\\_\\#\\$")),
+        ("{x} ~^\\", "\\{x\\} \\textasciitilde{}\\textasciicircum{}\\textbackslash{}"),
+        ("two\nlines\x00", "two\\textbackslash{}nlines\\textbackslash{}x00"),
     ],
 )
-def test_every_minus_is_one_in_latex(text: str, cell: str) -> None:
-    assert latex_cell(text) == cell
+def test_cells_of_latex(text: str, cell: str) -> None:
+    assert f"\\midrule\n{cell} \\\\\n" in Table(["x"], [[text]], names=0).to_latex()
 
 
 def test_bold_cells() -> None:
-    grid = TextGrid(["model", "mr"], [["a", "1"], ["b", "2"]], frozenset({(0, 1)}))
-    assert "| a | **1** |\n| b | 2 |" in markdown_table(grid)
-    assert "a & \\textbf{1} \\\\\nb & 2 " in latex_table(grid)
-    assert '<th scope="row">a</th><td><strong>1</strong></td>' in html_table(grid)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        *((0.0, "0"), (-0.25, "-0.25"), (123456.0, "123456"), (99999.6, "100000")),
-        *((1e20, "1e+20"), (math.inf, "inf"), (-math.inf, "-inf"), (1e-9, "1e-09")),
-    ],
-)
-def test_numbers(value: float, text: str) -> None:
-    assert number(value, 4) == text
+    found = Table(["model", "mr"], [["a", "1"], ["b", "2"]], best=[(0, "mr")])
+    assert "| a | **1** |\n| b | 2 |" in found.to_markdown()
+    assert "a & \\textbf{1} \\\\\nb & 2 " in found.to_latex()
+    assert '<th scope="row">a</th><td><strong>1</strong></td>' in found.to_html()
 
 
 # -- pandas ----------------------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +13,6 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
 from truerank import Protocol, Ranks, Report, evaluate, rank, report, table
-from truerank.reporting.below_chance import standard_errors_above
-from truerank.reporting.validity import CHECKS, Finding
 
 pytestmark = pytest.mark.python_only
 
@@ -30,7 +30,7 @@ def sound(**changes: object) -> Ranks:
     return Ranks(*counts, **fields)
 
 
-def found(ranks: Ranks, **options: object) -> dict[str, Finding]:
+def found(ranks: Ranks, **options: object) -> dict[str, Any]:
     findings = report(ranks, **options).audit()
     assert len({finding.name for finding in findings}) == len(findings)
     for finding in findings:
@@ -206,14 +206,14 @@ def test_a_protocol_without_a_split() -> None:
 
 
 def test_every_check_has_a_case() -> None:
-    names = [check.name for check in CHECKS]
-    assert len(set(names)) == len(names)
     everything = Ranks([0] * 20, [9] * 20, 9, weights=[1] + [0] * 19)
     broken = everything.with_protocol(sampled=True, candidates="test")
     audited = Ranks([0], [1], 1, audit=([1], [1], [3], [1], [1]), listed=[False], side="tail")
     last = Ranks([99] * 20, [1] * 20, 100)
     reports = map(report, (broken, audited, last))
-    assert {f.name for made in reports for f in made.audit()} == set(names)
+    cases = [finding for made in reports for finding in made.audit()]
+    documented = type(cases[0]).__doc__.partition("The check: ")[2].partition("value :")[0]
+    assert {finding.name for finding in cases} == {*re.findall('"(.*?)"', documented, re.DOTALL)}
 
 
 def test_findings_of_scores() -> None:
@@ -302,17 +302,6 @@ def test_tasks_of_one_target_are_one_observation() -> None:
     assert "worse than chance" in found(ranks.with_labels(targets=np.arange(500) % 20))
 
 
-def test_random_scores_are_not_called_worse_than_chance() -> None:
-    """At half the threshold the bound allows 1.1 %; the true share is 0.13 %."""
-    rng = np.random.default_rng(5)
-    above = 0
-    for _ in range(2000):
-        candidates = rng.integers(1, 60, 40)
-        ranks = Ranks((rng.random(40) * candidates).astype(np.int64), np.ones(40, int), candidates)
-        above += standard_errors_above(ranks, rng.random(40), None) > 3
-    assert above <= 2000 * math.exp(-(3**2) / 2)
-
-
 @given(st.integers(2, 60), st.floats(-2, 2))
 def test_the_bound_of_a_random_rank(candidates: int, t: float) -> None:
     """The inequality that the p-value comes from, by the definition of its left side."""
@@ -329,15 +318,18 @@ def test_the_bound_of_a_random_rank(candidates: int, t: float) -> None:
 def test_standard_errors_by_the_definition(
     tasks: list[tuple[int, int, int]], has_targets: bool
 ) -> None:
-    candidates = [above + more + 1 for above, more, _ in tasks]
-    labels = {"targets": [target for *_, target in tasks]} if has_targets else {}
-    ranks = Ranks([above for above, *_ in tasks], [1] * len(tasks), candidates, **labels)
-    excess, by_unit = 0.0, {}
-    for i, (above, _, target) in enumerate(tasks):
-        excess += above + 1 - (candidates[i] + 1) / 2
-        unit = target if has_targets else i
-        deviation = math.sqrt((candidates[i] ** 2 - 1) / 12)
-        by_unit[unit] = by_unit.get(unit, 0.0) + deviation
-    spread = math.sqrt(sum(value**2 for value in by_unit.values()))
-    expected = excess / spread if spread else math.nan
-    assert standard_errors_above(ranks, None, None) == pytest.approx(expected, nan_ok=True)
+    """Those of many weighted tasks: most are nearly last, so that they are often too many."""
+    most, below, target = np.array(30 * tasks, np.int64).reshape(-1, 3).T
+    above, weights = 9 * most, np.arange(len(most)) % 4 + 1
+    candidates = above + below + 1
+    labels = {"targets": target + 9 * (np.arange(len(most)) % 50)} if has_targets else {}
+    excess = float(np.sum(weights * (above + 1 - (candidates + 1) / 2)))
+    units = labels.get("targets", np.arange(len(most)))
+    deviations = np.bincount(units, weights * np.sqrt((candidates**2 - 1) / 12))
+    spread = math.sqrt(np.sum(deviations**2))
+    ranks = Ranks(above, np.ones_like(above), candidates, **labels)
+    findings = found(ranks, weights=weights)
+    if spread and excess / spread > 6:
+        assert findings["worse than chance"].value == pytest.approx(excess / spread)
+    else:
+        assert "worse than chance" not in findings

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import retrieval as oracle
 from truerank.retrieval import Sampled, Task
-from truerank.retrieval.qrels import is_one_split
 
 pytestmark = pytest.mark.python_only
 
@@ -154,14 +153,15 @@ def test_text_may_hold_ids(tmp_path: Path) -> None:
         ({"train": {"q": ["a"]}}, False),
         ({"train": {"q": {"a": 1}}}, False),
         ({"train": [("q", "a")]}, False),
-        ({"train": "qrels.txt"}, False),
         ({"train": np.array([[0, 1]])}, False),
         ({"train": (np.array([0]), np.array([1]))}, False),
         ([("q", "a")], True),
     ],
 )
 def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
-    assert is_one_split(known) == is_one
+    qrels = {"q": ["b"]} if "q" in repr(known) else {7: [0]}
+    task = Task(qrels, entities=ITEMS, known=known)
+    assert task.protocol.filter == (("known_0",) if is_one else ("train",))
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from support.problems import (
     pool,
     pool_without_nan,
 )
-from truerank.embeddings.vectors import CSLS
+from truerank.alignment import CSLS
 
 KINDS = (*FLOATS, *DISGUISES)
 # Around the widths and heights of tiles.

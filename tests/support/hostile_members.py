@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from support.environment import SANITIZED
-from truerank.inputs.errors import InputError
+from truerank import InputError
 from truerank.ranks.storage import HEADER
 
 BOUNDS = (2**64 - 1, 2**63 - 1, 2**62, -1, -(2**63))

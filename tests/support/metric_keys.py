@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from truerank.metrics import METRICS
-from truerank.metrics.metric_table import Metric
+from truerank.metrics import METRICS, Metric
 
 
 def keys_where(condition: Callable[[Metric], object]) -> tuple[str, ...]:

@@ -25,7 +25,6 @@ from support.alignment_folders import (
 )
 from truerank import InputValueError
 from truerank.alignment import AlignmentData, Graph, degrees, read_dbp15k, read_openea, read_pairs
-from truerank.tasks.text import line_of
 
 pytestmark = pytest.mark.python_only
 
@@ -408,13 +407,6 @@ def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Pa
     path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
     with pytest.raises(TypeError, match=said):
         read_pairs(path if pairs == "pairs" else pairs, **keywords)
-
-
-def test_lines_are_counted_for_messages(tmp_path: Path) -> None:
-    path = fill_folder(tmp_path, {"pairs": "\ufeff\n a\tb\r\n  \r\n\nc\td"}) / "pairs"
-    assert [line_of(str(path), row) for row in (0, 1)] == [2, 5]
-    with pytest.raises(ValueError, match="it has changed while it was read"):
-        line_of(str(path), 2)
 
 
 # -- graphs and data -------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.alignment.datasets.graphs import SHARES, five_folds, split_pairs
+from truerank.alignment import five_folds, split_pairs
 
 pytestmark = pytest.mark.python_only
 
@@ -87,6 +87,11 @@ PAIRS = st.lists(
     unique=True,
 )
 SEEDS = st.integers(0, 2**70)
+SHARES = {
+    "20/10/70": {"train": 0.2, "valid": 0.1, "test": 0.7},
+    "30/70": {"train": 0.3, "test": 0.7},
+    "24/6/70": {"train": 0.24, "valid": 0.06, "test": 0.7},
+}
 
 
 @given(

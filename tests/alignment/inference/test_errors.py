@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.score_matrices import METHODS
-from truerank.alignment import dangling, infer, most_similar
-from truerank.embeddings.vectors import CSLS
+from truerank.alignment import CSLS, dangling, infer, most_similar
 
 pytestmark = pytest.mark.python_only
 
