@@ -13,7 +13,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import ListOptions, read_rules, with_options
-from ..inputs.selection import indptr_of, selection_of_tasks
+from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
@@ -171,8 +171,7 @@ def _in_order_of_lists(job: Job) -> tuple[Job, IntArray | None]:
     if lists is None or not (lists[1:] < lists[:-1]).any():
         return job, None
     order = np.argsort(lists, kind="stable")
-    filter = None if job.filter is None else selection_of_tasks(job.filter, order)
-    return job._replace(rows=lists[order], targets=job.targets[order], filter=filter), order
+    return job.part(order, lists[order]), order
 
 
 def _put_back(array: npt.NDArray[Any], order: IntArray) -> npt.NDArray[Any]:
@@ -208,7 +207,6 @@ def _counts_by_score(
     lists: CandidateLists, scores: _core.Scores, job: Job, found: dict[str, IntArray], n: int
 ) -> dict[str, Any]:
     place, rules = found["place"], job.rules
-    tasks = len(place)
     is_listed = place >= 0
     true = _true_scores(scores, place)
     if (task := true.first_nan(rules.nan)) >= 0:
@@ -217,16 +215,18 @@ def _counts_by_score(
     if found["places"].any():
         indptr = indptr_of(found["places"])
         filter = _core.Selection(indptr, found["filtered_places"])
-    ranges = _core.Selection.of_ranges(lists.indptr, job.all_rows)
-    positions = np.where(is_listed, place, NO_COLUMN)
-    task_ranges = _core.Tasks(np.zeros(tasks, np.int64), positions, filter, ranges)
-    counted = _core.partial_counts(scores, task_ranges, true.scores, 0, rules, job.threads)
+    # all lists are one row of scores, in which the candidates of a task are the range of its list
+    in_lists = job._replace(
+        rows=np.zeros_like(place),
+        targets=np.where(is_listed, place, NO_COLUMN),
+        filter=filter,
+        candidates=_core.Selection.of_ranges(lists.indptr, job.all_rows),
+    )
+    counted = in_lists.counted(scores, true.scores)
     if counted.fault:
         raise _forbidden(lists, counted.fault.column, rules.nan)
-    partial_counts = PartialCounts(tasks, rules)
-    partial_counts.add(counted.arrays)
-    listed_size, listed_nan = partial_counts.arrays["candidates"], partial_counts.arrays["nan"]
-    counts = partial_counts.final_counts(true)
+    listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
+    counts = PartialCounts.of(counted.arrays, rules).final_counts(true)
     size = n - found["filtered"] - (listed_nan if rules.nan == "omit" else 0)
     is_nan = is_listed & true.nan
     above = np.where(is_listed, counts["above"], listed_size - listed_nan)

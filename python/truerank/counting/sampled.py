@@ -16,7 +16,7 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import check_indptr
-from ..stores import Store, read_scores, shape_of
+from ..stores import Store, in_one_array, read_scores, shape_of
 from .job import Job, prepare_job_without_targets
 from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
 from .tiles import count_columns
@@ -101,7 +101,8 @@ def rank_against(
         counted = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
     found = _counts_on_device(counted, given, scores.array, indptr)
     if found is None:
-        found, fault = count_columns(given, counted, scores.array)
+        there = given if indptr is None else in_one_array(given)  # for ranges are not cut
+        found, fault = count_columns(there, counted, scores.array)
         if fault:
             place = f"the score at row {fault.row}, column {fault.column}"
             if indptr is not None:

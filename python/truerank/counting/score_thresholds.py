@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 
 _FORM = Form("a number, one for each task, or a matrix (tasks, m)", (0, 1, 2))
-_EXACT = 1 << 53  # all integers up to this are doubles
 
 
 class ThresholdValues(NamedTuple):
@@ -75,8 +74,8 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
 
     Examples
     --------
-    >>> read_thresholds([[1, 2], [3, 4]]).dtype, read_thresholds([1, 0.5]).dtype
-    (dtype('int64'), dtype('O'))
+    >>> read_thresholds([0.25, 0.5]).dtype, read_thresholds([1, 0.5]).dtype
+    (dtype('float64'), dtype('O'))
     """
     if isinstance(value, (bool, int, float, list, tuple, range)):
         array = _of_python(value)
@@ -118,12 +117,7 @@ def _of_python(value: Any) -> npt.NDArray[Any]:
             )
         found = min(kind.__name__ for kind in other)
         raise InputTypeError("thresholds", expected="real numbers", got=found)
-    if kinds <= {float}:
-        return np.array(numbers, np.float64).reshape(given.shape)
-    limits = np.iinfo(np.int64)
-    if kinds == {int} and all(limits.min <= x <= limits.max for x in numbers):
-        return np.array(numbers, np.int64).reshape(given.shape)
-    exact = np.empty(len(numbers), object)
+    exact = np.empty(len(numbers), np.float64 if kinds <= {float} else object)
     exact[:] = numbers
     return exact.reshape(given.shape)
 
@@ -148,30 +142,29 @@ def representable(thresholds: npt.NDArray[Any], dtype: str) -> ThresholdValues:
     """
     if dtype not in FLOATS:
         return _integers_below(thresholds, np.dtype(dtype))
-    doubles, exact = _doubles_below(thresholds)
-    narrow, is_same = _floats_below(doubles, np.dtype(dtype if dtype != "bfloat16" else "float32"))
-    exact &= is_same
+    narrow, exact = _floats_below(
+        thresholds, np.dtype(np.float32 if dtype == "bfloat16" else dtype)
+    )
     if dtype == "bfloat16":
         narrow, is_same = _bfloat16_below(narrow)
         exact &= is_same
     return ThresholdValues(narrow, exact, np.zeros(len(exact), np.bool_))
 
 
-def _doubles_below(thresholds: npt.NDArray[Any]) -> tuple[npt.NDArray[np.float64], Flags]:
-    """Return the greatest doubles that are no greater, and whether they are equal."""
-    if thresholds.dtype == np.float64:
-        return thresholds, np.ones(len(thresholds), np.bool_)
-    is_object = thresholds.dtype == object
-    doubles = np.zeros(len(thresholds)) if is_object else thresholds.astype(np.float64)
-    exact = np.ones(len(thresholds), np.bool_)
-    large = slice(None) if is_object else (doubles >= _EXACT) | (doubles <= -_EXACT)
-    for i in np.arange(len(thresholds))[large].tolist():
-        number = thresholds[i] if is_object else int(thresholds[i])
-        double = _nearest_double(number)
-        # Python compares integers and floats exactly.
-        doubles[i] = math.nextafter(double, -math.inf) if double > number else double
-        exact[i] = double == number
-    return doubles, exact
+def _floats_below(
+    thresholds: npt.NDArray[Any], dtype: np.dtype[Any]
+) -> tuple[npt.NDArray[Any], Flags]:
+    """Return the greatest numbers of a float that are no greater, and which are equal."""
+    # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats
+    is_double = thresholds.dtype == np.float64
+    exact = thresholds if is_double else thresholds.astype(object)
+    doubles = exact if is_double else np.array([_nearest_double(x) for x in exact], np.float64)
+    with np.errstate(all="ignore"):
+        nearest = doubles.astype(dtype)
+        below = np.nextafter(nearest, np.array(-np.inf, dtype))
+    wide = nearest.astype(np.float64).astype(exact.dtype)
+    is_greater, is_equal = (wide > exact).astype(np.bool_), (wide == exact).astype(np.bool_)
+    return np.where(is_greater, below, nearest), is_equal
 
 
 def _nearest_double(number: float) -> float:
@@ -179,17 +172,6 @@ def _nearest_double(number: float) -> float:
         return float(number)
     except OverflowError:
         return math.inf if number > 0 else -math.inf
-
-
-def _floats_below(
-    doubles: npt.NDArray[np.float64], dtype: np.dtype[Any]
-) -> tuple[npt.NDArray[Any], Flags]:
-    """Return the greatest numbers of a narrower float that are no greater, and which are equal."""
-    with np.errstate(all="ignore"):
-        nearest = doubles.astype(dtype)
-        below = np.nextafter(nearest, np.array(-np.inf, dtype))
-    wide = nearest.astype(np.float64)
-    return np.where(wide > doubles, below, nearest), wide == doubles
 
 
 def _bfloat16_below(floats: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.uint16], Flags]:
