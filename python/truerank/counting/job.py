@@ -184,18 +184,8 @@ def prepare_job(
     elif heights and tasks != heights[0]:
         expected = f"{heights[0]} integers, one for each {nouns.row}"
         raise InputValueError("targets", expected=expected, got=tasks)
-    task_rows = checked_rows(task_rows, heights, tasks, nouns)
     check_range("targets", task_targets, columns, nouns.columns)
-    of_shape = tasks, columns, rules.num_threads
-    return Job(
-        task_rows,
-        task_targets,
-        as_selection("filter", filter, *of_shape),
-        as_selection("candidates", candidates, *of_shape),
-        rules.core,
-        rules.num_threads,
-        nouns,
-    )
+    return _job_of(shape, task_rows, task_targets, filter, candidates, rules, nouns)
 
 
 def prepare_job_without_targets(
@@ -208,33 +198,37 @@ def prepare_job_without_targets(
     tasks: int = 1,
 ) -> Job:
     """Check the tasks of a count of all candidates; `tasks` read a single row, unless `rows` do."""
-    *heights, columns = shape
+    *heights, _ = shape
     task_rows = None if rows is None else index_array("rows", rows)
     if task_rows is not None:
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
         tasks = len(task_rows)
     elif heights:
         tasks = heights[0]
-    of_shape = tasks, columns, rules.num_threads
-    return Job(
-        checked_rows(task_rows, heights, tasks, nouns),
-        np.full(tasks, NO_COLUMN, np.int64),
-        as_selection("filter", filter, *of_shape),
-        as_selection("candidates", candidates, *of_shape),
-        rules.core,
-        rules.num_threads,
-        nouns,
-    )
+    targets = np.full(tasks, NO_COLUMN, np.int64)
+    return _job_of(shape, task_rows, targets, filter, candidates, rules, nouns)
 
 
-def checked_rows(
-    rows: IntArray | None, heights: list[int], tasks: int, nouns: ScoreNouns
-) -> IntArray | None:
-    """Check the row of each task (None: task i reads row i); without heights there is one row."""
-    if rows is None:
-        return None if heights else np.zeros(tasks, dtype=np.int64)
-    check_range("rows", rows, heights[0] if heights else 1, nouns.rows)
-    return rows
+def _job_of(
+    shape: tuple[int, ...],
+    rows: IntArray | None,
+    targets: IntArray,
+    filter: Any,
+    candidates: Any,
+    rules: Rules,
+    nouns: ScoreNouns,
+) -> Job:
+    """Check the range of rows, and the selections."""
+    *heights, columns = shape
+    if rows is not None:
+        check_range("rows", rows, heights[0] if heights else 1, nouns.rows)
+    elif not heights:
+        rows = np.zeros(len(targets), np.int64)
+    threads = rules.num_threads
+    of_shape = len(targets), columns, threads
+    left_out = as_selection("filter", filter, *of_shape)
+    let_in = as_selection("candidates", candidates, *of_shape)
+    return Job(rows, targets, left_out, let_in, rules.core, threads, nouns)
 
 
 def digest(*values: Any) -> str:
