@@ -43,13 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-<<<<<<< HEAD
-    "python/truerank": (25440, 21000),
-    "tests": (39018, 24000),
-=======
     "python/truerank": (25434, 21000),
-    "tests": (39088, 24000),
->>>>>>> 974d49d (Jobs with and without targets end in the same checks)
+    "tests": (39018, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
