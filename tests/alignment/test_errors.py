@@ -22,12 +22,12 @@ CSLS = csls_means(LEFT, RIGHT, 2)
 OF_VECTORS: dict[str, tuple[type[Exception], str, Any, Any, dict[str, Any]]] = {
     "too few left": (
         ValueError,
-        r"^left: expected vectors of shape \(4, d\), a row for each entity of the left graph, got",
+        r"^left: expected vectors of shape \(4, d\), a row for each left entity, got",
         *(LEFT[:3], RIGHT, {}),
     ),
     "too many right": (
         ValueError,
-        r"^right: expected vectors of shape \(5, d\), a row for each entity of the right graph",
+        r"^right: expected vectors of shape \(5, d\), a row for each right entity",
         *(LEFT, np.ones((6, 2)), {}),
     ),
     "one vector": (ValueError, r"^left: expected vectors of shape", LEFT[0], RIGHT, {}),

@@ -115,15 +115,13 @@ def test_reports_rise_to_the_total(name: str, threads: int) -> None:
 
 @pytest.mark.usefixtures("at_once")
 def test_what_bounds_spared_is_said_at_the_end() -> None:
-    """With several sides at the end of each of them, summed so far."""
+    """With several sides at the end of the last one, for all of them."""
     seen: list[tr.Progress] = []
     evaluate_triples(progress=seen.append)
-    *_, first, last = (p for p in seen if p.bounds is not None)
-    assert first.bounds is not None
+    (last,) = (p for p in seen if p.bounds is not None)
     assert last.bounds is not None
-    assert first.bounds.pairs == 500 * 6000
     assert last.bounds.pairs == 2 * 500 * 6000
-    assert (first.done, last) == (SCORES_SIZE, seen[-1])
+    assert last == seen[-1]
 
 
 def test_a_call_in_a_moment_reports_little() -> None:
@@ -249,15 +247,15 @@ def test_no_count_depends_on_a_listener(data: st.DataObject) -> None:
             assert same(*results)
 
 
-def test_a_pass_of_several() -> None:
+def test_a_part_of_several() -> None:
     told: list[tuple[int, int]] = []
     for number in range(3):
-        watch = watching.watch_of_pass(lambda *report: told.append(report), number, 3)
+        watch = watching.watch_of_part(lambda *report: told.append(report), [10] * 3, number)
         assert watch is not None
         for done in (0, 5):
             watch(done, 10)
     assert told == [(0, 30), (5, 30), (10, 30), (15, 30), (20, 30), (25, 30)]
-    assert watching.watch_of_pass(None, 0, 3) is None
+    assert watching.watch_of_part(None, [10], 0) is None
 
 
 def test_the_core_takes_no_other_listener() -> None:

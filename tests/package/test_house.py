@@ -34,17 +34,17 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1695, 1000),
+    "tasks": (1671, 1000),
     "link_prediction": (1617, 1400),
-    "alignment": (1945, 1800),
+    "alignment": (1938, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
     "adapters": (1700, 1700),
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25434, 21000),
-    "tests": (39018, 24000),
+    "python/truerank": (25403, 21000),
+    "tests": (39016, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -69,16 +69,16 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     TypeError, ValueError, OSError
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
-    for name, given in zip(GRAPHS, entities, strict=True):
-        if given is None:
+    for name, order in zip(GRAPHS, entities, strict=True):
+        if order is None:
             raise InputTypeError(
                 name, expected="the number of entities, or their labels", got="None"
             )
     columns_of_split = SplitReader(PAIR_FORM).read_all(splits)
     columns, graphs = [], []
-    for j, (name, given) in enumerate(zip(GRAPHS, entities, strict=True)):
+    for j, (name, order) in enumerate(zip(GRAPHS, entities, strict=True)):
         graph_columns = [split[j] for split in columns_of_split.values()]
-        vocabulary, ids = encode_columns(name, f"{name} entity", given, graph_columns)
+        vocabulary, ids = encode_columns(name, f"{name} entity", order, graph_columns)
         graphs.append(vocabulary)
         columns.append(ids)
     sizes = {name: len(split[0].values) for name, split in columns_of_split.items()}

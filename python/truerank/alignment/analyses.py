@@ -138,12 +138,12 @@ def most_similar(
 
 
 @public("truerank.alignment")
-def hubness(found: MostSimilar, k: int | None = None) -> IntArray:
+def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
     """Count how often each candidate is among the k most similar of the queries.
 
     Parameters
     ----------
-    found : MostSimilar
+    similar : MostSimilar
         What `most_similar` found.
     k : int, optional
         How many of each query's most similar entities count. Default: all that were found.
@@ -151,7 +151,7 @@ def hubness(found: MostSimilar, k: int | None = None) -> IntArray:
     Returns
     -------
     ndarray of int64, shape (m,)
-        The count of each of ``found.candidates``, N_k.
+        The count of each of ``similar.candidates``, N_k.
 
     Raises
     ------
@@ -173,15 +173,15 @@ def hubness(found: MostSimilar, k: int | None = None) -> IntArray:
     >>> times, float((times == 0).mean())
     (array([2, 0]), 0.5)
     """
-    if not isinstance(found, MostSimilar):
-        raise InputTypeError("found", expected="a MostSimilar", got=type(found).__name__)
-    width = found.ids.shape[1]
+    if not isinstance(similar, MostSimilar):
+        raise InputTypeError("similar", expected="a MostSimilar", got=type(similar).__name__)
+    width = similar.ids.shape[1]
     size = width if k is None else positive_integer("k", k)
     if size > width:
         raise InputValueError("k", expected=f"at most {width}, as many as were found", got=size)
-    ids = found.ids[:, :size]
-    places = np.searchsorted(found.candidates, ids[ids >= 0])
-    return np.bincount(places, minlength=len(found.candidates)).astype(np.int64)
+    ids = similar.ids[:, :size]
+    places = np.searchsorted(similar.candidates, ids[ids >= 0])
+    return np.bincount(places, minlength=len(similar.candidates)).astype(np.int64)
 
 
 EDGES = (1, 6, 11, 16)

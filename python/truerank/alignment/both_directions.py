@@ -17,7 +17,7 @@ from ..counting.job import SCORES, ScoreNouns, prepare_job
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, TileCount, open_blocks
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
 from ..embeddings.vectors import CSLS, PairedVectors
-from ..embeddings.watching import listener_of, watch_of_pass
+from ..embeddings.watching import listener_of, watch_of_part
 from ..inputs.checks import IO, choice, positive_integer
 from ..inputs.errors import InputTypeError
 from ..inputs.rules import PLAIN, Rules
@@ -90,9 +90,9 @@ def rank_both(
     forward, backward = (sides[direction] for direction in DIRECTIONS)
     directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
     if rules.audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
-        ranks = []
+        ranks, sizes = [], [pairs.nbytes] * 2
         for i, (vectors, side) in enumerate(directions):
-            tasks = _tasks_of(side) | {"block": block, "watch": watch_of_pass(watch, i, 2)}
+            tasks = _tasks_of(side) | {"block": block, "watch": watch_of_part(watch, sizes, i)}
             ranks.append(rank_open_embeddings(vectors, side.targets, rules, **tasks))
         return ranks[0], ranks[1]
     size = positive_integer("block", block) if block is not None else 0

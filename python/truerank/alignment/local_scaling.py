@@ -14,7 +14,7 @@ from ..counting.job import SCORES, ScoreNouns, fault_error
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import topk_open_embeddings
 from ..embeddings.vectors import CSLS, PairedVectors, checked_means
-from ..embeddings.watching import listener_of, watch_of_pass, watching
+from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import forbidden_nan, integer, positive_integer
 from ..inputs.errors import InputValueError
@@ -141,11 +141,12 @@ def means_of_vectors(
     if min(len(lefts), len(rights)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
-        means = []
+        means, sizes = [], [pairs.nbytes] * 2
         first = PLAIN if rules.nan == "raise" else OMIT
         directions = ((pairs, lefts, rights, first), (pairs.swapped(BACKWARD), rights, lefts, OMIT))
         for i, (vectors, queries, entities, rule) in enumerate(directions):
-            tasks: dict[str, Any] = {"rows": queries, "watch": watch_of_pass(watch, i, 2)}
+            part = watch_of_part(watch, sizes, i)
+            tasks: dict[str, Any] = {"rows": queries, "watch": part}
             if len(entities) < vectors.shape[1]:
                 tasks["candidates"] = entities
             best = topk_open_embeddings(vectors, min(most, len(entities)), rule, **tasks)

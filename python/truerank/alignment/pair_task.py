@@ -10,7 +10,7 @@ import numpy as np
 
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.vectors import CSLS, PairedVectors
-from ..embeddings.watching import watch_of_pass, watching
+from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError, renamed, warn_user
 from ..inputs.naming import public
@@ -27,7 +27,7 @@ from ..tasks.split_columns import name_splits
 from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
 from .both_directions import rank_both, rank_matrix
 from .local_scaling import check_csls, means_of_vectors
-from .two_graphs import FORWARD, GRAPHS
+from .two_graphs import FORWARD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -243,26 +243,18 @@ class Task(tasks.Task[Report]):
     ) -> Report:
         """Evaluate open embeddings."""
         scaling = check_csls(csls)
-        for name, size, height in zip(GRAPHS, pairs.shape, self._graph_sizes(), strict=True):
-            single = pairs.is_single_query and name == "left"
-            if single or size != height:
-                each = f"a row for each entity of the {name} graph"
-                raise InputValueError(
-                    name,
-                    expected=f"vectors of shape ({height}, d), {each}",
-                    got=(pairs.length,) if single else (size, pairs.length),
-                )
-        passes = 1 + isinstance(scaling, int)
-        with watching(rules.progress, passes * pairs.nbytes) as watch:
+        pairs.check_shape(self._graph_sizes(), ("left entity", "right entity"))
+        passes = [pairs.nbytes] * (1 + isinstance(scaling, int))
+        with watching(rules.progress, sum(passes)) as watch:
             if isinstance(scaling, int):
-                first = watch_of_pass(watch, 0, passes)
+                first = watch_of_part(watch, passes, 0)
                 scaling = means_of_vectors(
                     pairs, scaling, rules, candidates=self.candidates, watch=first
                 )
             elif scaling is not None and rules.nan == "raise":
                 _check_means(scaling, self.candidates)
             pairs = pairs.with_csls(scaling)
-            last = watch_of_pass(watch, passes - 1, passes)
+            last = watch_of_part(watch, passes, len(passes) - 1)
             ranks = rank_both(pairs, self.sides, rules, block=block, watch=last)
         return self._report_similarity(ranks, pairs.measure)
 
@@ -404,7 +396,7 @@ def _make_side(
 ) -> SideTasks:
     """Make the tasks of one direction."""
     query_column, answer_column = SIDES[side]
-    made = make_queries(splits.pairs, kept, (query_column,), answer_column)
+    queries = make_queries(splits.pairs, kept, (query_column,), answer_column)
     has_names = all(graph.names is not None for graph in splits.graphs)
 
     def labels(column: int) -> Labels:
@@ -413,11 +405,11 @@ def _make_side(
 
     return SideTasks(
         side=side,
-        queries=made.queries,
-        rows=made.rows,
-        targets=made.targets,
+        queries=queries.queries,
+        rows=queries.rows,
+        targets=queries.targets,
         columns=splits.graphs[answer_column].size,
-        filter=made.answers,
+        filter=queries.answers,
         candidates=None if candidates.ids is None else candidates.ids[answer_column],
         labels={
             "queries": labels(query_column),

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 class DeviceVectors(NamedTuple):
-    """Vectors on a device that were checked; functions that take vectors take these as well."""
+    """Vectors on a device that were checked."""
 
     tensor: Tensor
     dtype: str
@@ -78,9 +78,10 @@ class DeviceEmbeddings(PairedVectors):
         return len(self.queries), len(self.entities)
 
     @property
-    def length(self) -> int:
+    def query_array(self) -> npt.NDArray[Any]:
         """As in `PairedVectors`."""
-        return int(self.entities.shape[1])
+        with self.stream.current():
+            return as_scores(self.queries).array
 
     def on_host(self) -> OpenEmbeddings:
         """Copy all vectors to the host's memory."""
@@ -170,8 +171,6 @@ def read_in_place(
 
     Tensors on a device that scores vectors stay there; others are copied to the host.
     """
-    if isinstance(value, DeviceVectors):
-        return value
     if not (is_tensor(value) and counts_as_on_device(value)):
         return read_vectors(name, value, dtype, role, roles)
     form = form_of(role, roles)
@@ -219,8 +218,7 @@ def open_in_place(
             with stream.current():
                 moved = _moved(left, right.tensor).view(shape)
             fields = (moved, right.tensor, similarity, numbers, dtype_name, len(left.shape) == 1)
-            place = str(device)
-            embeddings = DeviceEmbeddings(*fields, roles=roles, device=place, stream=stream)
+            embeddings = DeviceEmbeddings(*fields, roles=roles, device=str(device), stream=stream)
             return embeddings.with_csls(csls)
         right = right.on_host()
     if isinstance(left, DeviceVectors):

@@ -8,7 +8,6 @@ import numpy as np
 
 from ..counting.score_thresholds import (
     ThresholdCounts,
-    ThresholdJob,
     count_scores,
     prepare_thresholds,
 )
@@ -143,21 +142,17 @@ def count_above(
         **given,
     )
     job, true_scores = asked.job, asked.values.scores
+    several = asked.shape[1] if len(asked.shape) == 2 else 1
+    # to store the scores is faster then, unless those of other candidates would be made in vain
+    are_many = several > MANY and job.candidates is None
     with watching(rules.progress, embeddings.nbytes) as watch:
-        if isinstance(embeddings, OpenEmbeddings) and not size and _are_many(asked):
+        if isinstance(embeddings, OpenEmbeddings) and not size and are_many:
             store = VectorStore(embeddings, job.threads, stored=True)
             tiles = _tiles_of_rows(store, job.all_rows)
             count = TileCount(store, tiles, "map", job, true_scores)
             count_tiles(count, report_of(watch, store.nbytes))
             return asked.counts(count.arrays)
         return asked.counts(embeddings.counts(job, true_scores, size, watch))
-
-
-def _are_many(asked: ThresholdJob) -> bool:
-    """Whether comparing all scores with all thresholds takes longer than to store the scores."""
-    several = asked.shape[1] if len(asked.shape) == 2 else 1
-    is_of_all = asked.job.candidates is None  # else scores of others would be made in vain
-    return is_of_all and several > MANY
 
 
 def _tiles_of_rows(store: VectorStore, rows: IntArray) -> list[Tile]:

@@ -125,9 +125,20 @@ class PairedVectors(ABC):
         return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
 
     @property
-    @abstractmethod
-    def length(self) -> int:
-        """The length of the vectors."""
+    def query_array(self) -> npt.NDArray[Any]:
+        """The queries in the host's memory."""
+        array: npt.NDArray[Any] = self.queries.array
+        return array
+
+    def check_shape(self, shape: tuple[int, int], nouns: tuple[str, str]) -> None:
+        """Refuse another number of queries or entities, whose nouns messages have."""
+        for name, size, height, noun in zip(self.roles[:2], self.shape, shape, nouns, strict=True):
+            is_single = self.is_single_query and name == self.roles.queries
+            if is_single or size != height:
+                expected = f"vectors of shape ({height}, d), a row for each {noun}"
+                length = self.query_array.shape[1]
+                got = (length,) if is_single else (size, length)
+                raise InputValueError(name, expected=expected, got=got)
 
     @abstractmethod
     def on_host(self) -> OpenEmbeddings:
@@ -197,11 +208,6 @@ class OpenEmbeddings(PairedVectors):
     def shape(self) -> tuple[int, int]:
         """As in `PairedVectors`."""
         return len(self.queries.array), len(self.entities.array)
-
-    @property
-    def length(self) -> int:
-        """As in `PairedVectors`."""
-        return int(self.entities.array.shape[1])
 
     def on_host(self) -> OpenEmbeddings:
         """As in `PairedVectors`."""
@@ -305,10 +311,6 @@ class Vectors(NamedTuple):
     def dtype(self) -> str:
         """The name of their dtype."""
         return self.scores.dtype
-
-    def on_host(self) -> Vectors:
-        """Return them in the host's memory, where they are."""
-        return self
 
 
 def read_vectors(

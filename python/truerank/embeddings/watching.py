@@ -8,7 +8,7 @@ What it raises ends the call.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -26,18 +26,19 @@ def listener_of(watch: Watch | None) -> _core.Listener | None:
     return None if watch is None else _core.Listener(watch, SECONDS_BETWEEN_REPORTS)
 
 
-def watch_of_pass(watch: Watch | None, number: int, passes: int) -> Watch | None:
-    """Make a watch for one of several passes of the same length, counted from 0.
+def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Watch | None:
+    """Make a watch for one of several parts of some sizes, counted from 0.
 
     Examples
     --------
-    >>> second = watch_of_pass(lambda done, total: print(f"{done} of {total}"), 1, 2)
-    >>> second(30, 100)
-    130 of 200
+    >>> second = watch_of_part(lambda done, total: print(f"{done} of {total}"), [100, 300], 1)
+    >>> second(1, 5)
+    160 of 400
     """
     if watch is None:
         return None
-    return lambda done, total: watch(number * total + done, passes * total)
+    before, size, whole = sum(sizes[:number]), sizes[number], sum(sizes)
+    return lambda done, total: watch(before + size * done // total, whole)
 
 
 def report_of(watch: Watch | None, total: int) -> Callable[..., None]:

@@ -144,9 +144,9 @@ class Ranks(Immutable):
             arrays["audit"] = checked_audit(audit, n)
         if listed is not None:
             arrays["listed"] = checked_listed(listed, n)
-        given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        found = named_labels(given, {} if labels is None else labels, n)
-        self.__dict__.update(vars(Ranks._of(arrays, _present(found), protocol or Protocol())))
+        by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
+        named = named_labels(by_name, {} if labels is None else labels, n)
+        self.__dict__.update(vars(Ranks._of(arrays, _present(named), protocol or Protocol())))
 
     @classmethod
     def _of(cls, arrays: dict[str, Any], labels: dict[str, Labels], protocol: Protocol) -> Ranks:
@@ -381,9 +381,9 @@ class Ranks(Immutable):
         >>> dict(ranks.with_labels(labels={"degree": None}).labels)
         {}
         """
-        given = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
+        by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
         named = {} if labels is None or isinstance(labels, EllipsisType) else labels
-        new = {k: v for k, v in given.items() if not isinstance(v, EllipsisType)}
+        new = {k: v for k, v in by_name.items() if not isinstance(v, EllipsisType)}
         new = named_labels(new, named, len(self))
         if twice := new.keys() & others.keys():
             name = min(twice)

@@ -236,7 +236,7 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     return labels
 
 
-def named_labels(given: dict[str, Any], others: object, length: int) -> dict[str, Any]:
+def named_labels(standard: dict[str, Any], others: object, length: int) -> dict[str, Any]:
     """Read all labels of `length` tasks, by name; None stays None.
 
     Parameters
@@ -271,7 +271,7 @@ def named_labels(given: dict[str, Any], others: object, length: int) -> dict[str
             raise InputValueError("labels", f"{name!r} has a meaning already: {instead}")
     return {
         name: None if value is None else as_labels(argument_of(name), value, length)
-        for name, value in {**given, **others}.items()
+        for name, value in {**standard, **others}.items()
     }
 
 

@@ -56,7 +56,7 @@ def read_key(key: str) -> AnswerKey:
     >>> str(found), found.title
     ('macro.ndcg@10', 'macro.nDCG@10')
     """
-    found = ANSWER_KEYS.parse(key, AnswerKey)
-    if found.kind != EXPECTED_KIND and found.adjustment in LEVELS:
-        fail(key, f"{found.adjustment} has no kind, as it orders all candidates anew")
-    return found
+    parsed = ANSWER_KEYS.parse(key, AnswerKey)
+    if parsed.kind != EXPECTED_KIND and parsed.adjustment in LEVELS:
+        fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
+    return parsed

@@ -103,7 +103,7 @@ def lists_of_rows(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any
     if not has_dimensions(ids):
         raise InputTypeError("ids", expected=_FORMS, got=type(ids).__name__)
     rows = ids if isinstance(ids, list | tuple) else ()
-    filled = (one for one in rows if isinstance(one, list | tuple) and len(one))
+    filled = (row for row in rows if isinstance(row, list | tuple) and len(row))
     if isinstance(next(filled, (0,))[0], str):
         labels = list(chain.from_iterable(ids))
         codes = entities.codes_of(labels)

@@ -62,20 +62,20 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     tested = read_judged("qrels", qrels, reader)
     # without a vocabulary of queries, those of the qrels are all
     labels = tuple(reader.index(0).codes)
-    given = labels or None if queries is None and tested.asked.label_index else queries
+    query_names = labels or None if queries is None and tested.asked.label_index else queries
     columns = [tested.asked, tested.queries]
-    query_ids, (asked, tasks) = encode_columns("queries", "query", given, columns)
+    query_ids, (asked, tasks) = encode_columns("queries", "query", query_names, columns)
     others = {}
     for name, (title, value) in list(named.items())[1:]:
         others[name] = _with_a_row(read_judged(title, value, reader), query_ids, queries is None)
     entity_columns = [tested.entities, *(each.entities for each in others.values())]
     entity_ids, targets = encode_columns("entities", "entity", entities, entity_columns)
     pairs, gains = _distinct_answers(tested, tasks, targets[0], query_ids, entity_ids)
-    found = {}
+    known_pairs = {}
     for (name, each), entity in zip(others.items(), targets[1:], strict=True):
         is_right = slice(None) if each.gains is None else each.gains > 0
-        found[name] = np.stack([each.queries.values[is_right], entity[is_right]], axis=1)
-    return AnswerSets(query_ids, entity_ids, pairs, gains, found, len(distinct(asked)))
+        known_pairs[name] = np.stack([each.queries.values[is_right], entity[is_right]], axis=1)
+    return AnswerSets(query_ids, entity_ids, pairs, gains, known_pairs, len(distinct(asked)))
 
 
 def _with_a_row(known: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> JudgedPairs:

@@ -105,8 +105,8 @@ def first_reciprocals(
     if len(several):
         columns = [array[several] for array in (above, tied, right, counted)]
         _, first, inverse = np.unique(row_keys(columns), return_index=True, return_inverse=True)
-        found = _first_of_several(*(column[first] for column in columns))
-        values[several] = found[inverse.reshape(-1)]
+        means = _first_of_several(*(column[first] for column in columns))
+        values[several] = means[inverse.reshape(-1)]
     return values
 
 
@@ -158,13 +158,13 @@ def _over_distinct(
     keys = row_keys([above[ties], places[ties]])
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     a, m = (column[ties[first]].astype(np.float64) for column in (above, places))
-    found = term(a, 1)
+    totals = term(a, 1)
     long = m > DIRECT_TERMS
-    found[long] = closed_sum(a[long], m[long])
+    totals[long] = closed_sum(a[long], m[long])
     for i in range(2, DIRECT_TERMS + 1):
         here = ~long & (m >= i)
-        found[here] += term(a[here], i)
-    sums[ties] = found[inverse.reshape(-1)]
+        totals[here] += term(a[here], i)
+    sums[ties] = totals[inverse.reshape(-1)]
     return sums
 
 

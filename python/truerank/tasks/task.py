@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
-import numpy as np
-
 from ..counting.lists import rank_lists
 from ..counting.ranking import rank
-from ..embeddings.device_embeddings import DeviceVectors, read_in_place
-from ..embeddings.scoring import TopK, rank_embeddings
-from ..embeddings.vectors import Vectors, score_dtype
+from ..embeddings.device_embeddings import open_in_place
+from ..embeddings.scoring import TopK, rank_open_embeddings
+from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.errors import InputTypeError, InputValueError, renamed
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.naming import public
-from ..inputs.progress_listeners import BoundedPairs, as_listener
+from ..inputs.progress_listeners import as_listener
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -152,41 +150,36 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         if not unique:
             self._check_rows(name)
         self._check_columns()
-        opened, sizes = {}, []  # all arguments are checked before the first side is ranked
+        similarity, dtype = options.get("similarity", "dot"), rules.dtype
+        opened = {}  # all arguments are checked before the first side is ranked
         for key, side in self.sides.items():
-            kind, (height, noun) = side.candidate_kind, side.rows_of(unique)
-            asked = read_side_vectors(
-                name or key, of_queries[key], "queries", rules.dtype, height, noun
-            )
-            answers = read_side_vectors(
-                kind, candidates[kind], "entities", rules.dtype, side.columns, "candidate"
-            )
-            opened[key] = asked, answers
-            sizes.append(_size_of_scores(asked, answers))
-        counted = []
-        listeners = split_progress(as_listener(rules.progress), sizes)
-        for (key, (asked, answers)), listener in zip(opened.items(), listeners, strict=True):
-            options["progress"] = listener
-            side, mismatched = self.sides[key].under_all_filters(), None
-            rows = side.rows
-            if not unique:
-                rows, mismatched = merge_rows(asked.on_host().array, side.rows, side.test_rows)
-            without, among = side.selections()
-            title, (bias_title, options["bias"]) = name or key, biases[key]
-            # an error about a NaN score names the argument of the queries
-            with renamed(
-                queries=title, entities=side.candidate_kind, bias=bias_title, scores=title
-            ):
-                ranks = rank_embeddings(
-                    asked,
-                    answers,
-                    side.targets,
-                    rows=rows,
-                    filter=without,
-                    candidates=among,
-                    **options,
-                )
-            counted.append(self._label(key, ranks, mismatched))
+            title, kind, (height, noun) = name or key, side.candidate_kind, side.rows_of(unique)
+            bias_title, bias = biases[key]
+            vectors = of_queries[key], candidates[kind]
+            with renamed(queries=title, entities=kind, bias=bias_title):
+                opened[key] = open_in_place(*vectors, similarity, bias, dtype)
+                opened[key].check_shape((height, side.columns), (noun, "candidate"))
+        counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
+        with watching(rules.progress, sum(sizes)) as watch:
+            for i, (key, pairs) in enumerate(opened.items()):
+                side, mismatched = self.sides[key].under_all_filters(), None
+                rows = side.rows
+                if not unique:
+                    rows, mismatched = merge_rows(pairs.query_array, side.rows, side.test_rows)
+                without, among = side.selections()
+                # an error about a NaN score names the argument of the queries
+                with renamed(scores=name or key):
+                    ranks = rank_open_embeddings(
+                        pairs,
+                        side.targets,
+                        rules,
+                        rows=rows,
+                        filter=without,
+                        candidates=among,
+                        block=options.get("block"),
+                        watch=watch_of_part(watch, sizes, i),
+                    )
+                counted.append(self._label(key, ranks, mismatched))
         return self._make_report(counted)
 
     def _evaluate_scores(
@@ -447,36 +440,15 @@ class OneSidedTask(Task[AnyReport]):
         return self._evaluate_scores({self.answers.side: scores}, name="scores", io=io, **options)
 
 
-def read_side_vectors(
-    name: str, value: Any, role: str, dtype: Any, height: int, noun: str
-) -> Vectors | DeviceVectors:
-    """Open embeddings and check their shape; `noun` says what a row belongs to.
-
-    Every function that takes embeddings takes the result.
-    """
-    vectors = read_in_place(name, value, dtype, role)
-    shape = vectors.shape
-    if len(shape) != 2 or shape[0] != height:
-        expected = f"vectors of shape ({height}, d), a row for each {noun}"
-        raise InputValueError(name, expected=expected, got=shape)
-    return vectors
-
-
-def _size_of_scores(queries: Vectors | DeviceVectors, entities: Vectors | DeviceVectors) -> int:
-    """Return the bytes that the scores of all queries and entities would take."""
-    itemsize = np.dtype(score_dtype(queries.dtype, entities.dtype)).itemsize
-    return queries.shape[0] * entities.shape[0] * itemsize
-
-
 def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[Listener | None]:
     """Make a callback for each of several counts, so that `progress` sees one count of them all.
 
     Parameters
     ----------
     progress : callable, optional
-        Called with a `Progress` over the bytes of all counts, and what bounds spared so far.
+        Called with a `Progress` over all counts.
     sizes : sequence of int
-        The bytes of scores of the counts, in their order.
+        The sizes of the counts, in their order: bytes, or what the unit of `Progress` says.
 
     Examples
     --------
@@ -487,18 +459,12 @@ def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[List
     """
     if progress is None:
         return [None] * len(sizes)
-    start, ended = time.monotonic(), list[BoundedPairs]()
+    start = time.monotonic()
 
     def callback_after(before: int) -> Listener:
         def show(report: Progress) -> object:
-            bounds = report.bounds
-            if bounds is not None:
-                ended.append(bounds)
-                sums = (sum(counts) for counts in zip(*(each[1:] for each in ended), strict=True))
-                bounds = BoundedPairs(bounds.levels, *sums)
             done, seconds = before + report.done, time.monotonic() - start
-            overall = report._replace(done=done, total=sum(sizes), seconds=seconds, bounds=bounds)
-            return progress(overall)
+            return progress(report._replace(done=done, total=sum(sizes), seconds=seconds))
 
         return show
 

@@ -327,14 +327,14 @@ def _read_graphs(
             heads, relations, tails = _read_columns(*side.triples, TRIPLE, of_triples)
             columns, between = [*columns, heads, tails], [relations]
         entities = side.entities or _list_all(columns, by_id)
-        found, ids = encode_columns(entities.title, nouns[j], entities.order, columns)
+        vocabulary, ids = encode_columns(entities.title, nouns[j], entities.order, columns)
         kinds, triples = _Labels("", ()), np.zeros((0, 3), np.int64)
         if between:
             kinds = side.relations or _list_all(between, by_id)
             _, places = encode_columns(kinds.title, "relation", kinds.order, between)
             triples = np.stack([ids[-2], places[0], ids[-1]], axis=1)
-        names = entities.names or found.names
-        graph = Graph(triples, found.size, names, kinds.names, entities.ids, kinds.ids)
+        names = entities.names or vocabulary.names
+        graph = Graph(triples, vocabulary.size, names, kinds.names, entities.ids, kinds.ids)
         graphs.append(graph)
         columns_of_pairs.append(ids[: len(tables)])
     pairs = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
