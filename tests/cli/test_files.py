@@ -16,7 +16,6 @@ import truerank as tr
 from support import cli_files
 from support.cli_files import Run
 from support.interruptions import refusing_to_wait
-from truerank.cli.files import read_selection
 
 pytestmark = pytest.mark.python_only
 
@@ -98,25 +97,27 @@ def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
         assert f"{name}: expected a regular file, got a {kind}" in err
 
 
-def selection(**arrays: Any) -> Any:
-    np.savez("x.npz", **arrays)
-    return read_selection("--filter", Path("x.npz"))
+def test_selections(run: Run) -> None:
+    def code_and_error(**arrays: Any) -> tuple[int, str]:
+        if arrays:
+            np.savez("x.npz", **arrays)
+        code, _, err = run("evaluate", "scores.npy", "targets.npy", "--filter", "x.npz")
+        return code, err
 
-
-def test_selections() -> None:
     matrix = scipy.sparse.csr_array(np.eye(3))
     for compressed in (True, False):
         scipy.sparse.save_npz("x.npz", matrix, compressed=compressed)
-        found = read_selection("--filter", Path("x.npz"))
-        assert found.shape == (3, 3)  # type: ignore[union-attr]
-    parts = {"indptr": np.arange(4), "indices": np.arange(3)}
-    assert len(selection(**parts)) == 2
-    assert len(selection(**parts, lists=np.arange(3))) == 3
+        assert code_and_error() == (0, "")
+    parts: dict[str, Any] = {"indptr": np.arange(4), "indices": np.arange(3)}
+    assert code_and_error(**parts) == code_and_error(**parts, lists=np.arange(3)) == (0, "")
     for wrong in (b"csc", ["csr", "csr"], np.zeros(3), b"\xff\xfe"):
-        with pytest.raises(ValueError, match=r"^--filter: expected a scipy\.sparse matrix in csr"):
-            selection(**parts, format=wrong, shape=[3, 3])
-    for wrong in (3, [[3, 3]], [3.5, 3], ["a", "b"]):
-        with pytest.raises((TypeError, ValueError), match=r"^--filter: shape: "):
-            selection(**parts, format=b"csr", shape=wrong)
-    with pytest.raises(ValueError, match=r"x\.npz: indices\.npy: expected plain"):
-        selection(indptr=[0], indices=np.array([None]))
+        code, err = code_and_error(**parts, format=wrong, shape=[3, 3])
+        assert code == 1
+        assert err.startswith("Error: --filter: expected a scipy.sparse matrix in csr")
+    for shape in (3, [[3, 3]], [3.5, 3], ["a", "b"]):
+        code, err = code_and_error(**parts, format=b"csr", shape=shape)
+        assert code == 1
+        assert err.startswith("Error: --filter: shape: ")
+    code, err = code_and_error(indptr=[0], indices=np.array([None]))
+    assert code == 1
+    assert "x.npz: indices.npy: expected plain" in err

@@ -18,7 +18,6 @@ import pytest
 import truerank
 from support.environment import ROOT
 from truerank import adapters
-from truerank.inputs.naming import import_extra
 
 pytestmark = pytest.mark.python_only
 
@@ -129,11 +128,12 @@ def test_the_command_line_says_it_in_one_line(
 
 def test_an_import_error_within_a_library_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "zarr.py").write_text("import no_such_library")
+    (tmp_path / "x.zarr").mkdir()
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
         patch.delitem(sys.modules, "zarr", raising=False)
         with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"):
-            import_extra("zarr", "x")
+            truerank.open_scores(tmp_path / "x.zarr")
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from support.problems import Array
 from truerank import _core
-from truerank.embeddings.vectors import CSLS, open_embeddings
+from truerank.alignment import CSLS
+from truerank.embeddings.vectors import open_embeddings
 
 LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
 COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")

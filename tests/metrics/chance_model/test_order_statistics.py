@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,22 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truerank import chance
 from truerank.metrics import UnknownKeyError
-from truerank.metrics.chance_model import compress, inverse_median, median
 from truerank.metrics.chance_model.order_statistics import invert
 
 pytestmark = pytest.mark.python_only
 
-MODELS: dict[str, Callable[..., tuple[float, float]]] = {
-    "median": median,
-    "imedian": inverse_median,
-}
-
-
-def tasks_of(candidates: Any) -> Any:
-    if isinstance(candidates, dict):
-        return compress(([int(n) for n in candidates], list(candidates.values())))
-    return compress(candidates)
+MODELS = ("median", "imedian")
 
 
 def test_reference_values(data: Path) -> None:
@@ -38,7 +28,10 @@ def test_reference_values(data: Path) -> None:
     mine = [record for record in records if record["metric"] in MODELS]
     assert len(mine) >= 70
     for record in mine:
-        mean, variance = MODELS[record["metric"]](tasks_of(record["candidates"]))
+        sizes = record["candidates"]
+        if isinstance(sizes, dict):
+            sizes = ([int(n) for n in sizes], list(sizes.values()))
+        mean, variance = chance(record["metric"], sizes)
         assert type(mean) is type(variance) is float
         assert mean == pytest.approx(float(record["mean"]), rel=1e-13, abs=0), record
         assert variance == pytest.approx(float(record["variance"]), rel=1e-11, abs=0), record
@@ -58,7 +51,7 @@ def by_outcomes(sizes: list[int], inverse: bool) -> tuple[Fraction, Fraction]:
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from([*MODELS]))
 def test_all_outcomes(sizes: list[int], name: str) -> None:
-    mean, variance = MODELS[name](compress(sizes))
+    mean, variance = chance(name, sizes)
     exact = by_outcomes(sizes, name == "imedian")
     assert mean == pytest.approx(float(exact[0]), rel=1e-13)
     assert variance == pytest.approx(float(exact[1]), rel=1e-12, abs=1e-16)
@@ -104,7 +97,7 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
 @settings(max_examples=40)
 @given(st.lists(st.integers(1, 90), min_size=2, max_size=40), st.sampled_from([*MODELS]))
 def test_plain_sums(sizes: list[int], name: str) -> None:
-    mean, variance = MODELS[name](compress(sizes))
+    mean, variance = chance(name, sizes)
     slow = by_sums(sizes, name == "imedian")
     assert mean == pytest.approx(slow[0], rel=1e-11)
     assert variance == pytest.approx(slow[1], rel=1e-9, abs=1e-12 * mean**2)
@@ -127,30 +120,30 @@ def test_plain_sums(sizes: list[int], name: str) -> None:
     ids=lambda sizes: f"{len(sizes)} up to {max(sizes)}",
 )
 def test_plain_sums_of_many(sizes: list[int], name: str) -> None:
-    mean, variance = MODELS[name](compress(sizes))
+    mean, variance = chance(name, sizes)
     slow = by_sums(sizes, name == "imedian")
     assert mean == pytest.approx(slow[0], rel=1e-11)
     assert variance == pytest.approx(slow[1], rel=1e-8)
 
 
 def test_degenerate() -> None:
-    for model in MODELS.values():
-        assert all(math.isnan(x) for x in model(compress([])))
-        assert model(compress([1, 1, 1, 1])) == (1.0, 0.0)
-        assert model(compress([1, 1, 1, 9])) == (1.0, 0.0)
-        assert model(compress([5, 5], [2.0, 2.0])) == model(compress([5, 5]))
-        assert model(compress([5, 5, 5], [2.0, 2.0, 0.0])) == model(compress([5, 5]))
-    assert median(compress([9])) == pytest.approx((5.0, 80 / 12), rel=1e-14)
+    for name in MODELS:
+        assert all(math.isnan(x) for x in chance(name, []))
+        assert chance(name, [1, 1, 1, 1]) == (1.0, 0.0)
+        assert chance(name, [1, 1, 1, 9]) == (1.0, 0.0)
+        assert chance(name, [5, 5], [2.0, 2.0]) == chance(name, [5, 5])
+        assert chance(name, [5, 5, 5], [2.0, 2.0, 0.0]) == chance(name, [5, 5])
+    assert chance("median", [9]) == pytest.approx((5.0, 80 / 12), rel=1e-14)
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_unequal_weights_have_no_model(name: str) -> None:
     with pytest.raises(UnknownKeyError, match="the weighted median has no chance model"):
-        MODELS[name](compress([5, 5], [1.0, 2.0]))
+        chance(name, [5, 5], [1.0, 2.0])
 
 
 def test_nearly_certain_medians_keep_their_variance() -> None:
-    mean, variance = median(compress(([1, 2], [400, 601])))
+    mean, variance = chance("median", ([1, 2], [400, 601]))
     # 2 where at most 100 of 601 are 1
     p = sum(math.comb(601, k) for k in range(101)) / 2**601
     assert (mean, variance) == (1.0, pytest.approx(p, rel=1e-10))
@@ -159,16 +152,16 @@ def test_nearly_certain_medians_keep_their_variance() -> None:
 @pytest.mark.parametrize("size", [10**6, 10**9, 2**53 + 1, 2**62, 2**63 - 1])
 def test_huge_sizes_approach_the_beta_law(size: int) -> None:
     for n in (3, 5, 101, 1001):
-        mean, variance = median(compress(([size], [n])))
+        mean, variance = chance("median", ([size], [n]))
         assert mean == pytest.approx((size + 1) / 2, rel=1e-12)
         # the continuous law's, and the grid's share, which is below 1 / size^2 of it
         assert variance == pytest.approx(size**2 / (4 * (n + 2)), rel=1e-11 + 8 * n / size**2)
         m = (n + 1) // 2
-        inverse, _ = inverse_median(compress(([size], [n])))
+        inverse, _ = chance("imedian", ([size], [n]))
         assert inverse == pytest.approx(n / (m - 1) / size, rel=1e-11 + 40 * math.log(size) / size)
     for n in (2, 4, 100, 1000):
         # the mean of the two middle order statistics
-        mean, variance = median(compress(([size], [n])))
+        mean, variance = chance("median", ([size], [n]))
         k = n // 2
         exact = (k * (k + 1) + k * (k + 1) + 2 * k * k) / ((n + 1) ** 2 * (n + 2)) / 4
         assert mean == pytest.approx((size + 1) / 2, rel=1e-12)
@@ -176,27 +169,27 @@ def test_huge_sizes_approach_the_beta_law(size: int) -> None:
 
 
 def test_few_tasks_of_unlike_huge_sizes() -> None:
-    mean, variance = median(compress([10**9, 2**62]))
+    mean, variance = chance("median", [10**9, 2**62])
     assert mean == pytest.approx((10**9 + 1) / 4 + (2**62 + 1) / 4, rel=1e-13)
     assert variance == pytest.approx((2**62 / 2) ** 2 / 12, rel=1e-12)
 
 
 def test_sizes_beyond_exact_floats() -> None:
     sizes = [10169835676036493, 544083678943799, 13929350670477825, 13006295060769423]
-    mean, variance = median(compress(sizes))
+    mean, variance = chance("median", sizes)
     # the same in units of 2^33, where the grid's share is below 1e-5
-    less = median(compress([n >> 33 for n in sizes]))
+    less = chance("median", [n >> 33 for n in sizes])
     assert mean == pytest.approx(less[0] * 2.0**33, rel=1e-5)
     assert variance == pytest.approx(less[1] * 4.0**33, rel=1e-5)
-    for model in MODELS.values():
+    for name in MODELS:
         for seed in range(2):
             drawn = np.random.default_rng(seed).integers(1, 2**62, 4)
-            assert all(x > 0 for x in model(compress(drawn)))
+            assert all(x > 0 for x in chance(name, drawn))
 
 
 @pytest.mark.parametrize("m", [10**9, 10**12, 10**15])
 def test_huge_multiplicities(m: int) -> None:
-    mean, variance = median(compress(([1, 2 * m], [m, m])))
+    mean, variance = chance("median", ([1, 2 * m], [m, m]))
     # (1 + b) / 2, b the least of m uniform ranks: P(b > x) = (1 - x / 2m)^m -> e^(-x/2)
     q = math.exp(-0.5)
     assert mean == pytest.approx(0.5 + 0.5 / (1 - q), rel=1e-8)
@@ -204,9 +197,9 @@ def test_huge_multiplicities(m: int) -> None:
 
 
 def test_multiplicities_beyond_exact_floats() -> None:
-    for model in MODELS.values():
+    for name in MODELS:
         with pytest.raises(ValueError, match=r"multiplicities: expected fewer than 2\*\*53 tasks"):
-            model(compress(([1, 2**62], [2**61, 2**61])))
+            chance(name, ([1, 2**62], [2**61, 2**61]))
 
 
 # -- the parts -------------------------------------------------------------------------------------
@@ -214,9 +207,9 @@ def test_multiplicities_beyond_exact_floats() -> None:
 
 def law_of(p: list[Fraction]) -> list[Fraction]:
     law = [Fraction(1)]
-    for chance in p:
+    for hit in p:
         law = [
-            (law[k] if k < len(law) else 0) * (1 - chance) + (law[k - 1] * chance if k else 0)
+            (law[k] if k < len(law) else 0) * (1 - hit) + (law[k - 1] * hit if k else 0)
             for k in range(len(law) + 1)
         ]
     return law
