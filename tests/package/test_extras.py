@@ -128,12 +128,12 @@ def test_the_command_line_says_it_in_one_line(
 
 def test_an_import_error_within_a_library_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "zarr.py").write_text("import no_such_library")
-    (tmp_path / "x.zarr").mkdir()
+    (tmp_path / ".zarray").write_text("{}")
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
         patch.delitem(sys.modules, "zarr", raising=False)
         with pytest.raises(ModuleNotFoundError, match="No module named 'no_such_library'"):
-            truerank.open_scores(tmp_path / "x.zarr")
+            truerank.open_scores(tmp_path)
 
 
 @pytest.fixture(scope="module")
