@@ -185,7 +185,7 @@ class _ShortRepr(reprlib.Repr):
 
     def repr_instance(self, value: Any, level: int) -> str:
         if math.prod(shape := tuple(getattr(value, "shape", ()))) > _SMALL_ARRAY:
-            kind = type(value).__name__.removeprefix("nd").lower()
+            kind = type(value).__name__.lower().replace("ndarray", "array")
             return f"{kind}(shape={shape}, dtype={value.dtype})"
         return super().repr_instance(value, level)
 
