@@ -60,6 +60,7 @@ def count(how: str, folder: Path, **keywords: Any) -> tr.Ranks:
 def quarters(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "TILE_BYTES", SCORES.nbytes // 4)
     monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+    monkeypatch.setattr("truerank.embeddings.vectors.TIMES_AS_LARGE", 1)
 
 
 @pytest.mark.usefixtures("quarters")
@@ -87,11 +88,11 @@ import os, signal, sys
 import numpy as np
 import truerank as tr
 from truerank.counting import tiles
-from truerank.embeddings import watching
+from truerank.embeddings import vectors, watching
 
 name, after = sys.argv[1:]
 tiles.TILE_BYTES, tiles.SECONDS_BETWEEN_CHECKPOINTS = 20_000, 0.0
-watching.SECONDS_BETWEEN_REPORTS = 0.0
+watching.SECONDS_BETWEEN_REPORTS, vectors.TIMES_AS_LARGE = 0.0, 1
 reports = []
 
 def progress(report):
@@ -118,8 +119,8 @@ def test_a_killed_count_goes_on_from_the_last_checkpoint(name: str, tmp_path: Pa
         command = [sys.executable, "-c", KILLED, name, after]
         assert subprocess.run(command, cwd=tmp_path, check=False).returncode < 0
     seen: list[tr.Progress] = []
-    keywords = {"checkpoint": tmp_path / "kept", "progress": seen.append}
-    assert getattr(tr, name)(**arguments, **keywords) == getattr(tr, name)(**arguments)
+    got = getattr(tr, name)(**arguments, checkpoint=tmp_path / "kept", progress=seen.append)
+    assert got == getattr(tr, name)(**arguments)
     assert [p.resumed // 20_000 for p in seen[:1]] == [1]
 
 

@@ -141,7 +141,7 @@ def rank_embeddings(
         measurements; it changes no count.
     checkpoint : path-like, optional
         As in `rank`, a file that keeps what has been counted, from which a stopped call goes on.
-        Pairs are then counted in tiles of up to 64 million, on the host, and `block` is not used.
+        Pairs are then counted in tiles of at most 1 GB of scores, on the host, whatever `block` is.
     threads : int, optional
         As in `rank`.
     audit : bool
@@ -240,10 +240,10 @@ def rank_embeddings(
     """
     rules = read_rules(options, EmbeddingOptions)
     embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
-    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    given |= {"block": block, "checkpoint": checkpoint}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        how: dict[str, Any] = {"block": block, "checkpoint": checkpoint, "watch": watch}
-        return rank_open_embeddings(embeddings, targets, rules, **tasks, **how)
+        return rank_open_embeddings(embeddings, targets, rules, **given, watch=watch)
 
 
 def rank_open_embeddings(

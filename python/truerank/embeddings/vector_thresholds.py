@@ -158,7 +158,6 @@ def count_above(
 def _tiles_of_rows(store: VectorStore, rows: IntArray) -> list[Tile]:
     """Cut all that some rows have into tiles, without the rows between them."""
     height, width = max(1, TILE_BYTES // max(1, store.shape[1] * store.itemsize)), store.shape[1]
-    used = np.unique(rows)
-    runs = np.split(used, np.flatnonzero(np.diff(used) > 1) + 1)
-    parts = [run[top : top + height] for run in runs for top in range(0, len(run), height)]
+    runs = np.split(used := np.unique(rows), np.flatnonzero(np.diff(used) > 1) + 1)
+    parts = (run[top : top + height] for run in runs for top in range(0, len(run), height))
     return [Tile(int(part[0]), 0, len(part), width) for part in parts]

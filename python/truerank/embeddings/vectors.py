@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     Matches = tuple[Array, IntArray]  # as in `CurrentMatches`
     TopScores = tuple[IntArray, Array, _core.Fault | None]
 
+# Tiles of vectors are larger than those of scores, for something has to be prepared for each.
+TIMES_AS_LARGE = 4
 SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
@@ -260,15 +262,15 @@ class VectorStore(Store):
     """
 
     def __init__(self, embeddings: OpenEmbeddings, threads: int, *, stored: bool = False) -> None:
-        dtype = np.dtype(embeddings.dtype)
-        super().__init__(embeddings.shape, embeddings.dtype, dtype, embeddings.files)
+        dtype = embeddings.dtype
+        super().__init__(embeddings.shape, dtype, np.dtype(dtype), embeddings.files)
         self._embeddings, self._threads, self._stored = embeddings, threads, stored
         self.device = embeddings.device
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
-        by_columns = not self._stored and self.shape[1] > self.shape[0]
-        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
+        size, by_columns = TIMES_AS_LARGE * max_bytes, self.shape[1] > self.shape[0]
+        return cut_tiles(self.shape, self.itemsize, size, by_columns=by_columns)
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Any]:
@@ -282,9 +284,9 @@ class VectorStore(Store):
 
     def state(self) -> list[Any]:
         """As in `Store`: a digest of the vectors, and how a pair of them is scored."""
-        made_of = self._embeddings
-        arrays = made_of.queries.array, made_of.entities.array, made_of.bias
-        return [digest(*arrays, *(made_of.csls or ())), made_of.similarity, self.dtype]
+        pairs = self._embeddings
+        arrays = pairs.queries.array, pairs.entities.array, pairs.bias, *(pairs.csls or ())
+        return [digest(*arrays), pairs.similarity, self.dtype]
 
     def close(self) -> None:
         """Do nothing: maps last as long as the vectors."""
