@@ -13,8 +13,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from truerank import score_embeddings
 from truerank.cli import demo
-from truerank.embeddings.scoring import score_embeddings
 
 pytestmark = pytest.mark.python_only
 

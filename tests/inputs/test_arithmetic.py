@@ -13,14 +13,13 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import _core
+from truerank import _core, open_scores
+from truerank.alignment import CSLS
 from truerank.alignment.local_scaling import ScaledStore, means_of_store
+from truerank.compat import EXACT
 from truerank.compat.convention_counts import TaskBlock, as_floats, count_block
-from truerank.compat.conventions import EXACT
-from truerank.embeddings.vectors import CSLS
 from truerank.inputs.arithmetic import default_arithmetic
 from truerank.inputs.scores import as_scores
-from truerank.stores import open_scores
 
 # Where the C library keeps the register of vector arithmetic in its fenv_t, and the bits to set.
 REGISTERS = {"x86_64": (28, 0x8040), "aarch64": (0, 1 << 24)}

@@ -13,7 +13,6 @@ import pytest
 import truerank as tr
 from support.problems import csr, refuse
 from truerank import _core
-from truerank.inputs.errors import warn_user
 
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
@@ -322,5 +321,7 @@ def test_the_first_index_that_is_outside(size: int, wrong: int) -> None:
 
 def test_warnings_stand_at_the_line_of_the_caller_and_escape_control_characters() -> None:
     with pytest.warns(UserWarning, match="red") as caught:
-        warn_user("red \x1b[31m")
-    assert [(str(w.message), w.filename) for w in caught] == [("red \\x1b[31m", __file__)]
+        tr.link_prediction.Task([("red \x1b[31m", "r", "b")] * 2)
+    (warning,) = caught
+    assert "red \\x1b[31m" in str(warning.message)
+    assert warning.filename == __file__

@@ -12,12 +12,10 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from truerank import InputTypeError, InputValueError, Report, Table
 from truerank.alignment import AlignmentData, Graph
-from truerank.inputs.errors import InputTypeError, InputValueError
 from truerank.inputs.naming import import_extra, printable, terminal_text
 from truerank.metrics import UnknownKeyError
-from truerank.reporting import Report
-from truerank.tables import Table
 
 pytestmark = pytest.mark.python_only
 

@@ -13,7 +13,6 @@ from support.environment import ROOT
 from support.metric_keys import keys_where
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, Metric, parse
-from truerank.metrics.ties import RankFunction
 
 pytestmark = pytest.mark.python_only
 
@@ -24,7 +23,7 @@ ROW = Metric(
     description="share of the candidates",
     parameter=":p",
     examples=(":1", ":0.5"),
-    transform=RankFunction(lambda r, N, p: (r / N) ** p / 2),
+    transform=type(METRICS["mrr"].transform)(lambda r, N, p: (r / N) ** p / 2),
     inverse=lambda mean: 2 * mean,
     increasing=False,
     source="this test",

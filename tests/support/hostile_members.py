@@ -11,8 +11,8 @@ import numpy as np
 
 from support.environment import SANITIZED
 from truerank import InputError
-from truerank.ranks.storage import HEADER
 
+HEADER = "truerank"  # the member of the description, in JSON
 BOUNDS = (2**64 - 1, 2**63 - 1, 2**62, -1, -(2**63))
 JSON = (None, True, -1, 2**64, 1e308, float("nan"), "x", "", [], {}, [[1]], {"a": 1}, 10**400)
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank import stores
 from truerank.link_prediction import Sampled, Task
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
@@ -211,7 +210,7 @@ def test_unlike_rows_of_a_query_are_ranked_as_they_are(problem: Problem, data: A
                 found.append(int(first.setdefault(problem.key(problem.test[i], side), row) != row))
         return found
 
-    stored = {side: stores.open_scores(table) for side, table in scores.items()}
+    stored = {side: tr.open_scores(table) for side, table in scores.items()}
     for way, tables, looked_at in (
         (by_vectors, rows, rows),
         (by_scores, scores, scores),
