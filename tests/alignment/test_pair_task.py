@@ -335,7 +335,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "one member": (ValueError, "^test: expected 2 members, .* in pair 1", [(0, 1), (0,)], {}),
     "flat": (ValueError, r"^test: expected shape .*got shape \(2,\)", IDS[0], {}),
     "flat list": (TypeError, r"^test: expected tuples \(left, right\), got int", [0, 1], {}),
-    "labels and ids": (TypeError, r"got both \(pair 1 has int", [("a", "x"), (1, 1)], {}),
+    "labels and ids": (TypeError, r"got int \(pair 1\) after str", [("a", "x"), (1, 1)], {}),
     "left out of range": (
         ValueError,
         "^test: expected left entity ids from 0 to 3, got 4 in column 0 of pair 1",

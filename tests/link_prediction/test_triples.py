@@ -247,7 +247,7 @@ BAD_ROWS: dict[str, tuple[type[Exception], str, Any]] = {
     "bool": (TypeError, r"column 1, got bool \(triple 0\)", [(0, True, 1)]),
     "both": (
         TypeError,
-        r"in column 0, got both \(triple 1 has str, those before integers\)$",
+        r"in column 0, got str \(triple 1\) after int$",
         [(0, 0, 1), ("a", 0, 1)],
     ),
     "none": (

@@ -381,8 +381,8 @@ class Task(tasks.Task[Report]):
     def _report_similarity(self, parts: Iterable[Ranks], measure: str | None) -> Report:
         """Report both directions; `measure` names the similarity that made the scores."""
         return self._make_report(
-            self._label(side, ranks.with_protocol(similarity=measure))
-            for side, ranks in zip(self.sides, parts, strict=True)
+            side.labelled_by_filter(ranks.with_protocol(similarity=measure))
+            for side, ranks in zip(self.sides.values(), parts, strict=True)
         )
 
     def __repr__(self) -> str:

@@ -105,14 +105,11 @@ def rank_batches(
         queries_text = f"queries {start} to {last}" if last > start else f"query {start}"
         return f"scores: {queries_text}" + f": {argument}" * (argument != "scores")
 
-    positions = np.empty_like(ordered)
-    positions[ordered] = np.arange(len(ordered))
-
     def on_batch(done: Progress) -> None:
         tell(min(done.done * size, height))
 
     rules["progress"] = on_batch
-    return rank_named_blocks(batches(), name, **rules)[positions]
+    return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
 
 
 def check_score_shape(name: str, got: object, shape: tuple[int, int], noun: str) -> None:

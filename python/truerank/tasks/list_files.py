@@ -20,9 +20,7 @@ from .text import line_of, text_blocks, text_lines
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.progress_listeners import Progress
-
-    Listener = Callable[[Progress], object]
+    from ..inputs.progress_listeners import Listener, Progress
 
 _ARGUMENT = "path"
 _JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
@@ -142,11 +140,7 @@ def read_json_lists(
     {'d3': 0.5}
     """
     name = os.fsdecode(path)
-
-    def error(where: str, problem: str) -> InputValueError:
-        return InputValueError(_ARGUMENT, f"{where}: {problem}", place=name)
-
-    return lists_of_rows(_json_lists(name, progress), error, np.float64)
+    return lists_of_rows(_ARGUMENT, _json_lists(name, progress), name, np.float64)
 
 
 @public("truerank")

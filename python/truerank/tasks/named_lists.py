@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
@@ -238,10 +238,11 @@ class NamedLists(ReadOnlyArrays):
         places = Vocabulary(len(self), self.queries).codes_of(tuple(asked.codes))
         check_listed("answers", self.queries, tuple(asked.codes), int((places >= 0).sum()))
         rows = np.where(places < 0, len(self), places)[unit]  # after all lists, an empty one
-        names: tuple[str, ...] = ()
-        if not is_integer(candidates):
+        if is_integer(candidates):
+            size = integer("candidates", candidates, least=0)
+        else:
             names = distinct_names("candidates", candidates, "their number, or their names")
-            index.encode(names)
+            size = len(index.encode(names))
         ids = index.encode(self.names)[self.ids]
         targets = index.encode([name for _, name in right])
         parts = known if isinstance(known, list) else [{} if known is None else known]
@@ -250,14 +251,10 @@ class NamedLists(ReadOnlyArrays):
         left_out += right if flag("filtered", filtered) else []
         queries = asked.encode([query for query, _ in left_out])
         others = index.encode([name for _, name in left_out])
-        size = integer("candidates", candidates, least=0) if is_integer(candidates) else len(names)
         if size < len(index.codes):
-            if not is_integer(candidates):
-                raise InputValueError(
-                    "candidates", f"{list(index.codes)[size]!r} is not among them"
-                )
             expected = f"at least {len(index.codes)}, as many names occur"
-            raise InputValueError("candidates", expected=expected, got=size)
+            got = f"{size}, without {list(index.codes)[size]!r}"
+            raise InputValueError("candidates", expected=expected, got=got)
         lengths = np.bincount(queries, minlength=len(asked.codes))
         without = indptr_of(lengths), others[np.argsort(queries, kind="stable")], unit
         indptr = np.append(self.indptr, self.indptr[-1])
@@ -298,26 +295,22 @@ def lists_of_mapping(argument: str, lists: Mapping[Any, Any]) -> NamedLists:
     {'d7': None, 'd3': None}
     """
 
-    def error(_where: str, problem: str) -> InputError:
-        kind = InputTypeError if problem.startswith("expected") else InputValueError
-        return kind(argument, problem)
-
-    return lists_of_rows((("", str(query), listed) for query, listed in lists.items()), error)
+    return lists_of_rows(argument, (("", str(query), listed) for query, listed in lists.items()))
 
 
 def lists_of_rows(
-    rows: Iterable[tuple[str, str | None, Any]],
-    error: Callable[[str, str], InputError],
-    dtype: Any = None,
+    argument: str, rows: Iterable[tuple[str, str | None, Any]], file: str = "", dtype: Any = None
 ) -> NamedLists:
     """Join the lists of queries, all with scores or all in order alone.
 
     Parameters
     ----------
+    argument : str
+        The argument, for messages.
     rows : iterable of (str, str or None, mapping or sequence)
         For each list where it stands, its query (None: its number), and ``{name: score}`` or names.
-    error : callable
-        Makes the error for a list: f(where, problem).
+    file : str, optional
+        The file that has them.
     dtype : dtype, optional
         That of the scores. Default: as numpy has them.
     """
@@ -325,6 +318,12 @@ def lists_of_rows(
     index, is_scored = LabelIndex(), True
     ids: list[IntArray] = []
     scores: list[npt.NDArray[Any]] = []
+
+    def error(where: str, problem: str) -> InputError:
+        is_wrong_type = problem.startswith("expected") and not file
+        error_type = InputTypeError if is_wrong_type else InputValueError
+        return error_type(argument, f"{where}: {problem}" if where else problem, place=file)
+
     for where, query, listed in rows:
         key = str(len(queries)) if query is None else query
         if key in queries:

@@ -12,8 +12,9 @@ from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
-from ..ranks.labels import LABELS, Labels
+from ..ranks.labels import Labels
 from .row_keys import first_rows, look_up, row_keys
+from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -73,8 +74,7 @@ def make_queries(
     where, which = look_up(ordered, keys)
     answers = facts[where, answer_column]
     distinct = first_rows(row_keys([which, answers]))
-    counts = np.bincount(which[distinct], minlength=len(ordered))
-    indptr = indptr_of(counts)
+    indptr = indptr_of(np.bincount(which[distinct], minlength=len(ordered)))
     return SideQueries(
         np.stack([facts[ranked[first], column] for column in query_columns], axis=1),
         rows.reshape(-1).astype(np.int64),
@@ -271,9 +271,8 @@ class SideTasks(ReadOnlyArrays):
         if ranks.audit is not None and mismatched is not None:
             audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
             ranks = ranks._with({"audit": np.array(audit)})
-        standard: dict[str, Any] = {k: v for k, v in self.labels.items() if k in LABELS}
-        custom = {k: v for k, v in self.labels.items() if k not in LABELS}
-        return ranks.with_labels(**{"side": self.side, **standard}, labels=custom)
+        labels: dict[str, Any] = {"side": self.side, **self.labels}
+        return ranks.with_labels(**labels)
 
 
 def _read_only(value: Any) -> Any:
@@ -309,6 +308,4 @@ def _select_lists(selection: Any, tasks: IntArray) -> Any:
     chosen_lists = lists[0][tasks] if lists else tasks
     distinct, places = np.unique(chosen_lists, return_inverse=True)
     lengths = np.diff(indptr)[distinct]
-    ends = indptr_of(lengths)
-    shifts = np.repeat(indptr[distinct] - ends[:-1], lengths)
-    return ends, indices[np.arange(ends[-1]) + shifts], places
+    return indptr_of(lengths), indices[join_ranges(indptr[distinct], lengths)], places

@@ -74,11 +74,7 @@ class SplitReader:
         if is_path(split):
             path = os.fsdecode(split)
             if not path.endswith(".npy"):
-
-                def number(j: int, fields: Sequence[str]) -> IntArray:
-                    return self.index(j).encode(fields)
-
-                codes = read_text(title, path, number, self.form, self.notes)
+                codes = read_text(title, path, self._encode, self.form, self.notes)
                 return [self.column(title, j, each, self.index(j)) for j, each in enumerate(codes)]
             split = read_npy(title, path)
             title = f"{title}: {path}"
@@ -93,6 +89,9 @@ class SplitReader:
         if is_frame(split):
             self._check_headings(title, split.columns)
         return self._columns_of_array(title, np.asarray(split))
+
+    def _encode(self, j: int, labels: Sequence[str]) -> IntArray:
+        return self.index(j).encode(labels)
 
     def read_all(self, splits: Splits) -> dict[str, list[Column]]:
         """Read splits, by name their title and themselves, which have the same number of columns.
@@ -128,20 +127,16 @@ class SplitReader:
             if j < self.form.width and "" in values:
                 got = f"an empty str in column {j} of {noun} {values.index('')}"
                 raise InputValueError(title, expected="labels", got=got)
-            return self.column(title, j, self.index(j).encode(values), self.index(j))
+            return self.column(title, j, self._encode(j, values), self.index(j))
         if all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
             return self.column(title, j, index_array(title, list(values)))
         are_labels = [isinstance(value, str) for value in values]
-        row = next(
-            (i for i, x in enumerate(values) if not are_labels[i] and not is_integer(x)), None
-        )
-        if row is not None:
-            got = f"{type(values[row]).__name__} ({noun} {row})"
-        else:
-            row = are_labels.index(not are_labels[0])
-            before = "str" if are_labels[0] else "integers"
-            got = f"both ({noun} {row} has {type(values[row]).__name__}, those before {before})"
-        raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
+        for row, value in enumerate(values):
+            if are_labels[row] != are_labels[0] or not (are_labels[row] or is_integer(value)):
+                after = f" after {type(values[0]).__name__}" if row else ""
+                got = f"{type(value).__name__} ({noun} {row}){after}"
+                raise InputTypeError(title, expected=f"integers or str in column {j}", got=got)
+        raise AssertionError("unreachable")
 
     def _check_headings(self, title: str, columns: Sequence[Any]) -> None:
         """Refuse a frame whose columns have the names of the form's columns at other places.
@@ -183,10 +178,8 @@ class SplitReader:
                 raise InputTypeError(title, expected=f"tuples ({', '.join(form.columns)})", got=got)
             width = len(row) if width < 0 else width
             if len(row) != width or not form.fits(width):
-                fits = form.fits(width)
-                expected = (
-                    f"{width} members, as in the first" if fits else f"{form.width_text} members"
-                )
+                as_first = f"{width} members, as in the first"
+                expected = as_first if form.fits(width) else f"{form.width_text} members"
                 got = f"{len(row)} in {form.row_noun} {i}"
                 raise InputValueError(title, expected=expected, got=got)
         columns = zip(*rows, strict=True)
@@ -222,11 +215,10 @@ def name_known_splits(known: Any) -> dict[str, tuple[str, Any]]:
     if known is None:
         return {}
     if isinstance(known, Mapping):
-        for name in known:
-            if not isinstance(name, str):
-                raise InputTypeError("known", expected="names of splits", got=type(name).__name__)
-            if not name:
-                raise InputValueError("known", expected="names of splits", got="an empty str")
+        if wrong := [name for name in known if not isinstance(name, str)]:
+            raise InputTypeError("known", expected="names of splits", got=type(wrong[0]).__name__)
+        if "" in known:
+            raise InputValueError("known", expected="names of splits", got="an empty str")
         return {name: (f'known["{name}"]', split) for name, split in known.items()}
     if _is_list_of_splits(known):
         return {f"known_{i}": (f"known[{i}]", split) for i, split in enumerate(known)}

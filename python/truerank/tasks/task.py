@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
 from ..counting.lists import rank_lists
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from ..inputs.words import IoMode, Similarity
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from .query_rows import Flags
     from .side_tasks import SideTasks
 
 AnyReport = TypeVar("AnyReport")  # what a protocol makes of its ranks
@@ -125,7 +125,8 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             options["progress"] = listener
             side = self.sides[key].under_all_filters()
             with renamed(scores=name or key, blocks=name or key):
-                counted.append(self._label(key, rank_batches(scorer, side, **options)))
+                ranks = rank_batches(scorer, side, **options)
+            counted.append(self.sides[key].labelled_by_filter(ranks))
         self._check_columns()  # now, for a callable may read the order
         return self._make_report(counted)
 
@@ -145,7 +146,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         """
         rules = read_rules(options, VectorOptions)
         of_queries = self._by_side(queries, "vectors", name)
-        self._check_candidate_kinds(candidates)
+        of_candidates = self._by_side(candidates, "vectors", by_kind=True)
         biases = self._biases(options.get("bias"))
         if not unique:
             self._check_rows(name)
@@ -155,7 +156,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         for key, side in self.sides.items():
             title, kind, (height, noun) = name or key, side.candidate_kind, side.rows_of(unique)
             bias_title, bias = biases[key]
-            vectors = of_queries[key], candidates[kind]
+            vectors = of_queries[key], of_candidates[key]
             with renamed(queries=title, entities=kind, bias=bias_title):
                 opened[key] = open_in_place(*vectors, similarity, bias, dtype)
                 opened[key].check_shape((height, side.columns), (noun, "candidate"))
@@ -179,7 +180,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                         block=options.get("block"),
                         watch=watch_of_part(watch, sizes, i),
                     )
-                counted.append(self._label(key, ranks, mismatched))
+                counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._make_report(counted)
 
     def _evaluate_scores(
@@ -230,7 +231,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                     )
                     if rules.audit and not unique:
                         mismatched = mismatched_score_rows(matrix, side.rows, side.test_rows, io)
-                counted.append(self._label(key, ranks, mismatched))
+                counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._make_report(counted)
 
     def _evaluate_lists(
@@ -266,35 +267,31 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                     filter=side.selections()[0],
                     **options,
                 )
-            counted.append(self._label(key, ranks))
+            counted.append(self.sides[key].labelled_by_filter(ranks))
         return self._make_report(counted)
 
     # -- arguments by side -------------------------------------------------------------------------
 
-    def _by_side(self, values: BySide, what: str, name: str) -> dict[str, Any]:
-        """Return what was handed over for the sides: all are required, no others allowed."""
-        for side in self.sides:
-            if values.get(side) is None:
+    def _by_side(
+        self, values: BySide, what: str, name: str = "", *, by_kind: bool = False
+    ) -> dict[str, Any]:
+        """Return what was handed over for the sides: all are required, no others allowed.
+
+        It was handed over by side, or `by_kind` of the candidates of the sides.
+        """
+        arguments = {side: side for side in self.sides}
+        if by_kind:
+            arguments = {key: side.candidate_kind for key, side in self.sides.items()}
+        for side, argument in arguments.items():
+            if values.get(argument) is None:
                 expected = f"{what} for the side {side!r}"
-                raise InputTypeError(name or side, expected=expected, got="None")
-        for side, value in values.items():
-            if side not in self.sides and value is not None:
-                raise InputTypeError(side, expected=self._no_side(side))
-        return {side: values[side] for side in self.sides}
-
-    def _check_candidate_kinds(self, candidates: BySide) -> None:
-        """Check that there are vectors for the candidates of every side, and no others."""
-        sides = {side.candidate_kind: key for key, side in self.sides.items()}
-        for kind, value in candidates.items():
-            if kind in sides and value is None:
-                expected = f"vectors for the side {sides[kind]!r}"
-                raise InputTypeError(kind, expected=expected, got="None")
-            if kind not in sides and value is not None:
-                raise InputTypeError(kind, expected=self._no_side(kind.removesuffix("s")))
-
-    def _no_side(self, side: str) -> str:
-        known = " and ".join(map(repr, self.sides))
-        return f"None, for the task has no side {side!r}, but {known}"
+                raise InputTypeError(name or argument, expected=expected, got="None")
+        for argument, value in values.items():
+            if argument not in arguments.values() and value is not None:
+                known = " and ".join(map(repr, self.sides))
+                no_side = f"the task has no side {argument.removesuffix('s')!r}, but {known}"
+                raise InputTypeError(argument, expected=f"None, for {no_side}")
+        return {side: values[argument] for side, argument in arguments.items()}
 
     def _biases(self, bias: Any) -> dict[str, tuple[str, Any]]:
         """Return what messages call the bias of each side, and its values."""
@@ -307,9 +304,6 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         return {side: (f'bias["{side}"]', bias.get(side)) for side in self.sides}
 
     # -- from ranks to a report --------------------------------------------------------------------
-
-    def _label(self, side: str, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
-        return self.sides[side].labelled_by_filter(ranks, mismatched)
 
     def _make_report(self, counted: Iterable[Sequence[Ranks]]) -> AnyReport:
         """Report the labelled ranks of the sides under each filter; return the first report."""
@@ -461,14 +455,11 @@ def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[List
         return [None] * len(sizes)
     start = time.monotonic()
 
-    def callback_after(before: int) -> Listener:
-        def show(report: Progress) -> object:
-            done, seconds = before + report.done, time.monotonic() - start
-            return progress(report._replace(done=done, total=sum(sizes), seconds=seconds))
+    def show(before: int, part: Progress) -> object:
+        done, seconds = before + part.done, time.monotonic() - start
+        return progress(part._replace(done=done, total=sum(sizes), seconds=seconds))
 
-        return show
-
-    return [callback_after(sum(sizes[:i])) for i in range(len(sizes))]
+    return [partial(show, sum(sizes[:i])) for i in range(len(sizes))]
 
 
 @public("truerank")

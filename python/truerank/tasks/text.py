@@ -17,8 +17,7 @@ from ..inputs.progress_listeners import Progress, as_listener
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-
-    Listener = Callable[[Progress], object]
+    from ..inputs.progress_listeners import Listener
 
 TRIPLE = ("head", "relation", "tail")
 _BLOCK_BYTES = 1 << 17  # the fields of a block are Python strings, which stay in the cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count, repeat
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -73,10 +73,9 @@ class Vocabulary(NamedTuple):
         """
         if self.names is not None:
             place = {name: code for code, name in enumerate(self.names)}
-            return np.fromiter(map(place.get, names, repeat(-1)), dtype=np.int64, count=len(names))
-        ids = (int(n) if n.isascii() and n.isdecimal() and len(n) < 19 else -1 for n in names)
-        codes = np.fromiter(ids, dtype=np.int64, count=len(names))
-        return np.where(codes < self.size, codes, -1)
+            return np.array([place.get(name, -1) for name in names], dtype=np.int64)
+        ids = [int(name) if is_number(name) else -1 for name in names]
+        return np.array([code if 0 <= code < self.size else -1 for code in ids], dtype=np.int64)
 
 
 def encode_columns(
@@ -165,12 +164,13 @@ def _listed_labels(name: str, order: object) -> tuple[str, ...]:
     if isinstance(order, Mapping):
         for label, code in order.items():
             integer(name, code, expected=f"a mapping to integers, also for {label!r}")
-        ordered = sorted(order.items(), key=lambda item: item[1])
-        for i, (label, code) in enumerate(ordered):
-            if code != i:
-                expected = f"a mapping to the ids from 0 to {len(ordered) - 1}, each once"
-                raise InputValueError(name, expected=expected, got=f"{code!r} for {label!r}")
-        order = [label for label, _ in ordered]
+        order, id_of = sorted(order, key=order.__getitem__), order
+        for i, label in enumerate(order):
+            if id_of[label] != i:
+                expected = f"a mapping to the ids from 0 to {len(order) - 1}, each once"
+                raise InputValueError(
+                    name, expected=expected, got=f"{id_of[label]!r} for {label!r}"
+                )
     expected = "an int, a sequence of labels or a mapping of labels to ids"
     labels = distinct_names(name, order, expected)
     if not labels:
@@ -180,8 +180,11 @@ def _listed_labels(name: str, order: object) -> tuple[str, ...]:
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
     """Return the labels of some columns, most of which share an index."""
-    indexes = {id(column.label_index): column.label_index for column in columns}
-    return set().union(*(index.codes for index in indexes.values() if index is not None))
+    return set().union(*(index.codes for index in _label_indexes(columns)))
+
+
+def _label_indexes(columns: Sequence[Column]) -> set[LabelIndex]:
+    return {column.label_index for column in columns if column.label_index is not None}
 
 
 def numbers_of(
@@ -206,22 +209,19 @@ def numbers_of(
     >>> numbers_of([column], {"a": -5, "b": 7})
     [array([ 7, -5,  7])]
     """
-    tables: dict[int, IntArray] = {}
+    tables = {
+        index: np.array([numbers.get(label, _NO_NUMBER) for label in index.codes], dtype=np.int64)
+        for index in _label_indexes(columns)
+    }
     of_columns = []
     for column in columns:
-        if column.label_index is None:
-            of_columns.append(column.values)
-            continue
-        codes = column.label_index.codes
-        table = tables.get(id(codes))
-        if table is None:
-            each = map(numbers.get, codes, repeat(_NO_NUMBER))
-            table = tables[id(codes)] = np.fromiter(each, dtype=np.int64, count=len(codes))
-        values = table[column.values]
-        missing = values == _NO_NUMBER  # labels that no row has may be without a number
-        if error is not None and missing.any():
-            row = int(missing.argmax())
-            raise error(column, list(codes)[column.values[row]], column.where(row))
+        index, values = column.label_index, column.values
+        if index is not None:
+            values = tables[index][values]
+            missing = values == _NO_NUMBER  # labels that no row has may be without a number
+            if error is not None and missing.any():
+                row = int(missing.argmax())
+                raise error(column, list(index.codes)[column.values[row]], column.where(row))
         of_columns.append(values)
     return of_columns
 
