@@ -66,7 +66,11 @@ struct Quantisation {
                 result.kind = Kind::distances;
                 result.form = kernels.distances[static_cast<int>(levels)];
                 break;
-            default:
+            case Similarity::dot:
+            case Similarity::cosine:
+            case Similarity::l2:
+            case Similarity::sql2:
+            case Similarity::inverse_l2:
                 result.form = kernels.products[static_cast<int>(levels)];
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
