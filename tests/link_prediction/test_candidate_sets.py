@@ -189,9 +189,9 @@ def test_train() -> None:
     assert task.tail.candidates.tolist() == [0, 1, 3]
     assert task.tail.test_rows.tolist() == [0]
     for known in ([train], train, {"valid": train}, {}):
-        with pytest.raises(ValueError, match=r'^candidates: "train" needs a known split of that'):
+        with pytest.raises(ValueError, match=r"^candidates: .*known=\{.train.: .*got 'train'"):
             task_of(test, known, candidates="train")
-    with pytest.raises(ValueError, match=r"known=\{\"train\": ...\}, got known_0$"):
+    with pytest.raises(ValueError, match=r"got 'train'; the known splits: known_0$"):
         task_of(test, train, candidates="train", split="train")
 
 
@@ -251,7 +251,7 @@ TEST = [("a", "r", "b")]
 ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "name": (
         ValueError,
-        r"^candidates: expected one of all, train, typed, another known split, an array.*"
+        r"^candidates: expected one of all, train, typed, another known split, .* an array.*"
         r"got 'types'; the known splits: none$",
         "types",
         {},
@@ -276,7 +276,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "train of none": (
         ValueError,
-        r'^candidates: "train" needs a known split of that name, as in known=.*, got none$',
+        r"^candidates: expected .*, got 'train'; the known splits: none$",
         "train",
         {},
     ),

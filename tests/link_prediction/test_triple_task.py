@@ -442,7 +442,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "side": (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
     "no side": (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
     "side twice": (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
-    "a str of sides": (TypeError, "^sides: expected a sequence", INTS, {"sides": "head"}),
+    "a str of sides": (TypeError, "^sides: expected several", INTS, {"sides": "head"}),
     "split": (
         ValueError,
         "^split: expected a name of its own for the test, got the name of a known split",
@@ -461,11 +461,11 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "rule": (ValueError, "^leaks: expected one of keep, drop, raise", INTS, {"leaks": "warn"}),
     "unseen": (ValueError, '^unseen: expected "keep" without known', INTS, {"unseen": "drop"}),
     "keys": (ValueError, "^keys: expected columns none, as triples", INTS, {"keys": [3]}),
-    "keys type": (TypeError, "^keys: expected a sequence of columns, got int", INTS, {"keys": 3}),
-    "key type": (TypeError, "^keys: expected columns, got str", INTS, {"keys": ["time"]}),
+    "keys type": (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
+    "key type": (TypeError, "^keys: expected columns, got 'time'", INTS, {"keys": ["time"]}),
     "key of four": (
         ValueError,
-        "^keys: expected columns from 3 to 3, got 4",
+        "^keys: expected columns from 3 to 3, .*got 4",
         [[0, 0, 1, 7]],
         {"keys": [4]},
     ),

@@ -14,7 +14,7 @@ import numpy as np
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.errors import InputValueError, renamed
 from ..link_prediction import Sampled, Task, read_triples
-from ..link_prediction.known_answers import FILTER_FORMS
+from ..link_prediction.known_answers import FILTERS
 from ..link_prediction.triples import TRIPLE_FORM
 from ..tables.cells import format_count
 from ..tasks.text import read_text
@@ -287,7 +287,7 @@ def parse_sides(_context: click.Context, _option: click.Parameter, text: str) ->
     "--filters",
     metavar="NAME,...",
     callback=parse_filters,
-    help=f"Which known answers are left out: {', '.join(FILTER_FORMS)}. Default: query. Under "
+    help=f"Which known answers are left out: {', '.join(FILTERS)}. Default: query. Under "
     "several, the report is that of the first, with the others beside it.",
 )
 @click.option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,8 @@ ALL, TYPED = "all", "typed"  # any other str is the name of a known split
 # side -> the column of its answers in facts whose relation is column 1; values are like tails
 _ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {QUALIFIER: 2}
 _EXPECTED = (
-    "one of all, train, typed, another known split, an array of entities, Sampled or Negatives"
+    'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
+    "of entities, Sampled or Negatives"
 )
 
 
@@ -74,6 +75,8 @@ class CandidateSet(NamedTuple):
     name : str
     split : str or None
         The known split whose entities or relations are the candidates, or are drawn from.
+    is_typed : bool
+        Whether they are those that occur in that position of that relation, or are drawn from them.
     chosen : ndarray of int64, or None
         The only candidates.
     sampled : Sampled or None
@@ -84,6 +87,7 @@ class CandidateSet(NamedTuple):
 
     name: str
     split: str | None = None
+    is_typed: bool = False
     chosen: IntArray | None = None
     sampled: Sampled | None = None
     negatives: dict[str, Lists] | None = None
@@ -104,9 +108,15 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
         negatives, or both typed and among a split, "typed" or a list of entities for the side
         "relation", and negatives that are not those of the sides and triples of the task.
     """
-    for form, read in _FORMS.items():
-        if isinstance(value, form):
-            return read(value, sides, splits)
+    if isinstance(value, Negatives):
+        return _read_negatives(value, sides, splits)
+    if isinstance(value, (int, np.integer, type)):
+        got = f"the class {value.__name__}" if isinstance(value, type) else str(value)
+        number = 100 if isinstance(value, (bool, type)) else value
+        got += f"; for sampled ones give Sampled({number})"
+        raise InputTypeError("candidates", expected=_EXPECTED, got=got)
+    if value is None or isinstance(value, (str, Sampled)):
+        return _read_name(value, sides, splits)
     if "relation" in sides and len(sides) > 1:
         problem = "a list is of entities or of relations; expected a task of its own for relations"
         raise InputValueError("candidates", problem)
@@ -115,41 +125,23 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
 
 
-def _read_none(_value: None, _sides: Sequence[str], _splits: TripleSplits) -> CandidateSet:
-    return CandidateSet(ALL)
-
-
-def _read_name(name: str, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    """Read the name of a set, or of a known split."""
-    if name == TYPED and "relation" in sides:
+def _read_name(
+    value: str | Sampled | None, sides: Sequence[str], splits: TripleSplits
+) -> CandidateSet:
+    """Read the name of a set or of a known split, or a sample of either."""
+    if isinstance(value, Sampled):
+        check_sample(value)
+        name, sampled, split, is_typed = value.name, value, value.among, value.typed
+    else:
+        name, sampled, is_typed = ALL if value is None else value, None, value == TYPED
+        split = None if name in (ALL, TYPED) else name
+    if is_typed and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
-    return CandidateSet(name, None if name in (ALL, TYPED) else _known_split(name, splits))
-
-
-def _known_split(name: str, splits: TripleSplits) -> str:
-    """Check that a known split has this name."""
-    known = ", ".join(splits.known) or "none"
-    if name == TRAIN and name not in splits.known:
-        way = 'needs a known split of that name, as in known={"train": ...}'
-        raise InputValueError("candidates", f'"train" {way}, got {known}')
-    if name not in splits.known:
-        got = f"{name!r}; the known splits: {known}"
+    if split is not None and split not in splits.known:
+        known = ", ".join(splits.known) or "none"
+        got = f"{split!r}; the known splits: {known}"
         raise InputValueError("candidates", expected=_EXPECTED, got=got)
-    return name
-
-
-def _read_sample(value: Sampled, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    check_sample(value)
-    _read_name(TYPED if value.typed else ALL, sides, splits)
-    split = None if value.among is None else _known_split(value.among, splits)
-    return CandidateSet(value.name, split, sampled=value)
-
-
-def _refuse_number(value: Any, _sides: Sequence[str], _splits: TripleSplits) -> CandidateSet:
-    is_number = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    got = str(value) if not isinstance(value, type) else f"the class {value.__name__}"
-    got += f"; for sampled ones give Sampled({value if is_number else 100})"
-    raise InputTypeError("candidates", expected=_EXPECTED, got=got)
+    return CandidateSet(name, split, is_typed, sampled=sampled)
 
 
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
@@ -178,18 +170,6 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
     number = str(most) if least == most else f"{least} to {most}"
     code = digest(*(array for indptr, indices in lists.values() for array in (indptr, indices)))
     return CandidateSet(f"given {number} negatives ({code})", negatives=lists)
-
-
-# The first form that fits; anything else is read as a list of ids or labels.
-_FORMS: dict[type, Callable[[Any, Sequence[str], TripleSplits], CandidateSet]] = {
-    type(None): _read_none,
-    str: _read_name,
-    Sampled: _read_sample,
-    Negatives: _read_negatives,
-    int: _refuse_number,
-    np.integer: _refuse_number,
-    type: _refuse_number,
-}
 
 
 def _is_matrix(value: Any) -> bool:
@@ -265,29 +245,18 @@ def candidates_of(
                 f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
                 f"candidates, first {first!r}{hint}",
             )
-    is_typed = candidates.name == TYPED or (sampled is not None and sampled.typed)
-    if sampled is None and not is_typed:
+    if sampled is None and not candidates.is_typed:
         return chosen
     pool = np.arange(vocabulary.size) if chosen is None else chosen
     pools = np.array([0, len(pool)]), pool, np.zeros(len(kept), dtype=np.int64)
-    if is_typed:
-        types = types_of(splits.triples, _ANSWERS[side], splits.relations.size)
-        pools = *types, splits.triples[kept, 1]
+    if candidates.is_typed:
+        pairs = [splits.triples[:, 1], splits.triples[:, _ANSWERS[side]]]
+        relation, entities = distinct_rows(pairs)
+        indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
+        pools = indptr, entities, splits.triples[kept, 1]
     if sampled is None:
         return pools
     # the sample of a side does not depend on the other sides of the task
     rng = np.random.default_rng([sampled.seed, list(_ANSWERS).index(side)])
     right = tasks, queries.targets
     return draw_candidates(queries.answers, queries.rows, pools, right, sampled.negatives, rng)
-
-
-def types_of(triples: IntArray, column: int, relations: int) -> Lists:
-    """List the entities that occur in one position of each relation.
-
-    Examples
-    --------
-    >>> types_of(np.array([[0, 1, 5], [0, 1, 3], [2, 1, 5]]), 2, 2)
-    (array([0, 0, 2]), array([3, 5]))
-    """
-    relation, entities = distinct_rows([triples[:, 1], triples[:, column]])
-    return indptr_of(np.bincount(relation, minlength=relations)), entities

@@ -1,4 +1,4 @@
-"""Which known facts are filtered: rules by which a fact matches a task, one row of a table each.
+"""Which known facts are filtered: rules by which a fact matches a task, each named by a word.
 
 A triple matches a task of the same query. Facts with further columns (a time, qualifiers) may match
 by all of them, by some, or by none: protocols differ in that alone, and a task can be counted under
@@ -7,13 +7,13 @@ several rules in one pass over the scores.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import choice, several
+from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import dense_codes, distinct, distinct_rows, look_up, row_keys
 from ..tasks.sampling import join_ranges
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .times import Times
 
 
+FILTERS = QUERY, TRIPLE, FACT, OVERLAP, NONE = "query", "triple", "fact", "overlap", "none"
 _PAIRS_AT_ONCE = 1 << 21  # pairs of a list and a fact that are compared at a time
 
 
@@ -124,48 +125,30 @@ class SideFacts(NamedTuple):
     keys: tuple[int, ...] = ()
     times: Times | None = None
 
-    @property
-    def further(self) -> tuple[int, ...]:
-        """The other columns, which may be part of a query or not."""
-        used = {*self.query_columns, self.answer_column}
-        return tuple(column for column in range(self.facts.shape[1]) if column not in used)
-
-    def queries(self, further: Sequence[int]) -> SideQueries:
-        """Return the queries of the side with some further columns, and their known answers."""
-        columns = (*self.query_columns, *further)
+    def queries(self, columns: Sequence[int]) -> SideQueries:
+        """Return the queries that some columns make, with their known answers."""
         return make_queries(self.facts, self.ranked, columns, self.answer_column)
 
+    def filter(self, name: str, queries: SideQueries) -> Any:
+        """Make the filter that a word of `FILTERS` stands for, as `SideTasks` takes it.
 
-def _answers_by(further: Callable[[SideFacts], Sequence[int]]) -> Callable[..., Any]:
-    """Make the rule by which facts match that agree with a task in some further columns."""
-
-    def lists(facts: SideFacts, queries: SideQueries) -> Any:
-        by = facts.queries(further(facts))
+        Parameters
+        ----------
+        name : str
+        queries : SideQueries
+            Those of the side, with its keys.
+        """
+        if name in (QUERY, NONE):
+            return queries.answers if name == QUERY else None
+        if name == OVERLAP:
+            assert self.times is not None  # as check_filters has made sure
+            columns = [*self.query_columns, *self.keys]
+            query = [self.facts[:, j] for j in columns if j not in self.times.columns]
+            answers, times = self.facts[:, self.answer_column], (self.times.starts, self.times.ends)
+            return overlapping_answers(row_keys(query), answers, *times, self.ranked)
+        others = [j for j in range(self.facts.shape[1]) if j != self.answer_column]
+        by = self.queries(others if name == FACT else self.query_columns)
         return (*by.answers, by.rows)
-
-    return lists
-
-
-def _answers_by_overlap(facts: SideFacts, queries: SideQueries) -> Any:
-    """Make the rule by which facts match that hold at some time at which a task does."""
-    assert facts.times is not None  # as check_filters has made sure
-    keys = (key for key in facts.keys if key not in facts.times.columns)
-    query = row_keys([facts.facts[:, column] for column in (*facts.query_columns, *keys)])
-    answers = facts.facts[:, facts.answer_column]
-    return overlapping_answers(query, answers, facts.times.starts, facts.times.ends, facts.ranked)
-
-
-QUERY, TRIPLE, FACT, OVERLAP, NONE = "query", "triple", "fact", "overlap", "none"
-
-# By its word, the rule by which known facts match a task, as `Task` describes it: a function that
-# makes the filter of a side, as `SideTasks` takes it, from its facts and its queries.
-FILTER_FORMS: dict[str, Callable[[SideFacts, SideQueries], Any]] = {
-    QUERY: lambda facts, queries: queries.answers,
-    TRIPLE: _answers_by(lambda facts: ()),
-    FACT: _answers_by(lambda facts: facts.further),
-    OVERLAP: _answers_by_overlap,
-    NONE: lambda facts, queries: None,
-}
 
 
 def protocol_rule(
@@ -176,7 +159,7 @@ def protocol_rule(
     Parameters
     ----------
     name : str
-        A word of `FILTER_FORMS`.
+        A word of `FILTERS`.
     keys : sequence of int
         The further columns that are part of a query.
     width : int
@@ -205,6 +188,16 @@ def protocol_rule(
     return f"columns {', '.join(map(str, keys))}" if keys else TRIPLE
 
 
+def check_words(name: str, words: Any, choices: tuple[str, ...]) -> list[str]:
+    """Check some of the choices, none of them twice."""
+    listed = ", ".join(choices)
+    checked = [choice(name, word, choices) for word in several(name, words, f"of {listed}")]
+    if not checked or len(set(checked)) < len(checked):
+        expected = f"at least one of {listed}, none twice"
+        raise InputValueError(name, expected=expected, got=repr(checked))
+    return checked
+
+
 def check_filters(
     filters: Any, known: bool, keys: Sequence[int], width: int, times: Sequence[int] = ()
 ) -> dict[str, str | None]:
@@ -218,14 +211,7 @@ def check_filters(
     """
     if filters is None:
         filters = (QUERY if known else NONE,)
-    if isinstance(filters, str) or not isinstance(filters, Iterable):
-        example = f'a sequence, as ("{QUERY}", "{TRIPLE}")'
-        raise InputTypeError("filters", expected=example, got=type(filters).__name__)
-    names = [choice("filters", name, tuple(FILTER_FORMS)) for name in filters]
-    if not names or len(set(names)) < len(names):
-        raise InputValueError(
-            "filters", expected=f"at least one of {', '.join(FILTER_FORMS)}, none twice"
-        )
+    names = check_words("filters", filters, FILTERS)
     if not known and names != [NONE]:
         raise InputValueError(
             "filters", expected='("none",) without known splits (known=None)', got=repr(names)

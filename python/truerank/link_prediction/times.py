@@ -68,12 +68,22 @@ def check_times(time: Any, width: int) -> tuple[int, ...]:
     expected = "a column, or those of starts and ends, as (3, 4)"
     is_pair = isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2
     positions = tuple(time) if is_pair else (time,)
-    if not all(map(is_integer, positions)):
-        raise InputTypeError("time", expected=expected, got=repr(time))
-    if not all(3 <= position < width for position in positions) or positions[:1] == positions[1:]:
-        allowed = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
-        raise InputValueError("time", expected=f"{expected}; columns {allowed}", got=repr(time))
-    return tuple(map(int, positions))
+    return check_columns("time", positions, width, f"{expected}; columns")
+
+
+def check_columns(
+    name: str, columns: Sequence[Any], width: int, expected: str = "columns"
+) -> tuple[int, ...]:
+    """Check columns of qualifiers: from 3 on, each once."""
+    got = ", ".join(map(repr, columns))
+    if not all(map(is_integer, columns)):
+        raise InputTypeError(name, expected=expected, got=got)
+    if not all(3 <= column < width for column in columns) or len(set(columns)) < len(columns):
+        allowed = f"from 3 to {width - 1}, each once"
+        if width == 3:
+            allowed = "none, as triples have no more"
+        raise InputValueError(name, expected=f"{expected} {allowed}", got=got)
+    return tuple(map(int, columns))
 
 
 def encode_times(

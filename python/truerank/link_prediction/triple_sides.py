@@ -12,7 +12,7 @@ from ..ranks.labels import Labels
 from ..tasks.row_keys import distinct, distinct_rows, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
-from .known_answers import FILTER_FORMS, SideFacts
+from .known_answers import SideFacts
 from .triple_audit import known_triples
 from .triples import QUALIFIER, SIDES
 
@@ -113,7 +113,7 @@ def make_side(
     keys : tuple of int
         The columns of qualifiers that are part of a query.
     filters : sequence of str
-        The rules by which known answers are left out: words of `FILTER_FORMS`.
+        The rules by which known answers are left out: words of `FILTERS`.
     candidates : CandidateSet
         The candidate set.
     counts : TripleCounts
@@ -134,8 +134,8 @@ def make_side(
         view, triple = splits, kept
     if splits.beside is not None and candidates.split is not None and side != "relation":
         candidates = candidates._replace(chosen=_entities_of_split(splits, candidates.split))
-    queries = facts.queries(facts.keys)
-    lists = {name: FILTER_FORMS[name](facts, queries) for name in filters}
+    queries = facts.queries((*facts.query_columns, *facts.keys))
+    lists = {name: facts.filter(name, queries) for name in filters}
     heads, tails = (splits.triples[triple, column] for column in (0, 2))
     labels = {
         "relation": Labels(view.triples[facts.ranked, 1], splits.relations.names),

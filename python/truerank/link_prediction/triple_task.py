@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from ..inputs.arrays import read_only
-from ..inputs.checks import choice, flag, is_integer
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
+from ..inputs.checks import flag, several
+from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, ListOptions, RuleOptions, with_options
 from ..ranks.protocol import Protocol
@@ -19,8 +19,9 @@ from ..tasks.split_columns import name_splits
 from ..tasks.task import Task as SidedTask
 from ..tasks.task import VectorOptions
 from .candidate_sets import as_candidates
-from .known_answers import NONE, check_filters
+from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
+from .times import check_columns
 from .triple_audit import TaskAudit, audit_triples
 from .triple_sides import TripleCounts, make_side
 from .triples import QUALIFIER, SIDES, read_splits
@@ -200,17 +201,20 @@ class Task(SidedTask[Report]):
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         side_names = (*SIDES, QUALIFIER) if flag("statements", statements) else tuple(SIDES)
-        chosen_sides = _check_sides(sides, side_names)
+        wanted = check_words("sides", sides, side_names)
+        chosen_sides = tuple(side for side in side_names if side in wanted)
         read = read_statement_splits if statements else read_splits
         splits = read(name_splits(split, test, known), entities, relations, time)
         self.sets = splits.beside.sets if statements else None
         triples = splits.triples
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one triple", got="none")
-        key_columns = _check_keys(keys, triples.shape[1])
+        width = triples.shape[1]
+        columns = range(3, width) if keys is None else several("keys", keys, "columns")
+        key_columns = tuple(sorted(check_columns("keys", columns, width)))
         time_columns = () if splits.times is None else splits.times.columns
         rules_by_filter = check_filters(
-            filters, known is not None, key_columns, triples.shape[1], time_columns
+            filters, known is not None, key_columns, width, time_columns
         )
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules, known is None)
@@ -498,32 +502,3 @@ class Task(SidedTask[Report]):
         """
         lists = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
         return self._evaluate_lists(lists, unique=unique, **options)
-
-
-def _check_sides(sides: Any, names: tuple[str, ...]) -> tuple[str, ...]:
-    if isinstance(sides, str) or not isinstance(sides, Iterable):
-        raise InputTypeError(
-            "sides", expected='a sequence, as ("head", "tail")', got=type(sides).__name__
-        )
-    checked = [choice("sides", side, names) for side in sides]
-    if not checked or len(set(checked)) < len(checked):
-        raise InputValueError("sides", expected=f"at least one of {', '.join(names)}, none twice")
-    return tuple(side for side in names if side in checked)
-
-
-def _check_keys(keys: Any, width: int) -> tuple[int, ...]:
-    if keys is None:
-        return tuple(range(3, width))
-    if isinstance(keys, (int, str)) or not isinstance(keys, Iterable):
-        raise InputTypeError("keys", expected="a sequence of columns", got=type(keys).__name__)
-    checked = []
-    for key in keys:
-        if not is_integer(key):
-            raise InputTypeError("keys", expected="columns", got=type(key).__name__)
-        if not 3 <= key < width:
-            allowed = f"from 3 to {width - 1}" if width > 3 else "none, as triples have no more"
-            raise InputValueError("keys", expected=f"columns {allowed}", got=key)
-        checked.append(int(key))
-    if len(set(checked)) < len(checked):
-        raise InputValueError("keys", expected="every column once")
-    return tuple(sorted(checked))
