@@ -246,7 +246,7 @@ FAULTS = [
         "a check left out",
         "python/truerank/link_prediction/candidate_sets.py",
         "if missing.any():",
-        'if missing.any() and side == "head":',
+        'if missing.any() and "head" in what:',
     ),
     Fault(
         "a bound made too tight",

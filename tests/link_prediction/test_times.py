@@ -303,10 +303,11 @@ def test_files_of_intervals(tmp_path: Path) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         task = Task(*files, entities=6, time=(3, 4), filters=("overlap", "triple"))
-    assert [str(warning.message) for warning in caught] == [
+    notes = [
         "1 (3 1 0 2010-##-## 2004-##-##) triples end before they start; their ends are unknown",
         "1 (307-13047-09) dates name no day; they are read by their years",
     ]
+    assert [str(warning.message) for warning in caught] == notes
     names = "", "307-13047-09", "978-##-##", "1980-##-##", "1986-01-01", "1986-##-##"
     assert task.qualifiers == ((*names, "2004-##-##", "2010-##-##"),) * 2
     assert task.test.tolist() == [[5, 0, 1, 5, 0], [3, 1, 0, 7, 6]]
@@ -326,8 +327,7 @@ def test_files_of_intervals(tmp_path: Path) -> None:
     }
     assert str(task.audit).splitlines()[-3:] == [
         "times: 0 triples start no later than the last of train; 1 are in train at some time",
-        "ends before starts: 1 (3 1 0 2010-##-## 2004-##-##), read as unknown",
-        "dates that name no day: 1 (307-13047-09), read by their years",
+        *notes,
     ]
 
 

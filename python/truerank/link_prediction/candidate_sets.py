@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selecti
 from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.sampling import check_sample, draw_candidates, join_ranges
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import digest, read_ids
-from .triple_audit import TRAIN, known_triples
+from ..tasks.vocabularies import Vocabulary, digest, read_ids
+from .triple_audit import TRAIN
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
@@ -121,8 +121,39 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
         problem = "a list is of entities or of relations; expected a task of its own for relations"
         raise InputValueError("candidates", problem)
     vocabulary = splits.relations if "relation" in sides else splits.entities
-    chosen = read_ids("candidates", value, vocabulary, "the triples hold no labels")
+    return choose(value, vocabulary, "the triples hold no labels")
+
+
+def choose(value: Any, vocabulary: Vocabulary, unnamed: str) -> CandidateSet:
+    """Read ids or labels of the only candidates; `unnamed` says why there are no labels."""
+    chosen = read_ids("candidates", value, vocabulary, unnamed)
     return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
+
+
+def check_among(
+    chosen: IntArray | None,
+    answers: IntArray,
+    what: str,
+    label_of: Callable[[int], str],
+    hint: str = "",
+) -> None:
+    """Check that answers are among the chosen candidates (None: all), or name the first other.
+
+    Parameters
+    ----------
+    chosen, answers : ndarray of int64
+    what : str
+        The noun for the answers.
+    label_of : callable
+        Returns what the message calls an answer, by its position.
+    hint : str
+        The end of the message.
+    """
+    missing = np.zeros(0, dtype=bool) if chosen is None else ~np.isin(answers, chosen)
+    if missing.any():
+        first = label_of(int(missing.argmax()))
+        problem = f"{what} are not among the candidates, first {first}{hint}"
+        raise InputValueError("candidates", f"{np.count_nonzero(missing)} {problem}")
 
 
 def _read_name(
@@ -145,7 +176,7 @@ def _read_name(
 
 
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    triples = next(iter(splits.sizes.values()))
+    triples = splits.tested
     lists: dict[str, Lists] = {}
     for side in sides:
         if side not in Negatives._fields:
@@ -232,19 +263,11 @@ def candidates_of(
         )
         return indptr_of(np.bincount(of_task, minlength=len(kept))), both
     if chosen is None and candidates.split is not None:
-        known = known_triples(splits, candidates.split)
+        known = splits.triples[splits.rows_of(candidates.split)]
         chosen = distinct(known[:, 1] if side == "relation" else known[:, [0, 2]].reshape(-1))
-    if chosen is not None:
-        missing = ~np.isin(queries.targets, chosen)
-        if missing.any():
-            first = vocabulary.label_of(int(queries.targets[missing.argmax()]))
-            drop = 'unseen="drop"'
-            hint = f"; {drop} leaves such triples out" if candidates.split == TRAIN else ""
-            raise InputValueError(
-                "candidates",
-                f"{np.count_nonzero(missing)} answers of the side {side} are not among the "
-                f"candidates, first {first!r}{hint}",
-            )
+    hint = '; unseen="drop" leaves such triples out' * (candidates.split == TRAIN)
+    answers, what = queries.targets, f"answers of the side {side}"
+    check_among(chosen, answers, what, lambda i: repr(vocabulary.label_of(int(answers[i]))), hint)
     if sampled is None and not candidates.is_typed:
         return chosen
     pool = np.arange(vocabulary.size) if chosen is None else chosen

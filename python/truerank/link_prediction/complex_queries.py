@@ -21,7 +21,8 @@ from ..tasks.row_keys import distinct
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
-from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
+from ..tasks.vocabularies import Vocabulary, encode_columns
+from .candidate_sets import ALL, CandidateSet, check_among, choose
 from .query_answers import (
     QueryAnswers,
     answers_by_query,
@@ -152,15 +153,17 @@ class ComplexQueries(OneSidedTask[Report]):
         self.entities = vocabulary.names
         side = self._make_side(keys["easy"], keys["hard"], vocabulary)
         self.without_hard = len(self.queries) - len(side.queries)
-        name = "all"
+        chosen = CandidateSet(ALL)
         if candidates is not None:
-            chosen = read_ids(
-                "candidates", candidates, vocabulary, "no labels of entities are given"
-            )
-            self._check_candidates(chosen, side)
-            name = f"selection of {len(chosen)} ({digest(chosen)})"
-            side = replace(side, candidates=chosen)
-        protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
+            chosen = choose(candidates, vocabulary, "no labels of entities are given")
+
+        def name_of(i: int) -> str:
+            query = self.queries[side.test_rows[i]]
+            return f"{vocabulary.label_of(int(side.targets[i]))!r} of query {query!r}"
+
+        check_among(chosen.chosen, side.targets, "hard answers", name_of)
+        side = replace(side, candidates=chosen.chosen)
+        protocol = Protocol(filter=("easy", "hard"), candidates=chosen.name, split=split)
         super().__init__({SIDE: side}, protocol)
 
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
@@ -197,19 +200,6 @@ class ComplexQueries(OneSidedTask[Report]):
             height=len(self.queries),
             names=vocabulary.names,
         )
-
-    def _check_candidates(self, chosen: IntArray, side: SideTasks) -> None:
-        """Check that all hard answers are among the candidates."""
-        missing = ~np.isin(side.targets, chosen)
-        if missing.any():
-            first = int(missing.argmax())
-            entity, query = side.targets[first], self.queries[side.test_rows[first]]
-            label = int(entity) if side.names is None else side.names[entity]
-            problem = (
-                f"{np.count_nonzero(missing)} hard answers are not among them, the first: "
-                f"{label!r} of query {query!r}"
-            )
-            raise InputValueError("candidates", problem)
 
     def __repr__(self) -> str:
         side, structures = self.answers, len(set(self.structures))

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Hashable, Mapping, Sequence, Set
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,9 +17,6 @@ from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..tables.writing import replace_text
 from ..tasks.list_files import json_lines, line_error
-
-if TYPE_CHECKING:
-    pass
 
 _FIELDS = ("structure", "query", "easy", "hard")  # of a line, in this order
 _QUERIES_PER_BLOCK = 1 << 10
@@ -185,12 +182,9 @@ def check_structures(structures: Any, length: int) -> tuple[str, ...]:
     expected = "the name of each query's structure"
     names = tuple(_items("structures", structures, expected, unlike=(bytes, Mapping, Set)))
     for i, name in enumerate(names):
-        if not isinstance(name, str):
-            got = f"{type(name).__name__} at position {i}"
-            raise InputTypeError("structures", expected="str", got=got)
-        if not name:
-            got = f"an empty str at position {i}"
-            raise InputValueError("structures", expected="names", got=got)
+        if not isinstance(name, str) or not name:
+            error = InputValueError if isinstance(name, str) else InputTypeError
+            raise error("structures", expected="names", got=f"{name!r} at position {i}")
     if len(names) != length:
         expected = f"{length}, one for each query"
         raise InputValueError("structures", expected=expected, got=len(names))

@@ -60,20 +60,19 @@ class FlatQualifiers(NamedTuple):
     ----------
     indptr : ndarray of int64, shape (n + 1,)
         Statement i has the qualifiers ``indptr[i]:indptr[i + 1]``.
-    pairs : ndarray of int64, shape (m, 2)
-        The relation and the value of each.
     codes : ndarray of int64, shape (m,)
         Equal for equal pairs; the position of the pair in the table of the sets.
-    sizes : dict of str to int
-        The number of qualifiers of each split.
     sets : QualifierSets
     """
 
     indptr: IntArray
-    pairs: IntArray
     codes: IntArray
-    sizes: dict[str, int]
     sets: QualifierSets
+
+    @property
+    def pairs(self) -> IntArray:
+        """The relation and the value of each, shape (m, 2)."""
+        return self.sets.table[self.codes]
 
     @property
     def statement(self) -> IntArray:
@@ -100,7 +99,7 @@ class QualifierSets(ReadOnlyArrays):
     """
 
     def __init__(self, table: IntArray) -> None:
-        self._table = read_only(table)
+        self.table = read_only(table)
         self._numbers: dict[tuple[int, ...], int] = {(): 0}
         self._members: list[tuple[int, ...]] = [()]
 
@@ -117,7 +116,7 @@ class QualifierSets(ReadOnlyArrays):
 
     def __getitem__(self, number: int) -> IntArray:
         """Return the pairs of a set, ascending."""
-        return self._table[list(self._members[number])].reshape(-1, 2)
+        return self.table[list(self._members[number])].reshape(-1, 2)
 
     @property
     def sizes(self) -> IntArray:
@@ -227,7 +226,7 @@ def read_statement_splits(
     of_entities: list[Column] = []
     of_relations: list[Column] = []
     lengths: list[int] = []
-    sizes, pair_sizes = {}, {}
+    sizes = {}
     for name, (title, value) in splits.items():
         rows = _rows_of(title, value)
         ends = [[row[j] for row in rows] for j in range(3)]
@@ -238,7 +237,7 @@ def read_statement_splits(
         of_entities += columns[0::2]
         of_relations += columns[1::2]
         lengths += [(len(row) - 3) // 2 for row in rows]
-        sizes[name], pair_sizes[name] = len(rows), len(pairs_of_rows[0])
+        sizes[name] = len(rows)
     entity, relation, ids, relation_ids = encode_names(
         entities, relations, of_entities, of_relations
     )
@@ -254,7 +253,7 @@ def read_statement_splits(
     for i in range(1, len(sets)):
         shown = (f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
         names.append("; ".join(shown))
-    flat = FlatQualifiers(indptr, np.ascontiguousarray(pairs), codes, pair_sizes, sets)
+    flat = FlatQualifiers(indptr, codes, sets)
     triples = stack_splits([ids[0::3], relation_ids[0::2], ids[1::3], [numbers]])
     return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
 
@@ -312,15 +311,14 @@ def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> list[list[Any]]
         raise InputValueError(title, expected=expected, got=len(qualifiers))
     rows = []
     for i, (triple, row) in enumerate(zip(listed, qualifiers, strict=True)):
-        if not isinstance(triple, (list, tuple)) or len(triple) != 3:
-            got = f"{triple!r} at position {i}"
-            raise InputValueError(title, expected="triples of shape (n, 3)", got=got)
         pairs = row.tolist() if isinstance(row, np.ndarray) else row
-        is_list = isinstance(pairs, (list, tuple, set, frozenset))
-        if not is_list or not all(isinstance(p, (list, tuple)) and len(p) == 2 for p in pairs):
-            pair = "pairs of a relation and a value"
-            raise InputValueError(title, expected=pair, got=f"{row!r} for triple {i}")
-        rows.append([*triple, *chain.from_iterable(pairs)])
+        parts = [triple, *pairs] if isinstance(pairs, (list, tuple, set, frozenset)) else [pairs]
+        widths = [len(part) if isinstance(part, (list, tuple)) else 0 for part in parts]
+        if widths != [3] + [2] * (len(parts) - 1):
+            expected = "triples of shape (n, 3), and pairs of a relation and a value"
+            got = f"{triple!r} with {row!r} at position {i}"
+            raise InputValueError(title, expected=expected, got=got)
+        rows.append(list(chain.from_iterable(parts)))
     return rows
 
 

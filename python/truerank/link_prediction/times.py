@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     Bounds = tuple[int, int]  # the first and the last instant that a label stands for
 
+_FIRST_DAY_OF_1970 = 719163  # from the first day of year 1, which is 1
 UNKNOWN_END = int(np.iinfo(np.int64).max)
 UNKNOWN_START = -UNKNOWN_END  # above the least integer
 _EXPECTED = 'integers, or dates such as "2014-01-05", "1984", "2003-##-##" and "####-##-##"'
@@ -191,26 +191,28 @@ def _days(sign: str, year: str, month: str | None, day: str | None) -> Bounds | 
     """
     if not year.strip("#"):
         return UNKNOWN_START, UNKNOWN_END
-    years = sorted(int(sign + year.replace("#", digit)) for digit in "09")
+    # January of the first and of the last year, as numpy counts months
+    years = sorted(12 * (int(sign + year.replace("#", digit)) - 1970) for digit in "09")
     if month is None or "#" in month or not int(month):
-        return _day(years[0], 1, 1), _day(years[1] + 1, 1, 1) - 1
+        return _first_day(years[0]), _first_day(years[1] + 12) - 1
     if int(month) > 12:
         return None
-    months = [_day(years[i], int(month), 1) for i in (0, 1)]
-    later = [_day(years[i] + int(month) // 12, int(month) % 12 + 1, 1) for i in (0, 1)]
+    months = [january + int(month) - 1 for january in years]
+    first, last = map(_first_day, months)
+    later = [_first_day(number + 1) for number in months]
     if day is None or "#" in day or not int(day):
-        return months[0], later[1] - 1
-    bounds = months[0] + int(day) - 1, months[1] + int(day) - 1
+        return first, later[1] - 1
+    bounds = first + int(day) - 1, last + int(day) - 1
     return bounds if bounds[0] < later[0] and bounds[1] < later[1] else None
 
 
-def _day(year: int, month: int, day: int) -> int:
-    """Return the number of a day in the Gregorian calendar, which has a year 0 and earlier ones.
+def _first_day(month: int) -> int:
+    """Return the number of the first day of a month, counted from January 1970, as `date` does.
 
     Examples
     --------
-    >>> _day(1970, 1, 1), _day(-1, 12, 31) - _day(0, 1, 1)
-    (719163, -1)
+    >>> _first_day(0), _first_day(-12 * 1970) - _first_day(-12 * 1970 - 1)
+    (719163, 31)
     """
-    cycles, rest = divmod(year - 1, 400)  # 400 years have the same number of days anywhere
-    return 146097 * cycles + date(rest + 1, month, day).toordinal()
+    days = np.datetime64(month, "M").astype("datetime64[D]").astype(np.int64)
+    return int(days) + _FIRST_DAY_OF_1970

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.split_audit import AuditResult, SplitAudit, SplitFinding, audit_split, plain_dict
+from ..tasks.split_audit import AuditResult, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
     from .triples import TripleSplits
 
 TRAIN = "train"  # the name of the known split on which a model was trained
@@ -52,11 +51,7 @@ class TimeAudit:
             f"times: {self.not_later:,} triples start no later than the last of {self.against}; "
             f"{self.seen:,} are in {self.against} at some time"
         ] * bool(self.against)
-        if self.reversed.count:
-            lines.append(f"ends before starts: {self.reversed}, read as unknown")
-        if self.doubtful.count:
-            lines.append(f"dates that name no day: {self.doubtful}, read by their years")
-        return "\n".join(lines)
+        return "\n".join([*lines, *self.notes])
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -67,10 +62,6 @@ class TimeAudit:
         if self.doubtful.count:
             notes.append(f"{self.doubtful} dates name no day; they are read by their years")
         return tuple(notes)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain dicts, lists, numbers and str."""
-        return plain_dict(self)
 
 
 @public("truerank.link_prediction")
@@ -162,11 +153,10 @@ def audit_triples(
         If a rule is "raise" and there are such triples, if no triple is left, and for a rule about
         unseen triples without known splits.
     """
-    tested = next(iter(splits.sizes.values()))
-    test, unseen, cases = splits.triples[:tested], {}, {}
+    test, unseen, cases = splits.triples[: splits.tested], {}, {}
     if splits.known:
-        trained = known_triples(splits, TRAIN)
-        is_new = np.zeros(tested, dtype=bool)
+        trained = splits.triples[splits.rows_of(TRAIN)]
+        is_new = np.zeros(splits.tested, dtype=bool)
         for name, vocabulary, columns in (
             ("unseen_entities", splits.entities, (0, 2)),
             ("unseen_relations", splits.relations, (1,)),
@@ -180,7 +170,7 @@ def audit_triples(
     elif rules["unseen"] != "keep":
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
-    times = _audit_times(splits, tested)
+    times = _audit_times(splits)
     result = audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
@@ -196,12 +186,12 @@ def audit_triples(
     return result if times is None else result._replace(notes=(*result.notes, *times.notes))
 
 
-def _audit_times(splits: TripleSplits, tested: int) -> TimeAudit | None:
+def _audit_times(splits: TripleSplits) -> TimeAudit | None:
     """Compare the times of the evaluated split with those of "train", or of all known splits."""
     times = splits.times
     if times is None:
         return None
-    trained = _rows_of_split(splits, TRAIN)
+    trained, tested = splits.rows_of(TRAIN), splits.tested
     triples = row_keys([splits.triples[:, column] for column in range(3)])
     earliest = np.iinfo(np.int64).min  # without train triples, all are later
     return TimeAudit(
@@ -213,14 +203,3 @@ def _audit_times(splits: TripleSplits, tested: int) -> TimeAudit | None:
         len(look_up(distinct(triples[trained]), triples[:tested])[0]),
         TRAIN if TRAIN in splits.known else "known splits" * bool(splits.known),
     )
-
-
-def known_triples(splits: TripleSplits, name: str) -> IntArray:
-    """Return the triples of one known split, or of all of them if none has that name."""
-    return splits.triples[_rows_of_split(splits, name)]
-
-
-def _rows_of_split(splits: TripleSplits, name: str) -> slice:
-    ends = np.cumsum(list(splits.sizes.values())).tolist()
-    place = splits.known.index(name) + 1 if name in splits.known else 0
-    return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])

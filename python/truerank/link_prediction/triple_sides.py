@@ -13,7 +13,6 @@ from ..tasks.row_keys import distinct, distinct_rows, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
-from .triple_audit import known_triples
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
@@ -126,19 +125,20 @@ def make_side(
     kind = "relations" if side == "relation" else "entities"
     vocabulary = splits.relations if side == "relation" else splits.entities
     if side == QUALIFIER:
-        facts, sizes = _facts_of_values(splits, kept, bool(keys))
-        view, triple = splits._replace(triples=facts.facts, sizes=sizes), splits.beside.statement
-        triple = triple[facts.ranked]
+        facts = _facts_of_values(splits, kept, bool(keys))
+        triple = splits.beside.statement[facts.ranked]
+        height = int(splits.beside.indptr[splits.tested])
     else:
         facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
-        view, triple = splits, kept
+        triple, height = kept, splits.tested
+    view = splits._replace(triples=facts.facts)
     if splits.beside is not None and candidates.split is not None and side != "relation":
         candidates = candidates._replace(chosen=_entities_of_split(splits, candidates.split))
     queries = facts.queries((*facts.query_columns, *facts.keys))
     lists = {name: facts.filter(name, queries) for name in filters}
     heads, tails = (splits.triples[triple, column] for column in (0, 2))
     labels = {
-        "relation": Labels(view.triples[facts.ranked, 1], splits.relations.names),
+        "relation": Labels(facts.facts[facts.ranked, 1], splits.relations.names),
         "queries": Labels(queries.rows),
         "targets": Labels(queries.targets),
         "unit": Labels(triple),
@@ -162,7 +162,7 @@ def make_side(
         candidates=candidates_of(side, candidates, queries, facts.ranked, view),
         labels=labels,
         test_rows=facts.ranked,
-        height=next(iter(view.sizes.values())),
+        height=height,
         names=vocabulary.names,
         candidate_kind=kind,
         other_filters=lists,
@@ -171,16 +171,13 @@ def make_side(
 
 def _entities_of_split(splits: TripleSplits, name: str) -> IntArray:
     """Return the entities of a known split of statements: heads, tails and values."""
-    flat = splits.beside
-    statements = known_triples(splits, name)
-    values = known_triples(splits._replace(triples=flat.pairs, sizes=flat.sizes), name)
-    return distinct(np.concatenate([statements[:, 0], statements[:, 2], values[:, 1]]))
+    flat, rows = splits.beside, splits.rows_of(name)
+    values = flat.pairs[flat.indptr[rows.start] : flat.indptr[rows.stop], 1]
+    return distinct(np.concatenate([splits.triples[rows, 0], splits.triples[rows, 2], values]))
 
 
-def _facts_of_values(
-    splits: TripleSplits, kept: IntArray, has_keys: bool
-) -> tuple[SideFacts, dict[str, int]]:
-    """Return the values of qualifiers as facts, and how many each split has.
+def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> SideFacts:
+    """Return the values of qualifiers as facts.
 
     A value is the "tail" of a fact (head, relation of the qualifier, value), whose further columns
     are the relation and the tail of the statement, and the set of its other qualifiers. Ranked are
@@ -188,7 +185,7 @@ def _facts_of_values(
     """
     flat = splits.beside
     statement, codes = flat.statement, flat.codes.tolist()
-    tested = next(iter(flat.sizes.values()))
+    tested = flat.indptr[splits.tested]
     pairs = first_rows(row_keys([statement[:tested], flat.codes[:tested]]))
     ranked = np.sort(pairs[np.isin(statement[pairs], kept)])
     if not len(ranked):
@@ -199,4 +196,4 @@ def _facts_of_values(
             others[i] = flat.sets.number([c for c in codes[start:stop] if c != codes[i]])
     heads, relations, tails = splits.triples[statement, :3].T
     facts = np.stack([heads, *flat.pairs.T, relations, tails, others], axis=1)
-    return SideFacts(facts, ranked, (0, 3, 4, 1), 2, (5,) if has_keys else ()), flat.sizes
+    return SideFacts(facts, ranked, (0, 3, 4, 1), 2, (5,) if has_keys else ())

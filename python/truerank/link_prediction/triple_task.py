@@ -201,8 +201,7 @@ class Task(SidedTask[Report]):
     ) -> None:
         rules = check_rules(duplicates=duplicates, leaks=leaks, unseen=unseen)
         side_names = (*SIDES, QUALIFIER) if flag("statements", statements) else tuple(SIDES)
-        wanted = check_words("sides", sides, side_names)
-        chosen_sides = tuple(side for side in side_names if side in wanted)
+        chosen_sides = sorted(check_words("sides", sides, side_names), key=side_names.index)
         read = read_statement_splits if statements else read_splits
         splits = read(name_splits(split, test, known), entities, relations, time)
         self.sets = splits.beside.sets if statements else None
@@ -212,10 +211,8 @@ class Task(SidedTask[Report]):
         width = triples.shape[1]
         columns = range(3, width) if keys is None else several("keys", keys, "columns")
         key_columns = tuple(sorted(check_columns("keys", columns, width)))
-        time_columns = () if splits.times is None else splits.times.columns
-        rules_by_filter = check_filters(
-            filters, known is not None, key_columns, width, time_columns
-        )
+        times = () if splits.times is None else splits.times.columns
+        rules_by_filter = check_filters(filters, known is not None, key_columns, width, times)
         chosen = as_candidates(candidates, chosen_sides, splits)
         result = audit_triples(splits, key_columns, rules, known is None)
         for text in (*splits.notes, *result.notes):

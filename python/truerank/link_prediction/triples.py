@@ -94,6 +94,17 @@ class TripleSplits(NamedTuple):
         """The names of all splits but the evaluated one."""
         return list(self.sizes)[1:]
 
+    @property
+    def tested(self) -> int:
+        """The number of triples of the evaluated split."""
+        return next(iter(self.sizes.values()))
+
+    def rows_of(self, name: str) -> slice:
+        """Return where one known split is, or all of them if none has that name."""
+        ends = np.cumsum(list(self.sizes.values())).tolist()
+        place = self.known.index(name) + 1 if name in self.known else 0
+        return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])
+
     def labels_of(self, triple: Sequence[int]) -> tuple[str | int, ...]:
         """Return a triple by its labels, or ids if there are no labels."""
         further = (Vocabulary(0, names) for names in self.qualifiers)
@@ -174,24 +185,20 @@ def read_splits(
     entity, relation, ids, relation_ids = encode_names(
         entities, relations, heads_and_tails, [split[1] for split in columns]
     )
-    encoded, names, times = [ids[0::2], relation_ids, ids[1::2]], [], None
     holds_ids = is_integer(entities)
     further = {j: [split[j] for split in columns] for j in range(3, len(columns[0]))}
-    times_of = {}
+    coded, times = {}, None  # labels and ids of each further column
     if time is not None:
         positions = check_times(time, len(columns[0]))
-        times, ids_of_times, labels = encode_times(
-            positions, [further[j] for j in positions], holds_ids
-        )
-        times_of = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
-    for j, of_splits in further.items():
-        labels, codes = times_of[j] if j in times_of else _encode_qualifier(of_splits, holds_ids)
-        names.append(labels)
-        encoded.append(codes)
+        of_times = [further.pop(j) for j in positions]
+        times, ids_of_times, labels = encode_times(positions, of_times, holds_ids)
+        coded = {j: (labels, each) for j, each in zip(positions, ids_of_times, strict=True)}
+    coded |= {j: _encode_qualifier(of_splits, holds_ids) for j, of_splits in further.items()}
+    names = tuple(coded[j][0] for j in sorted(coded))
+    further_ids = [coded[j][1] for j in sorted(coded)]
+    triples = stack_splits([ids[0::2], relation_ids, ids[1::2], *further_ids])
     sizes = {name: len(split[0].values) for name, split in zip(splits, columns, strict=True)}
-    return TripleSplits(
-        stack_splits(encoded), sizes, entity, relation, tuple(names), times, tuple(reader.notes)
-    )
+    return TripleSplits(triples, sizes, entity, relation, names, times, tuple(reader.notes))
 
 
 def _encode_qualifier(
