@@ -258,19 +258,18 @@ class SideTasks(ReadOnlyArrays):
         )
 
     def labelled_by_filter(self, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
-        """Return the labelled ranks under each filter, from those of `under_all_filters`."""
-        counted = []
-        for i in range(1 + len(self.other_filters)):
-            part = slice(i * len(self), (i + 1) * len(self))
-            flags = None if mismatched is None else mismatched[part]
-            counted.append(self.labelled(ranks[part], flags))
-        return counted
+        """Return the labelled ranks under each filter, from those of `under_all_filters`.
 
-    def labelled(self, ranks: Ranks, mismatched: Flags | None = None) -> Ranks:
-        """Return ranks of all tasks with their labels; their audit counts the mismatched rows."""
+        Their audit counts the mismatched rows.
+        """
         if ranks.audit is not None and mismatched is not None:
             audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
             ranks = ranks._with({"audit": np.array(audit)})
+        starts = [i * len(self) for i in range(1 + len(self.other_filters))]
+        return [self.labelled(ranks[start : start + len(self)]) for start in starts]
+
+    def labelled(self, ranks: Ranks) -> Ranks:
+        """Return ranks of all tasks with their labels."""
         labels: dict[str, Any] = {"side": self.side, **self.labels}
         return ranks.with_labels(**labels)
 
