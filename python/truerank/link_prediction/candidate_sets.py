@@ -178,10 +178,9 @@ def _read_name(
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
     triples = splits.tested
     lists: dict[str, Lists] = {}
-    for side in sides:
-        if side not in Negatives._fields:
-            expected = f"other candidates for the side {side}"
-            raise InputValueError("candidates", expected=expected, got="negatives of triples")
+    if QUALIFIER in sides:
+        expected = f"other candidates for the side {QUALIFIER}"
+        raise InputValueError("candidates", expected=expected, got="negatives of triples")
     for side, rows in value._asdict().items():
         name = f"candidates: {side}"
         if (rows is None) == (side in sides):

@@ -334,17 +334,16 @@ def _rows_of_file(title: str, path: str) -> list[list[Any]]:
             fields = value.split(delimiter)
         if not isinstance(fields, list):
             expected = "an array, or an object with names that end in _h and _t"
-            problem = f"line {line}: expected {expected}, got {type(value).__name__}"
-            raise InputValueError(title, problem, place=path)
-        width, problem = len(fields), ""
-        if width < 3 or not width % 2 or width > MAX_COLUMNS:
+            problem = f": expected {expected}, got {type(value).__name__}"
+        elif len(fields) < 3 or not len(fields) % 2 or len(fields) > MAX_COLUMNS:
             expected = f"an odd number from 3 to {MAX_COLUMNS:,} ({_FORM})"
-            problem = f"line {line} has {width:,} fields, expected {expected}"
+            problem = f" has {len(fields):,} fields, expected {expected}"
         elif "" in fields:
-            problem = f"line {line}: field {fields.index('') + 1} is empty"
-        if problem:
-            raise InputValueError(title, problem, place=path)
-        rows.append(fields)
+            problem = f": field {fields.index('') + 1} is empty"
+        else:
+            rows.append(fields)
+            continue
+        raise InputValueError(title, f"line {line}{problem}", place=path)
     return rows
 
 
