@@ -35,7 +35,7 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1632, 1000),
-    "link_prediction": (1555, 1400),
+    "link_prediction": (1553, 1400),
     "alignment": (1938, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25302, 21000),
+    "python/truerank": (25300, 21000),
     "tests": (38992, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
