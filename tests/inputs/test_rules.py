@@ -20,14 +20,14 @@ TASKS = (alignment.Task, ComplexQueries, LinkTask, RetrievalTask)
 TAKERS: dict[type[Any], list[Any]] = {
     rules.BatchOptions: [task.evaluate for task in TASKS],
     rules.RuleOptions: [task.evaluate_scores for task in TASKS],
-    rules.EmbeddingOptions: [task.evaluate_embeddings for task in TASKS],
-    rules.ListOptions: [tr.NamedLists.rank, Predictions.evaluate, RetrievalTask.evaluate_lists],
+    rules.EmbeddingOptions: [tr.rank_embeddings, *(task.evaluate_embeddings for task in TASKS)],
+    rules.ListOptions: [task.evaluate_lists for task in TASKS if task is not alignment.Task],
     rules.CountOptions: [alignment.infer, alignment.dangling, alignment.csls_means],
 }
 TAKERS[rules.RuleOptions] += [tr.rank, tr.rank_blocks, tr.rank_against, tr.RankCounter, tr.evaluate]
 TAKERS[rules.RuleOptions] += [alignment.evaluate]
-TAKERS[rules.EmbeddingOptions] += [tr.rank_embeddings]
-TAKERS[rules.ListOptions] += [tr.rank_lists, tr.count_above]
+TAKERS[rules.ListOptions] += [tr.rank_lists, tr.count_above, Predictions.evaluate]
+TAKERS[rules.ListOptions].append(tr.NamedLists.rank)
 TAKERS[rules.CountOptions] += [alignment.most_similar, tr.topk_embeddings]
 DEFAULTS = {"order": "descending", "nan": "raise", "dtype": None, "threads": None}
 DEFAULTS |= {"audit": False, "progress": None}

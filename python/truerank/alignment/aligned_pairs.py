@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
-from ..tasks.split_audit import AuditResult, SplitAudit, audit_split
+from ..tasks.split_audit import Audited, SplitAudit, audit_split
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
@@ -111,7 +111,7 @@ class PairAudit(SplitAudit):
     rows: ClassVar[str] = "pairs"
 
 
-def audit_pairs(splits: PairSplits, rules: Mapping[str, str]) -> AuditResult[PairAudit]:
+def audit_pairs(splits: PairSplits, rules: Mapping[str, str]) -> Audited[PairAudit]:
     """Find duplicates and leaks, and keep, drop or refuse them, as `audit_split` does."""
     columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
     return audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)

@@ -147,19 +147,18 @@ class Task(tasks.Task[Report]):
         splits = read_pair_splits(named_splits, (left, right))
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        result = audit_pairs(splits, rules)
-        self.audit = result.audit
+        kept, notes, self.audit = audit_pairs(splits, rules)
         self.left, self.right = (graph.names for graph in splits.graphs)
-        self.pairs = np.ascontiguousarray(splits.pairs[result.kept])
+        self.pairs = np.ascontiguousarray(splits.pairs[kept])
         chosen = as_candidates(candidates, splits, self.pairs)
         self.candidates = chosen.ids
         for array in (self.pairs, *(self.candidates or ())):
             read_only(array)
         super().__init__(
-            {side: _make_side(side, splits, result.kept, chosen) for side in SIDES},
+            {side: _make_side(side, splits, kept, chosen) for side in SIDES},
             Protocol(filter=(*list(named_splits)[1:], split), candidates=chosen.name, split=split),
         )
-        for text in result.notes:
+        for text in notes:
             warn_user(text)
 
     @property

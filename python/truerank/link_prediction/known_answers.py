@@ -15,7 +15,7 @@ import numpy as np
 from ..inputs.checks import choice, several
 from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
-from ..tasks.row_keys import dense_codes, distinct, distinct_rows, look_up, row_keys
+from ..tasks.row_keys import distinct, distinct_rows, look_up, row_keys
 from ..tasks.sampling import join_ranges
 from ..tasks.side_tasks import make_queries
 
@@ -68,7 +68,8 @@ def overlapping_answers(
     (array([0, 2, 3]), array([5, 6, 7]), array([0, 1]))
     """
     # positions among all instants: small numbers, and unknown starts and ends are no large ones
-    starts, ends = dense_codes(np.concatenate([starts, ends])).reshape(2, -1)
+    points = np.concatenate([starts, ends])
+    starts, ends = np.unique(points, return_inverse=True)[1].reshape(2, -1)
     size = int(ends.max(initial=0)) + 1
     keys = row_keys([queries, starts, ends])[ranked]
     shared, first, lists = np.unique(keys, return_index=True, return_inverse=True)

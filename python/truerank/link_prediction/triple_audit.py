@@ -11,7 +11,7 @@ import numpy as np
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.split_audit import AuditResult, SplitAudit, SplitFinding, audit_split
+from ..tasks.split_audit import Audited, SplitAudit, SplitFinding, audit_split
 
 if TYPE_CHECKING:
     from .triples import TripleSplits
@@ -133,7 +133,7 @@ class TaskAudit(SplitAudit):
 
 def audit_triples(
     splits: TripleSplits, keys: Sequence[int], rules: Mapping[str, str], unfiltered: bool
-) -> AuditResult[TaskAudit]:
+) -> Audited[TaskAudit]:
     """Find duplicates, leaks and unseen triples, and keep, drop or refuse them.
 
     Parameters
@@ -171,7 +171,7 @@ def audit_triples(
         got = f'"{rules["unseen"]}"'
         raise InputValueError("unseen", expected='"keep" without known splits', got=got)
     times = _audit_times(splits)
-    result = audit_split(
+    kept, notes, audit = audit_split(
         TaskAudit,
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
         splits.sizes,
@@ -183,7 +183,7 @@ def audit_triples(
         headers=splits.notes,
         **unseen,
     )
-    return result if times is None else result._replace(notes=(*result.notes, *times.notes))
+    return kept, notes if times is None else [*notes, *times.notes], audit
 
 
 def _audit_times(splits: TripleSplits) -> TimeAudit | None:

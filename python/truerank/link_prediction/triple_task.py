@@ -214,11 +214,10 @@ class Task(SidedTask[Report]):
         times = () if splits.times is None else splits.times.columns
         rules_by_filter = check_filters(filters, known is not None, key_columns, width, times)
         chosen = as_candidates(candidates, chosen_sides, splits)
-        result = audit_triples(splits, key_columns, rules, known is None)
-        for text in (*splits.notes, *result.notes):
+        kept, notes, self.audit = audit_triples(splits, key_columns, rules, known is None)
+        for text in (*splits.notes, *notes):
             warn_user(text)
-        kept = result.kept
-        self.audit, self.qualifiers = result.audit, splits.qualifiers
+        self.qualifiers = splits.qualifiers
         self._entities, self._relations = splits.entities.names, splits.relations.names
         own_orders = {
             "entities": entities is None and self._entities is not None,

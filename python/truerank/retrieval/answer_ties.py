@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..ranks.grouping import group_codes
-from ..tasks.row_keys import dense_codes, row_keys
+from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -242,7 +242,7 @@ def _levels(gains: FloatArray) -> IntArray:
     if len(whole) and (whole == gains).all():  # grades, as nearly always
         return -whole
     # the bits of positive floats are in the order of the floats
-    return dense_codes(-np.ascontiguousarray(gains).view(np.int64))
+    return np.unique(-np.ascontiguousarray(gains).view(np.int64), return_inverse=True)[1]
 
 
 def _stable_order(keys: IntArray) -> IntArray | None:

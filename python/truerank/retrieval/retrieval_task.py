@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..embeddings.scoring import TopK
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
@@ -226,7 +225,7 @@ class Task(OneSidedTask[RetrievalReport]):
         else:
             queries, asked = Vocabulary(side.height, self.queries), side.queries[:, 0]
             ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
-        return self._evaluate_lists({side.side: TopK(ids, scores)}, name="ids", **options)
+        return super().evaluate_lists(ids, scores, **options)
 
     def _check_rows(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""

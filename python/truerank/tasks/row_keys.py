@@ -38,27 +38,16 @@ def row_keys(columns: Sequence[IntArray]) -> IntArray:
         low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
         span = high - low + 1
         if size * span > _LARGEST_KEY:  # dense codes are the smallest
-            keys = dense_codes(keys)
+            keys = np.unique(keys, return_inverse=True)[1]
             size = int(keys.max()) + 1
         if size * span > _LARGEST_KEY:
-            column, low = dense_codes(column), 0
+            column, low = np.unique(column, return_inverse=True)[1], 0
             span = int(column.max()) + 1
         keys *= span
         keys += column
         keys -= low
         size *= span
     return keys
-
-
-def dense_codes(values: IntArray) -> IntArray:
-    """Return for each value the number of distinct values below it.
-
-    Examples
-    --------
-    >>> dense_codes(np.array([50, -3, 50, 7]))
-    array([2, 0, 2, 1])
-    """
-    return np.unique(values, return_inverse=True)[1]
 
 
 def distinct(values: IntArray) -> IntArray:

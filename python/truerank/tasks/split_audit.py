@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 A = TypeVar("A", bound="SplitAudit")
+# What an audit finds: the rows that stay, notes for the user, and the audit itself.
+Audited: TypeAlias = "tuple[IntArray, list[str], A]"
 
 RULES = ("keep", "drop", "raise")
 MAX_EXAMPLES = 3
@@ -101,14 +103,6 @@ class SplitAudit:
         return plain_dict(self)
 
 
-class AuditResult(NamedTuple, Generic[A]):
-    """The result of an audit: the rows that stay, notes for the user, and the audit itself."""
-
-    kept: IntArray
-    notes: tuple[str, ...]
-    audit: A
-
-
 def check_rules(**rules: str) -> dict[str, str]:
     """Check the rule for each case: what to do with its rows."""
     return {name: choice(name, rule, RULES) for name, rule in rules.items()}
@@ -122,7 +116,7 @@ def audit_split(
     labels_of: Callable[[int], Any],
     more_cases: Mapping[str, tuple[Mask, str]] | None = None,
     **fields: Any,
-) -> AuditResult[A]:
+) -> Audited[A]:
     """Find duplicates, leaks and the other cases of a protocol, and keep, drop or refuse them.
 
     Parameters
@@ -198,7 +192,7 @@ def audit_split(
         **findings,
         **fields,
     )
-    return AuditResult(kept, tuple(notes), audit)
+    return kept, notes, audit
 
 
 def plain_dict(audit: Any) -> dict[str, Any]:

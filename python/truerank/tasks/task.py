@@ -398,7 +398,8 @@ class OneSidedTask(Task[AnyReport]):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333333
         """
-        named, candidates = {self.answers.side: queries}, {"entities": entities}
+        side = self.answers
+        named, candidates = {side.side: queries}, {side.candidate_kind: entities}
         return self._evaluate_embeddings(named, candidates, name="queries", **options)
 
     @with_options(RuleOptions)
@@ -432,6 +433,44 @@ class OneSidedTask(Task[AnyReport]):
         {'mrr': 1.0, 'recall@1': 0.5}
         """
         return self._evaluate_scores({self.answers.side: scores}, name="scores", io=io, **options)
+
+    @with_options(ListOptions)
+    def evaluate_lists(
+        self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
+    ) -> AnyReport:
+        """Evaluate lists of the best candidates, which may miss right answers.
+
+        A right answer that its list misses is tied with all candidates that the list does not have
+        and that are not left out: the optimistic and the pessimistic rank are its bounds.
+
+        Parameters
+        ----------
+        ids : TopK, or lists as `truerank.rank_lists` takes them
+            A list for each query, in the order of their ids or positions.
+        scores : array_like, (values, indptr), list of lists, or None
+            Their scores, of the same form; None: a `TopK` has them, or the order says all.
+        order, nan, dtype, threads, progress : optional
+            As in `truerank.rank_lists`.
+
+        Returns
+        -------
+        Report, or RetrievalReport in retrieval
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank_lists` does, for another number of lists, and for candidates that are
+            not all.
+
+        Examples
+        --------
+        >>> from truerank.link_prediction import ComplexQueries
+        >>> task = ComplexQueries([("a", ("r",))], None, [[1]], structures="1p", entities=3)
+        >>> task.evaluate_lists([[2, 1]])["mr"]
+        2.0
+        """
+        lists = ids if isinstance(ids, TopK) else TopK(ids, scores)
+        return self._evaluate_lists({self.answers.side: lists}, name="ids", **options)
 
 
 def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[Listener | None]:
@@ -534,14 +573,6 @@ def evaluate(
     >>> evaluate(scores, [2, 0], side=["head", "tail"], by=["likes", "knows"])["tail.mrr"]
     1.0
     """
-    ranks = rank(
-        scores,
-        targets,
-        rows=rows,
-        filter=filter,
-        candidates=candidates,
-        io=io,
-        checkpoint=checkpoint,
-        **options,
-    )
+    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    ranks = rank(scores, targets, **tasks, io=io, checkpoint=checkpoint, **options)
     return report(ranks if side is None else ranks.with_labels(side=side), by=by)
