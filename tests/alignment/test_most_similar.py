@@ -71,7 +71,7 @@ def test_hubs_by_hand() -> None:
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
-        ([np.eye(3)], TypeError, "found: expected a MostSimilar, got ndarray"),
+        ([np.eye(3)], TypeError, "similar: expected a MostSimilar, got ndarray"),
         ([most_similar(MATRIX, None, k=2), 3], ValueError, "k: expected at most 2, as many as"),
         ([most_similar(MATRIX, None, k=2), 0], ValueError, "k: expected at least 1, got 0"),
         ([most_similar(MATRIX, None, k=2), "1"], TypeError, "k: expected an integer, got str"),
