@@ -108,8 +108,8 @@ def rank_both(
     for job, counted in zip(jobs, counts, strict=True):
         if fault := counted.fault:
             raise job.error_of(fault)
-        found = job.ranks(counted.arrays, pairs.dtype, pairs.files, pairs.way)
-        results.append(with_similarity(found, pairs.measure))
+        of_side = job.ranks(counted.arrays, pairs.dtype, pairs.files, pairs.way)
+        results.append(with_similarity(of_side, pairs.measure))
     return results[0], results[1]
 
 

@@ -129,7 +129,7 @@ def rank_lists(
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
     report = reporter(listener, sum(sizes))
     report(0)
-    fault, found = _core.find_listed(
+    fault, places = _core.find_listed(
         _core.Selection(lists.indptr, lists.ids),
         n,
         job.all_rows,
@@ -142,10 +142,10 @@ def rank_lists(
     if sizes[1]:
         report(sizes[0])
     if lists.scores is None:
-        counts = _counts_by_order(lists, job, found, n)
+        counts = _counts_by_order(lists, job, places, n)
     else:
-        counts = _counts_by_score(lists, lists.scores, job, found, n)
-    counts["listed"] = found["place"] >= 0
+        counts = _counts_by_score(lists, lists.scores, job, places, n)
+    counts["listed"] = places["place"] >= 0
     if by_list is not None:
         counts = {name: _put_back(array, by_list) for name, array in counts.items()}
     listed = counts.pop("listed")
@@ -193,28 +193,28 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
 
 
 def _counts_by_order(
-    lists: CandidateLists, job: Job, found: dict[str, IntArray], n: int
+    lists: CandidateLists, job: Job, places: dict[str, IntArray], n: int
 ) -> dict[str, Any]:
-    rows, place = job.all_rows, found["place"]
+    rows, place = job.all_rows, places["place"]
     start, end = lists.indptr[rows], lists.indptr[rows + 1]
     is_listed = place >= 0
-    above = np.where(is_listed, place, end) - start - found["before"]
-    size = n - found["filtered"]
+    above = np.where(is_listed, place, end) - start - places["before"]
+    size = n - places["filtered"]
     return {"above": above, "tied": np.where(is_listed, 1, size - above), "candidates": size}
 
 
 def _counts_by_score(
-    lists: CandidateLists, scores: _core.Scores, job: Job, found: dict[str, IntArray], n: int
+    lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray], n: int
 ) -> dict[str, Any]:
-    place, rules = found["place"], job.rules
+    place, rules = places["place"], job.rules
     is_listed = place >= 0
     true = _true_scores(scores, place)
     if (task := true.first_nan(rules.nan)) >= 0:
         raise _forbidden(lists, int(place[task]), rules.nan)
     filter = None
-    if found["places"].any():
-        indptr = indptr_of(found["places"])
-        filter = _core.Selection(indptr, found["filtered_places"])
+    if places["places"].any():
+        indptr = indptr_of(places["places"])
+        filter = _core.Selection(indptr, places["filtered_places"])
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
         rows=np.zeros_like(place),
@@ -227,7 +227,7 @@ def _counts_by_score(
         raise _forbidden(lists, counted.fault.column, rules.nan)
     listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
     counts = PartialCounts.of(counted.arrays, rules).final_counts(true)
-    size = n - found["filtered"] - (listed_nan if rules.nan == "omit" else 0)
+    size = n - places["filtered"] - (listed_nan if rules.nan == "omit" else 0)
     is_nan = is_listed & true.nan
     above = np.where(is_listed, counts["above"], listed_size - listed_nan)
     above = np.where(is_nan, size - 1, above)

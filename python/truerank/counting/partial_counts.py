@@ -80,9 +80,9 @@ class PartialCounts:
     @classmethod
     def of(cls, counts: dict[str, IntArray], rules: Rules) -> PartialCounts:
         """Take over the arrays of counts."""
-        made = cls.__new__(cls)
-        made.arrays, made.rules = counts, rules
-        return made
+        partial = cls.__new__(cls)
+        partial.arrays, partial.rules = counts, rules
+        return partial
 
     def add(self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
         """Add counts of other candidates for some tasks; `where` has each task once."""

@@ -83,25 +83,25 @@ def rank_against(
     if isinstance(others, tuple) and len(others) != 2:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
     values, indptr = others if isinstance(others, tuple) else (others, None)
-    given = read_scores(values, rules.dtype, "others")
-    if given.dtype != scores.dtype:
+    read = read_scores(values, rules.dtype, "others")
+    if read.dtype != scores.dtype:
         expected = f"{scores.dtype}, as true_scores are"
-        raise InputTypeError("others", expected=expected, got=given.dtype)
+        raise InputTypeError("others", expected=expected, got=read.dtype)
     job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
     if indptr is None:
-        shape = shape_of(given)
+        shape = shape_of(read)
         check_shape("others", shape, 2, "a matrix (tasks, k), or (values, indptr)")
         check_shape("others", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
         counted = job
     else:
         indptr = index_array("others: indptr", indptr)
-        check_shape("others", shape_of(given), 1, "1-D values")
-        check_indptr("others", indptr, tasks, shape_of(given)[0], "values")
+        check_shape("others", shape_of(read), 1, "1-D values")
+        check_indptr("others", indptr, tasks, shape_of(read)[0], "values")
         lists = _core.Selection.of_ranges(indptr)
         counted = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
-    found = _counts_on_device(counted, given, scores.array, indptr)
+    found = _counts_on_device(counted, read, scores.array, indptr)
     if found is None:
-        there = given if indptr is None else in_one_array(given)  # for ranges are not cut
+        there = read if indptr is None else in_one_array(read)  # for ranges are not cut
         found, fault = count_columns(there, counted, scores.array)
         if fault:
             place = f"the score at row {fault.row}, column {fault.column}"

@@ -103,23 +103,23 @@ def _widened(value: Any, dtype: Any) -> npt.NDArray[Any]:
 
 def _of_python(value: Any) -> npt.NDArray[Any]:
     try:
-        given = np.array(value, dtype=object)
+        objects = np.array(value, dtype=object)
     except ValueError as error:
         raise InputValueError("thresholds", expected=_FORM.shape, got=error) from None
-    if given.ndim not in _FORM.dimensions:
-        raise InputValueError("thresholds", expected=_FORM.shape, got=f"shape {given.shape}")
-    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) else x for x in given.flat]
+    if objects.ndim not in _FORM.dimensions:
+        raise InputValueError("thresholds", expected=_FORM.shape, got=f"shape {objects.shape}")
+    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) else x for x in objects.flat]
     kinds = {type(x) for x in numbers}
     if other := kinds - {int, float}:
         if list in other or tuple in other:
             raise InputValueError(
                 "thresholds", expected=_FORM.shape, got="lists of unlike lengths or depths"
             )
-        found = min(kind.__name__ for kind in other)
-        raise InputTypeError("thresholds", expected="real numbers", got=found)
+        kind_name = min(kind.__name__ for kind in other)
+        raise InputTypeError("thresholds", expected="real numbers", got=kind_name)
     exact = np.empty(len(numbers), np.float64 if kinds <= {float} else object)
     exact[:] = numbers
-    return exact.reshape(given.shape)
+    return exact.reshape(objects.shape)
 
 
 @default_arithmetic()
@@ -220,7 +220,7 @@ def count_scores(
     scores: Any,
     thresholds: Any,
     rules: Rules,
-    **given: Any,
+    **tasks: Any,
 ) -> ThresholdCounts:
     """Count scores in memory, in files or on a device, as `count_above` does.
 
@@ -230,7 +230,7 @@ def count_scores(
     matrix = read_scores(scores, rules.dtype, tiled=listener is not None)
     with owned(matrix, scores):
         shape = shape_of(matrix)
-        asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **given)
+        asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **tasks)
         job, numbers = asked.job, asked.values.scores
         if isinstance(matrix, Scores):
             return asked.counts(job.counts_of(matrix, numbers))
@@ -245,9 +245,9 @@ class ThresholdJob(NamedTuple):
     values: ThresholdValues
     shape: tuple[int, ...]  # of the counts
 
-    def counts(self, found: Mapping[str, IntArray]) -> ThresholdCounts:
+    def counts(self, arrays: Mapping[str, IntArray]) -> ThresholdCounts:
         """Return the counts for thresholds, given those for the numbers that stand for them."""
-        above, tied, size, nan = (found[x] for x in ("above", "tied", "candidates", "nan"))
+        above, tied, size, nan = (arrays[x] for x in ("above", "tied", "candidates", "nan"))
         _, exact, lowest = self.values
         above = above + np.where(lowest, tied, 0)
         tied = np.where(exact, tied, 0)

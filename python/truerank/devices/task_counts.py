@@ -245,5 +245,5 @@ class _Chunk:
         keys, nan = keys_of(self._scores.pairs(self._row_of[tasks], columns.where(inside, 0)))
         true, true_nan = self._true_keys[tasks], self._true_nan[tasks]
         flags = (keys > true, keys == true, nan, inside)
-        found = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
-        return found, inside & (((keys != true) & ~nan) | (nan != true_nan))
+        counts = sys.modules["torch"].stack([(flag & inside).long() for flag in flags])
+        return counts, inside & (((keys != true) & ~nan) | (nan != true_nan))

@@ -107,8 +107,8 @@ class VectorScores(ScoreSource):
         counts = self.zeros(3, len(rows))
         for some, queries in self._panels(self._queries, self.upload(distinct)):
             for _, entities in self._panels(self._entities, columns):
-                given = first_tasks[some.start :], true_scores
-                self._launch("count_scores", queries, entities, counts, *given)
+                of_tasks = first_tasks[some.start :], true_scores
+                self._launch("count_scores", queries, entities, counts, *of_tasks)
         return counts
 
     def _panels(self, vectors: _Vectors, which: Tensor) -> Iterator[tuple[slice, _Panel]]:

@@ -112,8 +112,8 @@ def counts_right(device: Any, dtype: Any, way: str) -> bool:
             counts = DeviceCounts([matrix], tasks, None).arrays()
     except Exception:  # of any library beneath, and of any compiler
         return False
-    found = [counts[name].tolist() for name in ("above", "tied", "candidates")]
-    return found == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
+    counted = [counts[name].tolist() for name in ("above", "tied", "candidates")]
+    return counted == [[2, 0, 1], [0, 1, 0], [2, 2, 3]]
 
 
 def ways_of_devices() -> dict[str, str]:

@@ -114,8 +114,8 @@ class DeviceEmbeddings(PairedVectors):
         void = _tasks_of_first_row(job.all_rows, counted.is_void(true))
         if len(void):
             some = job.part(void, job.all_rows[void])
-            given = None if true_scores is None else true_scores[void]
-            return self.on_host().counts(some, given, block, None)
+            some_scores = None if true_scores is None else true_scores[void]
+            return self.on_host().counts(some, some_scores, block, None)
         return counted.final_counts(true) if true_scores is None else counted.arrays
 
     def score(
@@ -177,13 +177,13 @@ def read_in_place(
     torch = sys.modules["torch"]
     plain = dense_tensor(value, name)
     empty = torch.empty((0,) * form.dimensions[-1], dtype=plain.dtype, device="cpu")
-    found = as_scores(empty, dtype, name, form).dtype
+    kind = as_scores(empty, dtype, name, form).dtype
     check_dimensions(tuple(plain.shape), name, form)
-    tensor = plain.resolve_neg().view(getattr(torch, found))  # which may be raw 16-bit floats
-    wide = torch.float64 if found == "float64" else torch.float32
+    tensor = plain.resolve_neg().view(getattr(torch, kind))  # which may be raw 16-bit floats
+    wide = torch.float64 if kind == "float64" else torch.float32
     if way_of(tensor.new_empty((0,), dtype=wide)) != "triton":
         return read_vectors(name, value, dtype, role, roles)
-    return DeviceVectors(tensor, found)
+    return DeviceVectors(tensor, kind)
 
 
 def open_in_place(
@@ -213,8 +213,8 @@ def open_in_place(
         if trusted:
             numbers = None
             if bias is not None:
-                given = read_vectors("bias", bias, dtype, "bias").scores
-                numbers = rounded_bias(given, right.shape[0], dtype_name)
+                numbers_read = read_vectors("bias", bias, dtype, "bias").scores
+                numbers = rounded_bias(numbers_read, right.shape[0], dtype_name)
             with stream.current():
                 moved = _moved(left, right.tensor).view(shape)
             fields = (moved, right.tensor, similarity, numbers, dtype_name, len(left.shape) == 1)

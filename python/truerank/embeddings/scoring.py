@@ -240,10 +240,10 @@ def rank_embeddings(
     """
     rules = read_rules(options, EmbeddingOptions)
     embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
-    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    given |= {"block": block, "checkpoint": checkpoint}
+    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    tasks |= {"block": block, "checkpoint": checkpoint}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(embeddings, targets, rules, **given, watch=watch)
+        return rank_open_embeddings(embeddings, targets, rules, **tasks, watch=watch)
 
 
 def rank_open_embeddings(

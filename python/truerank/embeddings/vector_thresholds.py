@@ -122,14 +122,14 @@ def count_above(
            [2, 0]]))
     """
     rules = read_rules(options, ListOptions)
-    given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
+    tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     if thresholds is ... or entities is None:
         only_vectors = {"similarity": similarity, "bias": bias, "csls": csls, "block": block}
         for name, value in only_vectors.items():
             if value is not None:
                 raise InputValueError(name, expected="none for scores, which are made already")
         numbers = entities if thresholds is ... else thresholds
-        return count_scores(queries, numbers, rules, **given)
+        return count_scores(queries, numbers, rules, **tasks)
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
@@ -139,7 +139,7 @@ def count_above(
         *(embeddings.scores_shape, embeddings.dtype, thresholds),
         rules=rules,
         nouns=embeddings.roles.nouns,
-        **given,
+        **tasks,
     )
     job, true_scores = asked.job, asked.values.scores
     several = asked.shape[1] if len(asked.shape) == 2 else 1

@@ -357,12 +357,12 @@ def read_vectors(
         return Vectors(as_scores(value, dtype, name, form), device=device)
     vectors = read_scores(value, dtype, name, form=form)
     with owned(vectors, value):
-        found = in_one_array(vectors)
+        view = in_one_array(vectors)
         if isinstance(vectors, Store):  # which may have been opened as scores
             dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
-            check_dimensions(found.array.shape, name, form)
-            return Vectors(found, vectors.files)
-        return Vectors(found, device=device)
+            check_dimensions(view.array.shape, name, form)
+            return Vectors(view, vectors.files)
+        return Vectors(view, device=device)
 
 
 def form_of(role: str, roles: Roles) -> Form:
@@ -400,18 +400,18 @@ def open_embeddings(
     choice("similarity", similarity, SIMILARITIES)
     left = read_vectors(roles.queries, queries, dtype, "queries", roles)
     right = read_vectors(roles.entities, entities, dtype)
-    given, single = left.scores, left.array.ndim == 1
+    asked, single = left.scores, left.array.ndim == 1
     if single:
-        given = given.with_array(left.array[None, :])
-    sizes = len(given.array), len(right.array)
-    check_lengths(given.array.shape, right.array.shape, similarity, roles)
-    dtype_name = score_dtype(given.dtype, right.scores.dtype)
+        asked = asked.with_array(left.array[None, :])
+    sizes = len(asked.array), len(right.array)
+    check_lengths(asked.array.shape, right.array.shape, similarity, roles)
+    dtype_name = score_dtype(asked.dtype, right.scores.dtype)
     offsets, files = None, left.files + right.files
     if bias is not None:
         numbers = read_vectors("bias", bias, dtype, "bias")
         offsets = rounded_bias(numbers.scores, sizes[1], dtype_name)
         files += numbers.files
-    fields = (given, right.scores, similarity, offsets, dtype_name, single, files)
+    fields = (asked, right.scores, similarity, offsets, dtype_name, single, files)
     device = right.device or left.device
     return OpenEmbeddings(*fields, roles=roles, device=device).with_csls(csls)
 
@@ -476,8 +476,8 @@ def checked_means(
             "csls", expected="a CSLS, as csls_means gives it", got=type(csls).__name__
         )
     means = []
-    for name, given, count in zip(names, csls[:2], sizes, strict=True):
-        array = np.asarray(given)
+    for name, values, count in zip(names, csls[:2], sizes, strict=True):
+        array = np.asarray(values)
         if array.dtype.kind != "f":
             raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")
         check_shape("csls", array.shape, (count,), f"{count} means for {name}, one for each")

@@ -38,8 +38,8 @@ class CandidateLists(NamedTuple):
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
-        found = int(np.searchsorted(self.indptr, position, side="right")) - 1
-        return found, position - int(self.indptr[found])
+        row = int(np.searchsorted(self.indptr, position, side="right")) - 1
+        return row, position - int(self.indptr[row])
 
 
 def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
@@ -76,14 +76,14 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     if (of_scores := _joined("scores", scores)) is None:
         expected = f"{_RAGGED} or a list of lists, as ids are"
         raise InputValueError("scores", expected=expected, got=type(scores).__name__)
-    lengths, given = np.diff(indptr), np.diff(of_scores[1])
-    if len(given) != len(lengths):
+    lengths, score_lengths = np.diff(indptr), np.diff(of_scores[1])
+    if len(score_lengths) != len(lengths):
         expected = f"{len(lengths)} lists, as ids have"
-        raise InputValueError("scores", expected=expected, got=len(given))
-    if (unlike := given != lengths).any():
+        raise InputValueError("scores", expected=expected, got=len(score_lengths))
+    if (unlike := score_lengths != lengths).any():
         i = int(unlike.argmax())
         expected = f"{lengths[i]} scores in list {i}, one for each id"
-        raise InputValueError("scores", expected=expected, got=given[i])
+        raise InputValueError("scores", expected=expected, got=score_lengths[i])
     found = as_scores(of_scores[0], dtype)
     return CandidateLists(indptr, ids, _flat(found, found.array))
 
@@ -92,10 +92,10 @@ def _padded(value: Any, scores: Any, dtype: Any) -> CandidateLists:
     ids = native_indices("ids", value)
     check_shape("ids", ids.shape, 2, _FORMS)
     height, width = ids.shape
-    found = None if scores is None else as_scores(scores, dtype)
-    if found is not None:
-        check_shape("scores", found.array.shape, ids.shape, f"the shape of ids, {ids.shape}")
-    values = None if found is None else found.array
+    checked = None if scores is None else as_scores(scores, dtype)
+    if checked is not None:
+        check_shape("scores", checked.array.shape, ids.shape, f"the shape of ids, {ids.shape}")
+    values = None if checked is None else checked.array
     lengths = np.full(height, width, np.int64)
     # where pads are only at the end, there are none at all if the last column has none
     if width and (ids[:, -1] == PAD).any():
@@ -108,7 +108,7 @@ def _padded(value: Any, scores: Any, dtype: Any) -> CandidateLists:
         lengths = is_id.sum(axis=1, dtype=np.int64)
         ids = ids[is_id]
         values = None if values is None else values[is_id]
-    flat = None if found is None else _flat(found, values)
+    flat = None if checked is None else _flat(checked, values)
     return CandidateLists(indptr_of(lengths), ids.reshape(-1), flat)
 
 
@@ -138,5 +138,5 @@ def _joined(name: str, value: Any) -> tuple[Any, IntArray] | None:
     return values, indptr
 
 
-def _flat(found: Scores, values: Any) -> Scores:
-    return Scores(np.ascontiguousarray(values).reshape(-1), found.dtype, found.swapped)
+def _flat(listed: Scores, values: Any) -> Scores:
+    return Scores(np.ascontiguousarray(values).reshape(-1), listed.dtype, listed.swapped)

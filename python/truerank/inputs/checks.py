@@ -140,12 +140,12 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
 
 
 def distinct_names(
-    name: str, given: object, expected: str = "a sequence of str"
+    name: str, words: object, expected: str = "a sequence of str"
 ) -> tuple[str, ...]:
     """Check names: each is a str, and none occurs twice."""
-    if isinstance(given, (str, bytes)) or not is_iterable(given):
-        raise InputTypeError(name, expected=expected, got=type(given).__name__)
-    names = tuple(given.tolist() if isinstance(given, np.ndarray) else given)
+    if isinstance(words, (str, bytes)) or not is_iterable(words):
+        raise InputTypeError(name, expected=expected, got=type(words).__name__)
+    names = tuple(words.tolist() if isinstance(words, np.ndarray) else words)
     last: dict[str, int] = {}
     for i, word in enumerate(names):
         if not isinstance(word, str):
@@ -167,10 +167,10 @@ def flag(name: str, value: object) -> bool:
 
 def confidence(level: object) -> float:
     """Check a confidence level: above 0, and far enough below 1 to leave something out."""
-    found = number("level", level, expected="a number between 0 and 1")
-    if not 0 < found < 1 or (1 + found) / 2 == 1:
+    share = number("level", level, expected="a number between 0 and 1")
+    if not 0 < share < 1 or (1 + share) / 2 == 1:
         raise InputValueError("level", expected="a number between 0 and 1", got=level)
-    return found
+    return share
 
 
 def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:

@@ -84,8 +84,8 @@ def printable(text: str, keep: str = "") -> str:
     red \\x1b[31m two\\nlines
     """
 
-    def escape(found: re.Match[str]) -> str:
-        return found[0] if found[0] in keep else ascii(found[0])[1:-1]
+    def escape(match: re.Match[str]) -> str:
+        return match[0] if match[0] in keep else ascii(match[0])[1:-1]
 
     return _UNPRINTABLE.sub(escape, text)
 

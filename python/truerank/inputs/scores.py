@@ -69,21 +69,21 @@ def dtype_name(
     """
     # numpy calls a structured dtype "void" with its size too.
     plain = dtype.names is None and dtype.subdtype is None
-    found = known or (dtype.name if plain else "struct")
-    if asked is not None and found != (expected := _checked_dtype_name(asked, form)):
-        raw = found.startswith("void") and dtype.itemsize == _itemsize(expected)
+    name_of = known or (dtype.name if plain else "struct")
+    if asked is not None and name_of != (expected := _checked_dtype_name(asked, form)):
+        raw = name_of.startswith("void") and dtype.itemsize == _itemsize(expected)
         narrow = expected in _NARROW
-        if raw or (narrow and found in _RAW_BITS):
-            found = expected
+        if raw or (narrow and name_of in _RAW_BITS):
+            name_of = expected
         elif form is SCORES or not narrow:  # of others, only raw 16-bit arrays are narrow
             problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
             raise InputTypeError("dtype", problem, place=place)
-    if found not in form.dtypes:
-        hint = '; dtype="bfloat16" says that they are bfloat16' if found == "void16" else ""
+    if name_of not in form.dtypes:
+        hint = '; dtype="bfloat16" says that they are bfloat16' if name_of == "void16" else ""
         hint += form.instead_of_complex if dtype.kind == "c" else ""
         got = f"dtype {dtype}{hint}"
         raise InputTypeError(name, expected=_list_dtypes(form), got=got, place=place)
-    return found
+    return name_of
 
 
 def as_scores(

@@ -465,8 +465,8 @@ class Ranks(Immutable):
         frame = import_extra("pandas", "Ranks.to_pandas").DataFrame
         kinds = {name: getattr(self, name) for name in RANK_KINDS}
         counts = {name: self._arrays[name] for name in COUNTS}
-        given = {"weights": self.weights, **self._labels, "listed": self.listed}
-        columns = {**counts, **kinds, **_present(given)}
+        labels = {"weights": self.weights, **self._labels, "listed": self.listed}
+        columns = {**counts, **kinds, **_present(labels)}
         return frame({name: np.array(value) for name, value in columns.items()})
 
 

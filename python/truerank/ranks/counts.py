@@ -61,8 +61,8 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
-        found = f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]}"
-        expected, got = ">= above + tied", f"{found} at position {i}"
+        counted = f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]}"
+        expected, got = ">= above + tied", f"{counted} at position {i}"
         raise InputValueError("candidates", expected=expected, got=got)
     return {"above": above, "tied": tied, "candidates": candidates}
 

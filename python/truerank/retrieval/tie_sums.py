@@ -128,18 +128,18 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
     t = tied[open_].astype(np.float64)
     # C(t - r, m) / C(t, m) is the same with r and m exchanged: the fewer are multiplied
     few, many = (np.sort([right[open_], m[open_]], axis=0)).astype(np.float64)
-    found = np.zeros(len(t))
+    shares = np.zeros(len(t))
     direct = few <= _DIRECT_STEPS
     for j in range(int(few[direct].max(initial=0))):
         here = direct & (j < few)
-        found[here] += (1 - found[here]) * (many[here] / (t[here] - j))
+        shares[here] += (1 - shares[here]) * (many[here] / (t[here] - j))
     rest = ~direct
     if rest.any():
         t, many, few = t[rest], many[rest], few[rest]
         terms = few.astype(np.int64)
         logs = few * (mean_log(t - many - few + 1, terms) - mean_log(t - few + 1, terms))
-        found[rest] = -np.expm1(logs)
-    chances[open_] = found
+        shares[rest] = -np.expm1(logs)
+    chances[open_] = shares
     return chances
 
 

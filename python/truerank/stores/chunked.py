@@ -162,8 +162,8 @@ def open_library_file(package: str, path: str, options: OpenOptions) -> Store:
     if package == "zarr":
         check_folder(options.name, path)
     with report_damage(options.name, f"{package} cannot open it: {{}}".format, place=path):
-        found = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
-    return open_chunked(found, options, path, getattr(found, "close", bool))
+        opened = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
+    return open_chunked(opened, options, path, getattr(opened, "close", bool))
 
 
 def open_chunked(
@@ -215,6 +215,6 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     raise InputValueError("member", problem, place=name)
 
 
-def _is_array(found: Any) -> bool:
+def _is_array(member: Any) -> bool:
     """Whether an entry has a shape: groups, dangling links and empty datasets have none."""
-    return getattr(found, "shape", None) is not None
+    return getattr(member, "shape", None) is not None

@@ -276,9 +276,9 @@ def _open_one(source: Any, options: OpenOptions) -> Store:
         if getattr(options, option) != default:
             raise InputValueError(option, f"only for raw binary files, not for {place}")
     found = shape_of(store)
-    given = options.shape or found
-    if len(given) != len(found) or any(a not in (b, -1) for a, b in zip(given, found, strict=True)):
-        raise InputValueError("shape", expected=f"{given}", got=found, place=place)
+    shape = options.shape or found
+    if len(shape) != len(found) or any(a not in (b, -1) for a, b in zip(shape, found, strict=True)):
+        raise InputValueError("shape", expected=f"{shape}", got=found, place=place)
     return store
 
 
@@ -305,14 +305,14 @@ def _open_path(source: Any, options: OpenOptions) -> Store:
         raise IsADirectoryError(errno.EISDIR, problem, path)
     with open_input(options.name, path) as file:
         status = os.fstat(file.fileno())
-        size, found = status.st_size, _format_of(path, file.read(8), options)
-        if found == "HDF5":
+        size, form = status.st_size, _format_of(path, file.read(8), options)
+        if form == "HDF5":
             return open_library_file("h5py", path, options)
-        if found == ".npz":
+        if form == ".npz":
             layout = _npz_layout(file, path, size, options)
         elif options.member is not None:
-            raise InputValueError("member", f"there are no members in a {found} file", place=path)
-        elif found == ".npy":
+            raise InputValueError("member", f"there are no members in a {form} file", place=path)
+        elif form == ".npy":
             layout = _npy_layout(file, path, 0, size, options.name)
         else:
             layout, dtype = _raw_layout(path, size, options)
@@ -327,9 +327,9 @@ def _format_of(path: str, start: bytes, options: OpenOptions) -> str:
         return _SUFFIXES[suffix]
     if options.dtype is not None and options.shape is not None:
         return "raw binary"
-    for mark, found in _MARKS.items():
+    for mark, form in _MARKS.items():
         if start.startswith(mark):
-            return found
+            return form
     hint = "" if start else "; this one is empty"
     hint = NUMBERS_IN_TEXT if suffix in (".csv", ".tsv", ".txt") else hint
     raw = "dtype= and shape= of a raw binary file"
@@ -417,7 +417,7 @@ def _raw_layout(path: str, size: int, options: OpenOptions) -> tuple[FileLayout,
                 f"from byte {offset:,} on, the file has {size:,}"
             )
             raise InputValueError(options.name, problem, place=path)
-        lengths = tuple(length if given == -1 else given for given in lengths)
+        lengths = tuple(length if asked == -1 else asked for asked in lengths)
     where = path, "the call says", offset, size
     by_columns = options.layout == "F"
     return FileLayout(*where, lengths, carrier, by_columns, is_raw=True), declared

@@ -302,8 +302,8 @@ def groups_of(numbers: IntArray) -> Iterator[tuple[int, IntArray]]:
 
 def state_of_file(path: str) -> list[int]:
     """Return the number of files at a path or below it, their bytes and their latest time."""
-    found = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
-    states = [os.stat(file) for file in found or [path]]
+    paths = [os.path.join(folder, file) for folder, _, files in os.walk(path) for file in files]
+    states = [os.stat(file) for file in paths or [path]]
     times = [state.st_mtime_ns for state in states]
     return [len(states), sum(state.st_size for state in states), max(times)]
 
