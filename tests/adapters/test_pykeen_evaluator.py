@@ -377,7 +377,7 @@ def test_errors() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"targets": "tail"}, "^targets: expected a sequence"),
+        ({"targets": "tail"}, "^targets: expected several of head, tail"),
         ({"targets": ()}, "^targets: expected at least one"),
         ({"batch_size": 0}, "^batch_size: expected an integer >= 1, got 0"),
         ({"slice_size": -1}, "^slice_size: expected an integer >= 1, got -1"),
