@@ -14,7 +14,7 @@ from ..tasks.row_keys import distinct
 from ..tasks.split_audit import Audited, SplitAudit, audit_split
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
-from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
+from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
 from .two_graphs import GRAPHS
 
 if TYPE_CHECKING:
@@ -194,5 +194,4 @@ def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> Gra
             )
             raise InputValueError(title, problem)
         lists.append(ids)
-    name = f"selection of {len(lists[0])} x {len(lists[1])} ({digest(*lists)})"
-    return GraphCandidates(name, (lists[0], lists[1]))
+    return GraphCandidates(selection_name(*lists), (lists[0], lists[1]))

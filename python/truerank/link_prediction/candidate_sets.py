@@ -13,7 +13,7 @@ from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selecti
 from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.sampling import check_sample, draw_candidates, join_ranges
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import Vocabulary, digest, read_ids
+from ..tasks.vocabularies import Vocabulary, digest, read_ids, selection_name
 from .triple_audit import TRAIN
 from .triples import QUALIFIER, SIDES
 
@@ -127,7 +127,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
 def choose(value: Any, vocabulary: Vocabulary, unnamed: str) -> CandidateSet:
     """Read ids or labels of the only candidates; `unnamed` says why there are no labels."""
     chosen = read_ids("candidates", value, vocabulary, unnamed)
-    return CandidateSet(f"selection of {len(chosen)} ({digest(chosen)})", chosen=chosen)
+    return CandidateSet(selection_name(chosen), chosen=chosen)
 
 
 def check_among(

@@ -13,7 +13,7 @@ from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks, make_queries
 from ..tasks.split_columns import SplitReader, name_splits
-from ..tasks.vocabularies import Vocabulary, digest, encode_columns, read_ids
+from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
 from .qrels import FORM, JudgedPairs, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         chosen, name = distinct(sets.known[split][:, 1]), split
     elif split is not None and not isinstance(split, str):
         chosen = read_ids("candidates", split, sets.entities, "entities have no labels")
-        name = f"selection of {len(chosen)} ({digest(chosen)})"
+        name = selection_name(chosen)
     if isinstance(value, Sampled):
         check_sample(value)
         name = value.name

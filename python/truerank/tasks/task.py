@@ -207,8 +207,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                 side, title = self.sides[key], name or key
                 check_columns(title, value, side.names)
                 table = frame_array(title, value) if is_frame(value) else value
-                tiled = progress is not None
-                matrix = read_scores(table, rules.dtype, title, io=io, tiled=tiled)
+                matrix = read_scores(table, rules.dtype, title, io=io, tiled=progress is not None)
                 matrices[key] = stack.enter_context(owned(matrix, table))
                 height, noun = side.rows_of(unique)
                 check_score_shape(title, shape_of(matrices[key]), (height, side.columns), noun)
@@ -217,13 +216,12 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             for (key, matrix), listener in zip(matrices.items(), listeners, strict=True):
                 options["progress"] = listener
                 side, mismatched = self.sides[key].under_all_filters(), None
-                rows = side.rows if unique else side.test_rows
                 without, among = side.selections()
                 with renamed(scores=name or key):
                     ranks = rank(
                         matrix,
                         side.targets,
-                        rows=rows,
+                        rows=side.rows if unique else side.test_rows,
                         filter=without,
                         candidates=among,
                         io=io,

@@ -303,6 +303,17 @@ def _ids_of(name: str, labels: list[Any], vocabulary: Vocabulary) -> IntArray:
     return codes
 
 
+def selection_name(*lists: IntArray) -> str:
+    """Return what a protocol calls chosen candidates, given as ids: of one side, or of several.
+
+    Examples
+    --------
+    >>> selection_name(np.array([0, 1]))
+    'selection of 2 (3ea97a77)'
+    """
+    return f"selection of {' x '.join(str(len(ids)) for ids in lists)} ({digest(*lists)})"
+
+
 def digest(*lists: IntArray) -> str:
     """Return 8 hex digits that tell sets of ids apart in a name.
 

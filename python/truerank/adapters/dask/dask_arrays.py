@@ -142,10 +142,7 @@ def count_in_two_passes(
         For a target that is not a candidate, for the first NaN that the rule forbids, and for a
         true score that changed in the second pass.
     """
-    if job.candidates is not None:
-        absent = job.candidates.first_task_without(job.targets)
-        if absent >= 0:
-            raise job.error_of(Fault("target", absent, -1, -1))
+    job.check_targets()
     row_chunks = list(row_chunks_of(job, grid))
     scores = _true_scores(inputs, grid, row_chunks, len(job.targets))
     sums = _count_chunks(inputs, grid, row_chunks, options, scores)

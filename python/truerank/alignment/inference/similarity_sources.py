@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from copy import copy
@@ -41,7 +40,6 @@ DEFAULT_SIMILARITY = "cosine"  # the default of functions
 
 _BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
 _MAX_EXACT_INTEGER = 1 << 53  # integers up to here are exact in float64
-_PATHS = (str, bytes, os.PathLike)
 
 
 class SimilaritySource(ABC):
