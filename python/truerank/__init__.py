@@ -17,8 +17,7 @@ toolkits.
 from __future__ import annotations
 
 import typing as _typing
-
-from .inputs.naming import lazy_names as _lazy_names
+from importlib import import_module as _import_module
 
 if _typing.TYPE_CHECKING:
     from . import (
@@ -129,7 +128,20 @@ _NAMES = {
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}
-    __getattr__, __dir__ = _lazy_names(__name__, _modules, __all__)
+
+    def __getattr__(name):
+        if name in _modules:
+            value = getattr(_import_module(f"{__name__}.{_modules[name]}"), name)
+        elif name in __all__:
+            value = _import_module(f"{__name__}.{name}")
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted(__all__)
+
     # These are imported at once: if a process forks during an import, its child may hang.
     from ._core import __version__
     from .counting.ranking import rank

@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1169, 1000),
+    "inputs": (1104, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (927, 700),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25286, 21000),
-    "tests": (38992, 24000),
+    "python/truerank": (25231, 21000),
+    "tests": (38937, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -1,13 +1,13 @@
 """Progress of what takes long, in words, and what `progress=` takes: a callable, or True for a bar.
 
-A bar is that of tqdm, which draws in terminals and in notebooks.
+A bar is that of tqdm, in text.
 """
 
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .errors import InputTypeError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Listener = Callable[["Progress"], object]
 
 BYTES = "bytes"
-UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (0, "bytes"))
 
 
 def size_text(nbytes: float) -> str:
@@ -28,24 +28,9 @@ def size_text(nbytes: float) -> str:
     >>> size_text(4_294_967_296), size_text(2.5e6), size_text(999), size_text(2e15)
     ('4.29 GB', '2.5 MB', '999 bytes', '2000 TB')
     """
-    for unit, name in UNITS:
-        if nbytes >= unit:
-            value = nbytes / unit
-            return f"{value:.0f} {name}" if value >= 100 else f"{value:.3g} {name}"
-    return f"{nbytes:.0f} bytes"
-
-
-def time_text(seconds: float) -> str:
-    """Write seconds as minutes or hours.
-
-    Examples
-    --------
-    >>> time_text(7.2), time_text(3599.9), time_text(100_000)
-    ('0:07', '1:00:00', '27:46:40')
-    """
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    size, unit = next(each for each in UNITS if nbytes >= each[0])
+    number = nbytes / (size or 1)
+    return f"{number:.0f} {unit}" if number >= 100 else f"{number:.3g} {unit}"
 
 
 @public("truerank.inputs.progress_listeners")
@@ -71,17 +56,6 @@ class BoundedPairs(NamedTuple):
     bounded: int
     open: int
     scored: int
-
-    @property
-    def share_open(self) -> float:
-        """The share of the bounded pairs that levels left open; 0 where there are none.
-
-        Examples
-        --------
-        >>> BoundedPairs("int8", 10_000, 8000, 80, 2).share_open
-        0.01
-        """
-        return self.open / self.bounded if self.bounded else 0.0
 
 
 @public("truerank")
@@ -139,21 +113,17 @@ class Progress(NamedTuple):
         Examples
         --------
         >>> print(Progress(3_000_000, 9_000_000, 2.0, resumed=1_000_000))
-        3 MB of 9 MB, 1 MB/s, 0:06 left
+        3 MB of 9 MB, 1 MB/s, 0:00:06 left
         >>> print(Progress(2000, 10_000, 4.0, unit="blocks"))
-        2,000 of 10,000 blocks, 500/s, 0:16 left
+        2,000 of 10,000 blocks, 500/s, 0:00:16 left
         >>> print(Progress(3_000_000, 0, 2.0))
         3 MB, 1.5 MB/s
         """
-        in_bytes = self.unit == BYTES
-        amount = size_text if in_bytes else "{:,.0f}".format
-        done = f"{amount(self.done)} of {amount(self.total)}" if self.total else amount(self.done)
-        parts = [done if in_bytes else f"{done} {self.unit}"]
-        if self.rate:
-            parts.append(f"{amount(self.rate)}/s")
-        if self.left is not None:
-            parts.append(f"{time_text(self.left)} left")
-        return ", ".join(parts)
+        amount = size_text if self.unit == BYTES else "{:,.0f}".format
+        text = amount(self.done) + (f" of {amount(self.total)}" if self.total else "")
+        text += "" if self.unit == BYTES else f" {self.unit}"
+        text += f", {amount(self.rate)}/s" if self.rate else ""
+        return text + (f", {timedelta(seconds=round(self.left))} left" if self.left else "")
 
 
 def as_listener(progress: object) -> Listener | None:
@@ -216,22 +186,16 @@ class Bar:
     """
 
     def __init__(self) -> None:
-        with warnings.catch_warnings():  # tqdm draws in text where a notebook has no widgets
-            warnings.filterwarnings("ignore", "IProgress not found")
-            self._tqdm = import_extra("tqdm.auto", "progress=True", "progress").tqdm
+        self._tqdm = import_extra("tqdm", "progress=True", "progress").tqdm
         self._bar: Any = None
 
     def __call__(self, progress: Progress) -> None:
         """Draw a report."""
         if self._bar is None:
-            scaled = progress.unit == BYTES
-            self._bar = self._tqdm(
-                initial=progress.done,
-                total=progress.total or None,
-                unit="B" if scaled else f" {progress.unit}",
-                unit_scale=scaled,
-                desc="truerank",
-            )
+            unit = {"unit": "B", "unit_scale": True}
+            if progress.unit != BYTES:
+                unit = {"unit": f" {progress.unit}"}
+            self._bar = self._tqdm(initial=progress.done, desc="truerank", **unit)
         self._bar.total = progress.total or None
         self._bar.update(progress.done - self._bar.n)
         if progress.done >= progress.total and (progress.total or not progress.done):

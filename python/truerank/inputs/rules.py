@@ -10,11 +10,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 from .. import _core
-from .checks import NAN_RULES, ORDERS, choice, flag, thread_count
+from .checks import NAN_RULES, ORDERS, choice, flag, integer
 from .errors import InputTypeError
 from .words import suggest
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .words import NanRule, ScoreOrder
 
 F = TypeVar("F", bound=Callable[..., Any])
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_MOST_THREADS = 1 << 20  # no machine has more, and larger numbers might not fit into 64 bits
 
 
 class CountOptions(TypedDict, total=False):
@@ -93,7 +95,8 @@ class Rules:
         choice("order", self.order, ORDERS)
         choice("nan", self.nan, NAN_RULES)
         flag("audit", self.audit)
-        thread_count(self.threads)
+        if self.threads is not None:
+            integer("threads", self.threads, least=1)
 
     @property
     def core(self) -> _core.Rules:
@@ -103,7 +106,7 @@ class Rules:
     @property
     def num_threads(self) -> int:
         """The number of threads as the core takes it; 0: as many as are free."""
-        return thread_count(self.threads)
+        return min(self.threads or 0, _MOST_THREADS)
 
 
 PLAIN = Rules()
@@ -146,14 +149,12 @@ def with_options(kind: type[Any], **defaults: Any) -> Callable[[F], F]:
     >>> @with_options(ListOptions)
     ... def count(scores, **options): ...
     >>> str(inspect.signature(count)).replace("'", "")[:70]
-    '(scores, *, order: ScoreOrder = descending, nan: NanRule = raise, dtyp'
+    '(scores, *, nan: NanRule = raise, dtype: Any = None, threads: int | No'
     """
-    types, defaults = kind.__annotations__, vars(PLAIN) | defaults
-    option = partial(inspect.Parameter, kind=inspect.Parameter.KEYWORD_ONLY)
+    defaults = vars(PLAIN) | defaults
     options = [
-        option(name, default=defaults.get(name), annotation=types[name].__forward_arg__)
-        for name in dict.fromkeys([*vars(PLAIN), *types])
-        if name in types
+        inspect.Parameter(name, _KEYWORD, default=defaults.get(name), annotation=of.__forward_arg__)
+        for name, of in kind.__annotations__.items()
     ]
 
     def show(function: F) -> F:
