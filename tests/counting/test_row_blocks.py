@@ -91,7 +91,7 @@ def test_scores_may_not_be_filled_again() -> None:
             buffer[:] = SCORES[start : start + 30]
             yield buffer, TARGETS[start : start + 30]
 
-    with pytest.raises(ValueError, match="block 1 lies in the memory of the one before"):
+    with pytest.raises(ValueError, match="block 1: scores: expected memory other"):
         tr.rank_blocks(blocks())
 
 

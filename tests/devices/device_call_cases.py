@@ -70,7 +70,7 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
             buffer.raw.numpy()[:] = array[i : i + 20]
             yield DeviceTensor(buffer.raw), 7
 
-    with pytest.raises(ValueError, match=r"^blocks: block 1 lies in the memory of the one before"):
+    with pytest.raises(ValueError, match=r"^blocks: block 1: scores: expected memory other"):
         tr.rank_blocks(refilled())
     whole = on_device(array)
     halves = ((whole[:, i : i + 25], 3) for i in (0, 25))

@@ -22,19 +22,19 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1104, 1000),
+    "inputs": (1102, 1000),
     "tables": (600, 600),
     "ranks": (745, 700),
     "stores": (927, 700),
     "devices": (900, 900),
-    "counting": (1619, 1300),
+    "counting": (1616, 1300),
     "embeddings": (741, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1626, 1000),
+    "tasks": (1579, 1000),
     "link_prediction": (1553, 1400),
     "alignment": (1934, 1800),
     "retrieval": (1300, 1300),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (25231, 21000),
-    "tests": (38937, 24000),
+    "python/truerank": (25179, 21000),
+    "tests": (38932, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
 
 class ScoreNouns(NamedTuple):
-    """What messages call the rows and columns of scores, and a score at a row and a column."""
+    """What messages call the argument of scores, rows, columns, and a score at one of each."""
 
     row: str = "row of scores"
     rows: str = "rows of scores"
     columns: str = "columns of scores"
     score: str = "a score at row {row}, column {column}"
     true_score: str = "the true score at row {row}, column {column}"
+    argument: str = "scores"
 
 
 SCORES = ScoreNouns()
@@ -138,8 +139,7 @@ class Job(NamedTuple):
         sampled: bool = False,
     ) -> Ranks:
         """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
-        above, tied, candidates = counts["above"], counts["tied"], counts["candidates"]
-        arrays = {"above": above, "tied": tied, "candidates": candidates}
+        arrays = {name: counts[name] for name in ("above", "tied", "candidates")}
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
@@ -265,7 +265,7 @@ def fault_error(
             "candidates", f"the target {targets[task]} of task {task} is not among its candidates"
         )
     place = nouns.true_score if fault.kind == "nan_true_score" else nouns.score
-    return forbidden_nan("scores", place.format(row=fault.row, column=fault.column), nan)
+    return forbidden_nan(nouns.argument, place.format(row=fault.row, column=fault.column), nan)
 
 
 @lru_cache(maxsize=64)

@@ -162,7 +162,7 @@ def _check_lengths(lists: CandidateLists, n: int) -> None:
     if lengths.size and lengths.max() > n:
         i = int((lengths > n).argmax())
         expected = f"at most {n} ids in a list, the number of candidates"
-        raise InputValueError("ids", expected=expected, got=f"{lengths[i]} in list {i}")
+        raise InputValueError(lists.name, expected=expected, got=f"{lengths[i]} in list {i}")
 
 
 def _in_order_of_lists(job: Job) -> tuple[Job, IntArray | None]:
@@ -185,11 +185,11 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
     got = f"{lists.ids[place]} in list {i}, at position"
     if earlier >= 0:
         got = f"{got}s {lists.place(earlier)[1]} and {position}"
-        return InputValueError("ids", expected="every id at most once in a list", got=got)
+        return InputValueError(lists.name, expected="every id at most once in a list", got=got)
     expected = f"ids from 0 to {n - 1} ({n} candidates)"
     if lists.ids[place] == PAD:
         expected += f" and pads ({PAD}) only at the end of a row"
-    return InputValueError("ids", expected=expected, got=f"{got} {position}")
+    return InputValueError(lists.name, expected=expected, got=f"{got} {position}")
 
 
 def _counts_by_order(

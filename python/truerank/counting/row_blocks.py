@@ -146,11 +146,8 @@ def rank_named_blocks(
                     "blocks", expected=f"{article} in all or none, unlike block {number}"
                 )
             if _share_memory(memory, before):
-                raise InputValueError(
-                    "blocks",
-                    f"block {number} lies in the memory of the one before, which is counted "
-                    "meanwhile; hand over copies",
-                )
+                expected = "memory other than that of the block before, which is counted meanwhile"
+                raise InputValueError(name(number, "scores"), expected=expected)
             if running is not None:
                 add(running.result())
             with _naming_block(name, number):

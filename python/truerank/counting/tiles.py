@@ -343,7 +343,7 @@ class TileCount:
             try:
                 counted = self.job.part(where, rows).counted(scores, true_scores, tile.left)
             except EOFError as error:
-                raise InputValueError("scores", f"{block.name}: {error}") from None
+                raise InputValueError(self.job.nouns.argument, f"{block.name}: {error}") from None
             del block, scores  # so that a map can go
         if fault := counted.fault:
             task = int(np.arange(len(self.job.targets))[where][fault.task])
@@ -365,7 +365,7 @@ class TileCount:
         differing = self.arrays["differing"]
         if differing.any():
             problem = f"the true score of task {differing.argmax()} changed while it was ranked"
-            raise InputValueError("scores", problem)
+            raise InputValueError(self.job.nouns.argument, problem)
         return PartialCounts.of(self.arrays, self.job.rules).final_counts(self.true_scores)
 
     def restore(self, members: Members, done: int) -> None:

@@ -29,12 +29,14 @@ class CandidateLists(NamedTuple):
     """Lists of ids: list i has ``ids[indptr[i]:indptr[i + 1]]``, and the scores of these positions.
 
     Ids are int32 or int64, contiguous; whether they are within range and distinct is not checked
-    here. Scores are one-dimensional and contiguous; None: the order of the ids says all.
+    here. Scores are one-dimensional and contiguous; None: the order of the ids says all. Messages
+    call the ids by `name`.
     """
 
     indptr: IntArray
     ids: npt.NDArray[Any]
     scores: Scores | None
+    name: str = "ids"
 
     def place(self, position: int) -> tuple[int, int]:
         """Return the list that has a position of the ids, and the position within that list."""
@@ -42,17 +44,19 @@ class CandidateLists(NamedTuple):
         return row, position - int(self.indptr[row])
 
 
-def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
+def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> CandidateLists:
     """Check the shapes of lists of ids and of their scores, in any of the accepted forms.
 
     Parameters
     ----------
     ids : array_like of int, shape (lists, width), (values, indptr), or list of lists
-        A matrix has pads, -1, only at the end of a row.
+        A matrix has pads, -1, only at the end of a row. `CandidateLists` stay as they are.
     scores : array_like, (values, indptr), list of lists, or None
         Of the same form and shape; what is at a pad is ignored.
     dtype : str or dtype, optional
         What raw 16-bit scores are.
+    name : str
+        What messages call the ids.
 
     Raises
     ------
@@ -67,30 +71,27 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None) -> CandidateLists:
     >>> lists.indptr, lists.ids
     (array([0, 2, 3]), array([3, 1, 2]))
     """
-    if (joined := _joined("ids", ids)) is None:
-        return _padded(ids, scores, dtype)
+    if isinstance(ids, CandidateLists):
+        return ids
+    if (joined := _joined(name, ids)) is None:
+        return _padded(ids, scores, dtype, name)
     values, indptr = joined
-    ids = native_indices("ids", values if indptr[-1] else [])
+    ids = native_indices(name, values if indptr[-1] else [])
     if scores is None:
-        return CandidateLists(indptr, ids, None)
+        return CandidateLists(indptr, ids, None, name)
     if (of_scores := _joined("scores", scores)) is None:
         expected = f"{_RAGGED} or a list of lists, as ids are"
         raise InputValueError("scores", expected=expected, got=type(scores).__name__)
-    lengths, score_lengths = np.diff(indptr), np.diff(of_scores[1])
-    if len(score_lengths) != len(lengths):
-        expected = f"{len(lengths)} lists, as ids have"
-        raise InputValueError("scores", expected=expected, got=len(score_lengths))
-    if (unlike := score_lengths != lengths).any():
-        i = int(unlike.argmax())
-        expected = f"{lengths[i]} scores in list {i}, one for each id"
-        raise InputValueError("scores", expected=expected, got=score_lengths[i])
+    if not np.array_equal(of_scores[1], indptr):
+        expected = f"lists that end at {indptr[1:]}, as those of ids"
+        raise InputValueError("scores", expected=expected, got=of_scores[1][1:])
     found = as_scores(of_scores[0], dtype)
-    return CandidateLists(indptr, ids, _flat(found, found.array))
+    return CandidateLists(indptr, ids, _flat(found, found.array), name)
 
 
-def _padded(value: Any, scores: Any, dtype: Any) -> CandidateLists:
-    ids = native_indices("ids", value)
-    check_shape("ids", ids.shape, 2, _FORMS)
+def _padded(value: Any, scores: Any, dtype: Any, name: str) -> CandidateLists:
+    ids = native_indices(name, value)
+    check_shape(name, ids.shape, 2, _FORMS)
     height, width = ids.shape
     checked = None if scores is None else as_scores(scores, dtype)
     if checked is not None:
@@ -104,12 +105,12 @@ def _padded(value: Any, scores: Any, dtype: Any) -> CandidateLists:
         if wrong.any():
             row, column = divmod(int(wrong.argmax()), width - 1)
             problem = f"{ids[row, column + 1]} after a pad in list {row}, at position {column + 1}"
-            raise InputValueError("ids", expected=f"pads ({PAD}) only at the end", got=problem)
+            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=problem)
         lengths = is_id.sum(axis=1, dtype=np.int64)
         ids = ids[is_id]
         values = None if values is None else values[is_id]
     flat = None if checked is None else _flat(checked, values)
-    return CandidateLists(indptr_of(lengths), ids.reshape(-1), flat)
+    return CandidateLists(indptr_of(lengths), ids.reshape(-1), flat, name)
 
 
 def _joined(name: str, value: Any) -> tuple[Any, IntArray] | None:

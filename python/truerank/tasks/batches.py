@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
 
-from ..counting.ranking import rank
 from ..counting.row_blocks import rank_named_blocks
 from ..inputs.checks import integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import import_extra
-from ..inputs.progress_listeners import reporter
 from ..stores import read_scores, shape_of
 
 if TYPE_CHECKING:
-    from ..inputs.progress_listeners import Progress
     from ..inputs.rules import BatchOptions, RuleOptions
     from ..ranks.container import Ranks
     from .side_tasks import SideTasks
@@ -27,6 +24,8 @@ BATCH_BYTES = 64 << 20  # float32 scores of a batch; two batches are in memory a
 def rank_batches(
     scorer: Callable[[Any], Any],
     side: SideTasks,
+    title: str = "scores",
+    report: Callable[[int], object] = lambda queries: None,
     **options: Unpack[BatchOptions],
 ) -> Ranks:
     """Rank the tasks of a side by the scores that a callable gives for batches of its queries.
@@ -43,10 +42,14 @@ def rank_batches(
         array may be returned for all batches.
     side : SideTasks
         The tasks.
+    title : str
+        What messages call the callable.
+    report : callable
+        Called with the number of queries that are done.
     **options
-        As in `rank`, but `progress` is told of queries. And `batch_size`, the number of queries in
-        a batch: by default as many as have 64 MB of float32 scores; `device`, where queries become
-        tensors of torch.
+        As in `rank`, but for `progress`. And `batch_size`, the number of queries in a batch: by
+        default as many as have 64 MB of float32 scores; `device`, where queries become tensors of
+        torch.
 
     Returns
     -------
@@ -74,20 +77,18 @@ def rank_batches(
     device = options.pop("device", None)
     torch = None if device is None else import_extra("torch", "device=")
     rules = cast("RuleOptions", options)
-    tell = reporter(rules.pop("progress", None), height, "queries")
-    if not height:
-        return rank(np.zeros((0, columns), np.float32), np.zeros(0, np.int64), **rules)
-    tell(0)
+    rules["progress"] = lambda blocks: report(min(blocks.done * size, height))
+    report(0)
     ordered = np.argsort(side.rows, kind="stable")  # the tasks of a batch are neighbours
-    starts = range(0, height, size)
+    starts = range(0, max(height, 1), size)  # without queries, one empty batch
     bounds = np.searchsorted(side.rows[ordered], [*starts, height])
 
     def batches() -> Iterator[dict[str, Any]]:
         for number, start in enumerate(starts):
             queries = side.queries[start : start + size].copy()
             asked = queries if torch is None else torch.from_numpy(queries).to(device)
-            scores = read_scores(scorer(asked), rules.get("dtype"))
-            check_score_shape("scores", shape_of(scores), (len(queries), columns), "query")
+            scores = read_scores(scorer(asked), rules.get("dtype"), title)
+            check_score_shape(title, shape_of(scores), (len(queries), columns), "query")
             tasks = ordered[bounds[number] : bounds[number + 1]]
             without, among = side.selections(tasks)
             yield {
@@ -103,12 +104,8 @@ def rank_batches(
         start = starts[number]
         last = min(start + size, height) - 1
         queries_text = f"queries {start} to {last}" if last > start else f"query {start}"
-        return f"scores: {queries_text}" + f": {argument}" * (argument != "scores")
+        return f"{title}: {queries_text}" + f": {argument}" * (argument != "scores")
 
-    def on_batch(done: Progress) -> None:
-        tell(min(done.done * size, height))
-
-    rules["progress"] = on_batch
     return rank_named_blocks(batches(), name, **rules)[np.argsort(ordered, kind="stable")]
 
 

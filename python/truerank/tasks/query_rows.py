@@ -16,7 +16,6 @@ from ..stores.store import block_array
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from .._core import Scores
     from ..inputs.arrays import IntArray
 
     Flags = npt.NDArray[np.bool_]
@@ -72,16 +71,6 @@ def merge_rows(
     firsts = own_rows[first_tasks(queries)]
     mismatched = mismatched_rows(vectors, own_rows, firsts)
     return np.where(mismatched, own_rows, firsts), mismatched
-
-
-def mismatched_score_rows(
-    scores: Scores | Store, queries: IntArray, own_rows: IntArray, io: str | None
-) -> Flags:
-    """Return whether the scores of each task differ from those of the first task of its query."""
-    firsts = own_rows[first_tasks(queries)]
-    if isinstance(scores, Store):
-        return mismatched_stored_rows(scores, own_rows, firsts, io or scores.io)
-    return mismatched_rows(scores.array, own_rows, firsts)
 
 
 def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:

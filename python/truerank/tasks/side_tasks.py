@@ -195,11 +195,11 @@ class SideTasks(ReadOnlyArrays):
         """The number of tasks."""
         return len(self.targets)
 
-    def rows_of(self, unique: bool) -> tuple[int, str]:
-        """Return how many rows a user hands over, and what each belongs to, for messages."""
+    def rows_of(self, unique: bool) -> tuple[IntArray, int, str]:
+        """Return the row of each task, how many a user hands over, and the noun for their owner."""
         if unique:
-            return len(self.queries), "distinct query"
-        return self.height, "query of the test as given"
+            return self.rows, len(self.queries), "distinct query"
+        return self.test_rows, self.height, "query of the test as given"
 
     def selections(self, tasks: IntArray | None = None) -> tuple[Any, Any]:
         """Return the filter and the candidates of some tasks, or of all, as `rank` takes them.

@@ -8,22 +8,24 @@ hands them over by side; those of one side have the methods of `OneSidedTask`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
+from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_lists
 from ..counting.ranking import rank
+from ..counting.tiles import count_store
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import TopK, rank_open_embeddings
+from ..embeddings.vectors import QUERIES
 from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import ReadOnlyArrays
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.candidate_lists import as_lists
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import check_columns, frame_array, is_frame
 from ..inputs.naming import public
-from ..inputs.progress_listeners import as_listener
+from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import (
     BatchOptions,
     EmbeddingOptions,
@@ -36,12 +38,11 @@ from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
-from .query_rows import merge_rows, mismatched_score_rows
+from .query_rows import first_tasks, merge_rows, mismatched_stored_rows
 
 if TYPE_CHECKING:
     import os
 
-    from ..inputs.progress_listeners import Listener, Progress
     from ..inputs.words import IoMode, Similarity
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
@@ -113,19 +114,18 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
 
         `progress` counts the queries of all sides.
         """
-        progress = as_listener(read_rules(options, BatchOptions).progress)
+        progress = read_rules(options, BatchOptions).progress
         of_sides = self._by_side(scorers, "a callable", name)
         for key, scorer in of_sides.items():
             if not callable(scorer):
                 got = type(scorer).__name__
                 raise InputTypeError(name or key, expected="a callable", got=got)
-        listeners = split_progress(progress, [len(side.queries) for side in self.sides.values()])
+        sizes = [len(side.queries) for side in self.sides.values()]
+        reports = split_report(reporter(progress, sum(sizes), "queries"), sizes)
         counted = []
-        for (key, scorer), listener in zip(of_sides.items(), listeners, strict=True):
-            options["progress"] = listener
+        for (key, scorer), tell in zip(of_sides.items(), reports, strict=True):
             side = self.sides[key].under_all_filters()
-            with renamed(scores=name or key, blocks=name or key):
-                ranks = rank_batches(scorer, side, **options)
+            ranks = rank_batches(scorer, side, name or key, tell, **options)
             counted.append(self.sides[key].labelled_by_filter(ranks))
         self._check_columns()  # now, for a callable may read the order
         return self._make_report(counted)
@@ -147,39 +147,38 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         rules = read_rules(options, VectorOptions)
         of_queries = self._by_side(queries, "vectors", name)
         of_candidates = self._by_side(candidates, "vectors", by_kind=True)
-        biases = self._biases(options.get("bias"))
-        if not unique:
-            self._check_rows(name)
+        bias = options.get("bias")
+        biases = bias if isinstance(bias, Mapping) else dict.fromkeys(self.sides, bias)
+        if unknown := [key for key in biases if key not in self.sides]:
+            expected = f"sides of the task ({', '.join(self.sides)})"
+            raise InputValueError("bias", expected=expected, got=repr(unknown[0]))
+        self._check_rows(name)
         self._check_columns()
-        similarity, dtype = options.get("similarity", "dot"), rules.dtype
         opened = {}  # all arguments are checked before the first side is ranked
         for key, side in self.sides.items():
-            title, kind, (height, noun) = name or key, side.candidate_kind, side.rows_of(unique)
-            bias_title, bias = biases[key]
-            vectors = of_queries[key], of_candidates[key]
-            with renamed(queries=title, entities=kind, bias=bias_title):
-                opened[key] = open_in_place(*vectors, similarity, bias, dtype)
-                opened[key].check_shape((height, side.columns), (noun, "candidate"))
+            title, (_, height, noun) = name or key, side.rows_of(unique)
+            nouns = QUERIES.nouns._replace(argument=title)
+            roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
+            how = options.get("similarity", "dot"), biases.get(key), rules.dtype
+            opened[key] = open_in_place(of_queries[key], of_candidates[key], *how, roles=roles)
+            opened[key].check_shape((height, side.columns), (noun, "candidate"))
         counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
         with watching(rules.progress, sum(sizes)) as watch:
             for i, (key, pairs) in enumerate(opened.items()):
                 side, mismatched = self.sides[key].under_all_filters(), None
-                rows = side.rows
+                rows, (without, among) = side.rows, side.selections()
                 if not unique:
                     rows, mismatched = merge_rows(pairs.query_array, side.rows, side.test_rows)
-                without, among = side.selections()
-                # an error about a NaN score names the argument of the queries
-                with renamed(scores=name or key):
-                    ranks = rank_open_embeddings(
-                        pairs,
-                        side.targets,
-                        rules,
-                        rows=rows,
-                        filter=without,
-                        candidates=among,
-                        block=options.get("block"),
-                        watch=watch_of_part(watch, sizes, i),
-                    )
+                ranks = rank_open_embeddings(
+                    pairs,
+                    side.targets,
+                    rules,
+                    rows=rows,
+                    filter=without,
+                    candidates=among,
+                    block=options.get("block"),
+                    watch=watch_of_part(watch, sizes, i),
+                )
                 counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._make_report(counted)
 
@@ -194,41 +193,35 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
     ) -> AnyReport:
         """Evaluate score matrices, in memory or in files; `progress` counts the bytes of all."""
         rules = read_rules(options)
-        progress = as_listener(rules.progress)
+        listener = as_listener(rules.progress)
         of_sides = self._by_side(scores, "scores", name)
-        if not unique:
-            self._check_rows(name)
+        self._check_rows(name)
         self._check_columns()
-        counted = []
+        counted, opened = [], dict[str, Store]()
         with ExitStack() as stack:
             # open all sides first, so that a missing one is reported before the others are counted
-            matrices = {}
             for key, value in of_sides.items():
                 side, title = self.sides[key], name or key
                 check_columns(title, value, side.names)
                 table = frame_array(title, value) if is_frame(value) else value
-                matrix = read_scores(table, rules.dtype, title, io=io, tiled=progress is not None)
-                matrices[key] = stack.enter_context(owned(matrix, table))
-                height, noun = side.rows_of(unique)
-                check_score_shape(title, shape_of(matrices[key]), (height, side.columns), noun)
-            sizes = [each.nbytes if isinstance(each, Store) else 0 for each in matrices.values()]
-            listeners = split_progress(progress, sizes)
-            for (key, matrix), listener in zip(matrices.items(), listeners, strict=True):
-                options["progress"] = listener
-                side, mismatched = self.sides[key].under_all_filters(), None
-                without, among = side.selections()
-                with renamed(scores=name or key):
-                    ranks = rank(
-                        matrix,
-                        side.targets,
-                        rows=side.rows if unique else side.test_rows,
-                        filter=without,
-                        candidates=among,
-                        io=io,
-                        **options,
-                    )
-                    if rules.audit and not unique:
-                        mismatched = mismatched_score_rows(matrix, side.rows, side.test_rows, io)
+                matrix = read_scores(table, rules.dtype, title, io=io, tiled=True)
+                store = cast("Store", stack.enter_context(owned(matrix, table)))
+                opened[key] = store
+                _, height, noun = side.rows_of(unique)
+                check_score_shape(title, shape_of(store), (height, side.columns), noun)
+            sizes = [store.nbytes for store in opened.values()]
+            reports = split_report(reporter(listener, sum(sizes)), sizes)
+            for (key, store), tell in zip(opened.items(), reports, strict=True):
+                side = self.sides[key].under_all_filters()
+                rows, *_ = side.rows_of(unique)
+                tasks = side.targets, rows, *side.selections()
+                nouns = SCORES._replace(argument=name or key)
+                job = prepare_job(store.shape, *tasks, rules, nouns)
+                counts, device = count_store(store, job, tell, io=io)
+                ranks, mismatched = job.ranks(counts, store.dtype, store.files, device), None
+                if rules.audit and not unique:
+                    firsts = rows[first_tasks(side.rows)]
+                    mismatched = mismatched_stored_rows(store, rows, firsts, io or store.io)
                 counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
         return self._make_report(counted)
 
@@ -241,30 +234,20 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         **options: Unpack[ListOptions],
     ) -> AnyReport:
         """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
-        of_sides = self._by_side(lists, "lists", name)
         counted = []
-        for key, value in of_sides.items():
+        for key, value in self._by_side(lists, "lists", name).items():
             side, title = self.sides[key].under_all_filters(), name or key
             if side.candidates is not None:
                 has = f"the candidates here are {self.protocol.candidates}"
                 raise InputValueError(title, f"lists are of all candidates, {has}; evaluate scores")
-            ids, scores = value if isinstance(value, TopK) else (value, None)
-            in_two_arrays = isinstance(ids, tuple) and len(ids) == 2
-            count = len(ids[1]) - 1 if in_two_arrays else len(ids)
-            height, noun = side.rows_of(unique)
-            if count != height:
+            ids, of_ids = value if isinstance(value, TopK) else (value, None)
+            ids = as_lists(ids, of_ids, options.get("dtype"), title)
+            rows, height, noun = side.rows_of(unique)
+            if len(ids.indptr) != height + 1:
                 expected = f"{height} lists, one for each {noun}"
-                raise InputValueError(title, expected=expected, got=count)
-            with renamed(ids=title):
-                ranks = rank_lists(
-                    ids,
-                    scores,
-                    side.targets,
-                    candidates=side.columns,
-                    rows=side.rows if unique else side.test_rows,
-                    filter=side.selections()[0],
-                    **options,
-                )
+                raise InputValueError(title, expected=expected, got=len(ids.indptr) - 1)
+            tasks = {"rows": rows, "filter": side.selections()[0]}
+            ranks = rank_lists(ids, None, side.targets, candidates=side.columns, **tasks, **options)
             counted.append(self.sides[key].labelled_by_filter(ranks))
         return self._make_report(counted)
 
@@ -277,29 +260,17 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
 
         It was handed over by side, or `by_kind` of the candidates of the sides.
         """
-        arguments = {side: side for side in self.sides}
-        if by_kind:
-            arguments = {key: side.candidate_kind for key, side in self.sides.items()}
-        for side, argument in arguments.items():
+        sides = self.sides.items()
+        arguments = {key: side.candidate_kind if by_kind else key for key, side in sides}
+        for key, argument in arguments.items():
             if values.get(argument) is None:
-                expected = f"{what} for the side {side!r}"
+                expected = f"{what} for the side {key!r}"
                 raise InputTypeError(name or argument, expected=expected, got="None")
         for argument, value in values.items():
             if argument not in arguments.values() and value is not None:
-                known = " and ".join(map(repr, self.sides))
-                no_side = f"the task has no side {argument.removesuffix('s')!r}, but {known}"
-                raise InputTypeError(argument, expected=f"None, for {no_side}")
-        return {side: values[argument] for side, argument in arguments.items()}
-
-    def _biases(self, bias: Any) -> dict[str, tuple[str, Any]]:
-        """Return what messages call the bias of each side, and its values."""
-        if not isinstance(bias, Mapping):
-            return dict.fromkeys(self.sides, ("bias", bias))
-        for key in bias:
-            if key not in self.sides:
-                expected = f"sides of the task ({', '.join(self.sides)})"
-                raise InputValueError("bias", expected=expected, got=repr(key))
-        return {side: (f'bias["{side}"]', bias.get(side)) for side in self.sides}
+                expected = f"None, as the sides of the task are {', '.join(self.sides)}"
+                raise InputTypeError(argument, expected=expected)
+        return {key: values[argument] for key, argument in arguments.items()}
 
     # -- from ranks to a report --------------------------------------------------------------------
 
@@ -307,13 +278,11 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         """Report the labelled ranks of the sides under each filter; return the first report."""
         protocols = self.protocols or {"": self.protocol}
         reports: dict[str, Any] = {}
-        for (name, protocol), ranks in zip(
-            protocols.items(), zip(*counted, strict=True), strict=True
-        ):
+        of_filters = zip(*counted, strict=True)
+        for (name, protocol), ranks in zip(protocols.items(), of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
-            reports[name] = self._report(
-                concatenate([each.with_protocol(**fields) for each in ranks])
-            )
+            joined = concatenate([each.with_protocol(**fields) for each in ranks])
+            reports[name] = self._report(joined)
         first = next(iter(reports.values()))
         return cast("AnyReport", first._beside(reports) if self.protocols else first)
 
@@ -471,32 +440,17 @@ class OneSidedTask(Task[AnyReport]):
         return self._evaluate_lists({self.answers.side: lists}, name="ids", **options)
 
 
-def split_progress(progress: Listener | None, sizes: Sequence[int]) -> list[Listener | None]:
-    """Make a callback for each of several counts, so that `progress` sees one count of them all.
-
-    Parameters
-    ----------
-    progress : callable, optional
-        Called with a `Progress` over all counts.
-    sizes : sequence of int
-        The sizes of the counts, in their order: bytes, or what the unit of `Progress` says.
+def split_report(report: Callable[..., None], sizes: Sequence[int]) -> list[Callable[[int], None]]:
+    """Make a report for each of several counts, which tells `report` of how much they are done.
 
     Examples
     --------
-    >>> from truerank import Progress
-    >>> first, second = split_progress(lambda p: print(p.done, "of", p.total), [100, 300])
-    >>> second(Progress(60, 300, 0.5))
-    160 of 400
+    >>> first, second = split_report(print, [100, 300])
+    >>> second(60)
+    160
     """
-    if progress is None:
-        return [None] * len(sizes)
-    start = time.monotonic()
-
-    def show(before: int, part: Progress) -> object:
-        done, seconds = before + part.done, time.monotonic() - start
-        return progress(part._replace(done=done, total=sum(sizes), seconds=seconds))
-
-    return [partial(show, sum(sizes[:i])) for i in range(len(sizes))]
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [lambda done, *_, start=start: report(start + done) for start in starts]
 
 
 @public("truerank")
