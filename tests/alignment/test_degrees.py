@@ -24,15 +24,14 @@ def ranks_of(above: list[int] | None = None, **labels: Any) -> tr.Ranks:
     return tr.Ranks(above or [0, 3, 0, 9, 1, 5, 0, 0], [1] * 8, 10, **labels)
 
 
-def bucket(degree: float, edges: list[int]) -> str:
+def bucket(degree: int, edges: list[int]) -> str:
     """Return the bucket of a degree, by trying each."""
     if degree == 0:
         return "0"
     starts = edges if edges[0] == 1 else [1, *edges]
     for i, start in enumerate(starts):
         end = starts[i + 1] if i + 1 < len(starts) else None
-        # fractions belong to the bucket of the lower integer, those below 1 to the first
-        if max(degree, 1) >= start and (end is None or degree < end):
+        if degree >= start and (end is None or degree < end):
             return (
                 f"{start}+"
                 if end is None
@@ -41,16 +40,6 @@ def bucket(degree: float, edges: list[int]) -> str:
                 else (f"{start}-{end - 1}")
             )
     raise AssertionError(degree)
-
-
-DEGREE = {
-    "sum": lambda left, right, forward: left + right,
-    "mean": lambda left, right, forward: (left + right) / 2,
-    "left": lambda left, right, forward: left,
-    "right": lambda left, right, forward: right,
-    "query": lambda left, right, forward: left if forward else right,
-    "target": lambda left, right, forward: right if forward else left,
-}
 
 
 @given(st.data())
@@ -62,7 +51,6 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
     left_degrees, right_degrees = data.draw(some), data.draw(some)
     edges = sorted(data.draw(st.sets(st.integers(1, 30), min_size=1, max_size=5)))
     forward = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
-    of = data.draw(st.sampled_from([None, *DEGREE]))
     above = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
     pairs = list(zip(lefts, rights, forward, strict=True))
     ranks = tr.Ranks(
@@ -73,11 +61,8 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
         queries=[x if f else y for x, y, f in pairs],
         targets=[y if f else x for x, y, f in pairs],
     )
-    report = by_degree(ranks, left_degrees, right_degrees, of=of, edges=edges)
-    names = [
-        bucket(DEGREE[of or "sum"](left_degrees[x], right_degrees[y], f), edges)
-        for x, y, f in pairs
-    ]
+    report = by_degree(ranks, left_degrees, right_degrees, edges=edges)
+    names = [bucket(left_degrees[x] + right_degrees[y], edges) for x, y, _ in pairs]
     assert report.ranks.labels["degree"].values.tolist() == names
     starts = {name: int(name.rstrip("+").split("-")[0]) for name in names}
     assert list(report.groups) == sorted(starts, key=lambda name: starts[name])
@@ -103,32 +88,25 @@ def test_whose_degree_counts() -> None:
     def groups(**keywords: Any) -> list[str]:
         return by_degree(ranks_of(), **keywords).ranks.labels["degree"].values.tolist()
 
-    both = {"left_degrees": LEFT_DEGREES, "right_degrees": RIGHT_DEGREES, "edges": range(1, 30)}
     left, right = ["1", "4", "20", "0"], ["3", "0", "2", "0"]
-    assert groups(**both, of="left") == left * 2
-    assert groups(**both, of="right") == right * 2
-    assert groups(**both, of="query") == left + right
-    assert groups(**both, of="target") == right + left
-    assert groups(**both) == groups(**both, of="sum") == ["4", "4", "22", "0"] * 2
-    assert groups(**both, of="mean") == ["2", "2", "11", "0"] * 2
     assert groups(left_degrees=LEFT_DEGREES, edges=range(1, 30)) == left * 2
     assert groups(right_degrees=RIGHT_DEGREES, edges=range(1, 30)) == right * 2
 
 
 def test_buckets_are_openeas() -> None:
-    def labels(left: list[int], right: list[int]) -> list[str]:
-        n = len(left)
+    """Of half of the sum: [1, 6), [6, 11), ..., as in the script with OpenEA's code."""
+
+    def labels(sums: list[int], edges: tuple[int, ...]) -> list[str]:
+        n = len(sums)
         ranks = tr.Ranks(
             [0] * n, [1] * n, 9, side="left_to_right", queries=range(n), targets=range(n)
         )
-        return by_degree(ranks, left, right, of="mean").ranks.labels["degree"].values.tolist()
+        return by_degree(ranks, sums, edges=edges).ranks.labels["degree"].values.tolist()
 
-    whole = [0, 1, 5, 6, 10, 11, 15, 16, 1000]
     expected = ["0", "1-5", "1-5", "6-10", "6-10", "11-15", "11-15", "16+", "16+"]
-    assert labels(whole, whole) == expected
-    # halves, as in the script with OpenEA's code: [1, 6), [6, 11), ...
-    found = labels([0, 0, 5, 6, 15, 16], [0, 1, 6, 6, 16, 16])
-    assert found == ["0", "1-5", "1-5", "6-10", "11-15", "16+"]
+    assert labels([0, 1, 5, 6, 10, 11, 15, 16, 1000], (1, 6, 11, 16)) == expected
+    found = labels([0, 1, 11, 12, 31, 32], (12, 22, 32))
+    assert found == ["0", "1-11", "1-11", "12-21", "22-31", "32+"]
 
 
 def test_names_of_entities() -> None:
@@ -141,7 +119,7 @@ def test_names_of_entities() -> None:
     del degrees_right["b"]
     with pytest.raises(ValueError, match=r"^right_degrees: .* every entity, got none for 'b'"):
         by_degree(ranks, degrees_left, degrees_right)
-    assert by_degree(ranks, degrees_left, degrees_right, of="left").by == "degree"
+    assert by_degree(ranks, degrees_left).by == "degree"
     with pytest.raises(TypeError, match=r"^left_degrees: expected a mapping of names to degrees"):
         by_degree(ranks, LEFT_DEGREES)
     with pytest.raises(TypeError, match=r"^left_degrees: expected one degree for each id"):
@@ -183,9 +161,7 @@ def test_of_a_task() -> None:
 @pytest.mark.parametrize(
     ("given", "keywords", "kind", "message"),
     [
-        ([LEFT_DEGREES], {"of": "both"}, ValueError, "of: expected one of sum, mean, left"),
-        ([LEFT_DEGREES], {"of": "sum"}, ValueError, "right_degrees: expected degrees, which of="),
-        ([], {}, ValueError, "left_degrees: expected degrees, which of="),
+        ([], {}, TypeError, "left_degrees: expected degrees of a graph, got None"),
         ([[1, 2, 3]], {}, ValueError, "left_degrees: .* got 3 and none for entity 3"),
         ([[1, -2, 3, 4]], {}, ValueError, "left_degrees: expected degrees from 0 on, got -2"),
         ([[1.0, 2, 3, 4]], {}, TypeError, "left_degrees: expected integers"),
@@ -193,8 +169,8 @@ def test_of_a_task() -> None:
         ([LEFT_DEGREES], {"edges": []}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": [0, 5]}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": [5, 5]}, ValueError, "edges: expected ascending integers"),
-        ([LEFT_DEGREES], {"edges": [[5]]}, ValueError, "edges: expected a 1-D array"),
-        ([LEFT_DEGREES], {"edges": 5}, ValueError, "edges: expected a 1-D array"),
+        ([LEFT_DEGREES], {"edges": [[5]]}, ValueError, "edges: expected ascending integers"),
+        ([LEFT_DEGREES], {"edges": 5}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": [1.5]}, TypeError, "edges: expected integers"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
@@ -16,7 +16,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
-from ..ranks.labels import Labels, join_labels
+from ..ranks.labels import Labels
 from ..reporting.reports import Report
 from .inference.similarity_sources import open_source
 from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
@@ -24,10 +24,9 @@ from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.arrays import IntArray
     from ..inputs.words import Similarity
 
-    Flags = npt.NDArray[np.bool_]
 
 
 @public("truerank.alignment")
@@ -186,16 +185,6 @@ def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
 
 EDGES = (1, 6, 11, 16)
 
-# The degree of a task, from the degrees of the left and the right entity of its pair.
-_DEGREES: dict[str, Callable[[IntArray, IntArray, Flags], Any]] = {
-    "sum": lambda left, right, forward: left + right,
-    "mean": lambda left, right, forward: (left + right) / 2,
-    "left": lambda left, right, forward: left,
-    "right": lambda left, right, forward: right,
-    "query": lambda left, right, forward: np.where(forward, left, right),
-    "target": lambda left, right, forward: np.where(forward, right, left),
-}
-
 
 @public("truerank.alignment")
 def by_degree(
@@ -203,7 +192,6 @@ def by_degree(
     left_degrees: Any = None,
     right_degrees: Any = None,
     *,
-    of: str | None = None,
     edges: Sequence[int] = EDGES,
 ) -> Report:
     """Report metrics by buckets of degrees: ``by_degree(report, left, right).groups["1-5"]``.
@@ -215,12 +203,8 @@ def by_degree(
         weights.
     left_degrees, right_degrees : array_like of int, or mapping of name to int
         The degree of each entity of the left and of the right graph, as ``degrees(triples,
-        entities)`` counts it; by name if the tasks have names. One of the two may be left out if
-        `of` does not need it.
-    of : {"sum", "mean", "left", "right", "query", "target"}, optional
-        The degree of a task: the sum or the mean over both entities of the pair, that of the left
-        or of the right entity, that of the query or of the right answer. Default: "sum", or the
-        graph whose degrees are given if there is only one.
+        entities)`` counts it; by name if the tasks have names. The degree of a task is the sum over
+        both entities of its pair, or that of one entity if only its graph's degrees are passed.
     edges : sequence of int
         The first degrees of buckets, ascending, from 1 on. Degree 0 has its own bucket, and so do
         the degrees below the first edge.
@@ -244,9 +228,8 @@ def by_degree(
     -----
     OpenEA (Sun et al., "A Benchmarking Study of Embedding-based Entity Alignment", section 5.2):
     "The degree of an alignment is defined as the sum of relation triples for the two involved
-    entities", hence the default. The script with their code that made the figure
-    (run/statistics/degree_interval.py) takes half of that sum, and a bucket reaches up to the next
-    edge, so that 5.5 is in the first one. ``of="mean"`` does the same; 0.5 is in the first bucket.
+    entities". The script with their code that made the figure (run/statistics/degree_interval.py)
+    takes half of that sum; ``edges=(12, 22, 32)`` makes the same buckets of the whole sum.
 
     Examples
     --------
@@ -262,44 +245,23 @@ def by_degree(
         got = "a Report without" if isinstance(ranks, Report) else type(ranks).__name__
         raise InputTypeError("ranks", expected="a Report with ranks, or Ranks", got=got)
     seed, weights = (ranks.seed, ranks.weights) if isinstance(ranks, Report) else (0, None)
-    task_values = task_degrees(plain_ranks, left_degrees, right_degrees, of)
-    labelled = plain_ranks.with_labels(degree=bucket_labels(task_values, edges))
+    task_degrees = np.zeros(len(plain_ranks), np.int64)
+    values = {"left_degrees": left_degrees, "right_degrees": right_degrees}
+    if left_degrees is right_degrees is None:
+        raise InputTypeError("left_degrees", expected="degrees of a graph", got="None")
+    for (name, value), entities in zip(values.items(), _pair_entities(plain_ranks), strict=True):
+        if value is not None:
+            task_degrees += _degrees_of(name, value, entities)
+    labelled = plain_ranks.with_labels(degree=bucket_labels(task_degrees, edges))
     return Report(labelled, by="degree", seed=seed, weights=weights)
 
 
-def task_degrees(
-    ranks: Ranks, left_degrees: Any, right_degrees: Any, of: str | None
-) -> IntArray | FloatArray:
-    """Return the degree of each task; see `by_degree`.
-
-    Examples
-    --------
-    >>> ranks = Ranks([0, 3], [1, 1], 9, side="left_to_right", queries=[0, 1], targets=[1, 0])
-    >>> task_degrees(ranks, [1, 4], [2, 0], "mean")
-    array([0.5, 3. ])
-    """
-    values = {"left": left_degrees, "right": right_degrees}
-    there = [graph for graph, value in values.items() if value is not None]
-    of = (there[0] if len(there) == 1 else "sum") if of is None else of
-    choice("of", of, tuple(_DEGREES))
-    columns = {graph: np.zeros(len(ranks), dtype=np.int64) for graph in GRAPHS}
-    forward, *entities = pair_entities(ranks)
-    for graph, labels in zip(GRAPHS, entities, strict=True):
-        name = f"{graph}_degrees"
-        if of in GRAPHS and of != graph:
-            continue
-        if values[graph] is None:
-            raise InputValueError(name, expected=f'degrees, which of="{of}" needs', got="none")
-        columns[graph] = _degrees_of(name, values[graph], labels)
-    return np.asarray(_DEGREES[of](columns["left"], columns["right"], forward))
-
-
-def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) -> Labels:
+def bucket_labels(degrees: IntArray, edges: Sequence[int] = EDGES) -> Labels:
     """Label degrees by buckets.
 
     Parameters
     ----------
-    degrees : ndarray of int64 or float64, shape (n,)
+    degrees : ndarray of int64, shape (n,)
         The degrees, which are not negative.
     edges : sequence of int
         The first degrees of buckets; see `by_degree`.
@@ -312,72 +274,48 @@ def bucket_labels(degrees: IntArray | FloatArray, edges: Sequence[int] = EDGES) 
     Labels(4 labels: 0 1, 1 1, 3+ 2)
     """
     checked = index_array("edges", edges)
-    check_shape("edges", checked.shape, 1, "a 1-D array")
-    starts: list[int] = checked.tolist()
-    if not starts or starts[0] < 1 or (np.diff(checked) <= 0).any():
+    starts: Any = checked.tolist()
+    if checked.ndim != 1 or not starts or starts[0] < 1 or (np.diff(checked) <= 0).any():
         raise InputValueError("edges", expected="ascending integers from 1 on", got=starts)
     starts = starts if starts[0] == 1 else [1, *starts]
     closed = [f"{a}-{b - 1}" if b - a > 1 else str(a) for a, b in pairwise(starts)]
-    # only 0 means no triple: a mean of 0.5 belongs to the next bucket
-    codes = np.searchsorted(starts, degrees, side="right")
-    codes = np.where((codes == 0) & (degrees > 0), 1, codes)
-    return Labels(codes.astype(np.int64), ("0", *closed, f"{starts[-1]}+"))
+    codes = np.searchsorted(starts, degrees, side="right").astype(np.int64)
+    return Labels(codes, ("0", *closed, f"{starts[-1]}+"))
 
 
-def _degrees_of(name: str, value: Any, labels: Labels) -> IntArray:
+def _degrees_of(name: str, value: Any, entities: npt.NDArray[Any]) -> IntArray:
     """Return the degree of the entity of each task."""
-    codes, names = labels.codes, labels.vocabulary
-    if isinstance(value, Mapping) != (names is not None):
-        form, what = "a mapping of names to degrees", "names"
-        if names is None:
-            form, what = "one degree for each id", "ids"
-        expected = f"{form}, as the tasks have {what}"
+    has_names = entities.dtype.kind != "i"
+    if isinstance(value, Mapping) != has_names:
+        form = "a mapping of names to degrees" if has_names else "one degree for each id"
+        expected = f"{form}, as the tasks have {'names' if has_names else 'ids'}"
         raise InputTypeError(name, expected=expected, got=type(value).__name__)
-    if names is not None:
-        present, codes = np.unique(codes, return_inverse=True)
-        words = [names[code] for code in present.tolist()]
-        missing = next((word for word in words if word not in value), None)
+    if has_names:
+        names, entities = np.unique(entities, return_inverse=True)
+        missing = next((word for word in names.tolist() if word not in value), None)
         if missing is not None:
             got = f"none for {missing!r}"
             raise InputValueError(name, expected="a degree for every entity", got=got)
-        value = [value[word] for word in words]
+        value = [value[word] for word in names.tolist()]
     table = index_array(name, value)
     check_shape(name, table.shape, 1, "a 1-D array")
     if table.min(initial=0) < 0:
         raise InputValueError(name, expected="degrees from 0 on", got=table.min())
-    wrong = _core.first_outside(codes, len(table))
+    wrong = _core.first_outside(entities, len(table))
     if wrong >= 0:
-        got = f"{len(table)} and none for entity {codes[wrong]}"
+        got = f"{len(table)} and none for entity {entities[wrong]}"
         raise InputValueError(name, expected="a degree for every entity", got=got)
-    return table[codes]
+    degrees: IntArray = table[entities]
+    return degrees
 
 
-def pair_entities(ranks: Ranks) -> tuple[Flags, Labels, Labels]:
-    """Return for each task whether its query is a left entity, and both entities of its pair.
-
-    Parameters
-    ----------
-    ranks : Ranks
-        The ranks, with labels for side, queries and targets, as an alignment's `Task` makes them.
-
-    Returns
-    -------
-    forward : ndarray of bool
-    left, right : Labels
-        Names, or ids if there are no names.
+def _pair_entities(ranks: Ranks) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the left and the right entity of each task: names, or ids if there are none.
 
     Raises
     ------
     ValueError
-        For ranks without these labels, and sides that are not those of an alignment.
-
-    Examples
-    --------
-    >>> side = ["left_to_right", "right_to_left"]
-    >>> ranks = Ranks([0, 1], [1, 1], 10, side=side, queries=[3, 5], targets=[5, 3])
-    >>> forward, left, right = pair_entities(ranks)
-    >>> forward, left.codes, right.codes
-    (array([ True, False]), array([3, 3]), array([5, 5]))
+        For ranks without labels of sides, queries and targets, and sides of no alignment.
     """
     side = Labels([]) if ranks.side is None else ranks.side
     used = [name for name, tasks in side.counts().items() if tasks]
@@ -388,9 +326,5 @@ def pair_entities(ranks: Ranks) -> tuple[Flags, Labels, Labels]:
         missing = "queries" if ranks.queries is None else "targets"
         got = f"none for {missing}; give them with ranks.with_labels({missing}=...)"
         raise InputValueError("ranks", expected="labels that name both entities of a task", got=got)
-    forward = np.asarray(side.values == DIRECTIONS[0], dtype=bool)
-    joined = join_labels("ranks: queries and targets", [ranks.queries, ranks.targets])
-    queries, answers = joined.codes.reshape(2, -1)
-    left, right = np.where(forward, (queries, answers), (answers, queries))
-    names = joined.vocabulary
-    return forward, Labels._trusted(left, names), Labels._trusted(right, names)
+    forward, both = side == DIRECTIONS[0], (ranks.queries.values, ranks.targets.values)
+    return np.where(forward, *both), np.where(forward, *both[::-1])
