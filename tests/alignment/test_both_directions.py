@@ -399,12 +399,12 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         r"candidates: expected \(left_ids, right_ids\)",
     ),
     "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
-    "far": ({"candidates": (None, [9])}, ValueError, "candidates: expected right ids from 0 to 4"),
-    "floats": ({"candidates": ([0.5], None)}, TypeError, "candidates: expected integers"),
+    "far": ({"candidates": (None, [9])}, ValueError, r"candidates\[1\]: expected ids from 0 to 4"),
+    "floats": ({"candidates": ([0.5], None)}, TypeError, r"candidates\[0\]: expected integers"),
     "depth": (
         {"candidates": ([[0]], None)},
         ValueError,
-        "candidates: expected a 1-D array of left",
+        r"candidates\[0\]: expected a 1-D array of ids",
     ),
     "nan": ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
 }

@@ -36,8 +36,8 @@ OF_VECTORS: dict[str, tuple[type[Exception], str, Any, Any, dict[str, Any]]] = {
     "lengths": (ValueError, "^right: expected vectors of length 1", NARROW, RIGHT, {}),
     "similarity": (ValueError, "^similarity: ", LEFT, RIGHT, {"similarity": "l3"}),
     "nan": (ValueError, "^nan: expected one of raise", LEFT, RIGHT, {"nan": "drop", "csls": 2}),
-    "no neighbours": (ValueError, "^csls: expected at least 1 ne", LEFT, RIGHT, {"csls": 0}),
-    "a bool": (TypeError, "^csls: expected a number of neighbours", LEFT, RIGHT, {"csls": True}),
+    "no neighbours": (ValueError, "^csls: expected at least 1", LEFT, RIGHT, {"csls": 0}),
+    "a bool": (TypeError, "^csls: expected an integer", LEFT, RIGHT, {"csls": True}),
     "a float": (TypeError, "^csls: .*, got float", LEFT, RIGHT, {"csls": 10.0}),
     "a tuple": (TypeError, "^csls: .*, got tuple", LEFT, RIGHT, {"csls": tuple(CSLS)}),
     "means of others": (
@@ -94,7 +94,7 @@ OF_SCORES: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "integers as means": (
         TypeError,
-        "^csls: expected floats for queries",
+        "^csls: expected floats for left",
         *(SIMILARITIES, {"csls": CSLS._replace(queries=np.arange(4))}),
     ),
     "no file": (FileNotFoundError, "absent", "absent.npy", {}),
@@ -115,19 +115,21 @@ def test_a_nan_is_named_by_its_place_in_both_directions() -> None:
     for place in ((0, 4), (3, 1)):  # of a left entity that asks, and of a right one
         scores = SIMILARITIES.copy()
         scores[place] = np.nan
-        words = f"^scores: a score at row {place[0]}, column {place[1]} is NaN, which nan="
+        words = f"^scores: the score of left {place[0]} and right {place[1]} is NaN, which nan="
         for k in (None, 2):
             with pytest.raises(ValueError, match=words):
                 task_of().evaluate_scores(scores, csls=k)
     scores = SIMILARITIES.copy()
     scores[2, 1] = np.nan  # of a pair
     for order in "CF":
-        with pytest.raises(ValueError, match=r"^scores: the true score at row 2, column 1 is NaN"):
+        with pytest.raises(
+            ValueError, match=r"^scores: the true score, of left 2 and right 1, is NaN"
+        ):
             task_of().evaluate_scores(np.array(scores, order=order), nan="omit")
     scores = SIMILARITIES.copy()
     scores[3, 4] = np.nan  # of nobody who asks, but of a neighbour
     assert same(task_of().evaluate_scores(scores), task_of().evaluate_scores(SIMILARITIES))
-    with pytest.raises(ValueError, match=r"^scores: a score at row 3, column 4 is NaN"):
+    with pytest.raises(ValueError, match=r"^scores: the score of left 3 and right 4 is NaN"):
         task_of().evaluate_scores(scores, csls=2)
     few = task_of(candidates="test")
     assert same(few.evaluate_scores(scores, csls=2), few.evaluate_scores(SIMILARITIES, csls=2))
@@ -144,8 +146,8 @@ ONE_CALL: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
     "block of a matrix": ("^block: .* beside a matrix", SIMILARITIES, None, {"block": 3}),
     "similarity of a matrix": ("^similarity: ", SIMILARITIES, None, {"similarity": "l1"}),
     "ids of no vector": ("^test: expected left entity ids from 0 to 1", LEFT[:2], RIGHT, {}),
-    "a flat matrix": (r"^left: .* got shape \(5,\)", SIMILARITIES[0], None, {}),
-    "a nan": ("^left: a score at row 0", SIMILARITIES * np.nan, None, {}),
+    "a flat matrix": ("^test: expected left entity ids from 0 to 0", SIMILARITIES[0], None, {}),
+    "a nan": ("^scores: the score of left 0", SIMILARITIES * np.nan, None, {}),
     "flat vectors": (r"^right: expected a matrix \(entities, d\)", LEFT, RIGHT[0], {}),
 }
 

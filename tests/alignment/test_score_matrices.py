@@ -18,6 +18,7 @@ from strategies.alignments import NAN_RULES, alignments, matrices
 from support.alignment_runs import SIMILARITIES, TILES, check, outcome, same, saved, task_of
 from support.problems import LAYOUTS
 from truerank.alignment import Task
+from truerank.embeddings import watching
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
@@ -128,6 +129,7 @@ def test_what_is_stored_is_read_once(
 
 @pytest.mark.parametrize(("k", "times"), [(None, 1), (3, 2)])
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times: int) -> None:
+    monkeypatch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0)
     for module, name in TILES:
         monkeypatch.setattr(module, name, 4000)
     scores = np.random.default_rng(0).random((50, 100)).astype(np.float32)

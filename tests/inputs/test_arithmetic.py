@@ -80,7 +80,7 @@ def of_curve(curve: Any) -> list[Any]:
 
 def scaled(scores: Any) -> list[Any]:
     store = open_scores(scores)
-    csls = means_of_store(store, 3, None, nan="raise", io="map")
+    csls = means_of_store(store, 3, (np.arange(6), np.arange(8)))
     with ScaledStore(store, csls).block(next(iter(store.tiles(1 << 20))), "map") as block:
         return [csls.queries, csls.entities, block, flushes()]
 

@@ -20,7 +20,6 @@ from truerank.alignment import Task, both_directions, local_scaling
 TILES = [
     (both_directions, "TILE_BYTES"),
     (both_directions, "DECODED_TILE_BYTES"),
-    (both_directions, "SCALED_TILE_BYTES"),
     (local_scaling, "TILE_BYTES"),
 ]
 
@@ -35,7 +34,7 @@ def outcome(counted: Callable[[], Any]) -> Any:
 
 def check_nan(error: ValueError, table: Array, drawn: Alignment) -> None:
     """Check that a refusal names a score that is NaN and is between two candidates."""
-    place = re.search(r"\brow (\d+), column (\d+)\b", str(error))
+    place = re.search(r"\bleft (\d+) and right (\d+)\b", str(error))
     assert place is not None, error
     row, column = map(int, place.groups())
     assert np.isnan(table[row, column]), error

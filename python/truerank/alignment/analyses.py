@@ -18,15 +18,14 @@ from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
 from ..reporting.reports import Report
-from .inference.similarity_sources import open_source
-from .two_graphs import DIRECTIONS, GRAPHS, as_ids, check_two
+from .inference.similarities import open_similarities
+from .two_graphs import DIRECTIONS, GRAPHS, as_candidates, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
     from ..inputs.words import Similarity
-
 
 
 @public("truerank.alignment")
@@ -117,12 +116,12 @@ def most_similar(
     choice("direction", direction, DIRECTIONS)
     most = positive_integer("k", k)
     rules = read_rules(options, CountOptions)
-    ids_of_graphs = check_two("candidates", candidates)
-    source = open_source(left, right, similarity, rules, 1 + is_integer(csls))
-    source = source.restrict(*ids_of_graphs, csls)
-    for graph, ids in zip(GRAPHS, (source.left_ids, source.right_ids), strict=True):
+    source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
+    among = as_candidates(candidates, source.shape)
+    for graph, ids in zip(GRAPHS, among, strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")
+    source = source.restrict(*among, csls)
     source = source if direction == DIRECTIONS[0] else source.swapped()
     query_ids = source.left_ids if queries is None else as_ids("queries", queries, source.shape[0])
     if not len(query_ids):

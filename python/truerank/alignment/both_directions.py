@@ -6,25 +6,23 @@ tile of a store is counted as it is and transposed before the next tile is read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..counting.job import SCORES, ScoreNouns, prepare_job
+from ..counting.job import prepare_job
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, TileCount, open_blocks
 from ..embeddings.scoring import rank_open_embeddings, with_similarity
-from ..embeddings.vectors import CSLS, PairedVectors
+from ..embeddings.vectors import PairedVectors
 from ..embeddings.watching import listener_of, watch_of_part
-from ..inputs.checks import IO, choice, positive_integer
-from ..inputs.errors import InputTypeError
+from ..inputs.checks import positive_integer
 from ..inputs.rules import PLAIN, Rules
-from ..inputs.scores import FLOATS
 from ..stores.store import Store, Tile
-from .local_scaling import PassProgress, ScaledStore, StoreView, means_of_store
-from .two_graphs import BACKWARD, DIRECTIONS, as_ids
+from .local_scaling import ScaledStore, StoreView
+from .two_graphs import BACKWARD, DIRECTIONS, FORWARD, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,69 +35,63 @@ if TYPE_CHECKING:
     from .local_scaling import Block
 
 
-# Messages about a transposed matrix name the places of the matrix itself.
-_TRANSPOSED_NOUNS = ScoreNouns(
-    score="a score at row {column}, column {row}",
-    true_score="the true score at row {column}, column {row}",
-)
-
 # Up to this many pairs of one entity are counted jointly, and up to this many known answers per
 # task are taken out again; if there are more, it is faster to count each direction by itself.
 _MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
 
-SCALED_TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
-
 
 def rank_both(
-    pairs: PairedVectors,
+    similarities: PairedVectors | Store,
     sides: Mapping[str, SideTasks],
     rules: Rules = PLAIN,
     *,
     block: int | None = None,
+    io: str | None = None,
     watch: Watch | None = None,
-) -> tuple[Ranks, Ranks]:
-    """Rank left against right and right against left, and compute each score once.
+) -> list[Ranks]:
+    """Rank left against right and right against left, and make or read each score once.
 
     Both sides have the same pairs in the same order. The candidates of each side are one array or
-    None, and include the queries of the other side. The result equals `rank_embeddings` of each
-    side, bit for bit, as a score is the same in both directions.
+    None, and include the queries of the other side. The result equals that of each side by itself,
+    bit for bit, as a score is the same in both directions.
 
     Parameters
     ----------
-    pairs : PairedVectors
-        The open embeddings of both graphs.
+    similarities : PairedVectors, or Store of shape (left entities, right entities)
+        The open embeddings of both graphs, or a matrix.
     sides : mapping of str to SideTasks
-        "left_to_right" and "right_to_left".
+        "left_to_right" and "right_to_left", whose queries are entities.
     rules : Rules
-        With `audit`, or on a device, each direction is counted by itself.
-    block
-        As in `rank_embeddings`.
+        With `audit`, or on a device, each direction of embeddings is counted by itself.
+    block, io
+        As in `rank_embeddings`, and as in `rank`.
     watch : callable, optional
         Told what is done, of how much.
 
     Returns
     -------
-    tuple of Ranks
+    list of Ranks
         The ranks from left to right and from right to left, without labels.
 
     Raises
     ------
     TypeError, ValueError, OSError
-        As `rank_embeddings` does.
+        As `rank_embeddings` and `rank` do.
     """
-    forward, backward = (sides[direction] for direction in DIRECTIONS)
-    directions = ((pairs, forward), (pairs.swapped(BACKWARD), backward))
-    if rules.audit or pairs.on_device or not _joint_count_is_cheaper(forward, backward):
-        ranks, sizes = [], [pairs.nbytes] * 2
-        for i, (vectors, side) in enumerate(directions):
+    both = [sides[direction] for direction in DIRECTIONS]
+    if isinstance(similarities, Store):
+        return _rank_matrix(similarities, both, rules, io or similarities.io, watch)
+    turned = similarities.swapped(BACKWARD)
+    if rules.audit or similarities.on_device or not _joint_count_is_cheaper(*both):
+        ranks, sizes = [], [similarities.nbytes] * 2
+        for i, (vectors, side) in enumerate(zip((similarities, turned), both, strict=True)):
             tasks = _tasks_of(side) | {"block": block, "watch": watch_of_part(watch, sizes, i)}
             ranks.append(rank_open_embeddings(vectors, side.targets, rules, **tasks))
-        return ranks[0], ranks[1]
+        return ranks
     size = positive_integer("block", block) if block is not None else 0
-    jobs = [make_job(side, both.shape, rules, both.roles.nouns) for both, side in directions]
-    lefts = as_ids("candidates", backward.candidates, pairs.shape[0])
-    rights = as_ids("candidates", forward.candidates, pairs.shape[1])
-    grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
+    jobs = _prepare_jobs(similarities.shape, both, rules)
+    lefts, rights = (as_ids("candidates", side.candidates, side.columns) for side in reversed(both))
+    grid = _core.Grid(similarities.on_host().core_embeddings, lefts, rights)
     # the left entity of every pair, and the right one
     pair_tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     options = (rules.nan, size, jobs[0].threads, listener_of(watch))
@@ -108,9 +100,9 @@ def rank_both(
     for job, counted in zip(jobs, counts, strict=True):
         if fault := counted.fault:
             raise job.error_of(fault)
-        of_side = job.ranks(counted.arrays, pairs.dtype, pairs.files, pairs.way)
-        results.append(with_similarity(of_side, pairs.measure))
-    return results[0], results[1]
+        protocol = similarities.dtype, similarities.files, similarities.way
+        results.append(with_similarity(job.ranks(counted.arrays, *protocol), similarities.measure))
+    return results
 
 
 def _joint_count_is_cheaper(forward: SideTasks, backward: SideTasks) -> bool:
@@ -133,84 +125,42 @@ def _tasks_of(side: SideTasks) -> dict[str, Any]:
     return {"rows": side.queries[side.rows, 0], "filter": without, "candidates": candidates}
 
 
-def make_job(
-    side: SideTasks, shape: tuple[int, ...], rules: Rules, nouns: ScoreNouns = SCORES
-) -> Job:
-    """Check the tasks of one direction, for scores with a row for each entity of its queries."""
-    tasks = _tasks_of(side)
-    return prepare_job(shape, side.targets, **tasks, rules=rules, nouns=nouns)
+def _prepare_jobs(shape: tuple[int, int], both: Sequence[SideTasks], rules: Rules) -> list[Job]:
+    """Check the tasks of both directions, for scores with a row for each entity of queries."""
+    return [
+        prepare_job(size, side.targets, **_tasks_of(side), rules=rules, nouns=roles.nouns)
+        for size, side, roles in zip((shape, shape[::-1]), both, (FORWARD, BACKWARD), strict=True)
+    ]
 
 
-def rank_matrix(
-    store: Store,
-    sides: Mapping[str, SideTasks],
-    rules: Rules,
-    *,
-    csls: int | CSLS | None,
-    candidates: tuple[IntArray, IntArray] | None,
-    io: str | None,
-) -> tuple[list[Ranks], CSLS | None]:
-    """Rank both directions of an alignment by a matrix of scores.
-
-    Parameters
-    ----------
-    store : Store, shape (left entities, right entities)
-        The scores.
-    sides : mapping of str to SideTasks
-        "left_to_right" and "right_to_left", whose queries are entities.
-    rules : Rules
-    csls : int, CSLS, or None
-        The number of neighbours for CSLS, or means of scores; None: no scaling.
-    candidates : (left ids, right ids), or None
-        The entities among which neighbours are found.
-    io
-        As in `rank`.
-
-    Returns
-    -------
-    list of Ranks
-        The ranks of both sides, without labels.
-    CSLS or None
-        The means that scaled the scores.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank` does.
-    """
-    io_mode = choice("io", store.io if io is None else io, IO)
-    left_to_right = make_job(sides["left_to_right"], store.shape, rules)
-    transposed = store.shape[::-1]
-    right_to_left = make_job(sides["right_to_left"], transposed, rules, _TRANSPOSED_NOUNS)
-    progress = PassProgress(rules.progress, store.nbytes, 1 + isinstance(csls, int))
+def _rank_matrix(
+    store: Store, both: Sequence[SideTasks], rules: Rules, io: str, watch: Watch | None
+) -> list[Ranks]:
+    """Count every tile of a matrix as it is, and transposed."""
+    jobs, views = _prepare_jobs(store.shape, both, rules), (store, TransposedStore(store))
     tile_bytes = TILE_BYTES if store.in_place else DECODED_TILE_BYTES
-    itemsize = store.itemsize
-    if csls is not None:
-        if store.dtype not in FLOATS:
-            got = f"dtype {store.dtype}"
-            raise InputTypeError("scores", expected="floats with csls", got=got)
-        if isinstance(csls, int):
-            csls = means_of_store(
-                store, csls, candidates, nan=rules.nan, io=io_mode, on_read=progress.add
-            )
-        store, tile_bytes = ScaledStore(store, csls), SCALED_TILE_BYTES
-    tiles = store.tiles(tile_bytes)
-    left_counter, right_counter = (
-        TileCount(view, view.tiles(tile_bytes), io_mode, job)
-        for view, job in ((store, left_to_right), (TransposedStore(store), right_to_left))
+    tiles, done = store.tiles(tile_bytes), 0
+    forward, backward = (
+        TileCount(view, view.tiles(tile_bytes), io, job)
+        for view, job in zip(views, jobs, strict=True)
     )
-    with open_blocks(store, tiles, io_mode, lambda tile: True) as blocks:
+    measure = store.measure if isinstance(store, ScaledStore) else None
+    with open_blocks(store, tiles, io, lambda tile: True) as blocks:
         for tile, context in zip(tiles, blocks, strict=True):
             with context as block:
-                if left_counter.is_needed(tile):
-                    left_counter.add(tile, nullcontext(block))
-                if right_counter.is_needed(tile.T):
-                    right_counter.add(tile.T, nullcontext(block.T))
+                if forward.is_needed(tile):
+                    forward.add(tile, nullcontext(block))
+                if backward.is_needed(tile.T):
+                    backward.add(tile.T, nullcontext(block.T))
                 del block  # so that the file can be unmapped
-            progress.add(tile.height * tile.width * itemsize)
-    progress.finish()
-    jobs = ((left_to_right, left_counter), (right_to_left, right_counter))
-    return [job.ranks(count.final_counts(), store.dtype, store.files) for job, count in jobs], csls
+            done += tile.height * tile.width * store.itemsize
+            if watch is not None:
+                watch(done, store.nbytes)
+    ranks = [
+        job.ranks(count.final_counts(), store.dtype, store.files)
+        for job, count in zip(jobs, (forward, backward), strict=True)
+    ]
+    return [part.with_protocol(similarity=measure) for part in ranks]
 
 
 class TransposedStore(StoreView):

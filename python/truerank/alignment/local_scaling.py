@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
-from ..counting.job import SCORES, ScoreNouns, fault_error
+from ..counting.job import fault_error
 from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import topk_open_embeddings
-from ..embeddings.vectors import CSLS, PairedVectors, checked_means
+from ..embeddings.vectors import CSLS, PairedVectors, Roles, checked_means
 from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.checks import forbidden_nan, integer, positive_integer
+from ..inputs.checks import forbidden_nan, positive_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.progress_listeners import Progress, as_listener
-from ..inputs.rules import PLAIN, CountOptions, Rules, read_rules, with_options
+from ..inputs.rules import CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import BACKWARD, FORWARD, as_ids, check_two
+from .two_graphs import BACKWARD, FORWARD, as_candidates
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     Block = Array | FileBlock
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
-OMIT = Rules(nan="omit")
 _IN_FLOAT32 = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
 
 
@@ -118,94 +116,102 @@ def csls_means(
     array([1. , 0.5])
     """
     rules = read_rules(options, CountOptions)
+    size = positive_integer("block", block) if block is not None else 0
     pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+    among = as_candidates(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
-        return means_of_vectors(pairs, k, rules, candidates=candidates, block=block, watch=watch)
+        return means_of_vectors(pairs, positive_integer("k", k), among, rules, size, watch)
 
 
 def means_of_vectors(
     pairs: PairedVectors,
     k: int,
+    among: tuple[IntArray, IntArray],
     rules: Rules,
-    *,
-    candidates: Any = None,
-    block: int | None = None,
+    block: int = 0,
     watch: Watch | None = None,
 ) -> CSLS:
-    """Return the means of open embeddings, as `csls_means` does."""
-    most = positive_integer("k", k)
-    size = positive_integer("block", block) if block is not None else 0
-    left_ids, right_ids = check_two("candidates", candidates)
-    lefts = as_ids("candidates", left_ids, pairs.shape[0], "left ids")
-    rights = as_ids("candidates", right_ids, pairs.shape[1], "right ids")
-    if min(len(lefts), len(rights)) == 0:
+    """Return the means of open embeddings over some entities of each side, as `csls_means` does."""
+    if min(map(len, among)) == 0:
         raise InputValueError("candidates", expected="at least one entity on each side", got="none")
     if pairs.on_device:
+        plain = replace(rules, nan="raise" if rules.nan == "raise" else "omit")
         means, sizes = [], [pairs.nbytes] * 2
-        first = PLAIN if rules.nan == "raise" else OMIT
-        directions = ((pairs, lefts, rights, first), (pairs.swapped(BACKWARD), rights, lefts, OMIT))
-        for i, (vectors, queries, entities, rule) in enumerate(directions):
+        for i, (vectors, ids, others) in enumerate(
+            [(pairs, *among), (pairs.swapped(BACKWARD), *among[::-1])]
+        ):
+            let_in = others if len(others) < vectors.shape[1] else None
+            tasks: dict[str, Any] = {"rows": ids, "candidates": let_in}
             part = watch_of_part(watch, sizes, i)
-            tasks: dict[str, Any] = {"rows": queries, "watch": part}
-            if len(entities) < vectors.shape[1]:
-                tasks["candidates"] = entities
-            best = topk_open_embeddings(vectors, min(most, len(entities)), rule, **tasks)
+            best = topk_open_embeddings(vectors, min(k, len(others)), plain, **tasks, watch=part)
             means.append(mean_of_top(best.scores))
     else:
-        grid = _core.Grid(pairs.on_host().core_embeddings, lefts, rights)
-        options = (size, rules.num_threads, listener_of(watch))
-        *means, fault = _core.mean_topk(grid, most, rules.nan, *options)
+        grid = _core.Grid(pairs.on_host().core_embeddings, *among)
+        options = (block, rules.num_threads, listener_of(watch))
+        *means, fault = _core.mean_topk(grid, k, rules.nan, *options)
         if fault:
-            raise fault_error(fault, rules.nan, lefts, pairs.roles.nouns)
-    of_lefts = _spread(means[0], lefts, pairs.shape[0], pairs.dtype)
-    return CSLS(of_lefts, _spread(means[1], rights, pairs.shape[1], pairs.dtype), k)
+            raise fault_error(fault, rules.nan, among[0], pairs.roles.nouns)
+    return _spread(means, among, pairs.shape, pairs.dtype, k)
 
 
-def _spread(means: Array, ids: IntArray, size: int, dtype: Any) -> Array:
+def _spread(
+    means: Sequence[Array], among: Sequence[IntArray], shape: Sequence[int], dtype: Any, k: int
+) -> CSLS:
     """Return the means of all entities in a dtype; NaN for those that take no part."""
-    spread = np.full(size, np.nan, dtype)
+    spread = [np.full(size, np.nan, dtype) for size in shape]
     with np.errstate(over="ignore"):
-        spread[ids] = means
-    return spread
+        for array, ids, some in zip(spread, among, means, strict=True):
+            array[ids] = some
+    return CSLS(spread[0], spread[1], k)
 
 
-def check_csls(csls: object) -> int | CSLS | None:
-    """Check a number of neighbours, or means; None means no scaling."""
-    if csls is None or isinstance(csls, CSLS):
-        return csls
-    expected = "a number of neighbours, or a CSLS"
-    return integer("csls", csls, least=1, expected=expected, range="at least 1 neighbour")
+def scale(
+    scores: PairedVectors | Store,
+    csls: int | CSLS | None,
+    among: tuple[IntArray, IntArray] | None,
+    rules: Rules,
+    io: str | None = None,
+    watch: Watch | None = None,
+) -> PairedVectors | Store:
+    """Scale embeddings or a matrix by means, or by a number of neighbours among some entities."""
+    if csls is None:
+        return scores
+    means: Any = csls
+    if not isinstance(csls, CSLS):
+        k = positive_integer("csls", csls)
+        ids = among or (np.arange(scores.shape[0]), np.arange(scores.shape[1]))
+        if isinstance(scores, Store):
+            means = means_of_store(scores, k, ids, rules.nan, io, watch)
+        else:
+            means = means_of_vectors(scores, k, ids, rules, watch=watch)
+    return ScaledStore(scores, means) if isinstance(scores, Store) else scores.with_csls(means)
 
 
 @default_arithmetic()
 def means_of_store(
     store: Store,
     k: int,
-    candidates: tuple[IntArray, IntArray] | None,
-    *,
-    nan: str,
-    io: str,
-    on_read: Callable[[int], object] = lambda size: None,
-    nouns: ScoreNouns = SCORES,
+    among: tuple[IntArray, IntArray],
+    nan: str = "raise",
+    io: str | None = None,
+    watch: Watch | None = None,
 ) -> CSLS:
     """Return the mean of the k highest similarities of every row, and of every column.
 
     Parameters
     ----------
     store : Store
-        The similarities, floats.
+        The similarities.
     k : int
         The number of similarities in a mean; all candidates if there are fewer.
-    candidates : (rows, columns), or None
-        The rows and columns that take part, ascending; the means of others are NaN. None: all.
+    among : (rows, columns)
+        The rows and columns that take part, ascending; the means of others are NaN.
     nan : {"raise", "worst", "omit"}
         "raise": a NaN of two candidates is an error. Else it is left out.
-    io : {"map", "read"}
+    io : {"map", "read"}, optional
         As in `rank`.
-    on_read : callable, optional
-        Called with the number of bytes of every tile that has been read.
-    nouns : ScoreNouns, optional
-        What messages call a similarity.
+    watch : callable, optional
+        Told how many bytes are done, of how many, after every tile.
 
     Returns
     -------
@@ -221,35 +227,42 @@ def means_of_store(
     --------
     >>> from truerank.stores import open_scores
     >>> store = open_scores(np.array([[0.5, 1.0, 0.0], [0.25, 0.75, 0.5]]))
-    >>> means_of_store(store, 2, None, nan="raise", io="map")[:2]
+    >>> means_of_store(store, 2, (np.arange(2), np.arange(3)))[:2]
     (array([0.75 , 0.625]), array([0.375, 0.875, 0.25 ]))
     """
-    dtype, (height, width) = wide_dtype(store.dtype), store.shape
-    ids = candidates or (np.arange(height), np.arange(width))
+    dtype, done = wide_dtype(store.dtype), 0
     # of each row and each column, the negative of the k highest scores so far; NaN: none
     best = [
-        np.full((len(own), min(k, len(others))), np.nan, dtype) for own, others in (ids, ids[::-1])
+        np.full((len(ids), min(k, len(others))), np.nan, dtype)
+        for ids, others in (among, among[::-1])
     ]
     for tile in store.tiles(TILE_BYTES):
-        rows = slice(*np.searchsorted(ids[0], [tile.top, tile.top + tile.height]))
-        columns = slice(*np.searchsorted(ids[1], [tile.left, tile.left + tile.width]))
+        rows = slice(*np.searchsorted(among[0], [tile.top, tile.top + tile.height]))
+        columns = slice(*np.searchsorted(among[1], [tile.left, tile.left + tile.width]))
         if rows.start < rows.stop and columns.start < columns.stop:
-            row_ids, column_ids = ids[0][rows], ids[1][columns]
-            scores = read_floats(store, tile, io)
+            row_ids, column_ids = among[0][rows], among[1][columns]
+            scores = read_floats(store, tile, io or store.io)
             if (len(row_ids), len(column_ids)) != scores.shape:
                 scores = scores[np.ix_(row_ids - tile.top, column_ids - tile.left)]
-            if nan == "raise" and np.isnan(scores).any():
-                i, j = np.argwhere(np.isnan(scores))[0]
-                score = nouns.score.format(row=row_ids[i], column=column_ids[j])
-                raise forbidden_nan("scores", score, nan)
+            if nan == "raise":
+                refuse_nan(scores, row_ids, column_ids, FORWARD)
             np.negative(scores, out=scores)
             for kept, where, part in ((best[0], rows, scores), (best[1], columns, scores.T)):
                 both = np.concatenate([kept[where], part], axis=1)
                 kept[where] = np.partition(both, kept.shape[1] - 1, axis=1)[:, : kept.shape[1]]
-        on_read(tile.height * tile.width * store.itemsize)
+        done += tile.height * tile.width * store.itemsize
+        if watch is not None:
+            watch(done, store.nbytes)
     means = [mean_of_top(-np.sort(kept, axis=1)) for kept in best]
-    of_rows = _spread(means[0], ids[0], height, dtype)
-    return CSLS(of_rows, _spread(means[1], ids[1], width, dtype), k)
+    return _spread(means, among, store.shape, dtype, k)
+
+
+def refuse_nan(scores: Array, rows: IntArray, columns: IntArray, roles: Roles) -> None:
+    """Refuse a NaN among the scores of some rows and columns."""
+    if np.isnan(scores).any():
+        i, j = np.argwhere(np.isnan(scores))[0]
+        score = roles.nouns.score.format(row=rows[i], column=columns[j])
+        raise forbidden_nan("scores", score, "raise")
 
 
 def mean_of_top(best: Array) -> FloatArray:
@@ -260,13 +273,10 @@ def mean_of_top(best: Array) -> FloatArray:
     >>> mean_of_top(np.array([[0.5, 0.25], [0.5, np.nan]]))
     array([0.375, 0.5  ])
     """
-    there = ~np.isnan(best)
-    total = np.zeros(len(best))
     with np.errstate(all="ignore"):  # infinities, and sums with them
-        for column, is_score in zip(best.T, there.T, strict=True):
-            total += np.where(is_score, column, 0)
-        total /= np.maximum(there.sum(axis=1), 1)
-    return total
+        total = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1]  # from the first to the last
+    total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
+    return np.asarray(total)
 
 
 @default_arithmetic()
@@ -317,11 +327,11 @@ class ScaledStore(StoreView):
     def __init__(self, store: Store, csls: CSLS) -> None:
         dtype = wide_dtype(store.dtype)
         super().__init__(store, store.shape, dtype.name, dtype)
-        self.in_place = False
-        self._rows, self._columns = checked_means(csls, store.shape, dtype.name)
+        self.in_place, self.measure = False, f"csls {csls.k}"
+        self._rows, self._columns = checked_means(csls, store.shape, dtype.name, ("left", "right"))
 
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
-        return self.source.tiles(max_bytes)
+        return self.source.tiles(min(max_bytes, TILE_BYTES))
 
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Array]:
@@ -351,43 +361,3 @@ def widened(array: Array, dtype: str) -> Array:
     plain = widen_bfloat16(array) if dtype == "bfloat16" else array
     with np.errstate(invalid="ignore"):  # a signalling NaN
         return plain.astype(wide_dtype(dtype))
-
-
-class PassProgress:
-    """Tells a listener how many bytes of scores have been made or read, over some passes."""
-
-    def __init__(
-        self, progress: bool | Callable[[Progress], object] | None, size: int, passes: int
-    ) -> None:
-        self._listener = as_listener(progress)
-        self._size, self._total = max(1, size), passes * size
-        self._done, self._start = 0, time.monotonic()
-        self._tell()
-
-    def add(self, size: int) -> None:
-        """Report so many bytes more; there may be more passes than were expected."""
-        self._reach(self._done + size)
-
-    @contextmanager
-    def watching(self, size: int) -> Iterator[Watch | None]:
-        """Give a watch for a block of code that makes so many bytes."""
-        before = self._done
-        reach = self._reach
-        yield self._listener and (lambda done, total: reach(before + size * done // total))
-        reach(before + size)
-
-    def finish(self) -> None:
-        """Report that no more scores are needed."""
-        self._total = self._done
-        self._tell()
-
-    def _reach(self, done: int) -> None:
-        self._done = done
-        while self._done > self._total:
-            self._total += self._size
-        if self._done < self._total:  # else it may be the end, which is told once
-            self._tell()
-
-    def _tell(self) -> None:
-        if self._listener is not None:
-            self._listener(Progress(self._done, self._total, time.monotonic() - self._start))

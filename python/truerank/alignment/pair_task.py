@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -12,9 +12,11 @@ from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.vectors import CSLS, PairedVectors
 from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import read_only
-from ..inputs.errors import InputValueError, renamed, warn_user
+from ..inputs.checks import is_integer
+from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import BatchOptions, EmbeddingOptions, RuleOptions, read_rules, with_options
+from ..inputs.scores import FLOATS
 from ..ranks.labels import Labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report
@@ -25,18 +27,14 @@ from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
 from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
-from .both_directions import rank_both, rank_matrix
-from .local_scaling import check_csls, means_of_vectors
-from .two_graphs import FORWARD
+from .both_directions import rank_both
+from .local_scaling import scale
+from .two_graphs import FORWARD, GRAPHS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..embeddings.vectors import CSLS
     from ..inputs.arrays import IntArray
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
-    from ..ranks.container import Ranks
     from ..stores import Store
     from .aligned_pairs import GraphCandidates, PairAudit, PairSplits
 
@@ -230,32 +228,40 @@ class Task(tasks.Task[Report]):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions)
-        pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
-        return self._evaluate_pairs(pairs, csls, rules, block)
+        vectors = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        return self._evaluate_similarities(vectors, csls, rules, block=block)
 
-    def _evaluate_pairs(
+    def _evaluate_similarities(
         self,
-        pairs: PairedVectors,
+        scores: PairedVectors | Store,
         csls: int | CSLS | None,
         rules: Rules,
-        block: int | None,
+        *,
+        block: int | None = None,
+        io: str | None = None,
     ) -> Report:
-        """Evaluate open embeddings."""
-        scaling = check_csls(csls)
-        pairs.check_shape(self._graph_sizes(), ("left entity", "right entity"))
-        passes = [pairs.nbytes] * (1 + isinstance(scaling, int))
+        """Evaluate open embeddings, or an open matrix."""
+        sizes = self.right_to_left.columns, self.left_to_right.columns
+        if isinstance(scores, PairedVectors):
+            scores.check_shape(sizes, ("left entity", "right entity"))
+        else:
+            check_score_shape(scores.name, shape_of(scores), sizes, "left entity")
+            if csls is not None and rules.order == "ascending":
+                raise InputValueError("order", expected='"descending" with csls', got=rules.order)
+            if csls is not None and scores.dtype not in FLOATS:
+                got = f"dtype {scores.dtype}"
+                raise InputTypeError(scores.name, expected="floats with csls", got=got)
+        passes = [scores.nbytes] * (1 + is_integer(csls))
         with watching(rules.progress, sum(passes)) as watch:
-            if isinstance(scaling, int):
-                first = watch_of_part(watch, passes, 0)
-                scaling = means_of_vectors(
-                    pairs, scaling, rules, candidates=self.candidates, watch=first
-                )
-            elif scaling is not None and rules.nan == "raise":
-                _check_means(scaling, self.candidates)
-            pairs = pairs.with_csls(scaling)
-            last = watch_of_part(watch, passes, len(passes) - 1)
-            ranks = rank_both(pairs, self.sides, rules, block=block, watch=last)
-        return self._report_similarity(ranks, pairs.measure)
+            if watch is not None:
+                watch(0, sum(passes))
+            first, last = (watch_of_part(watch, passes, i) for i in (0, len(passes) - 1))
+            scaled = scale(scores, csls, self.candidates, rules, io, first)
+            ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=last)
+        return self._make_report(
+            side.labelled_by_filter(part)
+            for side, part in zip(self.sides.values(), ranks, strict=True)
+        )
 
     @with_options(RuleOptions)
     def evaluate_scores(
@@ -303,26 +309,10 @@ class Task(tasks.Task[Report]):
         >>> report["left_to_right.mr"], report["right_to_left.mr"]
         (2.0, 1.0)
         """
-        heights = self._graph_sizes()
-        scaling = check_csls(csls)
         rules = read_rules(options)
-        if scaling is not None and rules.order == "ascending":
-            raise InputValueError(
-                "order",
-                expected='"descending" with csls, which is of similarities',
-                got='"ascending"',
-            )
-        with owned(read_scores(scores, rules.dtype, io=io, tiled=True), scores) as matrix:
-            check_score_shape("scores", shape_of(matrix), heights, "left entity")
-            ranks, means = rank_matrix(
-                cast("Store", matrix),
-                self.sides,
-                rules,
-                csls=scaling,
-                candidates=self.candidates,
-                io=io,
-            )
-        return self._report_similarity(ranks, None if means is None else f"csls {means.k}")
+        opened: Any = read_scores(scores, rules.dtype, io=io, tiled=True)
+        with owned(opened, scores):
+            return self._evaluate_similarities(opened, csls, rules, io=io)
 
     @with_options(BatchOptions)
     def evaluate(
@@ -373,17 +363,6 @@ class Task(tasks.Task[Report]):
         scorers = {"left_to_right": left_to_right, "right_to_left": right_to_left}
         return self._evaluate(scorers, **options)
 
-    def _graph_sizes(self) -> tuple[int, int]:
-        """Return the number of entities of the left graph, and of the right one."""
-        return self.sides["right_to_left"].columns, self.sides["left_to_right"].columns
-
-    def _report_similarity(self, parts: Iterable[Ranks], measure: str | None) -> Report:
-        """Report both directions; `measure` names the similarity that made the scores."""
-        return self._make_report(
-            side.labelled_by_filter(ranks.with_protocol(similarity=measure))
-            for side, ranks in zip(self.sides.values(), parts, strict=True)
-        )
-
     def __repr__(self) -> str:
         left, right = self.right_to_left.columns, self.left_to_right.columns
         pairs = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
@@ -418,25 +397,6 @@ def _make_side(
         height=next(iter(splits.sizes.values())),
         names=splits.graphs[answer_column].names,
     )
-
-
-def _check_means(csls: CSLS, candidates: tuple[IntArray, IntArray] | None) -> None:
-    """Refuse means that lack a candidate, whose scores would be NaN."""
-    for i, side in enumerate(("left", "right")):
-        means = np.asarray(csls[i])
-        chosen = np.arange(len(means)) if candidates is None else candidates[i]
-        if means.ndim != 1 or means.dtype.kind != "f" or len(chosen) > len(means):
-            return  # another check refuses these means
-        missing = chosen[np.isnan(means[chosen])]
-        if len(missing):
-            raise InputValueError(
-                "csls",
-                expected="means over the candidates of the task",
-                got=f"none for {side} {missing[0]}",
-            )
-
-
-_DEFAULTS = {"similarity": "cosine", "order": "descending"}  # other options default to None
 
 
 @public("truerank.alignment")
@@ -502,32 +462,28 @@ def evaluate(
     1.5
     """
     rules = read_rules(options)
-    of_vectors: dict[str, Any] = {"similarity": similarity, "block": block}
-    of_matrix: dict[str, Any] = {"order": rules.order, "io": io}
-    unsuitable, kind = (of_matrix, "vectors") if right is not None else (of_vectors, "a matrix")
-    for name, value in unsuitable.items():
-        if value != _DEFAULTS.get(name):
-            raise InputValueError(name, expected=f"none beside {kind}", got=repr(value))
-    task_options: dict[str, Any] = {"candidates": candidates, "known": known, "split": split}
-    task_options |= {"duplicates": duplicates, "leaks": leaks}
+    kind, is_set = "vectors", {"order": rules.order != "descending", "io": io is not None}
+    if right is None:
+        kind, is_set = (
+            "a matrix",
+            {"similarity": similarity != "cosine", "block": block is not None},
+        )
+    for name in is_set:
+        if is_set[name]:
+            raise InputValueError(name, expected=f"none beside {kind}")
+    opened: Any
     with ExitStack() as stack:
-        if right is not None:
-            vectors = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
-            sizes = vectors.shape
+        if right is None:
+            opened = read_scores(left, rules.dtype, "left", io=io, tiled=True)
+            stack.enter_context(owned(opened, left))
         else:
-            store: Any = read_scores(left, rules.dtype, "left", io=io, tiled=True)
-            stack.enter_context(owned(store, left))
-            if store.single_row:
-                got = f"shape {store.shape[1:]}"
-                raise InputValueError("left", expected="a matrix of scores", got=got)
-            sizes = store.shape
+            opened = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
         if right is left:
             warn_user(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "
                 "most similar to itself; if one matrix has both graphs, pass each graph's rows"
             )
-        task = Task(pairs, left=sizes[0], right=sizes[1], **task_options)
-        if right is not None:
-            return task._evaluate_pairs(vectors, csls, rules, block)
-        with renamed(scores="left"):
-            return task.evaluate_scores(store, csls=csls, io=io, **options)
+        sizes: dict[str, Any] = dict(zip(GRAPHS, opened.shape, strict=True))
+        rest: dict[str, Any] = {"split": split, "duplicates": duplicates, "leaks": leaks}
+        task = Task(pairs, **sizes, candidates=candidates, known=known, **rest)
+        return task._evaluate_similarities(opened, csls, rules, block=block, io=io)

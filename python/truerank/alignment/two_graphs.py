@@ -112,18 +112,17 @@ def as_pairs(
     return pairs
 
 
-def check_two(name: str, value: Any) -> tuple[Any, Any]:
-    """Check a pair of values for the left and the right graph; None stands for (None, None).
+def as_candidates(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray]:
+    """Check ids of both graphs; None stands for all of a graph, or of both.
 
     Examples
     --------
-    >>> check_two("candidates", ([0, 1], None))
-    ([0, 1], None)
+    >>> as_candidates(([1, 0], None), (2, 3))
+    (array([0, 1]), array([0, 1, 2]))
     """
-    if value is None:
-        return None, None
-    if not isinstance(value, (tuple, list)):
-        raise InputTypeError(name, expected="(left_ids, right_ids)", got=type(value).__name__)
-    if len(value) != 2:
-        raise InputValueError(name, expected="(left_ids, right_ids)", got=f"{len(value)} members")
-    return value[0], value[1]
+    pair = (None, None) if value is None else value
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        got = f"{len(pair)} members" if isinstance(pair, (tuple, list)) else type(pair).__name__
+        raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
+    left, right = sizes
+    return as_ids("candidates[0]", pair[0], left), as_ids("candidates[1]", pair[1], right)

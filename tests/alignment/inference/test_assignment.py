@@ -21,9 +21,9 @@ pytestmark = pytest.mark.python_only
 
 Array = npt.NDArray[Any]
 SOLVED = {
-    "dense": {"dense": True},
+    "dense": {},
     "sparse, 2 candidates per entity": {"candidates_per_entity": 2},
-    "sparse, 32 candidates per entity": {"dense": False},
+    "sparse, 32 candidates per entity": {"candidates_per_entity": 32},
 }
 WHOLE = [solved for solved in SOLVED if " 2 " not in solved]  # which look at all of a small matrix
 
@@ -136,7 +136,6 @@ def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch)
     assert infer(scores, None, method="optimal").solved == "dense"
     monkeypatch.setattr(matching, "MAX_DENSE_CELLS", 15)
     assert infer(scores, None, method="optimal").solved == "sparse, 32 candidates per entity"
-    assert infer(scores, None, method="optimal", dense=True).solved == "dense"
     assert infer(scores, None, method="optimal", left_ids=[0, 1, 2]).solved == "dense"
 
 
@@ -174,17 +173,12 @@ def test_nan_is_refused(keywords: dict[str, Any]) -> None:
 
 def test_options_of_optimal() -> None:
     scores = np.eye(3)
-    for name, value in (("dense", True), ("candidates_per_entity", 3)):
-        with pytest.raises(ValueError, match=f'{name}: expected with method="optimal" alone'):
-            infer(scores, None, method="stable", **{name: value})
-    with pytest.raises(ValueError, match="candidates_per_entity: expected None where dense"):
-        infer(scores, None, method="optimal", dense=True, candidates_per_entity=3)
+    with pytest.raises(ValueError, match='candidates_per_entity: expected with method="optimal"'):
+        infer(scores, None, method="stable", candidates_per_entity=3)
     with pytest.raises(ValueError, match="candidates_per_entity: expected at least 1, got 0"):
         infer(scores, None, method="optimal", candidates_per_entity=0)
     with pytest.raises(TypeError, match="candidates_per_entity: expected an integer, got float"):
         infer(scores, None, method="optimal", candidates_per_entity=2.0)
-    with pytest.raises(TypeError, match="dense: expected a bool, got int"):
-        infer(scores, None, method="optimal", dense=1)
 
 
 def test_scipy_is_imported_by_optimal_alone() -> None:

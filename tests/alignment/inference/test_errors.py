@@ -67,9 +67,9 @@ def test_nan_is_refused_from_the_right() -> None:
         ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
         ({"threshold": True}, TypeError, "threshold: expected a number, got bool"),
         ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
-        ({"csls": 0}, ValueError, "csls: expected at least 1 neighbour, got 0"),
-        ({"csls": True}, TypeError, "csls: expected a number of neighbours, or a CSLS, got bool"),
-        ({"csls": 1.5}, TypeError, "csls: expected a number of neighbours, or a CSLS, got float"),
+        ({"csls": 0}, ValueError, "csls: expected at least 1, got 0"),
+        ({"csls": True}, TypeError, "csls: expected an integer, got bool"),
+        ({"csls": 1.5}, TypeError, "csls: expected an integer, got float"),
         (
             {"csls": CSLS(np.zeros(3), np.zeros(3), 1)},
             ValueError,

@@ -13,7 +13,7 @@ import pytest
 import truerank as tr
 from strategies.score_matrices import METHODS
 from truerank.alignment import dangling, infer, most_similar
-from truerank.alignment.inference.similarity_sources import MatrixSource, open_source
+from truerank.alignment.inference.similarities import open_similarities
 from truerank.stores.mapped import source_of
 
 pytestmark = pytest.mark.python_only
@@ -54,10 +54,9 @@ def test_a_matrix_in_a_file(kind: str, tmp_path: Path) -> None:
                 expected = infer(scores, None, method=method, csls=2)
                 np.testing.assert_array_equal(found.pairs, expected.pairs)
                 np.testing.assert_array_equal(found.scores, expected.scores, strict=True)
-    source = open_source(path, None)
-    assert isinstance(source, MatrixSource)
-    assert source_of(source.matrix) is not None
-    assert not source.matrix.flags.writeable
+    matrix = open_similarities(path, None).scores.array
+    assert source_of(matrix) is not None
+    assert not matrix.flags.writeable
 
 
 def test_raw_and_empty_matrices_in_files(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import truerank as tr
 from oracles.matching import in_line, textbook
 from truerank.alignment import csls_means, infer
 from truerank.alignment.inference import one_to_one
-from truerank.alignment.inference import similarity_sources as sources
+from truerank.alignment.inference import similarities as sources
 
 Array = npt.NDArray[Any]
 
@@ -163,7 +163,7 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
 def test_a_list_that_is_cut_is_asked_for_again() -> None:
     """The list was complete before it was cut, and is not any more."""
     scores = np.tile(np.arange(6.0), (4, 1))
-    matching = one_to_one.StableMatching(sources.open_source(scores, None), 1)
+    matching = one_to_one.StableMatching(sources.open_similarities(scores, None), 1)
     matching.add_lists(np.arange(4), matching.source.top_k(6))
     assert matching.complete.all()
     matching.compact()
@@ -231,7 +231,7 @@ def test_work_is_a_small_multiple_of_all_pairs(
     n = 3000
     sides = AGREEING[name](n)
     searches, rounds, sizes = [], [], []
-    top_k = sources.VectorSource.top_k
+    top_k = sources.Similarities.top_k
     state = one_to_one.StableMatching
     accepts, add_lists = state.accepts, state.add_lists
 
@@ -247,7 +247,7 @@ def test_work_is_a_small_multiple_of_all_pairs(
         add_lists(matching, *arguments)
         sizes.append(len(matching.ids))
 
-    monkeypatch.setattr(sources.VectorSource, "top_k", record_top_k)
+    monkeypatch.setattr(sources.Similarities, "top_k", record_top_k)
     monkeypatch.setattr(state, "accepts", record_accepts)
     monkeypatch.setattr(state, "add_lists", record_lists)
     found = infer(*sums(*sides), method="stable", similarity="dot", k=k)
@@ -310,14 +310,14 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
 
     sizes = []
-    scores = sources.MatrixSource.scores
+    block = sources.Similarities.block
 
     def record(source: Any, rows: Array) -> Array:
-        found = scores(source, rows)
+        found = block(source, rows)
         sizes.append(found.size)
         return found
 
-    monkeypatch.setattr(sources.MatrixSource, "scores", record)
+    monkeypatch.setattr(sources.Similarities, "block", record)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
     assert max(sizes) <= 5000

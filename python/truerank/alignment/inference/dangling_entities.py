@@ -15,7 +15,7 @@ from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
 from ...tables import Table
 from ..two_graphs import DIRECTIONS, as_ids
-from .similarity_sources import open_source
+from .similarities import open_similarities
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -182,7 +182,7 @@ def dangling(
     choice("by", by, ("similarity", "margin"))
     query_side = DIRECTIONS.index(choice("direction", direction, DIRECTIONS))
     rules = read_rules(options, CountOptions)
-    source = open_source(left, right, similarity, rules, 1 + is_integer(csls))
+    source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
     sizes = source.shape[:: 1 - 2 * query_side]
     exclusive_ids = as_ids("exclusive", exclusive, sizes[0])
     if exclusive is None or not len(exclusive_ids):
@@ -196,9 +196,10 @@ def dangling(
     ids = np.union1d(exclusive_ids, matched_ids)
     others = as_ids("candidates", candidates, sizes[1])
     if query_side == 0:
-        best = source.restrict(ids, others, csls).top_k(2)
+        source = source.restrict(ids, others, csls)
     else:
-        best = source.restrict(others, ids, csls).swapped().top_k(2)
+        source = source.restrict(others, ids, csls).swapped()
+    best = source.top_k(2)
     source.progress.finish()
     values = _values_of(best, by)
     return DanglingCurve(

@@ -9,13 +9,13 @@ import numpy as np
 
 from ...inputs.arithmetic import default_arithmetic
 from ...inputs.arrays import ReadOnlyArrays, read_only
-from ...inputs.checks import choice, flag, is_integer, number, positive_integer
+from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
-from ..two_graphs import DIRECTIONS, as_pairs
+from ..two_graphs import DIRECTIONS, as_ids, as_pairs
 from .one_to_one import StableMatching, dense_pairs, sparse_pairs
-from .similarity_sources import open_source
+from .similarities import open_similarities
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
     from ...inputs.words import Similarity
     from .one_to_one import ScoredPairs
-    from .similarity_sources import SimilaritySource
+    from .similarities import Similarities
 
 
 MatchingMethod = Literal["greedy", "mutual", "stable", "optimal"]
@@ -49,7 +49,6 @@ def infer(
     threshold: float | None = None,
     direction: str = "left_to_right",
     k: int = 32,
-    dense: bool | None = None,
     candidates_per_entity: int | None = None,
     **options: Unpack[CountOptions],
 ) -> Alignment:
@@ -81,12 +80,10 @@ def infer(
     k : int
         For "stable", and for sparse "optimal": the number of preferences per entity that are in
         memory at a time. It changes memory and the number of passes, but not the result.
-    dense : bool, optional
-        For "optimal": whether to hold all scores in memory, in float64. Default: yes if they take
-        at most 1 GiB and `candidates_per_entity` is not given.
     candidates_per_entity : int, optional
         For "optimal": consider this number of most similar entities for every entity of both sides,
-        and the stable pairs. Default if it is not dense: 32.
+        and the stable pairs. Default: all pairs, whose scores are held in memory, in float64, if
+        they take at most 1 GiB, else 32.
     nan : {"raise", "omit"}
         The rule for scores that are NaN: an error, or the pair is left out.
     dtype, threads
@@ -152,7 +149,14 @@ def infer(
     >>> infer([[3, 2], [3, 1]], None, method="optimal").pairs.tolist()  # a matrix; 2 + 3
     [[0, 1], [1, 0]]
     """
-    _check_method(method, direction, dense, candidates_per_entity)
+    choice("method", method, METHODS)
+    choice("direction", direction, DIRECTIONS)
+    for name, is_set, own in (
+        ("direction", direction != DIRECTIONS[0], "greedy"),
+        ("candidates_per_entity", candidates_per_entity is not None, "optimal"),
+    ):
+        if is_set and method != own:
+            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
     k, least = positive_integer("k", k), None
     if threshold is not None:
         least = number("threshold", threshold)
@@ -160,14 +164,15 @@ def infer(
             raise InputValueError("threshold", expected="a number", got="nan")
     rules = read_rules(options, CountOptions)
     passes = (method != "greedy") + 1 + is_integer(csls)  # so many are expected
-    source = open_source(left, right, similarity, rules, passes)
-    source = source.restrict(left_ids, right_ids, csls)
+    source = open_similarities(left, right, similarity, rules, passes)
+    own_ids = as_ids("left_ids", left_ids, source.shape[0])
+    source = source.restrict(own_ids, as_ids("right_ids", right_ids, source.shape[1]), csls)
     solved, most = direction if method == "greedy" else "", None
     if method == "optimal":
-        cells = len(source.left_ids) * len(source.right_ids)
-        fits = candidates_per_entity is None and cells <= MAX_DENSE_CELLS
-        if not (fits if dense is None else dense):
-            most = candidates_per_entity or DEFAULT_CANDIDATES
+        if candidates_per_entity is not None:
+            most = positive_integer("candidates_per_entity", candidates_per_entity)
+        elif len(source.left_ids) * len(source.right_ids) > MAX_DENSE_CELLS:
+            most = DEFAULT_CANDIDATES
         solved = "dense" if most is None else f"sparse, {most} candidates per entity"
     pairs, scores = _find_pairs(source, method, direction, most, k)
     source.progress.finish()
@@ -186,29 +191,8 @@ def infer(
     )
 
 
-def _check_method(method: str, direction: str, dense: Any, candidates: Any) -> None:
-    """Check the method and its options, and refuse those of other methods."""
-    choice("method", method, METHODS)
-    choice("direction", direction, DIRECTIONS)
-    if dense is not None:
-        flag("dense", dense)
-    if candidates is not None:
-        positive_integer("candidates_per_entity", candidates)
-    own_methods = {
-        "direction": (direction != DIRECTIONS[0], "greedy"),
-        "dense": (dense is not None, "optimal"),
-        "candidates_per_entity": (candidates is not None, "optimal"),
-    }
-    for name, (is_set, own) in own_methods.items():
-        if is_set and method != own:
-            raise InputValueError(name, expected=f'with method="{own}" alone', got=f'"{method}"')
-    if dense and candidates is not None:
-        expected = "None where dense=True, which has all"
-        raise InputValueError("candidates_per_entity", expected=expected)
-
-
 def _find_pairs(
-    source: SimilaritySource, method: MatchingMethod, direction: str, candidates: int | None, k: int
+    source: Similarities, method: MatchingMethod, direction: str, candidates: int | None, k: int
 ) -> tuple[IntArray, npt.NDArray[Any]]:
     """Return pairs, ordered by left id, then by right id, and their scores."""
     sizes = len(source.left_ids), len(source.right_ids)
@@ -231,7 +215,7 @@ def _find_pairs(
     return pairs[order], scores[order]
 
 
-def _most_similar_pairs(source: SimilaritySource, mutual: bool) -> ScoredPairs:
+def _most_similar_pairs(source: Similarities, mutual: bool) -> ScoredPairs:
     """Return each left entity that has a candidate, with its most similar one."""
     best = source.top_k(1)
     kept = best.ids[:, 0] >= 0

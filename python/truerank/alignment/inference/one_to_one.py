@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ...embeddings.scoring import TopK
     from ...inputs.arrays import IntArray
-    from .similarity_sources import SimilaritySource
+    from .similarities import Similarities
 
     Array = npt.NDArray[Any]
     ScoredPairs = tuple[IntArray, IntArray, Array]  # left ids, right ids, scores
@@ -24,7 +24,7 @@ BATCH_SHARE = 4  # a pass must match one in 4 free entities, else batches propos
 NO_HOLDER = np.iinfo(np.int64).max  # the holder of a right entity that is free: above any id
 
 
-def dense_pairs(source: SimilaritySource) -> ScoredPairs:
+def dense_pairs(source: Similarities) -> ScoredPairs:
     """Return the matching with the highest total over all pairs, by the dense solver.
 
     There are at least as many right entities as left ones: the solver would copy the other shape.
@@ -58,7 +58,7 @@ def dense_pairs(source: SimilaritySource) -> ScoredPairs:
     return rows[row], columns[column], (-costs[row, column]).astype(source.dtype)
 
 
-def sparse_pairs(source: SimilaritySource, candidates: int, k: int) -> ScoredPairs:
+def sparse_pairs(source: Similarities, candidates: int, k: int) -> ScoredPairs:
     """Return the matching with the highest total over similar pairs, by the sparse solver.
 
     There are at least as many right entities as left ones; `k` is that of `StableMatching`.
@@ -119,7 +119,7 @@ def _prohibitive_cost(costs: Array, pairs: int) -> float:
     return float(np.nan_to_num(most + (most - least + 1) * (pairs + 1)))
 
 
-def _check_finite(scores: Array, source: SimilaritySource, left: IntArray, right: IntArray) -> None:
+def _check_finite(scores: Array, source: Similarities, left: IntArray, right: IntArray) -> None:
     """Refuse infinite scores, which have no total."""
     infinite = np.isinf(scores)
     if infinite.any():
@@ -138,7 +138,7 @@ class StableMatching:
 
     Parameters
     ----------
-    source : SimilaritySource
+    source : Similarities
     k : int
         The number of preferences in memory at a time, for each proposing entity; it does not change
         the result.
@@ -170,12 +170,12 @@ class StableMatching:
 
     Examples
     --------
-    >>> from .similarity_sources import open_source
-    >>> StableMatching(open_source([[0.9, 0.8], [0.9, 0.1]], None), 1).match()
+    >>> from .similarities import open_similarities
+    >>> StableMatching(open_similarities([[0.9, 0.8], [0.9, 0.1]], None), 1).match()
     (array([0, 1]), array([0, 1]), array([0.9, 0.1]))
     """
 
-    def __init__(self, source: SimilaritySource, k: int) -> None:
+    def __init__(self, source: Similarities, k: int) -> None:
         left, right = source.shape
         self.source = source
         self.pool_size, self.width = len(source.left_ids) * k, k

@@ -1,37 +1,33 @@
-"""Sources of similarities: embeddings of two graphs, or a matrix, computed block by block."""
+"""Similarities of the entities of two graphs, of embeddings or in a matrix, a part at a time."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..._core import Scores
 from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
-from ...embeddings.vectors import CSLS, OpenEmbeddings, checked_means, open_embeddings
-from ...inputs.checks import check_shape, choice, forbidden_nan
+from ...embeddings.vectors import PairedVectors, open_embeddings
+from ...inputs.checks import check_shape, choice, is_integer
 from ...inputs.errors import InputValueError
+from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
 from ...stores import in_one_array, read_scores
 from ...stores.mapped import ArrayStore
-from ..local_scaling import (
-    PassProgress,
-    check_csls,
-    means_of_store,
-    means_of_vectors,
-    subtract_means,
-    wide_dtype,
-    widened,
-)
-from ..two_graphs import BACKWARD, FORWARD, as_ids
+from ..both_directions import TransposedStore
+from ..local_scaling import refuse_nan, scale, wide_dtype, widened
+from ..two_graphs import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from ...embeddings.watching import Watch
     from ...inputs.arrays import IntArray
+    from ...stores import Store
 
     Array = npt.NDArray[Any]
 
@@ -42,7 +38,7 @@ _BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
 _MAX_EXACT_INTEGER = 1 << 53  # integers up to here are exact in float64
 
 
-class SimilaritySource(ABC):
+class Similarities:
     """The scores of the left and right entities that take part, in either direction.
 
     Ids count all entities of a side, even if only some take part. By the rule, a NaN is an error or
@@ -50,54 +46,47 @@ class SimilaritySource(ABC):
 
     Attributes
     ----------
-    shape : tuple of int
-        The number of entities of each side.
+    scores : PairedVectors or Store
+        Embeddings, whose scores are computed when they are needed, or a matrix; scaled by CSLS.
     dtype : dtype
         The dtype of the scores: float32 or float64.
     left_ids, right_ids : ndarray of int64
         The entities that take part, ascending.
-    csls : CSLS or None
-        The means that the scores are scaled by.
     roles : Roles
         How messages name the sides.
     """
 
-    csls: CSLS | None = None
+    def __init__(self, scores: PairedVectors | Store, rules: Rules, passes: int) -> None:
+        self.scores, self.rules, self.roles = scores, rules, FORWARD
+        self.dtype = wide_dtype(scores.dtype)
+        self.left_ids, self.right_ids = map(np.arange, scores.shape)
+        self.progress = PassProgress(rules.progress, self.bytes_of(scores.shape[0]), passes)
 
-    def __init__(
-        self, shape: tuple[int, int], dtype: np.dtype[Any], rules: Rules, passes: int
-    ) -> None:
-        self.shape, self.dtype, self.rules, self.roles = shape, dtype, rules, FORWARD
-        self.left_ids, self.right_ids = (np.arange(size) for size in shape)
-        self.progress = PassProgress(rules.progress, self.bytes_of(shape[0]), passes)
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The number of entities of each side."""
+        return self.scores.shape
 
-    @abstractmethod
-    def scores(self, rows: IntArray) -> Array:
-        """Return the scores of some left entities and all right ones that take part."""
-
-    @abstractmethod
-    def means(self, k: int) -> CSLS:
-        """Return the means that CSLS subtracts, over the entities that take part."""
-
-    def swapped(self) -> Self:
+    def swapped(self) -> Similarities:
         """Return the other direction, with right entities as queries."""
         other = copy(self)
-        other.shape = self.shape[::-1]
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
-        other.csls = self.csls and self.csls.swapped()
         other.roles = BACKWARD if self.roles is FORWARD else FORWARD
+        if isinstance(self.scores, PairedVectors):
+            other.scores = self.scores.swapped(other.roles)
+        else:
+            other.scores = TransposedStore(self.scores)
         return other
 
-    def restrict(self, left_ids: Any, right_ids: Any, csls: Any) -> Self:
-        """Let only some entities take part (None: all), and use CSLS with a number or means."""
-        scaling = check_csls(csls)
-        self.left_ids = as_ids("left_ids", left_ids, self.shape[0])
-        self.right_ids = as_ids("right_ids", right_ids, self.shape[1])
-        if isinstance(scaling, int):  # without entities there is no mean, and no pair either
-            scaling = self.means(scaling) if len(self.left_ids) and len(self.right_ids) else None
-        if scaling is not None:
-            means = checked_means(scaling, self.shape, self.dtype, self.roles[:2])
-            self.csls = CSLS(*means, scaling.k)
+    def restrict(self, left_ids: IntArray, right_ids: IntArray, csls: Any) -> Similarities:
+        """Let only some entities take part, and use CSLS with a number or means."""
+        self.left_ids, self.right_ids = left_ids, right_ids
+        if is_integer(csls) and not (len(left_ids) and len(right_ids)):
+            return self  # without entities there is no mean, and no pair either
+        made = self.bytes_of(self.shape[0]) if is_integer(csls) else 0
+        with self.progress.watching(made) as watch:
+            ids = left_ids, right_ids
+            self.scores = scale(self.scores, csls, ids, self.rules, watch=watch)
         return self
 
     def bytes_of(self, rows: int) -> int:
@@ -115,13 +104,18 @@ class SimilaritySource(ABC):
         height = max(1, _BLOCK_CELLS // max(1, self.shape[1]))
         for start in range(0, len(rows), height):
             some = rows[start : start + height]
-            block = self.scores(some)
-            if self.rules.nan == "raise" and np.isnan(block).any():
-                row, column = np.argwhere(np.isnan(block))[0]
-                ids = {"row": some[row], "column": self.right_ids[column]}
-                raise forbidden_nan("scores", self.roles.nouns.score.format(**ids), "raise")
+            block = self.block(some)
+            if self.rules.nan == "raise":
+                refuse_nan(block, some, self.right_ids, self.roles)
             yield slice(start, start + len(some)), block
             self.progress.add(self.bytes_of(len(some)))
+
+    def block(self, rows: IntArray) -> Array:
+        """Return the scores of some left entities and all right ones that take part."""
+        if isinstance(self.scores, PairedVectors):
+            return score_open_embeddings(self.scores, None, rows, self.rules)[:, self.right_ids]
+        scores = self.scores.take(rows[:, None], self.right_ids)
+        return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
 
     def top_k(
         self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
@@ -132,83 +126,59 @@ class SimilaritySource(ABC):
         theirs: of equal scores, the lower left id.
         """
         rows = self.left_ids if rows is None else rows
+        if isinstance(self.scores, PairedVectors):
+            let_in = self.right_ids if len(self.right_ids) < self.shape[1] else None
+            tasks: dict[str, Any] = {"candidates": let_in, "current_matches": current}
+            with self.progress.watching(self.bytes_of(len(rows))) as watch:
+                return topk_open_embeddings(
+                    self.scores, k, self.rules, rows=rows, **tasks, watch=watch
+                )
         best = _empty_top_k(len(rows), k, self.dtype)
         for where, block in self.blocks(rows):
             if current is not None:
                 held, holders = (array[self.right_ids] for array in current)
                 is_lower = rows[where, None] < holders
                 accepts = (block > held) | ((block == held) & is_lower)
-                block = np.where(accepts, block, self.dtype.type(np.nan))
+                block[~accepts] = np.nan
             best.ids[where], best.scores[where] = top_k_of_rows(block, self.right_ids, k)
         return best
 
 
-class MatrixSource(SimilaritySource):
-    """The scores of a matrix in memory, or in a file that is mapped while it is in use."""
+class PassProgress:
+    """Tells a listener how many bytes of scores have been made or read, over some passes.
 
-    def __init__(self, matrix: Scores, rules: Rules, passes: int) -> None:
-        self.matrix, self.kind = matrix.array, matrix.dtype
-        height, width = self.matrix.shape
-        super().__init__((height, width), wide_dtype(self.kind), rules, passes)
+    There may be more passes than were expected; then the total grows.
+    """
 
-    def scores(self, rows: IntArray) -> Array:
-        """As in `SimilaritySource`."""
-        block, columns = widened(self.matrix[rows], self.kind), self.right_ids
-        if len(columns) < self.shape[1]:
-            block = block[:, columns]
-        if self.csls is None:
-            return block
-        return subtract_means(block, self.csls.queries[rows, None], self.csls.entities[columns])
+    def __init__(
+        self, progress: bool | Callable[[Progress], object] | None, size: int, passes: int
+    ) -> None:
+        self._listener, self._start = as_listener(progress), time.monotonic()
+        self._size, self._done, self._total = max(1, size), 0, passes * size
+        self.add(0)
 
-    def means(self, k: int) -> CSLS:
-        """As in `SimilaritySource`."""
-        store = ArrayStore(Scores(self.matrix, self.kind, not self.matrix.dtype.isnative))
-        ids, nouns = (self.left_ids, self.right_ids), self.roles.nouns
-        options: dict[str, Any] = {"nan": self.rules.nan, "io": "map", "nouns": nouns}
-        return means_of_store(store, k, ids, **options, on_read=self.progress.add)
+    def add(self, size: int) -> None:
+        """Report so many bytes more."""
+        self._done += size
+        self._tell(self._done)
 
-    def swapped(self) -> Self:
-        """As in `SimilaritySource`."""
-        other = super().swapped()
-        other.matrix = self.matrix.T
-        return other
+    @contextmanager
+    def watching(self, size: int) -> Iterator[Watch]:
+        """Give a watch for a block of code that makes so many bytes."""
+        yield lambda done, total: self._tell(self._done + size * done // total)
+        self.add(size)
 
+    def finish(self) -> None:
+        """Report that no more scores are needed."""
+        self._tell(self._done, self._done)
 
-class VectorSource(SimilaritySource):
-    """The scores of embeddings, computed when they are needed."""
-
-    def __init__(self, pairs: OpenEmbeddings, rules: Rules, passes: int) -> None:
-        self.pairs = pairs
-        super().__init__(pairs.shape, np.dtype(pairs.dtype), rules, passes)
-
-    def scores(self, rows: IntArray) -> Array:
-        """As in `SimilaritySource`."""
-        pairs = self.pairs.with_csls(self.csls)
-        return score_open_embeddings(pairs, None, rows, self.rules)[:, self.right_ids]
-
-    def means(self, k: int) -> CSLS:
-        """As in `SimilaritySource`."""
-        ids = (self.left_ids, self.right_ids)
-        with self.progress.watching(self.bytes_of(self.shape[0])) as watch:
-            return means_of_vectors(self.pairs, k, self.rules, candidates=ids, watch=watch)
-
-    def swapped(self) -> Self:
-        """As in `SimilaritySource`."""
-        other = super().swapped()
-        other.pairs = self.pairs.swapped(other.roles)
-        return other
-
-    def top_k(
-        self, k: int, rows: IntArray | None = None, current: CurrentMatches | None = None
-    ) -> TopK:
-        """As in `SimilaritySource`."""
-        rows = self.left_ids if rows is None else rows
-        tasks: dict[str, Any] = {"rows": rows, "current_matches": current}
-        if len(self.right_ids) < self.shape[1]:
-            tasks["candidates"] = self.right_ids
-        pairs = self.pairs.with_csls(self.csls)
-        with self.progress.watching(self.bytes_of(len(rows))) as watch:
-            return topk_open_embeddings(pairs, k, self.rules, **tasks, watch=watch)
+    def _tell(self, done: int, end: int | None = None) -> None:
+        while done > self._total:
+            self._total += self._size
+        total = self._total if end is None else end
+        # what may be the end is told by `finish` alone
+        if self._listener is not None and (done < total or end is not None):
+            self._listener(Progress(done, total, time.monotonic() - self._start))
 
 
 def top_k_of_rows(scores: Array, columns: IntArray, k: int) -> TopK:
@@ -252,13 +222,13 @@ def _empty_top_k(height: int, k: int, dtype: Any) -> TopK:
     return TopK(np.full((height, k), -1, np.int64), np.full((height, k), np.nan, dtype))
 
 
-def open_source(
+def open_similarities(
     left: Any,
     right: Any,
     similarity: str = DEFAULT_SIMILARITY,
     rules: Rules = PLAIN,
     passes: int = 1,
-) -> SimilaritySource:
+) -> Similarities:
     """Check embeddings, or a matrix if `right` is None; files are mapped while it is in use.
 
     All entities take part, without CSLS; progress is told of so many passes over all scores.
@@ -270,7 +240,7 @@ def open_source(
 
     Examples
     --------
-    >>> open_source([[0.5, 0.7], [0.2, 0.9]], None).top_k(1).ids
+    >>> open_similarities([[0.5, 0.7], [0.2, 0.9]], None).top_k(1).ids
     array([[1],
            [1]])
     """
@@ -279,7 +249,7 @@ def open_source(
         pairs = open_embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
         if pairs.is_single_query:
             raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
-        return VectorSource(pairs, rules, passes)
+        return Similarities(pairs, rules, passes)
     if similarity != DEFAULT_SIMILARITY:
         raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
     matrix = in_one_array(read_scores(left, rules.dtype, "left"))
@@ -288,4 +258,4 @@ def open_source(
         least, most = int(matrix.array.min()), int(matrix.array.max())
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
-    return MatrixSource(matrix, rules, passes)
+    return Similarities(ArrayStore(matrix, "left"), rules, passes)
