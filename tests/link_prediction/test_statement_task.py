@@ -407,7 +407,7 @@ def test_wrong_options(tmp_path: Path) -> None:
     task = statement_task(TEST, {"train": TRAIN}, sides=["qualifier"])
     with pytest.raises(TypeError, match="qualifier: expected scores for the side"):
         task.evaluate_scores()
-    with pytest.raises(TypeError, match="tail: expected None, for the task has no side"):
+    with pytest.raises(TypeError, match="tail: expected None, as the sides"):
         task.evaluate_scores([[0.0] * 7] * 2, qualifier=[[0.0] * 7] * 2)
     with pytest.raises(TypeError, match="qualifier: expected a callable"):
         task.evaluate()

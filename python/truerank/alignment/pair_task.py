@@ -122,6 +122,8 @@ class Task(tasks.Task[Report]):
     split test, filtered by train + test, all candidates, nan raise
     """
 
+    left_to_right: SideTasks
+    right_to_left: SideTasks
     audit: PairAudit
     pairs: IntArray
     left: tuple[str, ...] | None
@@ -158,16 +160,6 @@ class Task(tasks.Task[Report]):
         )
         for text in notes:
             warn_user(text)
-
-    @property
-    def left_to_right(self) -> SideTasks:
-        """The tasks whose queries are left entities and whose candidates are right ones."""
-        return self.sides["left_to_right"]
-
-    @property
-    def right_to_left(self) -> SideTasks:
-        """The tasks whose queries are right entities and whose candidates are left ones."""
-        return self.sides["right_to_left"]
 
     @with_options(EmbeddingOptions)
     def evaluate_embeddings(
@@ -258,10 +250,7 @@ class Task(tasks.Task[Report]):
             first, last = (watch_of_part(watch, passes, i) for i in (0, len(passes) - 1))
             scaled = scale(scores, csls, self.candidates, rules, io, first)
             ranks = rank_both(scaled, self.sides, rules, block=block, io=io, watch=last)
-        return self._make_report(
-            side.labelled_by_filter(part)
-            for side, part in zip(self.sides.values(), ranks, strict=True)
-        )
+        return self._make_report(ranks)
 
     @with_options(RuleOptions)
     def evaluate_scores(

@@ -151,7 +151,7 @@ class Predictions(ReadOnlyArrays):
                 filter=side.selections()[0],
                 **options,
             )
-            ranks_of_sides.append(side.labelled_by_filter(ranks))
+            ranks_of_sides.append(ranks)
         return task._make_report(ranks_of_sides)
 
 

@@ -11,13 +11,13 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import flag, several
 from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
-from ..inputs.rules import BatchOptions, ListOptions, RuleOptions, with_options
+from ..inputs.rules import BatchOptions, ListOptions, with_options
 from ..ranks.protocol import Protocol
 from ..reporting import Report
 from ..tasks.split_audit import check_rules
 from ..tasks.split_columns import name_splits
+from ..tasks.task import ScoreOptions, VectorOptions
 from ..tasks.task import Task as SidedTask
-from ..tasks.task import VectorOptions
 from .candidate_sets import as_candidates
 from .known_answers import NONE, check_filters, check_words
 from .statements import read_statement_splits
@@ -28,7 +28,6 @@ from .triples import QUALIFIER, SIDES, read_splits
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from ..inputs.words import IoMode
     from ..tasks.side_tasks import SideTasks
     from .statements import QualifierSets
 
@@ -98,7 +97,9 @@ class Task(SidedTask[Report]):
     Attributes
     ----------
     sides : dict of str to SideTasks
-        Also as `head`, `tail`, `relation` and `qualifier`.
+        Each is an attribute, too: `head`, `tail`, `relation`, `qualifier`. Queries of a tail are
+        rows (head, relation, ...), those of a head (relation, tail, ...), those of a relation
+        (head, tail, ...), those of a value (head, relation, tail, its relation, set).
     protocol : Protocol
     protocols : dict of str to Protocol
         By the name of the filter; `protocol` is the first.
@@ -175,10 +176,13 @@ class Task(SidedTask[Report]):
     (2.0, 1.0)
     """
 
+    head: SideTasks
+    tail: SideTasks
+    relation: SideTasks
+    qualifier: SideTasks
     audit: TaskAudit
     test: IntArray
     qualifiers: tuple[tuple[str, ...] | None, ...]
-
     sets: QualifierSets | None
 
     def __init__(
@@ -266,31 +270,6 @@ class Task(SidedTask[Report]):
             "columns are taken in ascending order of the labels, since no list gives their order"
         )
         return [f"{name}: {order}" for name in sorted(needed)]
-
-    @property
-    def head(self) -> SideTasks:
-        """The tasks that predict heads: queries (relation, tail, ...)."""
-        return self._side("head")
-
-    @property
-    def tail(self) -> SideTasks:
-        """The tasks that predict tails: queries (head, relation, ...)."""
-        return self._side("tail")
-
-    @property
-    def relation(self) -> SideTasks:
-        """The tasks that predict relations: queries (head, tail, ...)."""
-        return self._side("relation")
-
-    @property
-    def qualifier(self) -> SideTasks:
-        """The tasks that predict values: queries (head, relation, tail, its relation, set)."""
-        return self._side(QUALIFIER)
-
-    def _side(self, name: str) -> SideTasks:
-        if name not in self.sides:
-            raise AttributeError(f"no side {name}; its sides: {', '.join(self.sides)}")
-        return self.sides[name]
 
     def __repr__(self) -> str:
         sides = ", ".join(
@@ -408,7 +387,7 @@ class Task(SidedTask[Report]):
         candidates = {"entities": entities, "relations": relations}
         return self._evaluate_embeddings(queries, candidates, unique=unique, **options)
 
-    @with_options(RuleOptions)
+    @with_options(ScoreOptions)
     def evaluate_scores(
         self,
         tail: Any = None,
@@ -417,8 +396,7 @@ class Task(SidedTask[Report]):
         relation: Any = None,
         qualifier: Any = None,
         unique: bool = False,
-        io: IoMode | None = None,
-        **options: Unpack[RuleOptions],
+        **options: Unpack[ScoreOptions],
     ) -> Report:
         """Evaluate score matrices, in memory or in files.
 
@@ -450,7 +428,7 @@ class Task(SidedTask[Report]):
         2.0
         """
         scores = {"tail": tail, "head": head, "relation": relation, QUALIFIER: qualifier}
-        return self._evaluate_scores(scores, unique=unique, io=io, **options)
+        return self._evaluate_scores(scores, unique=unique, **options)
 
     @with_options(ListOptions)
     def evaluate_lists(

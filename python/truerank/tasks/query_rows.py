@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
 
     Flags = npt.NDArray[np.bool_]
 
@@ -41,36 +42,11 @@ def first_tasks(queries: IntArray) -> IntArray:
     return first[query_of_task]
 
 
-def merge_rows(
-    vectors: npt.NDArray[Any], queries: IntArray, own_rows: IntArray
-) -> tuple[IntArray, Flags]:
-    """Let tasks of one query read one row where their rows have the same bits.
-
-    Parameters
-    ----------
-    vectors : ndarray, shape (height, d)
-        A row for each task, and perhaps more rows.
-    queries : ndarray of int64, shape (n,)
-        The query of each task.
-    own_rows : ndarray of int64, shape (n,)
-        The row of each task.
-
-    Returns
-    -------
-    rows : ndarray of int64, shape (n,)
-        The row of the first task of the same query if it has the same bits, else the task's own.
-    mismatched : ndarray of bool, shape (n,)
-        Whether the row of a task differs from that of the first task of the same query.
-
-    Examples
-    --------
-    >>> vectors = np.array([[1.0, 2.0], [1.0, 2.0], [1.0, 2.5]])
-    >>> merge_rows(vectors, np.array([0, 0, 0]), np.arange(3))
-    (array([0, 0, 2]), array([False, False,  True]))
-    """
-    firsts = own_rows[first_tasks(queries)]
-    mismatched = mismatched_rows(vectors, own_rows, firsts)
-    return np.where(mismatched, own_rows, firsts), mismatched
+def with_mismatched(ranks: Ranks, mismatched: Flags) -> Ranks:
+    """Return audited ranks whose audit counts the mismatched rows of tasks."""
+    assert ranks.audit is not None
+    audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
+    return ranks._with({"audit": np.array(audit)})
 
 
 def mismatched_rows(array: npt.NDArray[Any], rows: IntArray, others: IntArray) -> Flags:

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 _LARGEST_KEY = (1 << 63) - 1
-_CACHED_SEARCH = 1 << 15  # up to this many sorted integers are quick to search in any order
 
 
 def row_keys(columns: Sequence[IntArray]) -> IntArray:
@@ -124,13 +123,9 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     table[_hash_slots(ordered, size)] = True
     where = np.flatnonzero(table[_hash_slots(values, size)])
     probable = values[where]
-    if len(ordered) <= _CACHED_SEARCH:
-        positions = np.searchsorted(ordered, probable)
-    else:  # sorted searches find what they need in the cache
-        order = np.argsort(probable, kind="stable")
-        positions = np.empty(len(probable), dtype=np.int64)
-        positions[order] = np.searchsorted(ordered, probable[order])
-    positions = np.minimum(positions, len(ordered) - 1)
+    order = np.argsort(probable, kind="stable")  # sorted searches find what they need in the cache
+    positions = np.empty(len(probable), dtype=np.int64)
+    positions[order] = np.searchsorted(ordered[:-1], probable[order])
     hit = ordered[positions] == probable
     return where[hit], positions[hit]
 

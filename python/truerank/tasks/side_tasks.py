@@ -18,7 +18,6 @@ from .sampling import join_ranges
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
-    from .query_rows import Flags
 
 
 class SideQueries(NamedTuple):
@@ -182,14 +181,11 @@ class SideTasks(ReadOnlyArrays):
 
     def __post_init__(self) -> None:
         if self.height < 0:
-            object.__setattr__(self, "height", len(self.targets))
-            object.__setattr__(self, "test_rows", np.arange(len(self.targets)))
-        for name in ("queries", "rows", "targets", "filter", "candidates", "test_rows"):
-            object.__setattr__(self, name, _read_only(getattr(self, name)))
+            vars(self).update(height=len(self.targets), test_rows=np.arange(len(self.targets)))
+        arrays = "queries", "rows", "targets", "filter", "candidates", "test_rows", "other_filters"
+        vars(self).update({name: _read_only(getattr(self, name)) for name in arrays})
         unit = Labels._trusted(self.test_rows, None)
-        object.__setattr__(self, "labels", {"unit": unit, **self.labels})
-        filters = {name: _read_only(lists) for name, lists in self.other_filters.items()}
-        object.__setattr__(self, "other_filters", filters)
+        vars(self).update(labels={"unit": unit, **self.labels})
 
     def __len__(self) -> int:
         """The number of tasks."""
@@ -212,14 +208,11 @@ class SideTasks(ReadOnlyArrays):
         >>> side.selections(np.array([2]))
         ((array([0, 2]), array([0, 2]), array([0])), None)
         """
-        without = self._with_lists(self.filter)
+        without = _with_lists(self.filter, self.rows)
+        among = _with_lists(self.candidates, np.arange(len(self)))
         if tasks is None:
-            return without, self.candidates
-        return _select_lists(without, tasks), _select_lists(self.candidates, tasks)
-
-    def _with_lists(self, filter: Any) -> Any:
-        """Return a filter with the list of each task."""
-        return (*filter, self.rows) if filter is not None and len(filter) == 2 else filter
+            return without, among
+        return _select_lists(without, tasks), _select_lists(among, tasks)
 
     def under_all_filters(self) -> SideTasks:
         """Return the tasks once for every filter: those of the first one, then those of the others.
@@ -239,32 +232,24 @@ class SideTasks(ReadOnlyArrays):
         """
         if not self.other_filters:
             return self
-        filters = [self.filter, *self.other_filters.values()]
+        without, among = self.selections()
+        filters = [without, *(_with_lists(each, self.rows) for each in self.other_filters.values())]
         times = len(filters)
-        candidates = self.candidates
-        if isinstance(candidates, tuple):
-            indptr, indices, *lists = candidates
-            each = lists[0] if lists else np.arange(len(self))
-            candidates = indptr, indices, np.tile(each, times)
+        if isinstance(among, tuple):
+            among = *among[:2], np.tile(among[2], times)
         return replace(
             self,
             rows=np.tile(self.rows, times),
             targets=np.tile(self.targets, times),
-            filter=_stack_lists(map(self._with_lists, filters), len(self)),
-            candidates=candidates,
-            labels={},
             test_rows=np.tile(self.test_rows, times),
+            filter=_stack_lists(filters, len(self)),
+            candidates=among,
+            labels={},
             other_filters={},
         )
 
-    def labelled_by_filter(self, ranks: Ranks, mismatched: Flags | None = None) -> list[Ranks]:
-        """Return the labelled ranks under each filter, from those of `under_all_filters`.
-
-        Their audit counts the mismatched rows.
-        """
-        if ranks.audit is not None and mismatched is not None:
-            audit = ranks.audit._replace(mismatched=mismatched.astype(np.int64))
-            ranks = ranks._with({"audit": np.array(audit)})
+    def labelled_by_filter(self, ranks: Ranks) -> list[Ranks]:
+        """Return the labelled ranks under each filter, from those of `under_all_filters`."""
         starts = [i * len(self) for i in range(1 + len(self.other_filters))]
         return [self.labelled(ranks[start : start + len(self)]) for start in starts]
 
@@ -275,9 +260,11 @@ class SideTasks(ReadOnlyArrays):
 
 
 def _read_only(value: Any) -> Any:
-    """Return a read-only view of an array, or of each array of a tuple."""
+    """Return a read-only view of an array, or of each array of a tuple or dict."""
     if isinstance(value, tuple):
         return tuple(map(_read_only, value))
+    if isinstance(value, dict):
+        return {name: _read_only(item) for name, item in value.items()}
     if not isinstance(value, np.ndarray):
         return value
     view = value.view()
@@ -285,15 +272,21 @@ def _read_only(value: Any) -> Any:
     return view
 
 
+def _with_lists(selection: Any, lists: IntArray) -> Any:
+    """Return a selection with the list of each task, where it has a list for each of something."""
+    is_bare = isinstance(selection, tuple) and len(selection) == 2
+    return (*selection, lists) if is_bare else selection
+
+
 def _stack_lists(filters: Iterable[Any], tasks: int) -> tuple[IntArray, IntArray, IntArray]:
     """Join filters of the same tasks to one filter of all tasks under the first, the second, ..."""
-    nothing = np.zeros(0, dtype=np.int64)
-    empty = np.zeros(2, dtype=np.int64), nothing, np.zeros(tasks, dtype=np.int64)
+    empty = indptr_of([0]), np.zeros(0, dtype=np.int64), np.zeros(tasks, dtype=np.int64)
     joined = [empty if lists is None else lists for lists in filters]
-    lengths = np.concatenate([np.diff(indptr) for indptr, _, _ in joined])
-    first_list = np.cumsum([0, *(len(indptr) - 1 for indptr, _, _ in joined)])
-    lists = [part[2] + start for part, start in zip(joined, first_list, strict=False)]
-    return indptr_of(lengths), np.concatenate([part[1] for part in joined]), np.concatenate(lists)
+    indptrs, indices, lists = zip(*joined, strict=True)
+    lengths = list(map(np.diff, indptrs))
+    first_lists = np.cumsum([0, *map(len, lengths[:-1])])
+    shifted = map(np.add, lists, first_lists)
+    return indptr_of(np.concatenate(lengths)), np.concatenate(indices), np.concatenate([*shifted])
 
 
 def _select_lists(selection: Any, tasks: IntArray) -> Any:
@@ -303,8 +296,7 @@ def _select_lists(selection: Any, tasks: IntArray) -> Any:
     """
     if not isinstance(selection, tuple):
         return selection
-    indptr, indices, *lists = selection
-    chosen_lists = lists[0][tasks] if lists else tasks
-    distinct, places = np.unique(chosen_lists, return_inverse=True)
+    indptr, indices, lists = selection
+    distinct, places = np.unique(lists[tasks], return_inverse=True)
     lengths = np.diff(indptr)[distinct]
     return indptr_of(lengths), indices[join_ranges(indptr[distinct], lengths)], places

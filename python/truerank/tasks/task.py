@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, cast
 
+import numpy as np
+
 from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_lists
 from ..counting.ranking import rank
@@ -38,7 +40,8 @@ from ..ranks.container import Ranks, concatenate
 from ..reporting import Report, report
 from ..stores import Store, owned, read_scores, shape_of
 from .batches import check_score_shape, rank_batches
-from .query_rows import first_tasks, merge_rows, mismatched_stored_rows
+from .query_rows import first_tasks, mismatched_rows, mismatched_stored_rows, with_mismatched
+from .side_tasks import SideTasks
 
 if TYPE_CHECKING:
     import os
@@ -46,10 +49,15 @@ if TYPE_CHECKING:
     from ..inputs.words import IoMode, Similarity
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from .side_tasks import SideTasks
 
 AnyReport = TypeVar("AnyReport")  # what a protocol makes of its ranks
 BySide = Mapping[str, Any]
+
+
+class ScoreOptions(RuleOptions, total=False):
+    """Options of evaluating scores: those, and how files are read."""
+
+    io: IoMode | None
 
 
 class VectorOptions(EmbeddingOptions, total=False):
@@ -74,7 +82,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
     Parameters
     ----------
     sides : mapping of str to SideTasks
-        By name, in the order of their tasks in Ranks.
+        By name, in the order of their tasks in Ranks; they are attributes, too.
     protocol : Protocol
         The filter's splits, the candidates by name, whether they are sampled, and the split.
     protocols : mapping of str to Protocol, optional
@@ -94,6 +102,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         self.sides = dict(sides)
         self.protocol = protocol
         self.protocols = dict(protocols or {})
+        vars(self).update(self.sides)
 
     def _report(self, ranks: Ranks) -> AnyReport:
         """Report the ranks of all sides; a protocol may weight or group them."""
@@ -108,7 +117,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
     # -- four ways to evaluate ---------------------------------------------------------------------
 
     def _evaluate(
-        self, scorers: BySide, *, name: str = "", **options: Unpack[BatchOptions]
+        self, scorers: BySide, name: str = "", **options: Unpack[BatchOptions]
     ) -> AnyReport:
         """Evaluate callables f(queries (b, c)) -> scores (b, columns).
 
@@ -125,8 +134,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         counted = []
         for (key, scorer), tell in zip(of_sides.items(), reports, strict=True):
             side = self.sides[key].under_all_filters()
-            ranks = rank_batches(scorer, side, name or key, tell, **options)
-            counted.append(self.sides[key].labelled_by_filter(ranks))
+            counted.append(rank_batches(scorer, side, name or key, tell, **options))
         self._check_columns()  # now, for a callable may read the order
         return self._make_report(counted)
 
@@ -134,7 +142,6 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         self,
         queries: BySide,
         candidates: BySide,
-        *,
         name: str = "",
         unique: bool = False,
         **options: Unpack[VectorOptions],
@@ -165,34 +172,28 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
         counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
         with watching(rules.progress, sum(sizes)) as watch:
             for i, (key, pairs) in enumerate(opened.items()):
-                side, mismatched = self.sides[key].under_all_filters(), None
-                rows, (without, among) = side.rows, side.selections()
-                if not unique:
-                    rows, mismatched = merge_rows(pairs.query_array, side.rows, side.test_rows)
+                side = self.sides[key].under_all_filters()
+                own_rows, *_ = side.rows_of(unique)
+                firsts, (without, among) = own_rows[first_tasks(side.rows)], side.selections()
+                mismatched = mismatched_rows(pairs.query_array, own_rows, firsts)
                 ranks = rank_open_embeddings(
                     pairs,
                     side.targets,
                     rules,
-                    rows=rows,
+                    rows=np.where(mismatched, own_rows, firsts),
                     filter=without,
                     candidates=among,
                     block=options.get("block"),
                     watch=watch_of_part(watch, sizes, i),
                 )
-                counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
+                counted.append(with_mismatched(ranks, mismatched) if rules.audit else ranks)
         return self._make_report(counted)
 
     def _evaluate_scores(
-        self,
-        scores: BySide,
-        *,
-        name: str = "",
-        unique: bool = False,
-        io: IoMode | None = None,
-        **options: Unpack[RuleOptions],
+        self, scores: BySide, name: str = "", unique: bool = False, **options: Unpack[ScoreOptions]
     ) -> AnyReport:
         """Evaluate score matrices, in memory or in files; `progress` counts the bytes of all."""
-        rules = read_rules(options)
+        rules, io = read_rules(options, ScoreOptions), options.get("io")
         listener = as_listener(rules.progress)
         of_sides = self._by_side(scores, "scores", name)
         self._check_rows(name)
@@ -218,20 +219,16 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
                 nouns = SCORES._replace(argument=name or key)
                 job = prepare_job(store.shape, *tasks, rules, nouns)
                 counts, device = count_store(store, job, tell, io=io)
-                ranks, mismatched = job.ranks(counts, store.dtype, store.files, device), None
-                if rules.audit and not unique:
+                ranks = job.ranks(counts, store.dtype, store.files, device)
+                if rules.audit:
                     firsts = rows[first_tasks(side.rows)]
                     mismatched = mismatched_stored_rows(store, rows, firsts, io or store.io)
-                counted.append(self.sides[key].labelled_by_filter(ranks, mismatched))
+                    ranks = with_mismatched(ranks, mismatched)
+                counted.append(ranks)
         return self._make_report(counted)
 
     def _evaluate_lists(
-        self,
-        lists: BySide,
-        *,
-        name: str = "",
-        unique: bool = False,
-        **options: Unpack[ListOptions],
+        self, lists: BySide, name: str = "", unique: bool = False, **options: Unpack[ListOptions]
     ) -> AnyReport:
         """Evaluate lists of the best candidates: `TopK`, or ids in order alone."""
         counted = []
@@ -246,9 +243,9 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             if len(ids.indptr) != height + 1:
                 expected = f"{height} lists, one for each {noun}"
                 raise InputValueError(title, expected=expected, got=len(ids.indptr) - 1)
-            tasks = {"rows": rows, "filter": side.selections()[0]}
-            ranks = rank_lists(ids, None, side.targets, candidates=side.columns, **tasks, **options)
-            counted.append(self.sides[key].labelled_by_filter(ranks))
+            tasks: dict[str, Any] = {"rows": rows, "filter": side.selections()[0]}
+            tasks |= {"candidates": side.columns, **options}
+            counted.append(rank_lists(ids, None, side.targets, **tasks))
         return self._make_report(counted)
 
     # -- arguments by side -------------------------------------------------------------------------
@@ -274,11 +271,12 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
 
     # -- from ranks to a report --------------------------------------------------------------------
 
-    def _make_report(self, counted: Iterable[Sequence[Ranks]]) -> AnyReport:
-        """Report the labelled ranks of the sides under each filter; return the first report."""
+    def _make_report(self, counted: Iterable[Ranks]) -> AnyReport:
+        """Report the ranks of the sides under each filter; return the first report."""
         protocols = self.protocols or {"": self.protocol}
+        labelled = map(SideTasks.labelled_by_filter, self.sides.values(), counted)
         reports: dict[str, Any] = {}
-        of_filters = zip(*counted, strict=True)
+        of_filters = zip(*labelled, strict=True)
         for (name, protocol), ranks in zip(protocols.items(), of_filters, strict=True):
             fields = {field: getattr(protocol, field) for field in _FIELDS}
             joined = concatenate([each.with_protocol(**fields) for each in ranks])
@@ -288,13 +286,12 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
 
 
 class OneSidedTask(Task[AnyReport]):
-    """A task with one side, whose scores, vectors and callables need no name of it."""
+    """A task with one side, "answers", whose scores, vectors and callables need no name of it.
 
-    @property
-    def answers(self) -> SideTasks:
-        """The tasks, one for each right answer, in the order of queries and entities."""
-        (side,) = self.sides.values()
-        return side
+    Its tasks are one for each right answer, in the order of queries and entities.
+    """
+
+    answers: SideTasks
 
     @with_options(BatchOptions)
     def evaluate(self, scorer: Callable[[Any], Any], **options: Unpack[BatchOptions]) -> AnyReport:
@@ -369,10 +366,8 @@ class OneSidedTask(Task[AnyReport]):
         named, candidates = {side.side: queries}, {side.candidate_kind: entities}
         return self._evaluate_embeddings(named, candidates, name="queries", **options)
 
-    @with_options(RuleOptions)
-    def evaluate_scores(
-        self, scores: Any, *, io: IoMode | None = None, **options: Unpack[RuleOptions]
-    ) -> AnyReport:
+    @with_options(ScoreOptions)
+    def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> AnyReport:
         """Evaluate a matrix of scores, in memory or in files.
 
         Parameters
@@ -399,7 +394,7 @@ class OneSidedTask(Task[AnyReport]):
         >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
         {'mrr': 1.0, 'recall@1': 0.5}
         """
-        return self._evaluate_scores({self.answers.side: scores}, name="scores", io=io, **options)
+        return self._evaluate_scores({self.answers.side: scores}, "scores", **options)
 
     @with_options(ListOptions)
     def evaluate_lists(

@@ -140,7 +140,7 @@ class ModelTask(Task):
                 else:
                     ranks = found.rank(side, **rules)
                     progress(len(side.queries))
-                parts.append(side.labelled_by_filter(ranks))
+                parts.append(ranks)
         return self._make_report(parts)
 
     def _vectors(self, model: Any, side: str, fused: bool | None, mode: Any) -> SideVectors | None:
