@@ -24,8 +24,7 @@ from truerank.metrics.keys import (
     is_side_name,
     table_name,
 )
-from truerank.retrieval.answer_keys import ANSWER_KEYS, read_key
-from truerank.retrieval.answer_metrics import ANSWER_METRICS
+from truerank.retrieval.answer_metrics import ANSWER_KEYS, ANSWER_METRICS, read_key
 
 pytestmark = pytest.mark.python_only
 

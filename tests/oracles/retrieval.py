@@ -94,14 +94,9 @@ def hit_chance(tied: int, right: int, within: int) -> float:
     return float(1 - Fraction(math.comb(tied - right, within), math.comb(tied, within)))
 
 
-def sums(above: int, places: int) -> tuple[float, float, float]:
-    """Return the sums of 1 / p, (p - above - 1) / p and 1 / log2(p + 1) over places p."""
+def sums(above: int, places: int) -> tuple[float, float]:
+    """Return the sums of 1 / p and 1 / log2(p + 1) over places p."""
     places_of_tie = range(above + 1, above + places + 1)
     with localcontext(prec=40):
         reciprocals = sum((1 / Decimal(p) for p in places_of_tie), Decimal(0))
-        offsets = sum((Decimal(p - above - 1) / p for p in places_of_tie), Decimal(0))
-    return (
-        float(reciprocals),
-        float(offsets),
-        math.fsum(1 / math.log2(p + 1) for p in places_of_tie),
-    )
+    return float(reciprocals), math.fsum(1 / math.log2(p + 1) for p in places_of_tie)

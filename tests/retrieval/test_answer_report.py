@@ -120,6 +120,9 @@ def test_ties_of_a_million_candidates() -> None:
     assert found["pessimistic.mrr"] == 1 / (n - 9)
     assert found["chance.recall@10"] == pytest.approx(10 / n)
     assert found["chance.mrr"] < found["optimistic.mrr"] == 1 / 101
+    i = np.arange(n - 100)  # the places of the tie before each of its places
+    precisions = (1 + i * (missed - 1) / (n - 101)) / (101 + i)
+    assert found["map"] == pytest.approx(precisions.sum() / (n - 100), rel=1e-12)
     for metric in ("mrr", "map", "ndcg", "recall@10000", "success@10000"):
         values = [found[f"{kind}.{metric}"] for kind in ("pessimistic", "expected", "optimistic")]
         assert values == sorted(values)
@@ -226,10 +229,13 @@ def test_copies() -> None:
         (tr.Ranks([], [], 1, queries=[]), "ranks: expected at least one right answer, got none"),
         (tr.Ranks([0], [1], 2), "ranks: expected labels of queries"),
         (tr.Ranks([0], [1], 2, queries=[0], weights=[2]), "ranks: expected no weights"),
-        (tr.Ranks([0, 0], [1, 1], 2, queries=[5, 5]), "2 right answers in 1 places .*query 5"),
-        (tr.Ranks([0, 1], [1, 1], [2, 3], queries=[5, 5]), "2 and 3 candidates"),
-        (tr.Ranks([0, 1], [2, 1], 4, queries=["q", "q"]), "ties that overlap.*query 'q'"),
-        (tr.Ranks([0, 0], [2, 3], 4, queries=["q", "q"]), "ties of unlike sizes"),
+        (
+            tr.Ranks([0, 0], [1, 1], 2, queries=[5, 5]),
+            r"0 above and 1 tied of 2 beside 0 above and 1 tied of 2 \(query 5\)",
+        ),
+        (tr.Ranks([0, 1], [1, 1], [2, 3], queries=[5, 5]), "0 .* 1 tied of 2 beside 1 .* of 3"),
+        (tr.Ranks([0, 1], [2, 1], 4, queries=["q", "q"]), "0 .* 2 tied of 4 beside 1 .*query 'q'"),
+        (tr.Ranks([0, 0], [2, 3], 4, queries=["q", "q"]), "2 tied of 4 beside 0 above and 3 tied"),
         (
             tr.Ranks([0], [1], 2, queries=[0]).with_protocol(filter=("test",), split="test"),
             "no right answer is filtered, got ones filtered by test",

@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics.keys import table_name
-from ..retrieval.answer_keys import read_key
+from ..retrieval.answer_metrics import read_key
 from ..tables import AsTable, Column, Table
 from ..tables.forms import write_json
 from .convention_counts import ConventionCounts, counts_of_ranks

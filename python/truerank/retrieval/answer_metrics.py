@@ -1,23 +1,28 @@
-"""The table of metrics of queries with several right answers, each for ties in random order."""
+"""The metrics of queries with several right answers, each for ties in random order, and their keys.
+
+A key is `[macro.][kind.][adjustment.]metric[@k]`.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
+from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import Row
-from .tie_sums import discount_sums, first_reciprocals, hit_chances, offset_sums, reciprocal_sums
+from .tie_sums import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from .answer_ties import Ties
 
-    Cutoff = int | IntArray  # k: one for all queries, or one for each
-
-EVERYWHERE = 1 << 62  # a cutoff beyond every place
+ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
+LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,24 +33,18 @@ class AnswerMetric(Row):
     ----------
     of_queries : callable
         The value of each query, shape (q,), from its ties and the cutoff k.
-    per_optimum : bool
-        Whether the value is divided by that of the best order, query by query.
     """
 
     of_queries: Callable[[Ties, int], FloatArray]
-    per_optimum: bool = False
-    parameter: str = "[@k]"
-    examples: tuple[str, ...] = ("", "@7")
     increasing: bool | None = True
 
 
-def _places_within(ties: Ties, k: Cutoff) -> IntArray:
+def _places_within(ties: Ties, k: int | IntArray) -> IntArray:
     """How many places of each tie are among the first k."""
-    cut = k if isinstance(k, int) else ties.for_ties(k)
-    return np.clip(cut - ties.above, 0, ties.size)
+    return np.clip(k - ties.above, 0, ties.size)
 
 
-def expected_hits(ties: Ties, k: Cutoff) -> FloatArray:
+def _hits(ties: Ties, k: int | IntArray) -> FloatArray:
     """The expected number of right answers among the first k, of each query: the sum of r m / t.
 
     Of the t places of a tie m are among the first k, each with a right answer with probability
@@ -54,89 +53,113 @@ def expected_hits(ties: Ties, k: Cutoff) -> FloatArray:
     return ties.sum_by_query(ties.right * (_places_within(ties, k) / ties.size))
 
 
-def _recall(ties: Ties, k: int) -> FloatArray:
-    return expected_hits(ties, k) / ties.answers
-
-
-def _precision(ties: Ties, k: int) -> FloatArray:
-    return expected_hits(ties, k) / k
+def _recall(ties: Ties, k: int | IntArray) -> FloatArray:
+    return _hits(ties, k) / ties.answers
 
 
 def _r_precision(ties: Ties, k: int) -> FloatArray:
-    return expected_hits(ties, ties.answers) / ties.answers
+    return _recall(ties, ties.for_ties(ties.answers))
 
 
 def _success(ties: Ties, k: int) -> FloatArray:
     first = ties.starts  # a query's first tie decides: the others are below a right answer
-    within = _places_within(ties, k)[first]
-    return hit_chances(ties.size[first], ties.right[first], within)
+    return hit_chances(ties.size[first], ties.right[first], _places_within(ties, k)[first])
 
 
 def _reciprocal_rank(ties: Ties, k: int) -> FloatArray:
-    within = _places_within(ties, k)
-    columns = (ties.above, ties.size, ties.right, within)
+    columns = (ties.above, ties.size, ties.right, _places_within(ties, k))
     return first_reciprocals(*(column[ties.starts] for column in columns))
 
 
 def _average_precision(ties: Ties, k: int) -> FloatArray:
     """The sum over places of P(right) E(right answers up to here | right) / place, over R.
 
-    At place i of a tie that is r / t times B + 1 + (i - 1) (r - 1) / (t - 1), over a + i.
+    At place i of a tie that is r / t times B + 1 + (i - 1) (r - 1) / (t - 1), over a + i, with B
+    right answers in the ties above.
     """
     within = _places_within(ties, k)
+    before = np.cumsum(ties.right) - ties.right
+    before -= ties.for_ties(before[ties.starts])
     others = (ties.right - 1) / np.maximum(ties.size - 1, 1)
-    sums = (ties.before + 1) * reciprocal_sums(ties.above, within)
-    sums += others * offset_sums(ties.above, within)
-    sums *= ties.right / ties.size
-    return ties.sum_by_query(sums) / ties.answers
+    reciprocals = reciprocal_sums(ties.above, within)
+    sums = (before + 1) * reciprocals + others * (within - (ties.above + 1) * reciprocals)
+    return ties.sum_by_query(sums * (ties.right / ties.size)) / ties.answers
 
 
-def _gain_of_places(ties: Ties, k: int) -> FloatArray:
+def _discounted_gain(ties: Ties, k: int) -> FloatArray:
+    """The expected sum of gain / log2(place + 1) over the first k places, of each query."""
     within = _places_within(ties, k)
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
-_CUT: Any = {"parameter": "@k", "examples": ("@1", "@7")}
-_ROWS = (
-    AnswerMetric(
-        name="mrr", title="MRR", description="mean reciprocal rank", of_queries=_reciprocal_rank
+_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7")}
+ANSWER_METRICS = {
+    title.lower().replace("-", "_"): AnswerMetric(
+        name=title.lower().replace("-", "_"),
+        title=title,
+        description=description,
+        parameter=parameter,
+        examples=_EXAMPLES[parameter],
+        of_queries=of_queries,
+    )
+    for title, parameter, description, of_queries in (
+        ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank),
+        ("MAP", "[@k]", "mean average precision", _average_precision),
+        ("R-Precision", "", "precision at R", _r_precision),
+        ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain),
+        ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain),
+        ("Recall", "@k", "recall at k", _recall),
+        ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k),
+        ("Success", "@k", "success at k", _success),
+    )
+}
+
+ANSWER_KEYS = Grammar(
+    ANSWER_METRICS,
+    fields=(
+        Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
+        Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
     ),
-    AnswerMetric(
-        name="map", title="MAP", description="mean average precision", of_queries=_average_precision
-    ),
-    AnswerMetric(
-        name="r_precision",
-        title="R-Precision",
-        description="precision at R",
-        of_queries=_r_precision,
-        parameter="",
-        examples=("",),
-    ),
-    AnswerMetric(
-        name="ndcg",
-        title="nDCG",
-        description="normalised discounted cumulative gain",
-        of_queries=_gain_of_places,
-        per_optimum=True,
-    ),
-    AnswerMetric(
-        name="dcg",
-        title="DCG",
-        description="discounted cumulative gain",
-        of_queries=_gain_of_places,
-    ),
-    AnswerMetric(
-        name="recall", title="Recall", description="recall at k", of_queries=_recall, **_CUT
-    ),
-    AnswerMetric(
-        name="precision",
-        title="Precision",
-        description="precision at k",
-        of_queries=_precision,
-        **_CUT,
-    ),
-    AnswerMetric(
-        name="success", title="Success", description="success at k", of_queries=_success, **_CUT
-    ),
+    metric_form="metric[@k]",
+    # the names of trec_eval, pytrec_eval and ranx
+    synonyms={
+        "recip_rank": (NO_ADJUSTMENT, "mrr"),
+        "map_cut": (NO_ADJUSTMENT, "map"),
+        "ndcg_cut": (NO_ADJUSTMENT, "ndcg"),
+        "rprec": (NO_ADJUSTMENT, "r_precision"),
+        "p": (NO_ADJUSTMENT, "precision"),
+        "r": (NO_ADJUSTMENT, "recall"),
+        "hit_rate": (NO_ADJUSTMENT, "success"),
+    },
+    refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
+    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
 )
-ANSWER_METRICS = {row.name: row for row in _ROWS}
+
+
+class AnswerKey(Key):
+    """A parsed key of a report on several right answers; `parameter` is the cutoff k, or 0."""
+
+    @property
+    def grammar(self) -> Grammar:
+        """The grammar that the key is of."""
+        return ANSWER_KEYS
+
+
+def read_key(key: str) -> AnswerKey:
+    """Read a key.
+
+    Raises
+    ------
+    KeyError
+        For an unknown key; the message says why, and which names are similar.
+
+    Examples
+    --------
+    >>> parsed = read_key("macro.expected.NDCG_cut_10")
+    >>> str(parsed), parsed.title
+    ('macro.ndcg@10', 'macro.nDCG@10')
+    """
+    parsed = ANSWER_KEYS.parse(key, AnswerKey)
+    if parsed.kind != EXPECTED_KIND and parsed.adjustment in LEVELS:
+        fail(key, f"{parsed.adjustment} has no kind, as it orders all candidates anew")
+    return parsed

@@ -22,8 +22,7 @@ from ..reporting.rendering import group_rows, label_text
 from ..tables import Column, Table
 from ..tables.cells import format_count, percent
 from ..tables.forms import write_json
-from .answer_keys import LEVELS, ORDER_KINDS, AnswerKey, read_key
-from .answer_metrics import ANSWER_METRICS, EVERYWHERE
+from .answer_metrics import ANSWER_METRICS, LEVELS, ORDER_KINDS, AnswerKey, read_key
 from .answer_ties import RankedAnswers, Ties
 
 if TYPE_CHECKING:
@@ -43,6 +42,7 @@ DEFAULT_METRICS = (
 )
 _FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 _COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
+_ALL = 1 << 62  # a cutoff beyond every place
 _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
@@ -223,8 +223,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         """The values of a metric for each query, under an order."""
         place = key.alone, order
         if place not in self._values:
-            metric = ANSWER_METRICS[key.metric]
-            k = min(int(key.parameter), EVERYWHERE) or EVERYWHERE
+            metric, k = ANSWER_METRICS[key.metric], int(min(key.parameter or _ALL, _ALL))
             if order not in self._ties:
                 self._ties[order] = self._ranked.ties(order)
             ties = self._ties[order]
@@ -232,7 +231,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
             for start in range(0, len(values), _CHUNK):
                 chunk = slice(start, min(start + _CHUNK, len(values)))
                 values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
-            if metric.per_optimum:
+            if key.metric == "ndcg":
                 values /= self._of_queries(key._replace(metric="dcg"), "optimum")
             self._values[place] = read_only(values)
         return self._values[place]

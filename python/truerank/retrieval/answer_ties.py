@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -29,8 +28,6 @@ class Ties(NamedTuple):
         The candidates in the tie.
     right : ndarray of int64, shape (m,)
         The right answers among them, at least 1.
-    before : ndarray of int64, shape (m,)
-        The right answers of the query in the ties above.
     gain : ndarray of float64, shape (m,)
         The sum of the gains of the right answers in the tie.
     starts : ndarray of int64, shape (q,)
@@ -42,24 +39,16 @@ class Ties(NamedTuple):
     above: IntArray
     size: IntArray
     right: IntArray
-    before: IntArray
     gain: FloatArray
     starts: IntArray
     answers: IntArray
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
-        begin = int(self.starts[first])
-        end = int(self.starts[stop]) if stop < len(self.starts) else len(self.above)
-        return Ties(
-            self.above[begin:end],
-            self.size[begin:end],
-            self.right[begin:end],
-            self.before[begin:end],
-            self.gain[begin:end],
-            self.starts[first:stop] - begin,
-            self.answers[first:stop],
-        )
+        starts = self.starts[first:stop]
+        ties = slice(starts[0], self.starts[stop] if stop < len(self.starts) else None)
+        places = self.above[ties], self.size[ties], self.right[ties]
+        return Ties(*places, self.gain[ties], starts - starts[0], self.answers[first:stop])
 
     def for_ties(self, values: IntArray) -> IntArray:
         """Return for each tie the value of its query."""
@@ -72,7 +61,7 @@ class Ties(NamedTuple):
 
 
 class RankedAnswers:
-    """The right answers of some queries, sorted by query and place.
+    """The right answers of some queries, sorted by query, place and falling gain.
 
     Parameters
     ----------
@@ -85,10 +74,10 @@ class RankedAnswers:
     ----------
     queries : list
         The label of each query: ids ascend, names are in the order of their vocabulary.
-    first : ndarray of int64, shape (q,)
-        A task of each query.
     codes : ndarray of int64, shape (n,)
         The query of each task, as a position in `queries`.
+    first : ndarray of int64, shape (q,)
+        A task of each query.
     answers, candidates : ndarray of int64, shape (q,)
         The numbers of right answers and of candidates of each query.
 
@@ -100,159 +89,82 @@ class RankedAnswers:
 
     def __init__(self, ranks: Ranks, gains: FloatArray | None) -> None:
         self.codes, self.queries = group_codes(ranks, "queries")
-        self._is_graded = gains is not None and bool((gains != gains[0]).any())
-        columns = [self.codes, ranks.above]
-        if gains is not None and self._is_graded:
-            columns.append(_levels(gains))
-        order = _stable_order(row_keys(columns))
-        query, self._above, self._tied = (
-            array if order is None else array[order]
-            for array in (self.codes, ranks.above, ranks.tied)
-        )
-        self._gain = np.ones(len(ranks)) if gains is None else gains
-        if order is not None:
-            self._gain = self._gain[order]
-        is_first = _run_starts(query)
-        self._query, self._starts = query, np.flatnonzero(is_first)
-        self._is_tie_start = is_first | _run_starts(self._above)
-        self.answers = np.diff(self._starts, append=len(query))
-        self.first = self._starts if order is None else order[self._starts]
+        gain = np.ones(len(ranks)) if gains is None else gains
+        level = _levels(gain)
+        order = np.argsort(row_keys([self.codes, ranks.above, level]), kind="stable")
+        columns = (self.codes, ranks.above, ranks.tied, level)
+        self._query, self._above, self._tied, self._level = (column[order] for column in columns)
+        self._gain = gain[order]
+        is_first = np.diff(self._query, prepend=-1) != 0
+        self._starts = np.flatnonzero(is_first)
+        self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
+        self._right = np.diff(self._ties, append=len(order))  # of each tie
+        self._place = np.arange(len(order)) - np.repeat(self._ties, self._right)  # within the tie
+        self.first = order[self._starts]
+        self.answers = np.diff(self._starts, append=len(order))
         self.candidates = ranks.candidates[self.first]
-        self._check(ranks)
+        self._check(ranks.candidates[order], ranks.protocol.nan)
 
     def ties(self, order: str) -> Ties:
-        """Return the ties under an order: one of `ORDERS`."""
-        return ORDERS[order](self)
+        """Return the ties under an order.
 
-    def _expected(self) -> Ties:
-        starts = np.flatnonzero(self._is_tie_start)
-        right = np.diff(starts, append=len(self._query))
-        return self._ties(
-            self._above[starts],
-            self._tied[starts],
-            right,
-            np.add.reduceat(self._gain, starts),
-            np.searchsorted(starts, self._starts),
-        )
+        Parameters
+        ----------
+        order : {"expected", "optimistic", "pessimistic", "chance", "optimum"}
+            The ties as they are; right answers first, those of the highest gains before others;
+            right answers last, those of the lowest gains before others; a random order of all
+            candidates; the best order of all.
+        """
+        if order == "expected":
+            gain = np.add.reduceat(self._gain, self._ties)
+            starts = np.searchsorted(self._ties, self._starts)
+            columns = self._above[self._ties], self._tied[self._ties], self._right
+            return Ties(*columns, gain, starts, self.answers)
+        if order == "chance" or (order == "optimum" and not self._level.any()):
+            size = self.candidates if order == "chance" else self.answers
+            gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
+            return Ties(np.zeros_like(size), size, self.answers, gain, starts, self.answers)
+        if order == "optimum":
+            above = np.arange(len(self._query)) - np.repeat(self._starts, self.answers)
+            gain = self._gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
+        elif order == "optimistic":
+            above, gain = self._above + self._place, self._gain
+        else:
+            right = np.repeat(self._right, self._right)
+            above = self._above + self._tied - right + self._place
+            gain = self._gain[np.arange(len(right)) + right - 1 - 2 * self._place]  # backwards
+        ones = np.ones_like(above)
+        return Ties(above, ones, ones, gain, self._starts, self.answers)
 
-    def _best_first(self) -> Ties:
-        ties = self._expected()
-        if self._is_graded:
-            place = np.arange(len(self._query)) - np.repeat(self._tie_begins(ties), ties.right)
-            return self._single(np.repeat(ties.above, ties.right) + place, self._gain)
-        return ties._replace(size=ties.right)
-
-    def _best_last(self) -> Ties:
-        ties = self._expected()
-        ends = ties.above + ties.size - ties.right
-        if self._is_graded:
-            begins = np.repeat(self._tie_begins(ties), ties.right)
-            place = np.arange(len(self._query)) - begins
-            from_last = begins + np.repeat(ties.right, ties.right) - 1 - place
-            return self._single(np.repeat(ends, ties.right) + place, self._gain[from_last])
-        return ties._replace(above=ends, size=ties.right)
-
-    def _chance(self) -> Ties:
-        return self._one_tie(self.candidates)
-
-    def _ideal(self) -> Ties:
-        if not self._is_graded:
-            return self._one_tie(self.answers)
-        order = _stable_order(row_keys([self._query, _levels(self._gain)]))
-        place = np.arange(len(self._query)) - np.repeat(self._starts, self.answers)
-        return self._single(place, self._gain if order is None else self._gain[order])
-
-    def _one_tie(self, size: IntArray) -> Ties:
-        gain = np.add.reduceat(self._gain, self._starts)
-        zeros = np.zeros(len(self.answers), dtype=np.int64)
-        return self._ties(zeros, size, self.answers, gain, np.arange(len(self.answers)))
-
-    def _single(self, above: IntArray, gain: FloatArray) -> Ties:
-        ones = np.ones(len(above), dtype=np.int64)
-        return self._ties(above, ones, ones, gain, self._starts)
-
-    def _ties(
-        self, above: IntArray, size: IntArray, right: IntArray, gain: FloatArray, starts: IntArray
-    ) -> Ties:
-        ties = Ties(above, size, right, right, gain, starts, self.answers)
-        before = np.cumsum(right) - right
-        return ties._replace(before=before - ties.for_ties(before[starts]))
-
-    @staticmethod
-    def _tie_begins(ties: Ties) -> IntArray:
-        """The position of the first right answer of each tie."""
-        return np.cumsum(ties.right) - ties.right
-
-    def _check(self, ranks: Ranks) -> None:
+    def _check(self, candidates: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
-        wrong = ranks.candidates != self.candidates[self.codes]
+        above, tied = self._above, self._tied
+        if nan == "worst":  # such a NaN counts as tied with no other: several share the last places
+            right = np.repeat(self._right, self._right)
+            bottom = (above == candidates - 1) & (right > tied)
+            above[bottom] -= right[bottom] - 1
+            tied[bottom] = right[bottom]
+        gap = np.diff(above)
+        fits = np.where(gap == 0, tied[1:] == tied[:-1], gap >= tied[:-1])
+        fits &= candidates[1:] == candidates[:-1]
+        wrong = self._place >= tied
+        wrong[1:] |= ~fits & (self._query[1:] == self._query[:-1])
         if wrong.any():
-            task = int(wrong.argmax())
-            counts = sorted({int(ranks.candidates[task]), int(self.candidates[self.codes[task]])})
-            raise self._error(int(self.codes[task]), f"{counts[0]} and {counts[1]} candidates")
-        starts = np.flatnonzero(self._is_tie_start)
-        right = np.diff(starts, append=len(self._query))
-        size, above = self._tied[starts], self._above[starts]
-        # a NaN that is ranked last counts as tied with no other: several share the last places
-        bottom = (above == self.candidates[self._query[starts]] - 1) & (right > size)
-        if ranks.protocol.nan == "worst" and bottom.any():
-            self._above, self._tied = self._above.copy(), self._tied.copy()
-            spread = np.repeat(bottom, right)
-            self._above[spread] -= np.repeat(right, right)[spread] - 1
-            self._tied[spread] = np.repeat(right, right)[spread]
-            size, above = self._tied[starts], self._above[starts]
-        same_query = self._query[starts][1:] == self._query[starts][:-1]
-        unlike = self._tied != np.repeat(size, right)
-        if unlike.any():
-            place = int(unlike.argmax())
-            got = f"ties of unlike sizes below {self._above[place]} candidates"
-            raise self._error(int(self._query[place]), got)
-        too_many = right > size
-        if too_many.any():
-            tie = int(too_many.argmax())
-            got = f"{right[tie]} right answers in {size[tie]} places below {above[tie]} candidates"
-            raise self._error(int(self._query[starts[tie]]), got)
-        overlap = same_query & (above[1:] < above[:-1] + size[:-1])
-        if overlap.any():
-            tie = int(overlap.argmax())
-            got = f"ties that overlap, below {above[tie]} and {above[tie + 1]} candidates"
-            raise self._error(int(self._query[starts[tie]]), got)
-
-    def _error(self, query: int, got: str) -> InputValueError:
-        expected = "one ranking of each query, each right answer once and none of them filtered"
-        return InputValueError(
-            "ranks", expected=expected, got=f"{got} (query {self.queries[query]!r})"
-        )
-
-
-# What the ties become: as they are, right answers first (the highest gains first), right answers
-# last (the highest gains last), a random order of all candidates, the best order of all.
-ORDERS: dict[str, Callable[[RankedAnswers], Ties]] = {
-    "expected": RankedAnswers._expected,
-    "optimistic": RankedAnswers._best_first,
-    "pessimistic": RankedAnswers._best_last,
-    "chance": RankedAnswers._chance,
-    "optimum": RankedAnswers._ideal,
-}
+            i = int(wrong.argmax())
+            counts = zip(
+                above[i - 1 : i + 1], tied[i - 1 : i + 1], candidates[i - 1 :], strict=False
+            )
+            got = " beside ".join(f"{a} above and {t} tied of {n}" for a, t, n in counts)
+            expected = "one ranking of each query, each right answer once and none of them filtered"
+            got = f"{got} (query {self.queries[self._query[i]]!r})"
+            raise InputValueError("ranks", expected=expected, got=got)
 
 
 def _levels(gains: FloatArray) -> IntArray:
-    """Return small integers in the opposite order of some positive gains."""
-    whole = gains.astype(np.int64) if gains.max() < 1 << 16 else np.zeros(0, dtype=np.int64)
-    if len(whole) and (whole == gains).all():  # grades, as nearly always
-        return -whole
-    # the bits of positive floats are in the order of the floats
-    return np.unique(-np.ascontiguousarray(gains).view(np.int64), return_inverse=True)[1]
-
-
-def _stable_order(keys: IntArray) -> IntArray | None:
-    """Return the order that sorts keys, or None where they are sorted."""
-    if (keys[1:] >= keys[:-1]).all():
-        return None
-    return np.argsort(keys, kind="stable")
-
-
-def _run_starts(values: IntArray) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    starts = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(values[1:], values[:-1], out=starts[1:])
-    return starts
+    """Return integers from 0 on in the opposite order of some positive gains, small if they are."""
+    most = gains.max()
+    if most < 1 << 16 and (gains == gains.astype(np.int64)).all():  # grades, as nearly always
+        levels: IntArray = (most - gains).astype(np.int64)
+    else:
+        levels = np.unique(-gains, return_inverse=True)[1]
+    return levels

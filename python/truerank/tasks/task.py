@@ -360,7 +360,7 @@ class OneSidedTask(Task[AnyReport]):
         >>> from truerank.retrieval import Task
         >>> vectors = np.array([[1, 0], [0, 1], [1, 1]], np.float32)
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
-        0.5833333333333333
+        0.5833333333333334
         """
         side = self.answers
         named, candidates = {side.side: queries}, {side.candidate_kind: entities}
