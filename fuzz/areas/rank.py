@@ -232,7 +232,7 @@ FAULTS = [
     Fault(
         "a checked size left out",
         "python/truerank/inputs/selection.py",
-        "if indptr[0] != 0 or indptr[-1] != entries:",
-        "if indptr[0] != 0:",
+        "if indptr[0] != 0 or indptr[-1] != entries or",
+        "if indptr[0] != 0 or",
     ),
 ]

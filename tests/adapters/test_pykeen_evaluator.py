@@ -118,7 +118,7 @@ def test_names_of_known_triples() -> None:
     assert names([one, two]) == ("train", "valid", "test")
     assert names([one, two, two]) == ("known_0", "known_1", "known_2", "test")
     assert names([two, one], known_names=("a", "b", "c")) == ("a", "b", "test")
-    with pytest.raises(TypeError, match=r"^known_names: expected several names, got the str"):
+    with pytest.raises(TypeError, match=r"^known_names: expected several names, got str"):
         RankEvaluator(known_names="train")
 
 

@@ -110,7 +110,7 @@ def test_refusals() -> None:
         TrueRankMetric("mrrr")
     with pytest.raises(ValueError, match=r"by: expected one of side, relation, .* got 'groups'"):
         TrueRankMetric(by="groups")
-    with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="threads: expected an integer >= 1, got 0"):
         TrueRankMetric(threads=0)
     with pytest.raises(ValueError, match="'tail' occurs twice"):
         TrueRankMetric(sides=("tail", "tail"))

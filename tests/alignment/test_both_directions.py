@@ -390,7 +390,7 @@ def test_the_core_checks_who_takes_part(
 
 
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "k": ({"k": 0}, ValueError, "k: expected at least 1"),
+    "k": ({"k": 0}, ValueError, "k: expected an integer >= 1"),
     "k of floats": ({"k": 2.0}, TypeError, "k: expected an integer"),
     "similarity": ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
     "no pair": (

@@ -36,8 +36,8 @@ OF_VECTORS: dict[str, tuple[type[Exception], str, Any, Any, dict[str, Any]]] = {
     "lengths": (ValueError, "^right: expected vectors of length 1", NARROW, RIGHT, {}),
     "similarity": (ValueError, "^similarity: ", LEFT, RIGHT, {"similarity": "l3"}),
     "nan": (ValueError, "^nan: expected one of raise", LEFT, RIGHT, {"nan": "drop", "csls": 2}),
-    "no neighbours": (ValueError, "^csls: expected at least 1", LEFT, RIGHT, {"csls": 0}),
-    "a bool": (TypeError, "^csls: expected an integer", LEFT, RIGHT, {"csls": True}),
+    "no neighbours": (ValueError, "^csls: expected an integer >= 1", LEFT, RIGHT, {"csls": 0}),
+    "a bool": (TypeError, "^csls: expected an integer >= 1", LEFT, RIGHT, {"csls": True}),
     "a float": (TypeError, "^csls: .*, got float", LEFT, RIGHT, {"csls": 10.0}),
     "a tuple": (TypeError, "^csls: .*, got tuple", LEFT, RIGHT, {"csls": tuple(CSLS)}),
     "means of others": (
@@ -86,7 +86,7 @@ OF_SCORES: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "order and csls": (ValueError, "^order: ", SIMILARITIES, {"order": "up", "csls": 2}),
     "nan": (ValueError, "^nan: expected one of", SIMILARITIES, {"nan": "drop", "csls": 2}),
     "io": (ValueError, "^io: expected one of map, read", SIMILARITIES, {"io": "mmap"}),
-    "no neighbours": (ValueError, "^csls: expected at least 1", SIMILARITIES, {"csls": -1}),
+    "no neighbours": (ValueError, "^csls: expected an integer >= 1", SIMILARITIES, {"csls": -1}),
     "means of others": (
         ValueError,
         "^csls: expected 5 means",

@@ -73,8 +73,8 @@ def test_hubs_by_hand() -> None:
     [
         ([np.eye(3)], TypeError, "similar: expected a MostSimilar, got ndarray"),
         ([most_similar(MATRIX, None, k=2), 3], ValueError, "k: expected at most 2, as many as"),
-        ([most_similar(MATRIX, None, k=2), 0], ValueError, "k: expected at least 1, got 0"),
-        ([most_similar(MATRIX, None, k=2), "1"], TypeError, "k: expected an integer, got str"),
+        ([most_similar(MATRIX, None, k=2), 0], ValueError, "k: expected an integer >= 1, got 0"),
+        ([most_similar(MATRIX, None, k=2), "1"], TypeError, "k: expected an integer >= 1, got str"),
     ],
 )
 def test_errors_of_hubness(given: Any, kind: type[Exception], message: str) -> None:
@@ -136,8 +136,8 @@ def test_infinite_similarities_are_numbers() -> None:
 @pytest.mark.parametrize(
     ("keywords", "kind", "message"),
     [
-        ({"k": 0}, ValueError, "k: expected at least 1, got 0"),
-        ({"k": 2.0}, TypeError, "k: expected an integer, got float"),
+        ({"k": 0}, ValueError, "k: expected an integer >= 1, got 0"),
+        ({"k": 2.0}, TypeError, "k: expected an integer >= 1, got float"),
         ({"direction": "both"}, ValueError, "direction: expected one of left_to_right, right"),
         ({"queries": []}, ValueError, "queries: expected at least one entity that asks, got none"),
         ({"queries": [2]}, ValueError, "queries: expected ids from 0 to 1, got 2"),
@@ -153,8 +153,8 @@ def test_infinite_similarities_are_numbers() -> None:
             ValueError,
             r"candidates\[1\]: expected ids from 0 to 2, got 3",
         ),
-        ({"csls": 0}, ValueError, "csls: expected at least 1, got 0"),
-        ({"csls": "ten"}, TypeError, "csls: expected an integer, got str"),
+        ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
+        ({"csls": "ten"}, TypeError, "csls: expected an integer >= 1, got str"),
         (
             {"csls": 1, "candidates": ([0], None), "queries": [0, 1]},
             ValueError,

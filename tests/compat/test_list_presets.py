@@ -80,11 +80,11 @@ def test_own_presets_and_wrong_ones() -> None:
         compat.report_lists(ranks, preset=3)  # type: ignore[arg-type]
     with pytest.raises(tr.InputValueError, match="misses: expected one of 'zero'"):
         compat.ListPreset(name="own", toolkits="", misses="none")
-    with pytest.raises(tr.InputValueError, match="cut: expected at least 1, got 0"):
+    with pytest.raises(tr.InputValueError, match="cut: expected an integer >= 1, got 0"):
         compat.ListPreset(name="own", toolkits="", cut=0)
     with pytest.raises(tr.InputValueError, match="ranks: expected ranks from lists"):
         compat.report_lists(tr.Ranks([0], [1], 5), preset="zero")
     with pytest.raises(tr.InputTypeError, match="ranks: expected Ranks, got list"):
         compat.report_lists([1], preset="zero")  # type: ignore[arg-type]
-    with pytest.raises(tr.InputValueError, match="ks: expected at least 1, got 0"):
+    with pytest.raises(tr.InputValueError, match="ks: expected an integer >= 1, got 0"):
         compat.report_lists(ranks, preset="zero", ks=[0])

@@ -311,14 +311,14 @@ def test_blocks_of_another_height() -> None:
 @pytest.mark.parametrize(
     ("keywords", "kind", "words"),
     [
-        ({"candidates": None}, ValueError, "candidates: expected the number of columns"),
+        ({"candidates": None}, TypeError, "candidates: expected an integer, the number of columns"),
         (
             {"candidates": [0, 1]},
             TypeError,
             "candidates: expected an integer, the number of columns",
         ),
         ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
-        ({"candidates": -1}, ValueError, "candidates: expected the number"),
+        ({"candidates": -1}, ValueError, "candidates: expected an integer, the number"),
         ({"rows": [0]}, ValueError, "rows: expected 2"),
         ({"rows": [-1, 0]}, ValueError, "rows: expected rows from 0 on, got -1 for task 0"),
         ({"filter": [[4], []]}, ValueError, "filter: expected indices from 0 to 3"),
@@ -416,7 +416,7 @@ def test_sampled_blocks_add_up() -> None:
         ((SCORES, [0, 1, 2]), ValueError, "1-D values"),
         ((SCORES[0], [0, 4]), ValueError, "indptr of length 3"),
         ((SCORES[0], [0, 1, 3]), ValueError, "from 0 to 4"),
-        ((SCORES[0], [0, 5, 4]), ValueError, "falls after position 1"),
+        ((SCORES[0], [0, 5, 4]), ValueError, "that never falls"),
         ((SCORES[0], [0.0, 1, 4]), TypeError, "indptr: expected integers"),
         ((SCORES[0].astype("f4"), [0, 1, 4]), TypeError, "expected float64"),
         ((np.array([0.1, np.nan, 0.3]), [0, 1, 3]), ValueError, "position 1, of task 1, is NaN"),

@@ -348,7 +348,7 @@ def test_refusals() -> None:
     for wrong, words in {
         on_device(np.zeros((2, 3), bool)): "^scores: expected one of float16, .*got dtype bool",
         on_device(np.zeros((2, 3), np.complex64)): "got dtype complex64",
-        on_device(torch.zeros(2, 3).to(torch.float8_e5m2)): "of dtype torch.float8_e5m2",
+        on_device(torch.zeros(2, 3).to(torch.float8_e5m2)): "got dtype torch.float8_e5m2",
     }.items():
         with pytest.raises(TypeError, match=words):
             tr.rank(wrong, [0, 1])

@@ -149,16 +149,16 @@ def test_biases_that_do_not_fit() -> None:
 def test_options() -> None:
     refuse(ValueError, "^similarity: expected one of dot, cosine, .*, got 'L1'", similarity="L1")
     refuse(TypeError, "^similarity: expected a str, got NoneType", similarity=None)
-    refuse(ValueError, "^threads: expected at least 1, got 0", threads=0)
-    refuse(TypeError, "^threads: expected an integer, got str", threads="2")
+    refuse(ValueError, "^threads: expected an integer >= 1, got 0", threads=0)
+    refuse(TypeError, "^threads: expected an integer >= 1, got str", threads="2")
     vectors = vectors_of("float32")
     pair = vectors.queries, vectors.entities
     functions = (tr.rank_embeddings, tr.topk_embeddings)
     for function in functions:
         for block, kind, message in (
-            (0, ValueError, "block: expected at least 1, got 0"),
-            (2.0, TypeError, "block: expected an integer, got float"),
-            (False, TypeError, "block: expected an integer, got bool"),
+            (0, ValueError, "block: expected an integer >= 1, got 0"),
+            (2.0, TypeError, "block: expected an integer >= 1, got float"),
+            (False, TypeError, "block: expected an integer >= 1, got bool"),
         ):
             with pytest.raises(kind, match=message):
                 function(*pair, 1, block=block)
@@ -185,9 +185,7 @@ def test_indices() -> None:
         with pytest.raises(ValueError, match="rows: expected 2 rows, one for each target, got 1"):
             function(*pair, [0, 1], rows=[0])
     none = np.zeros((0, 10), np.float32)
-    with pytest.raises(
-        ValueError, match="targets: expected no tasks, because there are no entities"
-    ):
+    with pytest.raises(ValueError, match=r"targets: expected .* .0 entities"):
         tr.rank_embeddings(vectors.queries, none, 0)
     calls: list[Callable[[Any], Any]] = [
         lambda rows: tr.rank_embeddings(*pair, [0, 0], rows=rows),

@@ -199,7 +199,7 @@ def test_progress_is_told_of_bounds() -> None:
         (0.5, {"candidates": [4]}, "candidates: "),
         (0.5, {"similarity": "L1"}, "similarity: "),
         (0.5, {"order": "ascending"}, "order: expected 'descending' for vectors, "),
-        (0.5, {"block": 0}, "block: expected at least 1, got 0"),
+        (0.5, {"block": 0}, "block: expected an integer >= 1, got 0"),
         (0.5, {"bias": [1, np.nan, 0, 0.0]}, "scores: the score of query 0 and entity 1 is NaN"),
     ],
 )

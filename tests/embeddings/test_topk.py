@@ -108,11 +108,11 @@ def test_k_beyond_the_number_of_entities() -> None:
 @pytest.mark.parametrize(
     ("k", "kind", "message"),
     [
-        (0, ValueError, "k: expected at least 1, got 0"),
-        (-1, ValueError, "k: expected at least 1, got -1"),
-        (1.0, TypeError, "k: expected an integer, got float"),
-        (True, TypeError, "k: expected an integer, got bool"),
-        (None, TypeError, "k: expected an integer, got NoneType"),
+        (0, ValueError, "k: expected an integer >= 1, got 0"),
+        (-1, ValueError, "k: expected an integer >= 1, got -1"),
+        (1.0, TypeError, "k: expected an integer >= 1, got float"),
+        (True, TypeError, "k: expected an integer >= 1, got bool"),
+        (None, TypeError, "k: expected an integer >= 1, got NoneType"),
     ],
 )
 def test_k(k: Any, kind: type[Exception], message: str) -> None:

@@ -240,7 +240,7 @@ def test_options_are_keywords() -> None:
 def test_lists_of_unequal_lengths(name: str) -> None:
     given = {"scores": SCORES, "targets": 0, name: ([0, 1], [2])}
     if name == "candidates":
-        refuse(TypeError, "candidates: expected arrays for", **given)
+        refuse(TypeError, "candidates: expected arrays as", **given)
     else:
         refuse(ValueError, f"{name}: expected a.* of unlike len", **given)
 

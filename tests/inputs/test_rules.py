@@ -54,7 +54,7 @@ def test_the_options_are_those_of_the_rules() -> None:
 ONE_OF = {"order": "descending, ascending", "nan": "raise, worst, omit"}
 BAD = [(name, word, f"one of {ONE_OF[name]}, ") for name in ONE_OF for word in ("", "Omit ")]
 BAD += [(name, value, "a str, got") for name in ONE_OF for value in (None, 1, True, np.nan)]
-BAD += [("threads", value, f"at least 1, got {value}") for value in (0, -1, -(2**40))]
+BAD += [("threads", value, f"an integer >= 1, got {value}") for value in (0, -1, -(2**40))]
 BAD += [("threads", value, "an integer") for value in (1.5, 1.0, True, False, "2", [2])]
 BAD += [("threads", np.float32(2), "an integer"), ("audit", np.zeros(2), "a bool, got ndarray")]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import re
 import tracemalloc
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -30,7 +28,6 @@ from support.problems import (
     matrix,
     refuse,
 )
-from truerank.inputs import selection as selections
 from truerank.inputs.selection import csr_from_padded, parsed_selection
 
 # --- accepted
@@ -304,7 +301,6 @@ def test_filter_has_no_shared_form() -> None:
 def test_shapes_of_masks(name: str, shape: tuple[int, ...]) -> None:
     message = refuse(ValueError, name, SCORES, FOUR, **{name: np.ones(shape, bool)})
     assert "expected a mask of shape (tasks, columns), here (4, 5)" in message
-    assert ("or (5,) for all tasks" in message) == (name == "candidates")
 
 
 def test_a_filter_has_no_mask_for_all_tasks() -> None:
@@ -313,8 +309,8 @@ def test_a_filter_has_no_mask_for_all_tasks() -> None:
 
 def test_a_matrix_of_integers_is_no_mask() -> None:
     """It may as well be padded lists, and the message names both readings."""
-    message = refuse(TypeError, "filter", SCORES, FOUR, filter=np.eye(4, 5, dtype=int))
-    assert "csr_from_padded(x) for padded index lists, x.astype(bool) for a mask" in message
+    words = "a mask of booleans or index lists .csr_from_padded takes padded"
+    refuse(TypeError, words, SCORES, FOUR, filter=np.eye(4, 5, dtype=int))
 
 
 @pytest.mark.parametrize("name", ["filter", "candidates"])
@@ -330,7 +326,7 @@ def test_lists_and_sets_that_are_wrong(name: str) -> None:
 
 
 def test_one_set_is_no_filter() -> None:
-    refuse(TypeError, "^filter: .* lists, got an object", SCORES, FOUR, filter={1, 2})
+    refuse(TypeError, "^filter: .* lists .*, got set", SCORES, FOUR, filter={1, 2})
 
 
 def test_candidates_as_one_mask() -> None:
@@ -392,19 +388,14 @@ PLAIN_LISTS = st.lists(st.integers(0, 6), max_size=5)
 def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None:
     """They might be (indptr, indices), or a list for each task."""
     scores = np.arange(7.0 * tasks).reshape(tasks, 7)
-    words = "filter: expected arrays for (indptr, indices), or a list of one list for each task"
-    with pytest.raises(tr.InputTypeError, match=re.escape(words)):
+    with pytest.raises(tr.InputTypeError, match=r"filter: expected arrays as .* a list of li"):
         tr.rank(scores, [6] * tasks, filter=value)
 
 
-@given(
-    lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6),
-    cells=st.integers(1, 40),
-)
-def test_forms_have_the_same_lists(lists: list[list[int]], cells: int) -> None:
-    """A mask gives the sorted sets however many rows are read at once."""
-    with mock.patch.object(selections, "_MASK_CELLS", cells):
-        read = parsed_selection("filter", mask(lists, 9), len(lists), 9)
+@given(lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6))
+def test_forms_have_the_same_lists(lists: list[list[int]]) -> None:
+    """A mask gives the sorted sets."""
+    read = parsed_selection("filter", mask(lists, 9), len(lists), 9)
     assert [read.indices[a:b].tolist() for a, b in pairwise(read.indptr.tolist())] == [
         sorted(set(entries)) for entries in lists
     ]

@@ -54,28 +54,23 @@ def fake(device: str) -> Any:
 @pytest.mark.filterwarnings("ignore:torch.quantize_per_tensor:UserWarning")  # deprecated
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")  # also a beta
 @pytest.mark.parametrize(
-    ("make", "words"),
+    "make",
     [
-        (lambda: HOST_TENSOR.to("meta"), r'on the device "meta", which has no data'),
-        (lambda: fake("cpu"), "a fake one, which has no data"),
-        (lambda: fake("cuda"), "a fake one, which has no data"),
-        (HOST_TENSOR.to_sparse, r"a sparse one; to_dense\(\) of it is dense"),
-        (HOST_TENSOR.to_sparse_csr, "a sparse one"),
-        (lambda: torch.nested.nested_tensor([HOST_TENSOR[0], HOST_TENSOR[1, :2]]), "a nested one"),
-        (
-            lambda: torch.quantize_per_tensor(HOST_TENSOR, 0.1, 0, torch.qint8),
-            r"a quantized one; dequantize\(\) of it",
-        ),
+        lambda: HOST_TENSOR.to("meta"),
+        lambda: fake("cpu"),
+        lambda: fake("cuda"),
+        HOST_TENSOR.to_sparse,
+        HOST_TENSOR.to_sparse_csr,
+        lambda: torch.nested.nested_tensor([HOST_TENSOR[0], HOST_TENSOR[1, :2]]),
+        lambda: torch.quantize_per_tensor(HOST_TENSOR, 0.1, 0, torch.qint8),
     ],
 )
-def test_no_numbers(make: Callable[[], Any], words: str) -> None:
-    with pytest.raises(
-        TypeError, match=f"^scores: expected a dense tensor of numbers, got .*{words}"
-    ):
+def test_no_numbers(make: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"^scores: expected a dense tensor of .* got .*Tensor$"):
         tr.rank(make(), TARGETS)
-    with pytest.raises(TypeError, match=f"^queries: expected a dense .*{words}"):
+    with pytest.raises(TypeError, match=r"^queries: expected a dense tensor"):
         tr.rank_embeddings(make(), HOST_TENSOR, TARGETS)
-    with pytest.raises(TypeError, match=f"^block: expected a dense .*{words}"):
+    with pytest.raises(TypeError, match=r"^block: expected a dense tensor"):
         tr.RankCounter(HOST_TENSOR[:, 0], TARGETS, candidates=4).update(make())
 
 
@@ -86,7 +81,7 @@ def test_no_numbers(make: Callable[[], Any], words: str) -> None:
         (torch.view_as_complex(torch.rand(3, 4, 2)).conj(), "got dtype complex64"),
         (
             HOST_TENSOR.to(torch.float8_e4m3fn),
-            "^scores: .* got Tensor of dtype torch.float8_e4m3fn",
+            "^scores: .* got dtype torch.float8_e4m3fn",
         ),
     ],
 )
@@ -101,7 +96,7 @@ def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
     [
         (lambda: torch.zeros(3, dtype=torch.bfloat16), "BFloat16"),
         (lambda: torch.zeros((3, 4)).to_sparse(), "Sparse layout"),
-        (lambda: torch.zeros(3, device="meta"), "which has no data"),
+        (lambda: torch.zeros(3, device="meta"), "Tensor"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
@@ -115,7 +110,7 @@ def test_no_integers(name: str, make: Callable[[], Any], words: str) -> None:
 
 def test_within_a_transform() -> None:
     def ranked(tensor: Any) -> Any:
-        with pytest.raises(TypeError, match=r"^scores: expected a dense .* within a transform"):
+        with pytest.raises(TypeError, match=r"^scores: expected a dense tensor"):
             tr.rank(tensor, TARGETS)
         return tensor.sum()
 

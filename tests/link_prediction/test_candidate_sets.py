@@ -329,9 +329,9 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "negative": (ValueError, r"^candidates: expected ids from 0 to 1, got -1", [-1], {}),
     "floats": (TypeError, r"^candidates: expected integers, got dtype float64", [0.5], {}),
     "axes": (ValueError, r"^candidates: expected a 1-D array, got shape \(1, 1\)", [[0]], {}),
-    "negatives": (TypeError, r"^candidates: expected an integer as negatives", Sampled(0.5), {}),  # type: ignore[arg-type]
+    "negatives": (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
     "seed": (ValueError, r"^candidates: expected seed >= 0, got -1", Sampled(seed=-1), {}),
-    "no seed": (TypeError, r"^candidates: expected an integer as seed", Sampled(seed=None), {}),  # type: ignore[arg-type]
+    "no seed": (TypeError, r"^candidates: expected seed >= 0", Sampled(seed=None), {}),  # type: ignore[arg-type]
 }
 
 

@@ -408,7 +408,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "a bool": (TypeError, "^entities: expected an int", INTS, {"entities": True}),
     "no entities": (
         ValueError,
-        r"^entities: expected from 1 to 2\*\*36, got 0",
+        r"^entities: expected an integer from 1 to 68719476736, got 0",
         INTS,
         {"entities": 0},
     ),

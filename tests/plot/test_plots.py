@@ -189,7 +189,7 @@ def test_curves_need_ranks(function: Callable[..., Any]) -> None:
 WRONG: dict[str, tuple[Any, Mapping[str, Any], type[Exception], str]] = {
     "ranks": (ONE.ranks, {}, TypeError, "^report: expected a Report, got Ranks"),
     "no groups": (tr.report(ONE.ranks), {}, ValueError, "^report: expected one with groups"),
-    "most": (ONE, {"most": 0}, ValueError, "^most: expected at least 1, got 0"),
+    "most": (ONE, {"most": 0}, ValueError, "^most: expected an integer >= 1, got 0"),
     "order": (ONE, {"order": "name"}, ValueError, "^order: expected one of tasks, value"),
     "level": (ONE, {"level": 95}, ValueError, "^level: expected a number between 0 and 1"),
     "metric": (ONE, {"metric": "mmr"}, KeyError, "did you mean"),

@@ -200,17 +200,17 @@ FAULTS = {
 }
 ARGUMENTS = {
     "axis": ({"axis": 2}, ValueError, "axis: expected 0 (rows) or 1 (columns), got 2"),
-    "axis type": ({"axis": "rows"}, TypeError, "axis: expected 0 or 1, got str"),
-    "offset": ({"offset": -1}, ValueError, "offset: expected bytes >= 0, got -1"),
-    "offset type": ({"offset": 1.0}, TypeError, "offset: expected an integer, got float"),
+    "axis type": ({"axis": "rows"}, TypeError, "axis: expected 0 (rows) or 1 (columns), got str"),
+    "offset": ({"offset": -1}, ValueError, "offset: expected an integer >= 0, got -1"),
+    "offset type": ({"offset": 1.0}, TypeError, "offset: expected an integer >= 0, got float"),
     "layout": ({"layout": "A"}, ValueError, "layout: expected one of C, F, got 'A'"),
     "io": ({"io": "mmap"}, ValueError, "io: expected one of map, read, got 'mmap'"),
     "shape": ({"shape": (1, 2, 3)}, ValueError, "shape: expected (rows, columns) or (columns,)"),
     "shape sign": ({"shape": (-2, 3)}, ValueError, "one of which may be -1"),
     "shape open beside 0": ({"shape": (-1, 0)}, ValueError, "one of which may be -1"),
     "shape twice open": ({"shape": (-1, -1)}, ValueError, "one of which may be -1"),
-    "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected an integer, got float"),
-    "shape bool": ({"shape": True}, TypeError, "shape: expected an integer, got bool"),
+    "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected (rows, columns)"),
+    "shape bool": ({"shape": True}, TypeError, "shape: expected (rows, columns)"),
 }
 
 

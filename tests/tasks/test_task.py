@@ -439,8 +439,14 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
     ("callables", (lambda q: NAN[q[:, 0] // 2], blank), {}, ValueError, "tail: queries 0 to 2: a"),
     ("callables", (never, never), {"order": "up"}, ValueError, "order: expected one of desc"),
     ("callables", (never, never), {"nan": "no"}, ValueError, "nan: expected one of raise"),
-    ("callables", (never, never), {"threads": 0}, ValueError, "threads: expected at least 1"),
-    ("callables", (blank, blank), {"batch_size": 0}, ValueError, "batch_size: expected at least 1"),
+    ("callables", (never, never), {"threads": 0}, ValueError, "threads: expected an integer >= 1"),
+    (
+        "callables",
+        (blank, blank),
+        {"batch_size": 0},
+        ValueError,
+        "batch_size: expected an integer >= 1",
+    ),
     ("callables", (blank, blank), {"batch_size": 2.0}, TypeError, "batch_size: expected an int"),
 ]
 

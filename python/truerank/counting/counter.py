@@ -139,11 +139,9 @@ class RankCounter:
                     raise InputValueError(name, expected=expected)
             job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
         else:
-            in_all, most = "the number of columns in all", int(np.iinfo(np.int64).max)
-            if candidates is None:
-                raise InputValueError("candidates", expected=f"{in_all}, beside targets")
-            words = {"expected": f"an integer, {in_all}", "range": in_all}
-            columns = integer("candidates", candidates, least=0, most=most, **words)
+            expected = "an integer, the number of columns in all, beside targets"
+            most = int(np.iinfo(np.int64).max)
+            columns = integer("candidates", candidates, least=0, most=most, expected=expected)
             job = prepare_job((tasks, columns), targets, None, filter, None, rules, _NOUNS)
         if job.filter is not None:  # a copy, for a counter lives longer than the call
             indptr, indices, lists, shared = selection_arrays(job.filter)

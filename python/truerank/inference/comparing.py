@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypedDict, overloa
 
 import numpy as np
 
-from ..inputs.checks import confidence, integer_at_least
+from ..inputs.checks import confidence, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import METRICS, Key, parse
@@ -168,7 +168,7 @@ def compare(
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in parsed:
         check_comparable(key)
-    level, draw_seed = confidence(level), integer_at_least("draw_seed", draw_seed)
+    level, draw_seed = confidence(level), integer("draw_seed", draw_seed, least=0)
     options = Options(by, level, groups, draw_seed, allow_unlike)
     if has_protocol(a) or not isinstance(a, Mapping):
         if single:

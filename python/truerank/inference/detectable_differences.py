@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import integer_at_least, number
+from ..inputs.checks import integer, number
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..metrics import Key, parse
@@ -189,7 +189,7 @@ def detectable(
         raise InputValueError("difference", expected="a finite number other than 0", got=difference)
     key = metric if isinstance(metric, Key) else parse(metric)
     check_comparable(key)
-    draw_seed = integer_at_least("draw_seed", draw_seed)
+    draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, 0.95, groups, draw_seed, allow_unlike)
     units, notes, value, moved, error, measured = _errors(a, b, key, options)
     if b is None:

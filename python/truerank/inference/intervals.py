@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import confidence, integer_at_least
+from ..inputs.checks import confidence, integer
 from ..inputs.naming import printable, public
 from ..metrics import compute
 from ..metrics.kinds import take
@@ -150,14 +150,14 @@ def interval(
     hits@1 0.375 [0.0852334, 0.755137] (95 %, clopper-pearson, 8 tasks)
     few units: 8 tasks
     """
-    level, seed = confidence(level), integer_at_least("seed", seed)
+    level, seed = confidence(level), integer("seed", seed, least=0)
     units = units_of(
         ranks,
         metric,
         by=by,
         groups=groups,
         weights=weights,
-        draw_seed=integer_at_least("draw_seed", draw_seed),
+        draw_seed=integer("draw_seed", draw_seed, least=0),
     )
     found, number = influences_of(units, level), units.number
     low, high, method = math.nan, math.nan, "none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple, get_args
 
-from ..inputs.checks import choice, integer_at_least
+from ..inputs.checks import choice, integer
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics.chance_model.tails import spelled_p, tail
@@ -160,7 +160,7 @@ def pvalue(
     >>> print(pvalue(tr.Ranks([0] * 2000, [1] * 2000, 10_000), "mr"))
     log10 p = -8000 (exact)
     """
-    seed = integer_at_least("seed", seed)
+    seed = integer("seed", seed, least=0)
     alternative = choice("alternative", alternative, ALTERNATIVES)
     ranks = weighted_ranks("ranks", ranks)
     key = parse(metric)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .checks import check_shape
+from .checks import check_shape, choice
 from .errors import InputTypeError, InputValueError
 
 if TYPE_CHECKING:
@@ -49,40 +49,26 @@ def device_way() -> str | None:
         For another value of it.
     """
     value = os.environ.get("TRUERANK_DEVICE")
-    if value and value not in DEVICE_WAYS:
-        expected = f"one of {', '.join(DEVICE_WAYS)}"
-        raise InputValueError("TRUERANK_DEVICE", expected=expected, got=repr(value))
-    return value or None
-
-
-def is_on_device(value: Any) -> bool:
-    """Whether an array of torch or JAX is on a device: not in the host's memory as a whole.
-
-    Examples
-    --------
-    >>> is_on_device(np.zeros((2, 3))), is_on_device([[0.1, 0.2]])
-    (False, False)
-    """
-    if is_tensor(value):
-        return not value.is_cpu
-    if type(value).__module__.partition(".")[0] == "jaxlib" and hasattr(value, "sharding"):
-        devices = value.sharding.device_set
-        return len(devices) > 1 or next(iter(devices)).platform != "cpu"
-    return False
+    return choice("TRUERANK_DEVICE", value, DEVICE_WAYS) if value else None
 
 
 def device_of(value: Any) -> str:
     """Return the name of the device that an array is on, or of all; empty in the host's memory.
 
+    An array of JAX is in the host's memory where one device of the processor has all of it.
+
     Examples
     --------
-    >>> device_of(np.zeros((2, 3)))
-    ''
+    >>> device_of(np.zeros((2, 3))), device_of([[0.1, 0.2]])
+    ('', '')
     """
-    if not is_on_device(value):
+    if is_tensor(value):
+        return "" if value.is_cpu else str(value.device)
+    if type(value).__module__.partition(".")[0] != "jaxlib" or not hasattr(value, "sharding"):
         return ""
-    devices = (value.device,) if is_tensor(value) else value.devices()
-    return " + ".join(sorted(map(str, devices)))
+    devices = value.sharding.device_set
+    is_here = len(devices) == 1 and next(iter(devices)).platform == "cpu"
+    return "" if is_here else " + ".join(sorted(map(str, devices)))
 
 
 def counts_as_on_device(value: Any) -> bool:
@@ -93,7 +79,7 @@ def counts_as_on_device(value: Any) -> bool:
     >>> counts_as_on_device(np.zeros((2, 3)))
     False
     """
-    return is_on_device(value) or (is_tensor(value) and device_way() in DEVICE_WAYS[:2])
+    return bool(device_of(value)) or (is_tensor(value) and device_way() in DEVICE_WAYS[:2])
 
 
 def on_host(value: Any, name: str = "array") -> Any:
@@ -116,7 +102,7 @@ def on_host(value: Any, name: str = "array") -> Any:
     >>> on_host([1, 2])
     [1, 2]
     """
-    if not is_on_device(value):
+    if not device_of(value):
         return value
     return dense_tensor(value, name).to("cpu") if is_tensor(value) else np.asarray(value)
 
@@ -130,21 +116,17 @@ def dense_tensor(tensor: Any, name: str) -> Any:
         For a tensor that is not dense (sparse, nested, quantized, distributed) or has no data.
     """
     torch, kind = sys.modules["torch"], type(tensor).__name__
-    transforms = getattr(torch._C, "_functorch", None)  # old versions have none
-    problems = {
-        "a fake one, which has no data": kind == "FakeTensor",
-        'one on the device "meta", which has no data': tensor.is_meta,
-        "a DTensor; to_local() or full_tensor() of it is dense": kind == "DTensor",
-        "one within a transform such as torch.vmap, which has no numbers yet": (
-            transforms is not None and transforms.is_functorch_wrapped_tensor(tensor)
-        ),
-        "a nested one": tensor.is_nested,
-        "a quantized one; dequantize() of it is dense": tensor.is_quantized,
-        "a sparse one; to_dense() of it is dense": tensor.layout is not torch.strided,
-    }
-    for words, is_such in problems.items():
-        if is_such:
-            raise InputTypeError(name, expected="a dense tensor of numbers", got=words)
+    has_no_numbers = (
+        kind in ("FakeTensor", "DTensor")
+        or torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+        or tensor.is_meta
+        or tensor.is_nested
+        or tensor.is_quantized
+        or tensor.layout is not torch.strided
+    )
+    if has_no_numbers:
+        words = "not sparse, nested, quantized, distributed, on meta, fake or within torch.vmap"
+        raise InputTypeError(name, expected=f"a dense tensor of numbers ({words})", got=kind)
     return tensor.detach()
 
 
@@ -170,21 +152,15 @@ def tensor_array(tensor: Any, name: str) -> tuple[npt.NDArray[Any], str | None]:
     TypeError
         For a tensor that has no numbers to read, and for a dtype that numpy does not have.
     """
-    torch = sys.modules["torch"]
-    if not tensor.is_cpu:
-        tensor = on_host(tensor, name)
+    torch, host_tensor = sys.modules["torch"], dense_tensor(tensor, name).to("cpu")
+    plain = host_tensor.resolve_conj().resolve_neg()
+    if plain.dtype == torch.bfloat16:
+        return plain.view(torch.int16).numpy(), "bfloat16"
     try:
-        plain = tensor.detach().resolve_conj().resolve_neg()
-        if plain.dtype == torch.bfloat16:
-            return plain.view(torch.int16).numpy(), "bfloat16"
         return plain.numpy(), None
-    except (RuntimeError, TypeError) as error:
-        dense_tensor(tensor, name)
-        raise InputTypeError(
-            name,
-            expected="a tensor of numbers in memory",
-            got=f"{type(tensor).__name__} of dtype {tensor.dtype}: {error}",
-        ) from None
+    except TypeError:
+        expected = "a tensor of a dtype that numpy has, or bfloat16"
+        raise InputTypeError(name, expected=expected, got=f"dtype {tensor.dtype}") from None
 
 
 def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDArray[Any]:
@@ -216,18 +192,13 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     if type(value) is np.ndarray:
         return value
     try:
-        return np.asarray(value)
-    except ValueError as error:
-        words = f"{type(value).__name__}: {error}"
-        got = "lists of unlike lengths" if "inhomogeneous" in words else words
-        raise InputValueError(name, expected=what, got=got) from error
-    except (RuntimeError, TypeError) as error:  # a device is looked for only then
-        host_copy = on_host(value, name)
-        if host_copy is not value and not is_on_device(host_copy):
-            return as_array(host_copy, name)
-        raise InputTypeError(
-            name, expected="an array in the host's memory", got=f"{type(value).__name__}: {error}"
-        ) from error
+        return np.asarray(on_host(value, name))
+    except (RuntimeError, TypeError, ValueError) as error:
+        got = f"{type(value).__name__}: {error}"
+        if "inhomogeneous" in got:
+            got = "lists of unlike lengths"
+        kind = InputValueError if isinstance(error, ValueError) else InputTypeError
+        raise kind(name, expected=what, got=got) from error
 
 
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -299,7 +270,7 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
     if array.size == 0 and isinstance(value, (list, tuple)):
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
-        raise InputTypeError(name, expected="integers", got=_type_of(value, array))
+        raise InputTypeError(name, expected="integers", got=_type_of(array, value))
     if array.dtype == np.uint64 and array.size and (largest := int(array.max())) > _INT64_MAX:
         raise InputValueError(name, expected="integers below 2**63", got=largest)
     return array.astype(np.int64, order="C", copy=copy)
@@ -310,7 +281,7 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     array = as_array(value, name)
     if array.dtype in (np.dtype(np.int32), np.dtype(np.int64)):
         return np.require(array, requirements=["C", "A"])
-    return index_array(name, array if array.size else value)
+    return index_array(name, value)
 
 
 def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
@@ -338,7 +309,10 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
     array([0, 2])
     """
     array = index_array(name, value, copy=copy, what="a 1-D array of integers")
-    _check_length(name, array, "integers", length)
+    expected = "a 1-D array of integers"
+    if length is not None:
+        expected = f"{length} integers, one for each task"
+    check_shape(name, array.shape, 1 if length is None else (length,), expected)
     return read_only(array)
 
 
@@ -376,28 +350,15 @@ def checked_weights(
     """
     array = as_array(value, name, "a 1-D array of numbers")
     if array.dtype.kind not in "iuf":
-        raise InputTypeError(name, expected="real numbers", got=_type_of(value, array))
-    _check_length(name, array, "numbers", length, each)
+        raise InputTypeError(name, expected="real numbers", got=_type_of(array, value))
+    check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
     array = array.astype(np.float64, order="C", copy=copy)
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
-        i = int(wrong.argmax())
-        raise InputValueError(
-            name, expected="finite numbers >= 0", got=f"{array[i]} at position {i}"
-        )
+        got = f"{array[wrong][0]} at position {wrong.argmax()}"
+        raise InputValueError(name, expected="finite numbers >= 0", got=got)
     return read_only(array)
 
 
-def _type_of(value: object, array: npt.NDArray[Any]) -> str:
-    is_sequence = isinstance(value, (list, tuple, np.ndarray))
-    if isinstance(value, (str, bytes)) or (array.dtype.kind == "O" and not is_sequence):
-        return type(value).__name__
-    return f"dtype {array.dtype}"
-
-
-def _check_length(
-    name: str, array: npt.NDArray[Any], what: str, length: int | None, each: str = "task"
-) -> None:
-    check_shape(name, array.shape, 1, f"a 1-D array of {what}")
-    if length is not None:
-        check_shape(name, array.shape, (length,), f"{length} {what}, one for each {each}")
+def _type_of(array: npt.NDArray[Any], value: object) -> str:
+    return f"dtype {array.dtype}" if array.ndim else type(value).__name__

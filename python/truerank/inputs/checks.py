@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, get_args
 
@@ -21,10 +22,7 @@ Word = TypeVar("Word", bound=str)
 ORDERS: tuple[ScoreOrder, ...] = get_args(ScoreOrder)
 NAN_RULES: tuple[NanRule, ...] = get_args(NanRule)
 IO: tuple[IoMode, ...] = get_args(IoMode)
-# No machine has more threads, and no array more entries: larger numbers mean the same, and these
-# stay within 64 bits.
-_MAX_THREADS = 1 << 20
-_MAX_INTEGER = 1 << 40
+_MAX_INTEGER = 1 << 40  # no array has more entries, and larger numbers might not fit into 64 bits
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
@@ -57,7 +55,6 @@ def integer(
     least: int | None = None,
     most: int | None = None,
     expected: str = "",
-    range: str = "",
 ) -> int:
     """Check an integer and return it as a Python int, whose sums do not wrap.
 
@@ -67,12 +64,9 @@ def integer(
         The argument's name.
     value : object
     least, most : int, optional
-        The smallest and the largest value that is allowed.
+        The smallest and the largest value that is allowed; `most` only beside `least`.
     expected : str, optional
-        What the message says was expected. Default: "an integer" for another type, the allowed
-        range for an integer outside it.
-    range : str, optional
-        What the message says for an integer outside the range, where that differs.
+        What the message says was expected. Default: "an integer", with the allowed range.
 
     Raises
     ------
@@ -88,28 +82,25 @@ def integer(
     >>> integer("k", 0, least=1)
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: k: expected at least 1, got 0
+    truerank.InputValueError: k: expected an integer >= 1, got 0
     """
+    if not expected:
+        limits = f" >= {least}" if most is None else f" from {least} to {most}"
+        expected = f"an integer{'' if least is None else limits}"
     try:
         converted = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         converted = None
     if converted is None or isinstance(value, bool):
-        raise InputTypeError(name, expected=expected or "an integer", got=type(value).__name__)
+        raise InputTypeError(name, expected=expected, got=type(value).__name__)
     if (least is not None and converted < least) or (most is not None and converted > most):
-        allowed = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise InputValueError(name, expected=range or expected or allowed, got=value)
+        raise InputValueError(name, expected=expected, got=value)
     return converted
 
 
 def positive_integer(name: str, value: object) -> int:
     """Check an integer of at least 1, and return at most 2**40, which no array's length exceeds."""
     return min(integer(name, value, least=1), _MAX_INTEGER)
-
-
-def integer_at_least(name: str, value: object, least: int = 0) -> int:
-    """Check an integer that is not below `least`, such as a seed or a number of resamples."""
-    return integer(name, value, least=least, expected=f"an integer >= {least}")
 
 
 def number(name: str, value: object, *, expected: str = "a number") -> float:
@@ -132,30 +123,23 @@ def number(name: str, value: object, *, expected: str = "a number") -> float:
 
 def several(name: str, values: Iterable[T], what: str) -> list[T]:
     """List the values of an iterable that is no str."""
-    if isinstance(values, str):
-        raise InputTypeError(name, expected=f"several {what}", got=f"the str {values!r}")
-    if not is_iterable(values):
+    if isinstance(values, (str, bytes)) or not is_iterable(values):
         raise InputTypeError(name, expected=f"several {what}", got=type(values).__name__)
     return list(values)
 
 
-def distinct_names(
-    name: str, words: object, expected: str = "a sequence of str"
-) -> tuple[str, ...]:
+def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -> tuple[str, ...]:
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):
         raise InputTypeError(name, expected=expected, got=type(words).__name__)
-    names = tuple(words.tolist() if isinstance(words, np.ndarray) else words)
-    last: dict[str, int] = {}
+    names = [*words]
     for i, word in enumerate(names):
         if not isinstance(word, str):
-            got = f"{type(word).__name__} at position {i}"
-            raise InputTypeError(name, expected="str", got=got)
-        last[str(word)] = i
-    if len(last) < len(names):
-        repeated = next(word for i, word in enumerate(names) if last[word] != i)
-        raise InputValueError(name, f"{repeated!r} occurs twice")
-    return tuple(last)
+            raise InputTypeError(name, expected="str", got=f"{type(word).__name__} at position {i}")
+    numbers = Counter(map(str, names))
+    if repeated := [word for word, number in numbers.items() if number > 1]:
+        raise InputValueError(name, f"{repeated[0]!r} occurs twice")
+    return tuple(numbers)
 
 
 def flag(name: str, value: object) -> bool:
@@ -192,36 +176,25 @@ def choice(name: str, value: object, choices: tuple[Word, ...]) -> Word:
     """
     if not isinstance(value, str):
         raise InputTypeError(name, expected="a str", got=type(value).__name__)
-    for word in choices:
-        if word == value:
-            return word
-    meant = near_words(value, choices)
-    hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
-    expected = f"one of {', '.join(choices)}"
-    raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")
-
-
-def thread_count(threads: object) -> int:
-    """Check a number of threads; None becomes 0, which stands for the default."""
-    return 0 if threads is None else min(integer("threads", threads, least=1), _MAX_THREADS)
+    if value not in choices:
+        meant = near_words(value, choices)
+        hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
+        expected = f"one of {', '.join(choices)}"
+        raise InputValueError(name, expected=expected, got=f"{value!r}{hint}")
+    return choices[choices.index(value)]
 
 
 def check_range(name: str, values: npt.NDArray[np.int64], bound: int, what: str) -> None:
     """Check that the indices of all tasks are from 0 to `bound` - 1."""
     position = _core.first_outside(values, bound)
-    if position < 0:
-        return
-    if not bound:
-        raise InputValueError(name, expected=f"no tasks, because there are no {what}")
-    raise InputValueError(
-        name,
-        expected=f"integers from 0 to {bound - 1} ({bound} {what})",
-        got=f"{values[position]} for task {position}",
-    )
+    if position >= 0:
+        expected = f"integers from 0 to {bound - 1} ({bound} {what})"
+        got = f"{values[position]} for task {position}"
+        raise InputValueError(name, expected=expected, got=got)
 
 
 def check_shape(
-    name: str, found: tuple[int, ...], expected_shape: tuple[int, ...] | int, expected: str
+    name: str, shape: tuple[int, ...], right: tuple[int, ...] | int, expected: str
 ) -> None:
     """Check the shape of an array, or how many dimensions it has.
 
@@ -232,8 +205,8 @@ def check_shape(
     ...
     truerank.InputValueError: bias: expected 2 numbers, one for each entity, got shape (3,)
     """
-    if (len(found) if isinstance(expected_shape, int) else found) != expected_shape:
-        raise InputValueError(name, expected=expected, got=f"shape {tuple(found)}")
+    if (len(shape) if isinstance(right, int) else shape) != right:
+        raise InputValueError(name, expected=expected, got=f"shape {tuple(shape)}")
 
 
 def forbidden_nan(name: str, what: str, rule: str) -> InputValueError:

@@ -46,10 +46,10 @@ class InputError(Exception):
 
     Examples
     --------
-    >>> raise InputValueError("threads", expected="at least 1", got=0)
+    >>> raise InputValueError("threads", expected="an integer >= 1", got=0)
     Traceback (most recent call last):
     ...
-    truerank.InputValueError: threads: expected at least 1, got 0
+    truerank.InputValueError: threads: expected an integer >= 1, got 0
     """
 
     __module__ = "truerank"

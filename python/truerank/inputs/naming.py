@@ -139,6 +139,7 @@ _SHORT.maxstring = _SHORT.maxother = 300
 
 def _short_repr(self: Any) -> str:
     """Write the fields of a NamedTuple or dataclass in one line of a bounded length."""
-    fields = getattr(self, "_fields", None) or self.__dataclass_fields__
-    texts = (f"{name}={_SHORT.repr(getattr(self, name))}" for name in fields)
+    fields = getattr(self, "__dataclass_fields__", {}).values()
+    names = getattr(self, "_fields", None) or [field.name for field in fields if field.repr]
+    texts = (f"{name}={_SHORT.repr(getattr(self, name))}" for name in names)
     return f"{type(self).__qualname__}({textwrap.shorten(', '.join(texts), 2000)})"

@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from .arrays import IntArray
 
-# A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
-_MASK_CELLS = 1 << 22
+_FLAT = (int, np.integer, str)  # what a list of columns has, and no list of lists
 
 
 def selection_of_tasks(selection: Selection, where: slice | IntArray) -> Selection:
@@ -48,11 +47,7 @@ def selection_arrays(selection: Selection) -> tuple[IntArray, Any, IntArray | No
 
 
 def as_selection(
-    name: str,
-    value: object,
-    tasks: int,
-    columns: int,
-    threads: int,
+    name: str, value: object, tasks: int, columns: int, threads: int
 ) -> Selection | None:
     """Check a filter or candidates in any of the accepted forms.
 
@@ -101,15 +96,10 @@ def check_indptr(
     name: str, indptr: IntArray, lists: int, entries: int, what: str = "indices"
 ) -> None:
     """Check the `indptr` of a number of lists that have a number of entries together."""
-    length = max(lists, 0) + 1
-    check_shape(name, indptr.shape, (length,), f"an indptr of length {length} (tasks + 1)")
-    if indptr[0] != 0 or indptr[-1] != entries:
-        expected = f"an indptr from 0 to {entries}, the number of {what}"
-        raise InputValueError(name, expected=expected, got=f"{indptr[0]} to {indptr[-1]}")
-    is_falling = np.diff(indptr) < 0
-    if is_falling.any():
-        got = f"one that falls after position {int(is_falling.argmax())}"
-        raise InputValueError(name, expected="an indptr that never falls", got=got)
+    check_shape(name, indptr.shape, (lists + 1,), f"an indptr of length {lists + 1} (tasks + 1)")
+    if indptr[0] != 0 or indptr[-1] != entries or (np.diff(indptr) < 0).any():
+        expected = f"an indptr that never falls, from 0 to {entries}, the number of {what}"
+        raise InputValueError(name, expected=expected, got=indptr)
 
 
 @public("truerank.inputs.selection")
@@ -208,35 +198,29 @@ def parsed_selection(name: str, value: Any, tasks: int, columns: int) -> Selecti
         return _of_arrays(name, value)
     if isinstance(value, AbstractSet) and may_be_shared:
         value = list(value)
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        is_flat = all(isinstance(item, (int, np.integer, str)) for item in value)
-        if not (may_be_shared and is_flat and (len(value) or tasks)):
-            return _of_lists(name, value, tasks)
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    if is_list and not (may_be_shared and len(value) and isinstance(value[0], _FLAT)):
+        return _of_lists(name, value, tasks)
     array = as_array(value, name)
     if array.dtype.kind == "O" and array.ndim == 1:  # a column of lists
-        return _of_lists(name, list(array), tasks)
+        return _of_lists(name, array, tasks)
+    if may_be_shared and array.dtype.kind == "b" and array.shape == (columns,):
+        array = np.flatnonzero(array)
     if array.dtype.kind == "b":
-        if not may_be_shared or array.shape != (columns,):
-            return _of_mask(name, array, (tasks, columns))
-        value = array = np.flatnonzero(array)
+        return _of_mask(name, array, (tasks, columns))
     if array.ndim == 1 and may_be_shared:
-        indices = native_indices(name, array if array.size else value)
+        indices = native_indices(name, array)
         return Selection(np.array([0, len(indices)], dtype=np.int64), indices, None, True)
-    hint = ""
-    if array.ndim == 2:  # padded lists and a mask of zeros and ones look the same
-        hint = "; give csr_from_padded(x) for padded index lists, x.astype(bool) for a mask"
-    shown = f"an array of shape {array.shape}" if array.dtype.kind != "O" else "an object"
-    expected = "(indptr, indices), a sparse matrix, a mask or index lists"
-    raise InputTypeError(name, expected=expected, got=shown + hint)
+    expected = "(indptr, indices), a sparse matrix, a mask of booleans or index lists"
+    got = f"{type(value).__name__} of shape {array.shape}"
+    raise InputTypeError(name, expected=f"{expected} (csr_from_padded takes padded ones)", got=got)
 
 
 def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
-    if len(members) not in (2, 3):
-        expected = "(indptr, indices) or (indptr, indices, lists)"
-        raise InputValueError(name, expected=expected, got=f"{len(members)} members")
-    if all(isinstance(member, (list, tuple, range, AbstractSet)) for member in members):
-        expected = "arrays for (indptr, indices), or a list of one list for each task"
-        raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)} lists")
+    are_lists = all(isinstance(member, (list, tuple, range, AbstractSet)) for member in members)
+    if are_lists or len(members) not in (2, 3):
+        expected = "arrays as (indptr, indices) or (indptr, indices, lists), or a list of lists"
+        raise InputTypeError(name, expected=expected, got=f"a tuple of {len(members)}")
     for part, member in zip(("indptr", "indices", "lists"), members, strict=False):
         check_shape(name, np.shape(member), 1, f"a 1-D {part}")
     lists = index_array(f"{name}: lists", members[2]) if len(members) == 3 else None
@@ -245,21 +229,15 @@ def _of_arrays(name: str, members: tuple[Any, ...]) -> Selection:
 
 
 def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> Selection:
-    either = f", or {shape[1:]} for all tasks" if name == "candidates" else ""
-    expected = f"a mask of shape (tasks, columns), here {shape}{either}"
-    check_shape(name, mask.shape, shape, expected)
-    tasks, columns = shape
+    check_shape(name, mask.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
-    is_small = columns <= np.iinfo(np.int32).max
-    indices = np.empty(indptr[-1], dtype=np.int32 if is_small else np.int64)
-    step = max(1, _MASK_CELLS // max(columns, 1))
-    for top in range(0, tasks, step):
-        bottom = min(top + step, tasks)
-        indices[indptr[top] : indptr[bottom]] = mask[top:bottom].nonzero()[1]
+    indices = np.empty(indptr[-1], np.int32 if shape[1] < 2**31 else np.int64)
+    for row, start, end in zip(mask, indptr, indptr[1:], strict=False):  # so no copy of it is made
+        indices[start:end] = np.flatnonzero(row)
     return Selection(indptr, indices, None, False)
 
 
-def _of_lists(name: str, value: Sequence[Any], tasks: int) -> Selection:
+def _of_lists(name: str, value: Sequence[Any] | npt.NDArray[Any], tasks: int) -> Selection:
     if len(value) != tasks:
         expected = f"{tasks} index lists, one for each task"
         raise InputValueError(name, expected=expected, got=len(value))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.checks import choice, flag, has_dimensions, integer, integer_at_least
+from ..inputs.checks import choice, flag, has_dimensions, integer
 from ..inputs.checks import number as checked_number
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -272,7 +272,7 @@ def _candidates_of_tasks(candidates: Any, tasks: int | None, weights: Any) -> An
             expected="how many there are, as candidates is one number for all of them (a triple "
             "whose head and tail are both predicted makes two)",
         )
-    count = integer_at_least("tasks", tasks, 1)
+    count = integer("tasks", tasks, least=1)
     return ([candidates], [count]) if weights is None else np.full(count, candidates)
 
 

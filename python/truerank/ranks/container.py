@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..inputs.checks import integer_at_least, several
+from ..inputs.checks import integer, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import import_extra, printable, public
 from .counts import (
@@ -248,7 +248,7 @@ class Ranks(Immutable):
         True
         """
         if seed is not None:
-            seed = integer_at_least("seed", seed)
+            seed = integer("seed", seed, least=0)
         ranks = self.above + 1
         (ties,) = np.nonzero(self.tied > 1)
         ranks[ties] += np.random.default_rng(seed).integers(0, self.tied[ties], dtype=np.int64)

@@ -118,7 +118,7 @@ class Report(AnyReport):
     ) -> None:
         if not isinstance(ranks, Ranks):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-        seed = integer("seed", seed, least=0, expected="an integer >= 0")
+        seed = integer("seed", seed, least=0)
         tasks = _apply_weights(ranks, weights)
         word = by if by is None or isinstance(by, str) else "label"
         weighting = _describe_weighting(tasks, weights)

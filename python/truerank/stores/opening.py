@@ -129,8 +129,8 @@ def open_scores(
     """
     choice("layout", layout, ("C", "F"))
     choice("io", io, IO)
-    integer("axis", axis, least=0, most=1, expected="0 or 1", range="0 (rows) or 1 (columns)")
-    integer("offset", offset, least=0, range="bytes >= 0")
+    integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
+    integer("offset", offset, least=0)
     of_raw = _checked_shape(shape), offset, layout
     maps = KeptMaps.for_many_counts()
     return _open(source, OpenOptions(dtype, SCORES, "scores", axis, *of_raw, member, io, maps))
@@ -139,12 +139,12 @@ def open_scores(
 def _checked_shape(shape: object) -> tuple[int, ...] | None:
     if shape is None:
         return None
-    expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
+    forms = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
     given = shape if isinstance(shape, (tuple, list)) else (shape,)
-    lengths = tuple(integer("shape", n, least=-1, most=sys.maxsize, range=expected) for n in given)
+    lengths = tuple(integer("shape", n, least=-1, most=sys.maxsize, expected=forms) for n in given)
     is_open = -1 in lengths and (0 in lengths or lengths.count(-1) > 1)
     if len(lengths) not in (1, 2) or is_open:
-        raise InputValueError("shape", expected=expected, got=repr(shape))
+        raise InputValueError("shape", expected=forms, got=repr(shape))
     return lengths
 
 

@@ -67,7 +67,7 @@ def format_count(n: int, thing: str, things: str = "") -> str:
 
 def check_digits(digits: int) -> int:
     """Check a number of significant digits, 1 to 17: these tell every float64 from all others."""
-    return integer("digits", digits, least=1, most=17, expected="an integer from 1 to 17")
+    return integer("digits", digits, least=1, most=17)
 
 
 def one_line(text: str) -> str:

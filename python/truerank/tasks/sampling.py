@@ -22,8 +22,8 @@ _NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
 def check_sample(sampled: Any) -> None:
     """Check the fields of a sample."""
     for name, least in (("negatives", 1), ("seed", 0)):
-        value, expected = getattr(sampled, name), f"an integer as {name}"
-        integer("candidates", value, least=least, expected=expected, range=f"{name} >= {least}")
+        value = getattr(sampled, name)
+        integer("candidates", value, least=least, expected=f"{name} >= {least}")
     if not isinstance(sampled.typed, (bool, np.bool_)):
         got = type(sampled.typed).__name__
         raise InputTypeError("candidates", expected="a bool as typed", got=got)

@@ -116,7 +116,7 @@ def encode_columns(
     """
     labels, names = distinct_labels(columns), None
     if is_integer(order):
-        size = integer(name, order, least=1, most=MAX_IDS, range="from 1 to 2**36")
+        size = integer(name, order, least=1, most=MAX_IDS)
         ids = parse_integers(name, what, columns)
     elif order is None and not labels:
         ids = [column.values for column in columns]

@@ -316,7 +316,7 @@ def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("fold", [True, "1", 1.0])
 def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^fold: expected an int, got"):
+    with pytest.raises(TypeError, match=r"^fold: expected an integer, got"):
         read_openea(fill_folder(tmp_path, OPENEA), fold)
 
 

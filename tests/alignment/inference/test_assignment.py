@@ -175,9 +175,9 @@ def test_options_of_optimal() -> None:
     scores = np.eye(3)
     with pytest.raises(ValueError, match='candidates_per_entity: expected with method="optimal"'):
         infer(scores, None, method="stable", candidates_per_entity=3)
-    with pytest.raises(ValueError, match="candidates_per_entity: expected at least 1, got 0"):
+    with pytest.raises(ValueError, match="candidates_per_entity: expected an integer >= 1, got 0"):
         infer(scores, None, method="optimal", candidates_per_entity=0)
-    with pytest.raises(TypeError, match="candidates_per_entity: expected an integer, got float"):
+    with pytest.raises(TypeError, match="_per_entity: expected an integer >= 1, got float"):
         infer(scores, None, method="optimal", candidates_per_entity=2.0)
 
 

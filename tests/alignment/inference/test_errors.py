@@ -62,14 +62,14 @@ def test_nan_is_refused_from_the_right() -> None:
             'direction: expected with method="greedy" alone, got "stable"',
         ),
         ({"nan": "worst"}, ValueError, "nan: expected one of raise, omit, got 'worst'"),
-        ({"k": 0}, ValueError, "k: expected at least 1, got 0"),
-        ({"k": 2.0}, TypeError, "k: expected an integer, got float"),
+        ({"k": 0}, ValueError, "k: expected an integer >= 1, got 0"),
+        ({"k": 2.0}, TypeError, "k: expected an integer >= 1, got float"),
         ({"threshold": "0.5"}, TypeError, "threshold: expected a number, got str"),
         ({"threshold": True}, TypeError, "threshold: expected a number, got bool"),
         ({"threshold": np.nan}, ValueError, "threshold: expected a number, got nan"),
-        ({"csls": 0}, ValueError, "csls: expected at least 1, got 0"),
-        ({"csls": True}, TypeError, "csls: expected an integer, got bool"),
-        ({"csls": 1.5}, TypeError, "csls: expected an integer, got float"),
+        ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
+        ({"csls": True}, TypeError, "csls: expected an integer >= 1, got bool"),
+        ({"csls": 1.5}, TypeError, "csls: expected an integer >= 1, got float"),
         (
             {"csls": CSLS(np.zeros(3), np.zeros(3), 1)},
             ValueError,
@@ -84,7 +84,7 @@ def test_nan_is_refused_from_the_right() -> None:
         ({"right_ids": [0, -1]}, ValueError, "right_ids: expected ids from 0 to 3, got -1"),
         ({"right_ids": [[0]]}, ValueError, r"right_ids: expected a 1-D array of ids, got shape"),
         ({"left_ids": [0.5]}, TypeError, "left_ids: expected integers, got dtype float64"),
-        ({"threads": 0}, ValueError, "threads: expected at least 1, got 0"),
+        ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
     ],
 )
 def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:

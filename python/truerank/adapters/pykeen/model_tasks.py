@@ -9,7 +9,7 @@ import torch
 from pykeen.models import Model
 from pykeen.utils import determine_maximum_batch_size
 
-from ...inputs.checks import integer_at_least
+from ...inputs.checks import integer
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import import_extra, public
 from ...inputs.progress_listeners import Progress, reporter
@@ -128,7 +128,7 @@ class ModelTask(Task):
         sizes = {"batch_size": batch_size, "slice_size": slice_size}
         for name, size in sizes.items():
             if size is not None:
-                integer_at_least(name, size, 1)
+                integer(name, size, least=1)
         model.eval()
         parts = []
         with torch.no_grad():

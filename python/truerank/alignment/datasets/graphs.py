@@ -371,8 +371,7 @@ def five_folds(
     """
     rows, places = _random_places(pairs, seed)
     n = len(rows)
-    bounds_text = f"from 2 to the number of pairs, {n}"
-    count = integer("folds", folds, least=2, most=n, expected="an int", range=bounds_text)
+    count = integer("folds", folds, least=2, most=n)
     share = number("valid", valid)
     bounds = [k * (n // count) + min(k, n % count) for k in range(count + 1)]
     valid_size = floor(Fraction(repr(share)) * n + Fraction(1, 2)) if 0 <= share < 1 else -1
@@ -402,6 +401,6 @@ def _random_places(pairs: Any, seed: int) -> tuple[IntArray, IntArray]:
     if len(repeated):
         got = f"{tuple(rows[repeated[0]].tolist())} again in row {repeated[0]}"
         raise InputValueError("pairs", expected="each pair once", got=got)
-    start = integer("seed", seed, expected="an int", least=0, range="an int from 0 on")
+    start = integer("seed", seed, least=0)
     order = np.argsort(np.random.PCG64(start).random_raw(len(rows)), kind="stable")
     return rows, np.argsort(order)

@@ -164,7 +164,7 @@ def read_openea(
     (('a', 'b'), array([[1, 0, 0]]), array([[0, 0]]))
     """
     if fold is not None:
-        integer("fold", fold, expected="an int")
+        integer("fold", fold)
     root = os.fsdecode(folder)
     links = _path(root, "ent_links") if fold is None else find_file(root, "ent_links")
     files = {} if links is None else {_ALL: links}
