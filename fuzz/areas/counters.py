@@ -170,19 +170,19 @@ FAULTS = [
     Fault(
         "an off-by-one in a count",
         "python/truerank/counting/partial_counts.py",
-        "tied = np.where(true_scores.nan, 1, tied + 1)",
-        "tied = np.where(true_scores.nan, 1, np.maximum(tied, 1))",
+        '"tied": np.where(true_scores.nan, 1, tied)',
+        '"tied": np.where(true_scores.nan, 1, np.maximum(tied - 1, 1))',
     ),
     Fault(
         "a bound made too tight",
         "python/truerank/counting/block_columns.py",
-        "return BlockColumns(((1 << width) - 1) << start, start, None, job)",
-        "return BlockColumns(((1 << width) - 1) << start >> 1, start, None, job)",
+        "return BlockColumns(((1 << width) - 1) << first, first, None, job)",
+        "return BlockColumns(((1 << width) - 1) << first >> 1, first, None, job)",
     ),
     Fault(
         "a checked size left out",
         "python/truerank/counting/counter.py",
-        'check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")',
+        'check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")',
         "pass",
     ),
 ]

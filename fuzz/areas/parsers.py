@@ -88,8 +88,8 @@ FAULTS = [
     Fault(
         "the dtype of counts in an archive left unchecked",
         "python/truerank/counting/partial_counts.py",
-        "if array.dtype == np.int64 and array.shape == shape:",
-        "if array.shape == shape:",
+        'if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:',
+        'if table.shape[1:] == like["above"].shape:',
     ),
     Fault(
         "the size that a .npy header declares left unchecked",

@@ -53,7 +53,7 @@ def test_a_counter_of_hostile_members_is_refused_or_possible(
                 loaded.update(SCORES[:, 1:2], start=1)
             ranks = loaded.ranks()
             checked_counts(ranks.above, ranks.tied, ranks.candidates)
-            assert name == "sampled" or ranks.candidates.max() <= 4
+            assert name == "sampled" or ranks.candidates.max() <= 5
     assert refused >= {"truerank", "true_scores", "seen", "count.above"}
 
 

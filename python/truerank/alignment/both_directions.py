@@ -7,7 +7,7 @@ tile of a store is counted as it is and transposed before the next tile is read.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -145,17 +145,15 @@ def _rank_matrix(
         for view, job in zip(views, jobs, strict=True)
     )
     measure = store.measure if isinstance(store, ScaledStore) else None
-    with open_blocks(store, tiles, io, lambda tile: True) as blocks:
-        for tile, context in zip(tiles, blocks, strict=True):
-            with context as block:
-                if forward.is_needed(tile):
-                    forward.add(tile, nullcontext(block))
-                if backward.is_needed(tile.T):
-                    backward.add(tile.T, nullcontext(block.T))
-                del block  # so that the file can be unmapped
-            done += tile.height * tile.width * store.itemsize
-            if watch is not None:
-                watch(done, store.nbytes)
+    for tile, block in open_blocks(store, tiles, io):
+        if forward.is_needed(tile):
+            forward.add(tile, block)
+        if backward.is_needed(tile.T):
+            backward.add(tile.T, block.T)
+        del block  # so that the file can be unmapped
+        done += tile.height * tile.width * store.itemsize
+        if watch is not None:
+            watch(done, store.nbytes)
     ranks = [
         job.ranks(count.final_counts(), store.dtype, store.files)
         for job, count in zip(jobs, (forward, backward), strict=True)

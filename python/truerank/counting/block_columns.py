@@ -21,8 +21,6 @@ from .job import NO_COLUMN, digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy.typing as npt
-
     from ..inputs.arrays import IntArray
     from .job import Job
 
@@ -51,45 +49,35 @@ def locate_block(
             name = "columns" if start is None else "start"
             raise InputValueError(name, expected="none without targets")
         return BlockColumns(0, 0, None, job)
-    if start is not None and columns is not None:
-        raise InputValueError("columns", expected="none beside start")
     if columns is not None:
+        if start is not None:
+            raise InputValueError("columns", expected="none beside start")
         ids = index_array("columns", columns)
         check_shape("columns", ids.shape, (width,), f"{width}, one for each column of the block")
+        position = _core.first_outside(ids, total)
+        if position >= 0:
+            got = f"{ids[position]} at position {position}"
+            raise InputValueError("columns", expected=f"columns from 0 to {total - 1}", got=got)
         if width == 0 or (np.diff(ids) != 1).any():
-            return _number_columns(job, total, ids)
+            return _number_columns(job, ids)
         start = int(ids[0])
-    elif start is None:
-        if width != total:
-            raise InputValueError(
-                "start", expected=f"a column, or columns, for a block of {width} of {total} columns"
-            )
+    elif start is None and width == total:
         start = 0
-    start = integer("start", start, expected="an integer, the column of the block's first one")
-    if start < 0 or start + width > total:
-        name = "columns" if columns is not None else "start"
-        raise InputValueError(
-            name, expected=f"columns from 0 to {total - 1}", got=f"{start} to {start + width - 1}"
-        )
-    return BlockColumns(((1 << width) - 1) << start, start, None, job)
+    expected = f"the first of the block's {width} columns, or columns, of {total} in all"
+    first = integer("start", start, least=0, most=total - width, expected=expected)
+    return BlockColumns(((1 << width) - 1) << first, first, None, job)
 
 
-def _number_columns(job: Job, total: int, ids: IntArray) -> BlockColumns:
+def _number_columns(job: Job, ids: IntArray) -> BlockColumns:
     """Number the columns of a block by their positions in it, also in targets and filter."""
-    position = _core.first_outside(ids, total)
-    if position >= 0:
-        got = f"{ids[position]} at position {position}"
-        raise InputValueError("columns", expected=f"columns from 0 to {total - 1}", got=got)
     order = np.argsort(ids, kind="stable")
     ordered = ids[order]
-    repeats = np.flatnonzero(ordered[1:] == ordered[:-1])
+    repeats = np.flatnonzero(np.diff(ordered) == 0)
     if repeats.size:
         raise InputValueError("columns", f"column {ordered[repeats[0]]} is given twice")
     targets = np.full(len(job.targets), NO_COLUMN, np.int64)
-    if ordered.size:
-        place = np.minimum(np.searchsorted(ordered, job.targets), len(ordered) - 1)
-        in_block = ordered[place] == job.targets
-        targets[in_block] = order[place[in_block]]
+    in_block = np.isin(job.targets, ordered)
+    targets[in_block] = order[np.searchsorted(ordered, job.targets[in_block])]
     filter = job.filter
     if filter is not None:
         indptr, indices, lists, shared = selection_arrays(filter)
@@ -132,20 +120,12 @@ def first_of(columns: int) -> int:
 def check_number(columns: int, facts: Mapping[str, Any]) -> np.int64:
     """Return a number whose sum over counters shows which columns they counted, of which tasks.
 
-    It is the sum of a random number for each column and one for the facts, modulo 2**64.
+    It is the sum, modulo 2**64, of a number for each column that no other columns add up to.
     """
-    of_facts, total = np.uint64(int(digest(facts)[:16], 16)), 0
+    of_facts, total = np.uint64(int(digest(facts)[:16], 16) | 1), 0
     data = bytes_of(columns)
     for first in range(0, len(data), _BYTES):
         some = np.frombuffer(data[first : first + _BYTES], np.uint8)
         numbers = np.flatnonzero(np.unpackbits(some, bitorder="little")) + 8 * first
-        total += int((_mixed(numbers.astype(np.uint64)) + of_facts).sum())
+        total += int(((numbers.astype(np.uint64) * np.uint64(2) + of_facts) ** 7).sum())
     return np.uint64(total % 2**64).astype(np.int64)
-
-
-def _mixed(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return a number of 64 bits for each number, as SplitMix64 does."""
-    mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return mixed ^ (mixed >> np.uint64(31))

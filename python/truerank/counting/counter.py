@@ -4,52 +4,35 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .. import _core
-from .._core import Scores, Selection
-from ..devices.task_counts import DeviceCounts
-from ..devices.ways import count_stored
+from .._core import Selection
 from ..inputs.arrays import index_array
-from ..inputs.checks import NAN_RULES, ORDERS, check_shape, choice, forbidden_nan, integer
+from ..inputs.checks import ORDERS, check_shape, forbidden_nan, integer
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import selection_arrays
-from ..ranks.storage import checked_fields, open_archive, write_archive
-from ..stores import Store, read_scores, shape_of
+from ..ranks.storage import open_archive, write_archive
+from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
 from .job import ScoreNouns, digest, prepare_job, prepare_job_without_targets
-from .partial_counts import (
-    FIELDS,
-    PartialCounts,
-    TrueScores,
-    checked_true_scores,
-    refuse_nan_true_score,
-    saved_counts,
-    saved_true_scores,
-)
-from .tiles import count_columns
+from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
+from .tiles import begin_count
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..ranks.storage import Members
+    from .tiles import Counting
 
 KIND = "truerank.counter"  # of saved counters, which are archives as in `ranks.storage`
 _NOUNS = ScoreNouns(row="true score", columns="columns in all")
 _FILTER = ("indptr", "indices", "lists")
-_RULES = {"ascending": (bool,), "nan": (str,), "audit": (bool,)}
-_HEADER = {
-    "dtype": (str,),
-    "columns": (int, type(None)),
-    "raw": (bool,),
-    "rules": (dict,),
-    "threads": (int,),
-}
 # The most candidates of a task whose blocks have no columns: sums of several counters fit in int64.
 _MOST_CANDIDATES = 1 << 53
 
@@ -130,8 +113,8 @@ class RankCounter:
         **options: Unpack[RuleOptions],
     ) -> None:
         rules = read_rules(options)
-        scores = checked_true_scores(true_scores, rules.dtype)
-        tasks, columns = len(scores.array), None
+        true = read_true_scores(true_scores, rules.dtype, rules.nan)
+        tasks, columns = len(true.scores), None
         if targets is None:
             for name, value in (("candidates", candidates), ("filter", filter)):
                 if value is not None:
@@ -149,14 +132,14 @@ class RankCounter:
         self._job = job if rows is None else job._replace(rows=_checked_rows(rows, tasks))
         self._columns: int | None = columns
         self._report = reporter(rules.progress, columns or 0, "columns")
-        self._dtype = scores.dtype
+        self._true, self._dtype = true, true.dtype
         # what the caller said about raw bytes is also true of blocks
         self._is_dtype_given = rules.dtype is not None
-        self._true_scores = TrueScores(scores.array, scores.dtype)
-        refuse_nan_true_score(self._true_scores, job.rules.nan)
-        # replaced as a whole, so that an interrupted call has counted all of a block or nothing
-        self._settled = _CountedColumns(PartialCounts(tasks, job.rules), 0)
-        self._pending: _PendingBlock | None = None  # which a device may still count
+        # Partial counts, and the set of columns that they are of: replaced as a whole, so that an
+        # interrupted call has counted all of a block or nothing.
+        self._settled = PartialCounts.zeros(tasks, job.rules), 0
+        # a block that a device may still count
+        self._pending: tuple[BlockColumns, Counting] | None = None
         self._lock = threading.RLock()
 
     # -- counting --------------------------------------------------------------------------------
@@ -189,96 +172,62 @@ class RankCounter:
         If it has a NaN that the rule forbids, the next call of any method raises the error, and
         the block is not counted. It must not change until then.
         """
-        dtype = self._dtype if self._is_dtype_given else None
-        self._count_block(read_scores(block, dtype, "block"), "block", start, columns)
+        scores = read_scores(block, self._dtype if self._is_dtype_given else None, "block")
+        if scores.dtype != self._dtype:
+            expected = f"{self._dtype}, as true_scores are"
+            raise InputTypeError("block", expected=expected, got=scores.dtype)
+        shape, job = shape_of(scores), self._job
+        if len(shape) == 1:
+            if self._columns is None:  # is it one score for each task, or are all for each task?
+                raise InputValueError("block", expected="a matrix (tasks, k)", got=f"shape {shape}")
+            shape, job = (1, *shape), job._replace(rows=np.zeros(len(job.targets), np.int64))
+        if job.rows is None:
+            tasks = len(job.targets)
+            check_shape("block", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
+        elif (task := _core.first_outside(job.rows, shape[0])) >= 0:
+            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
+            raise InputValueError("block", expected=expected, got=f"shape {shape}")
+        located = locate_block(job, self._columns, shape[1], start, columns)
+        self._refuse_counted("block", located.columns)
+        place = located.job, self._true.scores, located.first
+        counting, is_pending = begin_count(scores, *place)
+        with self._lock:
+            self._refuse_counted("block", located.columns)  # another thread may have been faster
+            self._pending = located, counting
+            if not is_pending:
+                self._settle()
         if self._columns:
             self._report(self._columns_begun())
 
     def _columns_begun(self) -> int:
         """The number of columns that are counted, also of a block that a device still counts."""
-        pending = 0 if self._pending is None else self._pending.columns.columns
-        return (self._settled.seen | pending).bit_count()
+        pending = 0 if self._pending is None else self._pending[0].columns
+        return (self._settled[1] | pending).bit_count()
 
-    def _count_block(
-        self, scores: Scores | Store, name: str, start: int | None = None, columns: Any = None
-    ) -> None:
-        """Count a block; `name` is the argument that it was given as, for the messages."""
-        if scores.dtype != self._dtype:
-            raise InputTypeError(
-                name, expected=f"{self._dtype}, as true_scores are", got=scores.dtype
-            )
-        shape, job = shape_of(scores), self._job
-        if len(shape) == 1:
-            if self._columns is None:  # is it one score for each task, or are all for each task?
-                raise InputValueError(name, expected="a matrix (tasks, k)", got=f"shape {shape}")
-            shape, job = (1, *shape), job._replace(rows=np.zeros(len(job.targets), np.int64))
-        if job.rows is None:
-            tasks = len(job.targets)
-            check_shape(name, shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
-        elif (task := _core.first_outside(job.rows, shape[0])) >= 0:
-            expected = f"more than {job.rows[task]} rows, for task {task} reads that row"
-            raise InputValueError(name, expected=expected, got=f"shape {shape}")
-        block = locate_block(job, self._columns, shape[1], start, columns)
-        before = self._counted
-        self._refuse_counted(name, block.columns)
-        pending = self._begin(scores, name, block)
-        counts = {} if pending else self._counts_on_host(scores, name, block)
-        with self._lock:
-            if pending or self._counted is not before:  # another thread may have been faster
-                self._refuse_counted(name, block.columns)
-            if pending is None:
-                self._add(counts, block.columns)
-            self._pending = pending
-
-    def _add(self, counts: dict[str, IntArray], columns: int) -> None:
-        partial_counts, seen = self._settled
-        self._settled = _CountedColumns(partial_counts.plus(counts), seen | columns)
-
-    @property
-    def _counted(self) -> _CountedColumns:
-        """What has been counted, after a wait for the block that a device still counts."""
+    def _settle(self) -> tuple[PartialCounts, int]:
+        """Wait for the block that a device still counts; return what has been counted."""
         with self._lock:
             pending, self._pending = self._pending, None
             if pending is not None:
-                self._add(self._counts_of(pending), pending.columns.columns)
+                block, counting = pending
+                counts, fault = counting()
+                if fault:
+                    whole = block.whole_column(fault.column)
+                    is_other = self._columns is not None and whole != fault.column
+                    in_whole = f" (column {whole})" if is_other else ""
+                    place = f"the score at row {fault.row}, column {fault.column}{in_whole}"
+                    raise forbidden_nan("block", place, self._job.rules.nan)
+                self._add(counts, block.columns)
             return self._settled
 
-    def _begin(
-        self, scores: Scores | Store, name: str, block: BlockColumns
-    ) -> _PendingBlock | None:
-        """Let a device begin to count a block; None if the host counts it."""
-        if not isinstance(scores, Store):
-            return None
-        tasks = block.job.device_tasks()._replace(first_column=block.first)
-        counts = count_stored(scores, tasks, self._true_scores.scores, block.job.rules)
-        return None if counts is None else _PendingBlock(counts, scores, name, block)
-
-    def _counts_of(self, pending: _PendingBlock) -> dict[str, IntArray]:
-        """Wait for the partial counts of a block; the host has to find a NaN."""
-        counts = pending.counts.arrays()
-        if self._job.rules.nan == "raise" and counts["nan"].any():
-            return self._counts_on_host(pending.scores, pending.name, pending.columns)
-        return counts
-
-    def _counts_on_host(
-        self, scores: Scores | Store, name: str, block: BlockColumns
-    ) -> dict[str, IntArray]:
-        """Return the partial counts of a block, for all tasks, in new arrays."""
-        true_scores = self._true_scores.scores
-        counts, fault = count_columns(scores, block.job, true_scores, block.first)
-        if fault:
-            self._refuse_nan(name, fault.row, fault.column, block)
-        return counts
-
-    def _refuse_nan(self, name: str, row: int, column: int, block: BlockColumns) -> NoReturn:
-        whole_column = block.whole_column(column)
-        is_told = self._columns is None or whole_column == column
-        in_whole = "" if is_told else f" (column {whole_column})"
-        place = f"the score at row {row}, column {column}{in_whole}"
-        raise forbidden_nan(name, place, self._job.rules.nan)
+    def _add(self, counts: dict[str, IntArray], columns: int) -> None:
+        """Add new arrays of counts of other columns."""
+        before, seen = self._settled
+        after = PartialCounts(counts, before.rules).add(before.arrays)
+        self._settled = after, seen | columns
 
     def _refuse_counted(self, name: str, columns: int) -> None:
-        repeated = first_of(self._counted.seen & columns)
+        repeated = first_of(self._settle()[1] & columns)
         if repeated >= 0:
             raise InputValueError(name, f"column {repeated} has been counted before")
 
@@ -287,7 +236,7 @@ class RankCounter:
     @property
     def differing(self) -> IntArray:
         """Per task, how many blocks had another score for its true candidate: int64, (tasks,)."""
-        return self._counted.partial_counts.arrays["differing"].copy()
+        return self._settle()[0].arrays["differing"].copy()
 
     def counts(self) -> IntArray:
         """Return what has been counted as integers, which may be summed over processes.
@@ -324,13 +273,14 @@ class RankCounter:
             raise InputValueError(
                 "audit", expected="False for counts that are summed; merge joins audits, too"
             )
-        counts, seen = self._counted
-        rows = [counts.arrays[name] for name in FIELDS]
-        ends = [
-            np.full_like(rows[0], end)
-            for end in (seen.bit_count(), check_number(seen, self._facts()))
-        ]
-        return np.stack([*rows, *ends])
+        counts, seen = self._settle()
+        rows = np.stack([counts.arrays[name] for name in FIELDS])
+        ends = np.broadcast_to(self._ends(seen), (2, rows.shape[1]))
+        return np.concatenate([rows, ends])
+
+    def _ends(self, columns: int) -> IntArray:
+        """Return what sums of counts end with: how many columns they are of, and a check number."""
+        return np.array([[columns.bit_count()], [check_number(columns, self._facts())]])
 
     def ranks(self, counts: Any = None) -> Ranks:
         """Return the ranks of all tasks, once all columns have been counted.
@@ -360,7 +310,7 @@ class RankCounter:
             If a block's score of a true candidate differs from `true_scores`.
         """
         partial_counts = self._whole_counts() if counts is None else self._sum_of_counts(counts)
-        final = partial_counts.final_counts(self._true_scores)
+        final = partial_counts.final_counts(self._true)
         differing = partial_counts.arrays["differing"]
         tasks = int(np.count_nonzero(differing))
         if tasks:
@@ -374,7 +324,7 @@ class RankCounter:
 
     def _whole_counts(self) -> PartialCounts:
         """Return the counts of all columns."""
-        partial_counts, seen = self._counted
+        partial_counts, seen = self._settle()
         missing = (self._columns or 0) - seen.bit_count()
         if missing:
             others = f"{missing} of {self._columns} columns are missing"
@@ -385,22 +335,15 @@ class RankCounter:
     def _sum_of_counts(self, sums: Any) -> PartialCounts:
         """Check the sum of the `counts` of several counters."""
         table = index_array("counts", sums)
-        shape, n = (len(FIELDS) + 2, len(self._job.targets)), self._columns
+        shape, n = (len(FIELDS) + 2, len(self._job.targets)), self._columns or 0
         check_shape("counts", table.shape, shape, f"the sum of arrays of shape {shape}")
-        columns, check = table[-2], table[-1]
-        if n is not None and (columns != n).any():
-            raise InputValueError(
-                "counts",
-                expected=f"the sum of counters that together have counted {n} columns",
-                got=f"one of {columns[columns != n][0]}",
-            )
-        if n is not None and (check != check_number((1 << n) - 1, self._facts())).any():
+        if (table[-2:] != self._ends((1 << n) - 1)).any():
             raise InputValueError(
                 "counts",
                 expected="the sum of counters of the same true scores, targets, filter and rules, "
-                "each column counted by one of them",
+                f"each of {n} columns counted by one of them",
             )
-        return PartialCounts.of(dict(zip(FIELDS, table[:-2].copy(), strict=True)), self._job.rules)
+        return PartialCounts(dict(zip(FIELDS, table, strict=False)), self._job.rules)
 
     def __repr__(self) -> str:
         what = f"{len(self._job.targets)} tasks, {self._dtype}"
@@ -441,17 +384,15 @@ class RankCounter:
             raise InputValueError(
                 "other", expected=f"a counter of the same {differences[0]}", got="another"
             )
-        counts, seen = other._counted
+        counts, seen = other._settle()
         with self._lock:
-            repeated = first_of(self._counted.seen & seen)
-            if repeated >= 0:
-                raise InputValueError("other", f"both counters have counted column {repeated}")
+            self._refuse_counted("other", seen)
             self._add({name: array.copy() for name, array in counts.arrays.items()}, seen)
         return self
 
     def _facts(self) -> dict[str, Any]:
         """What must be the same of counters that are merged."""
-        true, facts = self._true_scores, self._job.facts()
+        true, facts = self._true, self._job.facts()
         of_job = {name: facts[name] for name in ("targets", "filter", "order", "nan", "audit")}
         scores = digest(np.where(true.nan, 0, true.keys), true.nan)
         own = {"dtype": self._dtype, "candidates": self._columns, "true_scores": scores}
@@ -501,16 +442,20 @@ class RankCounter:
 
     def __getstate__(self) -> tuple[dict[str, Any], Members]:
         """Return the header and the members of a file."""
-        (counts, seen), job = self._counted, self._job
+        (counts, seen), job = self._settle(), self._job
         header = {
             "dtype": self._dtype,
             "columns": self._columns,
             "raw": self._is_dtype_given,
-            "rules": {name: getattr(job.rules, name) for name in _RULES},
+            "rules": {
+                "order": ORDERS[job.rules.ascending],
+                "nan": job.rules.nan,
+                "audit": job.rules.audit,
+            },
             "threads": job.threads,
         }
         members: Members = {
-            "true_scores": self._true_scores.scores.view(np.uint8),
+            "true_scores": self._true.scores.view(np.uint8),
             "targets": job.targets,
             "seen": np.frombuffer(bytes_of(seen), np.uint8),
         }
@@ -523,52 +468,31 @@ class RankCounter:
     def __setstate__(self, state: tuple[dict[str, Any], Members]) -> None:
         """Become what a header and members say; nothing in them is trusted."""
         header, members = state
-        checked_fields("header", header, _HEADER)
-        rules = checked_fields("header.rules", header["rules"], _RULES)
-        choice("header.rules.nan", rules["nan"], NAN_RULES)
-        columns, dtype = header["columns"], header["dtype"]
+        columns, dtype, rules = header["columns"], header["dtype"], header["rules"]
+        carrier = np.uint16 if dtype == "bfloat16" else dtype
+        filter = tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
         RankCounter.__init__(
             self,
-            saved_true_scores(members["true_scores"], dtype),
-            members["targets"] if columns is not None else None,
+            members["true_scores"].view(carrier),
+            None if columns is None else members["targets"],
             candidates=columns,
-            filter=tuple(members[f"filter.{x}"] for x in _FILTER if f"filter.{x}" in members)
-            or None,
+            filter=filter or None,
             rows=members.get("rows"),
-            order=ORDERS[rules["ascending"]],
+            order=rules["order"],
             nan=rules["nan"],
             dtype=dtype,
             threads=header["threads"] or None,
             audit=rules["audit"],
         )
-        self._is_dtype_given = header["raw"]
-        flags = members["seen"]
-        seen = int.from_bytes(flags.tobytes(), "little")
-        if flags.dtype != np.uint8 or flags.ndim != 1 or seen.bit_length() > (columns or 0):
+        self._is_dtype_given = bool(header["raw"])
+        seen = int.from_bytes(members["seen"].tobytes(), "little")
+        if seen.bit_length() > (columns or 0):
             raise InputValueError("damaged", expected="a bit for each column", place="seen")
-        most: int | IntArray = _MOST_CANDIDATES
-        if columns is not None:
-            ids = np.flatnonzero(np.unpackbits(flags, bitorder="little"))
-            most = len(ids) - np.isin(self._job.targets, ids)
-        counts = self._settled.partial_counts
-        counts.arrays = saved_counts(members, counts.arrays, most, ("tied", "nan"))
-        self._settled = _CountedColumns(counts, seen)
-
-
-class _CountedColumns(NamedTuple):
-    """The partial counts, and the set of columns that they are of."""
-
-    partial_counts: PartialCounts
-    seen: int
-
-
-class _PendingBlock(NamedTuple):
-    """A block that a device may still count."""
-
-    counts: DeviceCounts
-    scores: Store
-    name: str  # of the argument, for the messages
-    columns: BlockColumns
+        # the true candidates are added at the end
+        most = _MOST_CANDIDATES if columns is None else min(seen.bit_count(), columns - 1)
+        counts, _ = self._settled
+        counts.arrays = saved_counts(members, counts.arrays, most)
+        self._settled = counts, seen
 
 
 def _checked_rows(rows: Any, tasks: int) -> IntArray:

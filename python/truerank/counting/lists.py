@@ -226,7 +226,7 @@ def _counts_by_score(
     if counted.fault:
         raise _forbidden(lists, counted.fault.column, rules.nan)
     listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
-    counts = PartialCounts.of(counted.arrays, rules).final_counts(true)
+    counts = PartialCounts(counted.arrays, rules).final_counts(true)
     size = n - places["filtered"] - (listed_nan if rules.nan == "omit" else 0)
     is_nan = is_listed & true.nan
     above = np.where(is_listed, counts["above"], listed_size - listed_nan)

@@ -7,6 +7,7 @@ in any order, with the same integers as result.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from .._core import Scores
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputValueError
-from ..inputs.scores import DTYPES, as_scores
+from ..inputs.scores import as_scores
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,13 +36,15 @@ class TrueScores:
     Parameters
     ----------
     scores : ndarray, shape (tasks,)
-        In native byte order, contiguous.
+        Contiguous; they are kept in native byte order.
     dtype : str
         The name of their dtype.
     """
 
     def __init__(self, scores: npt.NDArray[Any], dtype: str) -> None:
-        self.scores = scores
+        if not scores.dtype.isnative:
+            scores = scores.astype(scores.dtype.newbyteorder())
+        self.scores, self.dtype = scores, dtype
         self.keys, bottom, top, floating = Scores(scores, dtype, False).keys()
         self.nan: Flags = self.keys < bottom
         self.inf: Flags = floating & ((self.keys == bottom) | (self.keys == top))
@@ -51,6 +54,24 @@ class TrueScores:
         return -1 if rule == "worst" or not self.nan.any() else int(self.nan.argmax())
 
 
+def read_true_scores(value: Any, dtype: Any, rule: str) -> TrueScores:
+    """Check and copy true scores: one for each task, and none that is NaN unless the rule allows.
+
+    Examples
+    --------
+    >>> read_true_scores([0.5, float("nan")], None, "worst").nan
+    array([False,  True])
+    """
+    scores = as_scores(value, dtype, "true_scores")
+    check_shape("true_scores", scores.array.shape, 1, "one score for each task")
+    true_scores = TrueScores(np.array(scores.array, order="C"), scores.dtype)
+    task = true_scores.first_nan(rule)
+    if task >= 0:
+        raise forbidden_nan("true_scores", f"the true score of task {task}", rule)
+    return true_scores
+
+
+@dataclass
 class PartialCounts:
     """The counts so far: int64 arrays with one count for each task.
 
@@ -58,57 +79,39 @@ class PartialCounts:
     are better; `tied` counts those that are equal to it. `candidates` includes the scores that are
     NaN, which `nan` counts.
 
-    Parameters
-    ----------
-    tasks : int
-    rules : Rules
-
     Attributes
     ----------
     arrays : dict of str to ndarray of int64, shape (tasks,)
     rules : Rules
     """
 
-    def __init__(self, tasks: int, rules: Rules) -> None:
-        self.rules = rules
-        names = FIELDS + AUDITED if rules.audit else FIELDS
-        self.arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
-        if rules.audit:
-            limits = np.iinfo(np.int64)
-            self.arrays["best"][:] = limits.max if rules.ascending else limits.min
+    arrays: dict[str, IntArray]
+    rules: Rules
 
     @classmethod
-    def of(cls, counts: dict[str, IntArray], rules: Rules) -> PartialCounts:
-        """Take over the arrays of counts."""
-        partial = cls.__new__(cls)
-        partial.arrays, partial.rules = counts, rules
-        return partial
+    def zeros(cls, tasks: int, rules: Rules) -> PartialCounts:
+        """Return the counts of no candidates."""
+        names = FIELDS + AUDITED if rules.audit else FIELDS
+        arrays: dict[str, IntArray] = {name: np.zeros(tasks, np.int64) for name in names}
+        if rules.audit:
+            limits = np.iinfo(np.int64)
+            arrays["best"][:] = limits.max if rules.ascending else limits.min
+        return cls(arrays, rules)
 
-    def add(self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)) -> None:
+    def add(
+        self, counts: Mapping[str, IntArray], where: slice | IntArray = slice(None)
+    ) -> PartialCounts:
         """Add counts of other candidates for some tasks; `where` has each task once."""
         remaining = dict(counts)
-        if self.rules.audit:
-            self._add_best(remaining.pop("best"), remaining.pop("at_best"), where)
+        if "best" in counts:
+            own, other = self.arrays["best"][where], remaining.pop("best")
+            best = np.minimum(own, other) if self.rules.ascending else np.maximum(own, other)
+            self.arrays["at_best"][where] *= own == best
+            remaining["at_best"] = counts["at_best"] * (other == best)
+            self.arrays["best"][where] = best
         for name, array in remaining.items():
             self.arrays[name][where] += array
-
-    def plus(self, counts: dict[str, IntArray]) -> PartialCounts:
-        """Return the sum with counts of other candidates for all tasks, as a new object.
-
-        It takes over the arrays of `counts`: new ones cost more than a narrow block does.
-        """
-        total = PartialCounts.of(counts, self.rules)
-        total.add(self.arrays)
-        return total
-
-    def _add_best(self, best: IntArray, at_best: IntArray, where: slice | IntArray) -> None:
-        own_best, own_at_best = self.arrays["best"][where], self.arrays["at_best"][where]
-        is_better = best < own_best if self.rules.ascending else best > own_best
-        own_at_best = np.where(
-            is_better, at_best, own_at_best + np.where(best == own_best, at_best, 0)
-        )
-        self.arrays["at_best"][where] = own_at_best
-        self.arrays["best"][where] = np.where(is_better, best, own_best)
+        return self
 
     def is_void(self, true_scores: TrueScores) -> Flags:
         """Whether each task has a NaN that the rule forbids, among scores or as the true one."""
@@ -121,34 +124,35 @@ class PartialCounts:
 
         A true score that is NaN is the last of all; only the rule "worst" allows it.
         """
-        above, tied, size, nan, differing = (self.arrays[name] for name in FIELDS)
-        if self.rules.ascending:
-            above = size - nan - above - tied
-        above = np.where(true_scores.nan, size, above)
-        tied = np.where(true_scores.nan, 1, tied + 1)
-        candidates = size + 1 - (nan if self.rules.nan == "omit" else 0)
-        counts = {"above": above, "tied": tied, "candidates": candidates}
-        if not self.rules.audit:
-            return counts
-        total = PartialCounts(len(size), self.rules)
-        total.add(self.arrays)
-        zeros = np.zeros_like(size)
-        best = np.where(true_scores.nan, total.arrays["best"], true_scores.keys)
+        zeros = np.zeros_like(true_scores.keys)
+        is_nan, is_number = true_scores.nan + zeros, ~true_scores.nan + zeros
         true = {
-            "nan": true_scores.nan,
-            "inf": true_scores.inf,
-            "best": best,
-            "at_best": ~true_scores.nan,
+            "tied": is_number,
+            "candidates": zeros + 1,
+            "nan": is_nan,
+            "inf": true_scores.inf + zeros,
+            "at_best": is_number,
+            "best": np.where(true_scores.nan, self.arrays.get("best", zeros), true_scores.keys),
         }
-        total.add({name: true.get(name, zeros) + zeros for name in total.arrays})
-        audit = {name: total.arrays[name] for name in ("nan", "inf", "at_best")}
-        return counts | audit | {"differing": differing.copy()}
+        total = PartialCounts.zeros(len(zeros), self.rules).add(self.arrays)
+        total.add({name: true.get(name, zeros) for name in self.arrays})
+        above, tied, candidates, nan = (total.arrays[name] for name in FIELDS[:4])
+        if self.rules.ascending:
+            above = candidates - nan - above - tied
+        return total.arrays | {
+            "above": np.where(true_scores.nan, candidates - 1, above),
+            "tied": np.where(true_scores.nan, 1, tied),
+            "candidates": candidates - nan if self.rules.nan == "omit" else candidates,
+        }
 
 
 def saved_counts(
-    members: Members, like: Mapping[str, IntArray], most: int | IntArray, unlike: tuple[str, ...]
+    members: Members,
+    like: Mapping[str, IntArray],
+    most: int | IntArray,
+    least_tied: int | IntArray = 0,
 ) -> dict[str, IntArray]:
-    """Return copies of the members `count.NAME` of a file, whose counts must be possible.
+    """Return the members `count.NAME` of a file in new arrays; they must be possible counts.
 
     Parameters
     ----------
@@ -157,75 +161,22 @@ def saved_counts(
         The names of the counts, with arrays of their shapes.
     most : int or ndarray of int64, shape (tasks,)
         The number of candidates, at most 2**60, so that no sum overflows. No count is greater.
-    unlike : tuple of str
-        The counts that are of other candidates than `above`: with it, they are at most all.
+    least_tied : int or ndarray of int64, shape (tasks,)
+        How many are tied at least.
 
     Raises
     ------
     ValueError
         If a member is missing or has another dtype or shape, and for an impossible count.
     """
-    full = np.iinfo(np.int64)
-    bound = int(np.max(most, initial=0))
-    ranges = {name: (bound, 0) for name in like} | {"best": (int(full.max), int(full.min))}
-    counts = {
-        name: integer_member(members, f"count.{name}", array.shape, *ranges[name]).copy()
-        for name, array in like.items()
-    }
-    others = sum(counts[name] for name in unlike)
-    above, candidates = counts["above"], counts["candidates"]
-    if (candidates > most).any() or (above > candidates - others).any():
-        raise InputValueError("damaged", expected="no more scores than candidates", place="count")
-    return counts
-
-
-def integer_member(
-    members: Members, name: str, shape: tuple[int, ...] | None, most: int, least: int = 0
-) -> IntArray:
-    """Return a member that must be int64, of a shape (None: of any length), within a range.
-
-    Examples
-    --------
-    >>> integer_member({"done": np.array(7)}, "done", (), 5)
-    Traceback (most recent call last):
-    ...
-    truerank.InputValueError: damaged: done: expected int64 of shape (), from 0 to 5, got 7
-    """
-    array = members[name]
-    shape = (array.size,) if shape is None else shape
-    got: Any = f"{array.dtype} of shape {array.shape}"
-    if array.dtype == np.int64 and array.shape == shape:
-        wrong = (array < least) | (array > most)
-        if not wrong.any():
-            return array
-        got = array.reshape(-1)[wrong.argmax()]
-    expected = f"int64 of shape {shape}, from {least} to {most}"
-    raise InputValueError("damaged", expected=expected, got=got, place=name)
-
-
-def checked_true_scores(true_scores: Any, dtype: Any) -> Scores:
-    """Check true scores: one for each task, copied, contiguous, in native byte order."""
-    scores = as_scores(true_scores, dtype, "true_scores")
-    check_shape("true_scores", scores.array.shape, 1, "one score for each task")
-    array = scores.array
-    if scores.swapped:
-        array = array.byteswap().view(array.dtype.newbyteorder())
-    return Scores(np.array(array, order="C"), scores.dtype, False)
-
-
-def refuse_nan_true_score(true_scores: TrueScores, rule: str) -> None:
-    """Raise for a true score that is NaN, unless the rule allows it."""
-    task = true_scores.first_nan(rule)
-    if task >= 0:
-        raise forbidden_nan("true_scores", f"the true score of task {task}", rule)
-
-
-def saved_true_scores(raw: npt.NDArray[Any], dtype: str) -> Scores:
-    """Check the true scores of a file."""
-    if dtype not in DTYPES:
-        expected = f"one of {', '.join(DTYPES)}"
-        raise InputValueError("damaged", expected=expected, got=repr(dtype), place="dtype")
-    carrier = np.dtype(np.uint16 if dtype == "bfloat16" else dtype)
-    if raw.dtype != np.uint8 or raw.ndim != 1 or raw.size % carrier.itemsize:
-        raise InputValueError("damaged", expected="bytes of scores", place="true_scores")
-    return as_scores(raw.copy().view(carrier), dtype, "true_scores")
+    table = np.stack([members[f"count.{name}"] for name in like])
+    counts: dict[str, IntArray] = dict(zip(like, table, strict=True))
+    numbers = table[[name != "best" for name in like]]
+    if table.dtype == np.int64 and table.shape[1:] == like["above"].shape:
+        listed = counts["above"] + counts["tied"]
+        listed += counts["nan"] if "differing" in counts else 0  # which final counts have within
+        is_possible = (numbers >= 0) & (numbers <= most) & (listed <= counts["candidates"])
+        if is_possible.all() and (counts["tied"] >= least_tied).all():
+            return counts
+    expected = f"int64 of shape {like['above'].shape}, no more scores than candidates"
+    raise InputValueError("damaged", expected=expected, place="count")

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .. import _core
-from .._core import Scores
-from ..devices.ways import count_stored
 from ..inputs.arrays import index_array
 from ..inputs.checks import check_shape, forbidden_nan
 from ..inputs.errors import InputTypeError, InputValueError
@@ -16,15 +14,12 @@ from ..inputs.naming import public
 from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import check_indptr
-from ..stores import Store, in_one_array, read_scores, shape_of
-from .job import Job, prepare_job_without_targets
-from .partial_counts import PartialCounts, TrueScores, checked_true_scores, refuse_nan_true_score
-from .tiles import count_columns
+from ..stores import Store, read_scores, shape_of
+from .job import prepare_job_without_targets
+from .partial_counts import PartialCounts, read_true_scores
+from .tiles import begin_count
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
 
 
@@ -75,55 +70,37 @@ def rank_against(
     array([3, 2])
     """
     rules = read_rules(options)
-    scores = checked_true_scores(true_scores, rules.dtype)
-    true, tasks = TrueScores(scores.array, scores.dtype), len(scores.array)
+    true = read_true_scores(true_scores, rules.dtype, rules.nan)
+    tasks = len(true.scores)
     report = reporter(rules.progress, tasks, "tasks")
     report(0)
-    refuse_nan_true_score(true, rules.nan)
     if isinstance(others, tuple) and len(others) != 2:
         raise InputValueError("others", expected="(values, indptr)", got=f"{len(others)} members")
     values, indptr = others if isinstance(others, tuple) else (others, None)
     read = read_scores(values, rules.dtype, "others")
-    if read.dtype != scores.dtype:
-        expected = f"{scores.dtype}, as true_scores are"
-        raise InputTypeError("others", expected=expected, got=read.dtype)
-    job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
+    if read.dtype != true.dtype:
+        raise InputTypeError("others", expected=f"{true.dtype}, as true_scores are", got=read.dtype)
+    shape = shape_of(read)
+    job = job_of_blocks = prepare_job_without_targets((tasks, 0), None, None, None, rules)
     if indptr is None:
-        shape = shape_of(read)
         check_shape("others", shape, 2, "a matrix (tasks, k), or (values, indptr)")
         check_shape("others", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")
-        counted = job
     else:
         indptr = index_array("others: indptr", indptr)
-        check_shape("others", shape_of(read), 1, "1-D values")
-        check_indptr("others", indptr, tasks, shape_of(read)[0], "values")
+        check_shape("others", shape, 1, "1-D values")
+        check_indptr("others", indptr, tasks, shape[0], "values")
         lists = _core.Selection.of_ranges(indptr)
-        counted = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
-    found = _counts_on_device(counted, read, scores.array, indptr)
-    if found is None:
-        there = read if indptr is None else in_one_array(read)  # for ranges are not cut
-        found, fault = count_columns(there, counted, scores.array)
-        if fault:
-            place = f"the score at row {fault.row}, column {fault.column}"
-            if indptr is not None:
-                task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
-                place = f"the score at position {fault.column}, of task {task},"
-            raise forbidden_nan("others", place, rules.nan)
-    counts = PartialCounts.of(found, job.rules)
+        if isinstance(read, Store):  # which is counted in tiles, and ranges are not cut
+            lists = _core.Selection(indptr, np.arange(indptr[-1]))
+        job_of_blocks = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
+    counting, _ = begin_count(read, job_of_blocks, true.scores)
+    counts, fault = counting()
+    if fault:
+        place = f"the score at row {fault.row}, column {fault.column}"
+        if indptr is not None:
+            task = int(np.searchsorted(indptr, fault.column, side="right")) - 1
+            place = f"the score at position {fault.column}, of task {task},"
+        raise forbidden_nan("others", place, rules.nan)
     report(tasks)
-    return job.ranks(counts.final_counts(true), scores.dtype, sampled=True)
-
-
-def _counts_on_device(
-    job: Job, others: Scores | Store, true_scores: npt.NDArray[Any], indptr: IntArray | None
-) -> dict[str, IntArray] | None:
-    """Count others on their device; None if the host has to count them, or to find a NaN."""
-    if not isinstance(others, Store):
-        return None
-    tasks = job.device_tasks()
-    if indptr is not None:
-        tasks = tasks._replace(candidates=_core.Selection(indptr, np.arange(indptr[-1])))
-    counting = count_stored(others, tasks, true_scores, job.rules)
-    counts = None if counting is None else counting.arrays()
-    is_void = counts is None or (job.rules.nan == "raise" and counts["nan"].any())
-    return None if is_void else counts
+    final = PartialCounts(counts, job.rules).final_counts(true)
+    return job.ranks(final, true.dtype, sampled=True)

@@ -109,7 +109,7 @@ class DeviceEmbeddings(PairedVectors):
         if true_scores is None:
             job.check_targets()
         counts = DeviceCounts([Part(0, 0, self._scores())], job.device_tasks(), true_scores)
-        counted = PartialCounts.of(counts.arrays(), job.rules)
+        counted = PartialCounts(counts.arrays(), job.rules)
         true = TrueScores(counts.true_scores(), self.dtype)
         void = _tasks_of_first_row(job.all_rows, counted.is_void(true))
         if len(void):

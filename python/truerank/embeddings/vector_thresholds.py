@@ -151,7 +151,7 @@ def count_above(
             tiles = _tiles_of_rows(store, job.all_rows)
             count = TileCount(store, tiles, "map", job, true_scores)
             count_tiles(count, report_of(watch, store.nbytes))
-            return asked.counts(count.arrays)
+            return asked.counts(count.final_counts())
         return asked.counts(embeddings.counts(job, true_scores, size, watch))
 
 

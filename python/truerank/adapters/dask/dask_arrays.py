@@ -156,7 +156,7 @@ def count_in_two_passes(
     if refused:
         fault = Fault("nan" if job.rules.nan == "raise" else "nan_true_score", -1, *min(refused))
         raise job.error_of(fault)
-    partial_counts = PartialCounts(len(scores), job.rules)
+    partial_counts = PartialCounts.zeros(len(scores), job.rules)
     for row_chunk, found in zip(row_chunks, sums, strict=True):
         partial_counts.add(found.counts, row_chunk.tasks)
     differing = partial_counts.arrays["differing"]

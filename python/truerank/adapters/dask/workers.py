@@ -12,15 +12,14 @@ import numpy as np
 
 from ... import _core
 from ..._core import Scores
-from ...counting.partial_counts import PartialCounts, checked_true_scores
-from ...counting.tiles import column_tiles
-from ...devices.task_counts import PartOfTasks
-from ...devices.ways import count_stored
+from ...counting.job import Job
+from ...counting.partial_counts import PartialCounts, TrueScores
+from ...counting.tiles import begin_count
 from ...embeddings.vectors import open_embeddings
 from ...stores import Store, read_scores, shape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     import numpy.typing as npt
 
@@ -65,7 +64,7 @@ def take_true_scores(
         taken = scores.take(places.rows, places.columns)
     else:
         taken = scores.array[places.rows, places.columns]
-    array = checked_true_scores(taken, scores.dtype).array
+    array = TrueScores(np.array(taken), scores.dtype).scores
     return array.view(true_score_dtype(array.dtype, scores.dtype))
 
 
@@ -95,12 +94,9 @@ def count_chunk(
     block: Any, row_tasks: RowChunkTasks, inputs: ChunkInputs, *, options: CountingOptions
 ) -> ChunkCounts:
     """Count a chunk of scores; a tensor on a device is counted there."""
-    scores = _checked_scores(block, inputs.shape, options)
-    if isinstance(scores, Store):
-        found = _count_on_device(scores, row_tasks, inputs, options)
-    else:
-        found = _count_blocks([(scores, 0)], row_tasks.rows, row_tasks, inputs, options)
-    return _number_row_in_whole(found, row_tasks.first_row)
+    scores, job = _checked_scores(block, inputs.shape, options), _job_of(row_tasks, inputs, options)
+    counting, _ = begin_count(scores, job, row_tasks.true_scores, inputs.first_column)
+    return _in_whole(*counting(), row_tasks, inputs)
 
 
 def count_vector_chunk(
@@ -115,15 +111,9 @@ def count_vector_chunk(
     """Count the scores of a chunk of queries and a chunk of entities, as they are made."""
     pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, inputs.shape, options)
-    found = _core.partial_embedding_counts(
-        pairs.core_embeddings,
-        _core.Tasks(row_tasks.rows, row_tasks.targets, *_selections(row_tasks, inputs)),
-        *(row_tasks.true_scores, inputs.first_column, options.rules, 0, options.threads),
-    )
-    place = None
-    if fault := found.fault:
-        place = fault.row, fault.column + inputs.first_column
-    return _number_row_in_whole(ChunkCounts(found.arrays, place), row_tasks.first_row)
+    job, true_scores = _job_of(row_tasks, inputs, options), row_tasks.true_scores
+    counted = job.counted(pairs.core_embeddings, true_scores, inputs.first_column)
+    return _in_whole(counted.arrays, counted.fault, row_tasks, inputs)
 
 
 def add_up(chunks: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkCounts:
@@ -132,74 +122,38 @@ def add_up(chunks: Sequence[ChunkCounts], *, options: CountingOptions) -> ChunkC
     Examples
     --------
     >>> options = CountingOptions("float32", None, _core.Rules(False, "raise", False), 1)
-    >>> counts = {name: np.array([1, 2]) for name in PartialCounts(2, options.rules).arrays}
+    >>> counts = {name: np.array([1, 2]) for name in PartialCounts.zeros(2, options.rules).arrays}
     >>> chunks = [ChunkCounts(counts, fault) for fault in (None, (3, 8), (3, 5))]
     >>> sums = add_up(chunks, options=options)
     >>> sums.counts["above"], sums.fault
     (array([3, 6]), (3, 5))
     """
-    totals = PartialCounts(len(chunks[0].counts["above"]), options.rules)
+    totals = PartialCounts.zeros(len(chunks[0].counts["above"]), options.rules)
     for found in chunks:
         totals.add(found.counts)
     return ChunkCounts(totals.arrays, min((f.fault for f in chunks if f.fault), default=None))
 
 
-def _count_on_device(
-    store: Store, row_tasks: RowChunkTasks, inputs: ChunkInputs, options: CountingOptions
-) -> ChunkCounts:
-    """Count a chunk where it is, or as a copy, tile by tile, where that is not possible."""
-    tasks = PartOfTasks(
-        row_tasks.rows, row_tasks.targets, *_selections(row_tasks, inputs), inputs.first_column
-    )
-    count = count_stored(store, tasks, row_tasks.true_scores, options.rules)
-    if count is not None:
-        counts = count.arrays()
-        if options.rules.nan != "raise" or not counts["nan"].any():
-            return ChunkCounts(counts, None)
-    with column_tiles(store) as tiles:
-        blocks = ((Scores(matrix, store.dtype, store.swapped), left) for left, matrix in tiles)
-        return _count_blocks(blocks, row_tasks.rows, row_tasks, inputs, options)
+def _job_of(row_tasks: RowChunkTasks, inputs: ChunkInputs, options: CountingOptions) -> Job:
+    """Return the job of a chunk; its filter and candidates number columns of the whole matrix."""
+    filter = row_tasks.filter and row_tasks.filter.selection(inputs.filter)
+    candidates = row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates)
+    tasks = row_tasks.rows, row_tasks.targets, filter, candidates
+    return Job(*tasks, options.rules, options.threads)
 
 
-def _selections(
-    row_tasks: RowChunkTasks, inputs: ChunkInputs
-) -> tuple[_core.Selection | None, _core.Selection | None]:
-    """Return the filter and the candidates of the tasks of a chunk."""
-    return (
-        row_tasks.filter and row_tasks.filter.selection(inputs.filter),
-        row_tasks.candidates and row_tasks.candidates.selection(inputs.candidates),
-    )
-
-
-def _count_blocks(
-    blocks: Iterable[tuple[Scores, int]],
-    rows: IntArray,
+def _in_whole(
+    counts: dict[str, IntArray],
+    fault: _core.Fault | None,
     row_tasks: RowChunkTasks,
     inputs: ChunkInputs,
-    options: CountingOptions,
 ) -> ChunkCounts:
-    """Count the blocks of a chunk, each given with its first column; `rows` number their rows."""
-    tasks = _core.Tasks(rows, row_tasks.targets, *_selections(row_tasks, inputs))
-    totals = PartialCounts(len(row_tasks.targets), options.rules)
-    faults = []
-    for scores, start in blocks:
-        first_column = inputs.first_column + start
-        found = _core.partial_counts(
-            scores, tasks, row_tasks.true_scores, first_column, options.rules, options.threads
-        )
-        del scores  # freed before the next block is made
-        totals.add(found.arrays)
-        if fault := found.fault:
-            faults.append((fault.row, fault.column + first_column))
-    return ChunkCounts(totals.arrays, min(faults, default=None))
-
-
-def _number_row_in_whole(found: ChunkCounts, first_row: int) -> ChunkCounts:
-    """Change the row of a fault to its number in the whole matrix."""
-    if found.fault is None:
-        return found
-    row, column = found.fault
-    return found._replace(fault=(first_row + row, column))
+    """Number the row and the column of a fault in the whole matrix."""
+    if fault is None:
+        return ChunkCounts(counts, None)
+    return ChunkCounts(
+        counts, (row_tasks.first_row + fault.row, inputs.first_column + fault.column)
+    )
 
 
 def _checked_scores(block: Any, shape: tuple[int, int], options: CountingOptions) -> Scores | Store:
