@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,16 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...tasks.row_keys import first_rows, row_keys
 from ...tasks.text import TRIPLE, RowForm, is_path, line_of, read_text
-from ...tasks.vocabularies import Column, LabelIndex, distinct_labels, encode_columns, is_id
+from ...tasks.vocabularies import (
+    Column,
+    LabelIndex,
+    distinct_labels,
+    encode_columns,
+    is_id,
+    is_number,
+)
+from ..two_graphs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
-
-if TYPE_CHECKING:
-    from ...inputs.arrays import IntArray
 
 FOLDS = "721_5fold"  # OpenEA's folder of the folds
 _ALL = ""  # stands for the name of a split where a file has all pairs
@@ -73,7 +78,7 @@ def read_dbp15k(folder: str | os.PathLike[str]) -> AlignmentData:
     ValueError
         For a line with another number of columns, an id that occurs twice or is no number, an
         entity in a triple or a pair that is not in ent_ids, text that is not UTF-8, and a file
-        without lines; the message names file and line.
+        without lines; the message names the file.
 
     Examples
     --------
@@ -134,7 +139,7 @@ def read_openea(
     -------
     AlignmentData
         ``splits`` has "train", "valid" (unless it has no pairs) and "test" of the fold. ``pairs``
-        has the distinct pairs of ent_links, or of the fold if there is no such file.
+        has the distinct pairs of ent_links, if there is such a file, and of the fold.
 
     Raises
     ------
@@ -143,9 +148,9 @@ def read_openea(
     OSError
         For a file that is missing or damaged.
     ValueError
-        For a line with another number of columns, a pair of a fold that is not in ent_links, a name
-        that is not in ent_ids or rel_ids, an id or a name that these list twice, text that is not
-        UTF-8, and a file without lines (except valid_links); the message names file and line.
+        For a line with another number of columns, a name that is not in ent_ids or rel_ids or that
+        these list twice, text that is not UTF-8, and a file without lines (except valid_links); the
+        message names the file.
 
     Examples
     --------
@@ -188,29 +193,12 @@ def _path(folder: str, name: str) -> str:
 def _read_folder(root: str, files: Mapping[str, str], by_id: bool) -> AlignmentData:
     """Read a data set with some files of pairs, which calls entities by their ids or by names."""
     sides = []
-    for k, name in enumerate(("left", "right"), 1):
+    for k in (1, 2):
         triples = _path(root, f"{'' if by_id else 'rel_'}triples_{k}")
         entities = _read_list((_path if by_id else find_file)(root, f"ent_ids_{k}"), by_id)
         relations = _read_list(find_file(root, f"rel_ids_{k}"), by_id)
-        sides.append(_Side(name, ("folder", triples), entities, relations))
-    links = {split: ("folder", path) for split, path in files.items()}
-    graphs, pairs = _read_graphs(links, sides, by_id)
-    splits = {name: rows for name, rows in pairs.items() if name != _ALL and len(rows)}
-    for name, rows in splits.items() if _ALL in pairs else ():
-        keys = row_keys(list(np.concatenate([pairs[_ALL], rows]).T))
-        missing = ~np.isin(keys[-len(rows) :], keys[: -len(rows)])
-        if missing.any():
-            line = line_of(files[name], int(missing.argmax()))
-            problem = f"line {line}: the pair is not in {files[_ALL]}"
-            raise InputValueError(f"folder: {files[name]}", problem)
-    whole = [pairs[_ALL]] if _ALL in pairs else list(splits.values())
-    return AlignmentData(graphs[0], graphs[1], _distinct_pairs(whole), splits)
-
-
-def _distinct_pairs(parts: Sequence[IntArray]) -> IntArray:
-    """Return the pairs of all splits, each of them once, in the order of first occurrence."""
-    pairs = np.concatenate(parts)
-    return pairs[np.sort(first_rows(row_keys(list(pairs.T))))]
+        sides.append((("folder", triples), entities, relations))
+    return _read_data({split: ("folder", path) for split, path in files.items()}, sides, by_id)
 
 
 @public("truerank.alignment")
@@ -263,31 +251,18 @@ def read_pairs(
     (('Graz', 'Wien'), array([[1, 0],
            [0, 1]]))
     """
-    if not is_path(pairs) and not isinstance(pairs, Mapping):
-        expected = "a path or a dict of paths"
-        raise InputTypeError("pairs", expected=expected, got=type(pairs).__name__)
     files: Mapping[str, Any] = pairs if isinstance(pairs, Mapping) else {_ALL: pairs}
     if not files:
         raise InputValueError("pairs", expected="at least one file", got="none")
-    links = {}
-    for split, path in files.items():
-        name = "pairs" if files is not pairs else f'pairs["{split}"]'
-        links[split] = name, _check_path(name, path)
-    sides = []
-    for name, order, triples in (("left", left, left_triples), ("right", right, right_triples)):
-        title = f"{name}_triples"
-        facts = None if triples is None else (title, _check_path(title, triples))
-        sides.append(_Side(name, facts, _Labels(name, order)))
-    graphs, parts = _read_graphs(links, sides, by_id=False)
-    if files is not pairs:
-        return AlignmentData(graphs[0], graphs[1], parts[_ALL])
-    return AlignmentData(graphs[0], graphs[1], _distinct_pairs(list(parts.values())), parts)
-
-
-def _check_path(name: str, path: Any) -> str:
-    if not is_path(path):
-        raise InputTypeError(name, expected="a path", got=type(path).__name__)
-    return os.fsdecode(path)
+    links = {
+        split: ("pairs" if files is not pairs else f'pairs["{split}"]', path)
+        for split, path in files.items()
+    }
+    sides = [
+        (None if triples is None else (f"{name}_triples", triples), _Labels(name, order), None)
+        for name, order, triples in (("left", left, left_triples), ("right", right, right_triples))
+    ]
+    return _read_data(links, sides)
 
 
 class _Labels(NamedTuple):
@@ -299,46 +274,42 @@ class _Labels(NamedTuple):
     ids: Sequence[int] | None = None
 
 
-class _Side(NamedTuple):
-    """What there is of a graph; None stands for no triples, and for all labels that occur."""
-
-    name: str
-    triples: tuple[str, str] | None  # the argument and the path
-    entities: _Labels | None
-    relations: _Labels | None = None
+File = tuple[str, Any]  # the argument and the path
+Side = tuple[File | None, _Labels | None, _Labels | None]  # triples, entities, relations
 
 
-def _read_graphs(
-    links: Mapping[str, tuple[str, str]], sides: Sequence[_Side], by_id: bool
-) -> tuple[list[Graph], dict[str, IntArray]]:
-    """Read both graphs, and the pairs of each file, for which there are argument and path."""
-    indexes = [LabelIndex() for _ in sides]
-    nouns = [f"{side.name} entity" for side in sides]
+def _read_data(
+    links: Mapping[str, File], sides: Sequence[Side], by_id: bool = False
+) -> AlignmentData:
+    """Read the pairs of each file, and both graphs; None stands for all labels that occur."""
+    nouns = [f"{name} entity" for name in GRAPHS]
     tables = [
         # only a fold of OpenEA may lack pairs for validation
-        _read_columns(name, path, nouns, indexes, empty=(name, split) == ("folder", "valid"))
-        for split, (name, path) in links.items()
+        _read_columns(*file, nouns, empty=(file[0], split) == ("folder", "valid"))
+        for split, file in links.items()
     ]
     graphs, columns_of_pairs = [], []
-    for j, side in enumerate(sides):
-        columns, between = [table[j] for table in tables], []
-        if side.triples is not None:
-            of_triples = (indexes[j], LabelIndex(), indexes[j])
-            heads, relations, tails = _read_columns(*side.triples, TRIPLE, of_triples)
-            columns, between = [*columns, heads, tails], [relations]
-        entities = side.entities or _list_all(columns, by_id)
-        vocabulary, ids = encode_columns(entities.title, nouns[j], entities.order, columns)
-        kinds, triples = _Labels("", ()), np.zeros((0, 3), np.int64)
-        if between:
-            kinds = side.relations or _list_all(between, by_id)
-            _, places = encode_columns(kinds.title, "relation", kinds.order, between)
-            triples = np.stack([ids[-2], places[0], ids[-1]], axis=1)
-        names = entities.names or vocabulary.names
-        graph = Graph(triples, vocabulary.size, names, kinds.names, entities.ids, kinds.ids)
-        graphs.append(graph)
+    for j, (triples, entities, relations) in enumerate(sides):
+        columns, rows = [table[j] for table in tables], np.zeros((0, 3), np.int64)
+        kinds = relations or _Labels("", ())
+        if triples is not None:
+            heads, between, tails = _read_columns(*triples, TRIPLE)
+            columns += [heads, tails]
+            kinds = relations or _list_all([between], by_id)
+            _, places = encode_columns(kinds.title, "relation", kinds.order, [between])
+        own = entities or _list_all(columns, by_id)
+        vocabulary, ids = encode_columns(own.title, nouns[j], own.order, columns)
+        if triples is not None:
+            rows = np.stack([ids[-2], places[0], ids[-1]], axis=1)
+        names = own.names or vocabulary.names
+        graphs.append(Graph(rows, vocabulary.size, names, kinds.names, own.ids, kinds.ids))
         columns_of_pairs.append(ids[: len(tables)])
-    pairs = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
-    return graphs, dict(zip(links, pairs, strict=True))
+    parts = [np.stack(both, axis=1) for both in zip(*columns_of_pairs, strict=True)]
+    pairs = np.concatenate(parts)
+    first = np.sort(first_rows(row_keys(list(pairs.T))))
+    splits = {split: part for split, part in zip(links, parts, strict=True) if len(part)}
+    splits.pop(_ALL, None)
+    return AlignmentData(graphs[0], graphs[1], pairs[first], splits)
 
 
 class _FileColumn(Column):
@@ -348,59 +319,47 @@ class _FileColumn(Column):
         return f"line {line_of(self.what, row)}"
 
     def labels(self) -> list[str]:
-        """Return the labels, by their numbers."""
+        """Return the label of each row."""
         assert self.label_index is not None
-        return list(self.label_index.codes)
-
-    def parse_ids(self) -> list[int]:
-        """Return the labels as integers; they are digits without a sign or leading zeros."""
-        labels = self.labels()
-        for code, label in enumerate(labels):
-            if not is_id(label) or len(label) > _DIGITS:
-                where = self.where(int(np.argmax(self.values == code)))
-                raise InputValueError(self.split, f"{where}: expected an id, got {label!r}")
-        return list(map(int, labels))
+        return list(map(list(self.label_index.codes).__getitem__, self.values))
 
 
 def _read_columns(
-    name: str, path: str, nouns: Sequence[str], indexes: Sequence[LabelIndex], empty: bool = False
+    name: str, path: Any, nouns: Sequence[str], empty: bool = False
 ) -> list[_FileColumn]:
-    """Read the columns of a file, each with an index of its labels; it may be `empty`."""
-
-    def encode(j: int, fields: Sequence[str]) -> IntArray:
-        return indexes[j].encode(fields)
-
-    columns = read_text(name, path, encode, RowForm("row", tuple(nouns), ()))
+    """Read the columns of a file, which may be `empty`."""
+    if not is_path(path):
+        raise InputTypeError(name, expected="a path", got=type(path).__name__)
+    place, indexes = os.fsdecode(path), [LabelIndex() for _ in nouns]
+    form, where = RowForm("row", tuple(nouns), ()), f"{name}: {place}"
+    columns = read_text(name, place, lambda j, fields: indexes[j].encode(fields), form)
     if not columns and not empty:
-        raise InputValueError(name, f"{path}: expected lines of {' and '.join(nouns)}, got none")
+        raise InputValueError(where, expected=f"lines of {' and '.join(nouns)}", got="none")
     columns = columns or [np.zeros(0, np.int64) for _ in nouns]
-    where = f"{name}: {path}"
-    return [_FileColumn(where, j, columns[j], index, path) for j, index in enumerate(indexes)]
+    return [_FileColumn(where, j, columns[j], index, place) for j, index in enumerate(indexes)]
 
 
 def _read_list(path: str | None, by_id: bool) -> _Labels | None:
     """Read a file of ids and names, by which other files call an entity or a relation."""
     if path is None:
         return None
-    nouns = ("id", "name")
-    columns = _read_columns("folder", path, nouns, (LabelIndex(), LabelIndex()))
-    fields = [list(map(column.labels().__getitem__, column.values)) for column in columns]
-    for j, column in enumerate(columns[: 1 if by_id else 2]):
-        repeated = np.flatnonzero(column.values != np.arange(len(column.values)))
-        if len(repeated):
-            row = int(repeated[0])
-            first = column.where(int(column.values[row]))
-            problem = f"the {nouns[j]} {fields[j][row]!r} stands in {first}, too"
-            raise InputValueError(column.split, f"{column.where(row)}: {problem}")
-    return _Labels(path, fields[0 if by_id else 1], tuple(fields[1]), columns[0].parse_ids())
+    ids, names = (column.labels() for column in _read_columns("folder", path, ("id", "name")))
+    title = f"folder: {path}"
+    return _Labels(title, ids if by_id else names, tuple(names), _parse_ids(title, ids))
 
 
 def _list_all(columns: Sequence[_FileColumn], by_id: bool) -> _Labels:
     """List all labels that occur, in ascending order, as numbers if all of them are numbers."""
-    labels = distinct_labels(columns)
+    labels = sorted(distinct_labels(columns))
     if by_id:
-        ids = sorted(columns[0].parse_ids())
+        ids = sorted(_parse_ids(columns[0].split, labels))
         return _Labels("", list(map(str, ids)), ids=ids)
-    numbers = all(label.isascii() and label.isdecimal() for label in labels)
-    names = tuple(sorted(labels, key=(lambda label: (int(label), label)) if numbers else None))
+    names = tuple(sorted(labels, key=int) if all(map(is_number, labels)) else labels)
     return _Labels("", names, names)
+
+
+def _parse_ids(name: str, labels: Sequence[str]) -> list[int]:
+    """Return labels as integers."""
+    if wrong := [label for label in labels if not is_id(label) or len(label) > _DIGITS]:
+        raise InputValueError(name, expected="ids", got=repr(wrong[0]))
+    return list(map(int, labels))
