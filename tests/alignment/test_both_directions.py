@@ -404,7 +404,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "depth": (
         {"candidates": ([[0]], None)},
         ValueError,
-        r"candidates\[0\]: expected a 1-D array of ids",
+        r"candidates\[0\]: expected a 1-D array",
     ),
     "nan": ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
 }

@@ -115,14 +115,14 @@ def test_labels_of_candidates() -> None:
 ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "unknown": (
         ValueError,
-        r"^candidates: expected one of all, test, unaligned, or \(left_ids, right_ids\), got 'tst'",
+        r"^candidates: expected one of all, test, unaligned, got 'tst'",
         *("tst", {}),
     ),
     "none": (TypeError, "^candidates: expected one of all, .*, got NoneType", None, {}),
     "a number": (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
     "an array": (TypeError, "^candidates: .*, got ndarray", np.zeros((2, 2), int), {}),
-    "sampled": (ValueError, "^candidates: .*, got 4 members", Sampled(3), {}),
-    "one list": (ValueError, "^candidates: .*, got 1 members", ([0, 1],), {}),
+    "sampled": (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
+    "one list": (TypeError, "^candidates: .*, got tuple", ([0, 1],), {}),
     "flat ids": (ValueError, r"^candidates\[0\]: expected a 1-D array", [0, 1], {}),
     "floats": (TypeError, r"^candidates\[1\]: expected integers", ([0, 1], [0.0, 2.0]), {}),
     "a mask": (TypeError, r"^candidates\[0\]: expected integers", ([True, False], [0]), {}),
@@ -139,12 +139,12 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "a test entity is missing": (
         ValueError,
-        r"^candidates\[0\]: 1 of 2 left entities of the test are not among the candidates, first 1",
+        r"^candidates\[0\]: 1 of 2 left entities of the test are missing, first 1",
         *(([0, 4], [0, 2]), {}),
     ),
     "all are missing": (
         ValueError,
-        r"^candidates\[1\]: 2 of 2 right entities of the test are not among .*, first 0",
+        r"^candidates\[1\]: 2 of 2 right entities of the test are missing, first 0",
         *(([0, 1], []), {}),
     ),
     "unaligned without known": (

@@ -143,7 +143,7 @@ def test_infinite_similarities_are_numbers() -> None:
         ({"queries": [2]}, ValueError, "queries: expected ids from 0 to 1, got 2"),
         ({"queries": [-1]}, ValueError, "queries: expected ids from 0 to 1, got -1"),
         ({"queries": [0.0]}, TypeError, "queries: expected integers"),
-        ({"queries": [[0]]}, ValueError, "queries: expected a 1-D array of ids"),
+        ({"queries": [[0]]}, ValueError, "queries: expected a 1-D array"),
         ({"candidates": ([0], [])}, ValueError, "candidates: expected at least one right entity"),
         ({"candidates": ([], None)}, ValueError, "candidates: expected at least one left entity"),
         ({"candidates": ([0],)}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),

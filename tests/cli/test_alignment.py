@@ -434,7 +434,7 @@ BAD_DATA = {
     ),
     "candidates without the test": (
         f"{VECTORS} --candidates one.npy,one.npy",
-        "--candidates, the first: 4 of 4 left entities of the test are not among",
+        "--candidates, the first: 4 of 4 left entities of the test are missing",
     ),
     "no folder": ("L.npy R.npy --data nowhere", "--data: no folder nowhere"),
     "another layout": ("L.npy R.npy --data oea --layout dbp15k", "ent_ids_1"),

@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (24556, 21000),
-    "tests": (38890, 24000),
+    "python/truerank": (24489, 21000),
+    "tests": (38880, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
-from ..tasks.split_audit import Audited, SplitAudit, audit_split
+from ..tasks.split_audit import SplitAudit
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
@@ -20,10 +21,10 @@ from .two_graphs import GRAPHS
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
+    Candidates = tuple[IntArray, IntArray]
 
 PAIR_FORM = RowForm("pair", ("left", "right"), (0, 1))
 CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
-_EXPECTED = f"one of {', '.join(CANDIDATE_NAMES)}, or (left_ids, right_ids)"
 
 
 class PairSplits(NamedTuple):
@@ -69,14 +70,12 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
     TypeError, ValueError, OSError
         For anything but pairs, ids out of range, unknown labels, and entities of another type.
     """
-    for name, order in zip(GRAPHS, entities, strict=True):
-        if order is None:
-            raise InputTypeError(
-                name, expected="the number of entities, or their labels", got="None"
-            )
     columns_of_split = SplitReader(PAIR_FORM).read_all(splits)
     columns, graphs = [], []
     for j, (name, order) in enumerate(zip(GRAPHS, entities, strict=True)):
+        if order is None:
+            expected = "the number of entities, or their labels"
+            raise InputTypeError(name, expected=expected, got="None")
         graph_columns = [split[j] for split in columns_of_split.values()]
         vocabulary, ids = encode_columns(name, f"{name} entity", order, graph_columns)
         graphs.append(vocabulary)
@@ -111,28 +110,7 @@ class PairAudit(SplitAudit):
     rows: ClassVar[str] = "pairs"
 
 
-def audit_pairs(splits: PairSplits, rules: Mapping[str, str]) -> Audited[PairAudit]:
-    """Find duplicates and leaks, and keep, drop or refuse them, as `audit_split` does."""
-    columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
-    return audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
-
-
-class GraphCandidates(NamedTuple):
-    """A candidate set of both graphs, with its name in the protocol.
-
-    Attributes
-    ----------
-    name : str
-        "all", "test", "unaligned", or "selection of N x M (digest)".
-    ids : (left ids, right ids), or None
-        The candidates, ascending; None for all entities.
-    """
-
-    name: str
-    ids: tuple[IntArray, IntArray] | None = None
-
-
-def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
+def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, Candidates | None]:
     """Check the argument `candidates`, and list the candidates.
 
     Parameters
@@ -146,7 +124,10 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
 
     Returns
     -------
-    Candidates
+    name : str
+        "all", "test", "unaligned", or "selection of N x M (digest)".
+    ids : (left ids, right ids), or None
+        The candidates, ascending; None for all entities.
 
     Raises
     ------
@@ -154,44 +135,34 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> GraphCandid
         For an unknown name, ids out of range, unknown labels, "unaligned" without known splits, and
         lists that lack an entity of the test.
     """
-    if not isinstance(value, str):
-        return _read_candidate_lists(value, splits, test)
-    if value not in CANDIDATE_NAMES:
-        raise InputValueError("candidates", expected=_EXPECTED, got=repr(value))
-    if value == "unaligned" and len(splits.sizes) < 2:
-        problem = '"unaligned" leaves out what known pairs align, but there are no known splits'
-        raise InputValueError("candidates", f"{problem}; give known=")
-    if value == "all":
-        return GraphCandidates(value)
-    left, right = distinct(test[:, 0]), distinct(test[:, 1])
-    if value == "test":
-        return GraphCandidates(value, (left, right))
-    known = splits.pairs[next(iter(splits.sizes.values())) :]
-    parts = []
-    for j, (graph, in_test) in enumerate(zip(splits.graphs, (left, right), strict=True)):
-        is_free = np.ones(graph.size, dtype=bool)
-        is_free[known[:, j]] = False
-        is_free[in_test] = True  # entities of the test always stay
-        parts.append(np.flatnonzero(is_free))
-    return GraphCandidates(value, (parts[0], parts[1]))
-
-
-def _read_candidate_lists(value: Any, splits: PairSplits, test: IntArray) -> GraphCandidates:
-    """Read the lists of both graphs, which must have all entities of the test."""
-    if not isinstance(value, (tuple, list)):
-        raise InputTypeError("candidates", expected=_EXPECTED, got=type(value).__name__)
-    if len(value) != len(GRAPHS):
-        raise InputValueError("candidates", expected=_EXPECTED, got=f"{len(value)} members")
-    lists = []
+    in_test = distinct(test[:, 0]), distinct(test[:, 1])
+    if isinstance(value, str):
+        choice("candidates", value, CANDIDATE_NAMES)
+        if value != "unaligned":
+            return value, in_test if value == "test" else None
+        if len(splits.sizes) < 2:
+            problem = f'"{value}" leaves out what known pairs align, but there are no known splits'
+            raise InputValueError("candidates", f"{problem}; give known=")
+    elif not isinstance(value, (tuple, list)) or len(value) != len(GRAPHS):
+        expected = f"one of {', '.join(CANDIDATE_NAMES)}, or (left_ids, right_ids)"
+        raise InputTypeError("candidates", expected=expected, got=type(value).__name__)
+    known, lists = splits.pairs[next(iter(splits.sizes.values())) :], []
     for j, (name, graph) in enumerate(zip(GRAPHS, splits.graphs, strict=True)):
-        title, in_test = f"candidates[{j}]", distinct(test[:, j])
-        ids = read_ids(title, value[j], graph, f"no labels of {name} are given")
-        missing = np.setdiff1d(in_test, ids, assume_unique=True)
+        if isinstance(value, str):
+            is_free = np.ones(graph.size, dtype=bool)
+            is_free[known[:, j]] = False
+            is_free[in_test[j]] = True  # entities of the test always stay
+            lists.append(np.flatnonzero(is_free))
+            continue
+        title = f"candidates[{j}]"
+        lists.append(read_ids(title, value[j], graph, f"no labels of {name} are given"))
+        missing = np.setdiff1d(in_test[j], lists[j], assume_unique=True)
         if len(missing):
-            problem = (
-                f"{len(missing):,} of {len(in_test):,} {name} entities of the test are not among "
-                f"the candidates, first {graph.label_of(int(missing[0]))!r}"
+            counts, first = (
+                f"{len(missing):,} of {len(in_test[j]):,}",
+                graph.label_of(int(missing[0])),
             )
+            problem = f"{counts} {name} entities of the test are missing, first {first!r}"
             raise InputValueError(title, problem)
-        lists.append(ids)
-    return GraphCandidates(selection_name(*lists), (lists[0], lists[1]))
+    name = value if isinstance(value, str) else selection_name(*lists)
+    return name, (lists[0], lists[1])

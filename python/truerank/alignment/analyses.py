@@ -19,7 +19,7 @@ from ..ranks.container import Ranks
 from ..ranks.labels import Labels
 from ..reporting.reports import Report
 from .inference.similarities import open_similarities
-from .two_graphs import DIRECTIONS, GRAPHS, as_candidates, as_ids
+from .two_graphs import DIRECTIONS, GRAPHS, as_ids, as_ids_of_both
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -117,7 +117,7 @@ def most_similar(
     most = positive_integer("k", k)
     rules = read_rules(options, CountOptions)
     source = open_similarities(left, right, similarity, rules, 1 + is_integer(csls))
-    among = as_candidates(candidates, source.shape)
+    among = as_ids_of_both(candidates, source.shape)
     for graph, ids in zip(GRAPHS, among, strict=True):
         if not len(ids):
             raise InputValueError("candidates", expected=f"at least one {graph} entity", got="none")

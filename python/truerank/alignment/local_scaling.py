@@ -22,7 +22,7 @@ from ..inputs.naming import public
 from ..inputs.rules import CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
 from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import BACKWARD, FORWARD, as_candidates
+from .two_graphs import BACKWARD, FORWARD, as_ids_of_both
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     Block = Array | FileBlock
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
-_IN_FLOAT32 = ("float16", "bfloat16", "float32", "int8", "int16", "uint8", "uint16")
 
 
 @public("truerank.alignment")
@@ -118,7 +117,7 @@ def csls_means(
     rules = read_rules(options, CountOptions)
     size = positive_integer("block", block) if block is not None else 0
     pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
-    among = as_candidates(candidates, pairs.shape)
+    among = as_ids_of_both(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, size, watch)
 
@@ -346,7 +345,7 @@ class ScaledStore(StoreView):
 
 def wide_dtype(dtype: str) -> np.dtype[Any]:
     """Return the dtype in which scores of another one are scaled: float32, or float64."""
-    return np.dtype(np.float32 if dtype in _IN_FLOAT32 else np.float64)
+    return np.result_type(np.float32, "float32" if dtype == "bfloat16" else dtype)
 
 
 def read_floats(store: Store, tile: Tile, io: str) -> Array:

@@ -24,9 +24,9 @@ from ..stores import owned, read_scores, shape_of
 from ..tasks import task as tasks
 from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
-from ..tasks.split_audit import check_rules
+from ..tasks.split_audit import audit_split, check_rules
 from ..tasks.split_columns import name_splits
-from .aligned_pairs import as_candidates, audit_pairs, read_pair_splits
+from .aligned_pairs import PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import scale
 from .two_graphs import FORWARD, GRAPHS
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ..inputs.rules import Rules
     from ..inputs.words import IoMode, Similarity
     from ..stores import Store
-    from .aligned_pairs import GraphCandidates, PairAudit, PairSplits
+    from .aligned_pairs import Candidates, PairSplits
 
 
 # side -> (the column of queries in a pair, the column of answers), in the order of the tasks
@@ -147,16 +147,17 @@ class Task(tasks.Task[Report]):
         splits = read_pair_splits(named_splits, (left, right))
         if not splits.sizes[split]:
             raise InputValueError(split, expected="at least one pair", got="none")
-        kept, notes, self.audit = audit_pairs(splits, rules)
+        columns = [splits.pairs[:, 0], splits.pairs[:, 1]]
+        audited = audit_split(PairAudit, columns, splits.sizes, rules, splits.labels_of)
+        kept, notes, self.audit = audited
         self.left, self.right = (graph.names for graph in splits.graphs)
         self.pairs = np.ascontiguousarray(splits.pairs[kept])
-        chosen = as_candidates(candidates, splits, self.pairs)
-        self.candidates = chosen.ids
+        name, self.candidates = as_candidates(candidates, splits, self.pairs)
         for array in (self.pairs, *(self.candidates or ())):
             read_only(array)
         super().__init__(
-            {side: _make_side(side, splits, kept, chosen) for side in SIDES},
-            Protocol(filter=(*list(named_splits)[1:], split), candidates=chosen.name, split=split),
+            {side: _make_side(side, splits, kept, self.candidates) for side in SIDES},
+            Protocol(filter=(*list(named_splits)[1:], split), candidates=name, split=split),
         )
         for text in notes:
             warn_user(text)
@@ -359,33 +360,23 @@ class Task(tasks.Task[Report]):
 
 
 def _make_side(
-    side: str, splits: PairSplits, kept: IntArray, candidates: GraphCandidates
+    side: str, splits: PairSplits, kept: IntArray, candidates: Candidates | None
 ) -> SideTasks:
     """Make the tasks of one direction."""
     query_column, answer_column = SIDES[side]
-    queries = make_queries(splits.pairs, kept, (query_column,), answer_column)
-    has_names = all(graph.names is not None for graph in splits.graphs)
-
-    def labels(column: int) -> Labels:
-        names = splits.graphs[column].names if has_names else None
-        return Labels(splits.pairs[kept, column], names)
-
-    return SideTasks(
-        side=side,
-        queries=queries.queries,
-        rows=queries.rows,
-        targets=queries.targets,
-        columns=splits.graphs[answer_column].size,
-        filter=queries.answers,
-        candidates=None if candidates.ids is None else candidates.ids[answer_column],
-        labels={
-            "queries": labels(query_column),
-            "targets": labels(answer_column),
-        },
-        test_rows=kept,
-        height=next(iter(splits.sizes.values())),
-        names=splits.graphs[answer_column].names,
+    queries, rows, targets, answers = make_queries(
+        splits.pairs, kept, (query_column,), answer_column
     )
+    has_names = all(graph.names is not None for graph in splits.graphs)
+    labels = {
+        name: Labels(splits.pairs[kept, column], splits.graphs[column].names if has_names else None)
+        for name, column in (("queries", query_column), ("targets", answer_column))
+    }
+    graph = splits.graphs[answer_column]
+    of_test: dict[str, Any] = {"test_rows": kept, "height": next(iter(splits.sizes.values()))}
+    of_test["candidates"] = None if candidates is None else candidates[answer_column]
+    asked = side, queries, rows, targets
+    return SideTasks(*asked, graph.size, answers, labels=labels, names=graph.names, **of_test)
 
 
 @public("truerank.alignment")

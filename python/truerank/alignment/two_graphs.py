@@ -10,15 +10,14 @@ import numpy as np
 from .. import _core
 from ..embeddings.vectors import QUERIES, Roles
 from ..inputs.arrays import index_array, read_only
-from ..inputs.checks import check_shape
 from ..inputs.errors import InputTypeError, InputValueError
+from ..tasks.vocabularies import Vocabulary, read_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 
 GRAPHS = ("left", "right")  # the columns of a pair
-UNBOUNDED = np.iinfo(np.int64).max
 DIRECTIONS = ("left_to_right", "right_to_left")  # from the graph of queries to the other
 
 
@@ -45,11 +44,11 @@ def check_ids(name: str, ids: IntArray, size: int, nouns: str, place: str) -> No
     """
     wrong = _core.first_outside(np.ascontiguousarray(ids), size)
     if wrong >= 0:
-        expected = f"{nouns} from 0 {'on' if size == UNBOUNDED else f'to {size - 1}'}"
+        expected = f"{nouns} from 0 to {size - 1}"
         raise InputValueError(name, expected=expected, got=f"{ids[wrong]} {place} {wrong}")
 
 
-def as_ids(name: str, value: Any, size: int, nouns: str = "ids") -> IntArray:
+def as_ids(name: str, value: Any, size: int) -> IntArray:
     """Check ids of one graph, and return them ascending and distinct; None stands for all.
 
     Parameters
@@ -59,8 +58,6 @@ def as_ids(name: str, value: Any, size: int, nouns: str = "ids") -> IntArray:
     value : array_like of int, shape (n,), or None
     size : int
         The number of entities of the graph.
-    nouns : str
-        What messages call them.
 
     Raises
     ------
@@ -74,10 +71,7 @@ def as_ids(name: str, value: Any, size: int, nouns: str = "ids") -> IntArray:
     """
     if value is None:
         return np.arange(size)
-    ids = index_array(name, value)
-    check_shape(name, ids.shape, 1, f"a 1-D array of {nouns}")
-    check_ids(name, ids, size, nouns, "at position")
-    return np.unique(ids)
+    return read_ids(name, value, Vocabulary(size, None), "entities have no names here")
 
 
 def as_rows(name: str, value: Any, least: int, most: int, expected: str) -> IntArray:
@@ -112,17 +106,17 @@ def as_pairs(
     return pairs
 
 
-def as_candidates(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray]:
+def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray]:
     """Check ids of both graphs; None stands for all of a graph, or of both.
 
     Examples
     --------
-    >>> as_candidates(([1, 0], None), (2, 3))
+    >>> as_ids_of_both(([1, 0], None), (2, 3))
     (array([0, 1]), array([0, 1, 2]))
     """
     pair = (None, None) if value is None else value
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        got = f"{len(pair)} members" if isinstance(pair, (tuple, list)) else type(pair).__name__
+        got = type(pair).__name__
         raise InputTypeError("candidates", expected="(left_ids, right_ids)", got=got)
     left, right = sizes
     return as_ids("candidates[0]", pair[0], left), as_ids("candidates[1]", pair[1], right)

@@ -82,7 +82,7 @@ def test_nan_is_refused_from_the_right() -> None:
         ),
         ({"left_ids": [3]}, ValueError, "left_ids: expected ids from 0 to 2, got 3"),
         ({"right_ids": [0, -1]}, ValueError, "right_ids: expected ids from 0 to 3, got -1"),
-        ({"right_ids": [[0]]}, ValueError, r"right_ids: expected a 1-D array of ids, got shape"),
+        ({"right_ids": [[0]]}, ValueError, r"right_ids: expected a 1-D array, got shape"),
         ({"left_ids": [0.5]}, TypeError, "left_ids: expected integers, got dtype float64"),
         ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
     ],

@@ -17,7 +17,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows, first_rows, row_keys
 from ...tasks.text import MAX_COLUMNS
-from ..two_graphs import UNBOUNDED, as_pairs, as_rows, check_ids
+from ..two_graphs import as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray
@@ -81,9 +81,9 @@ class Graph(ReadOnlyArrays):
         for name in ("names", "ids"):
             if fields[name] is not None and len(fields[name]) != size:
                 raise InputValueError(name, expected=f"{size}, one each", got=len(fields[name]))
-        listed = [fields[k] for k in ("relations", "relation_ids") if fields[k] is not None]
-        bound = min(map(len, listed), default=UNBOUNDED)
-        check_ids("triples", rows[:, 1], bound, "relations", "in triple")
+        for name in ("relations", "relation_ids"):
+            if fields[name] is not None:
+                check_ids("triples", rows[:, 1], len(fields[name]), "relations", "in triple")
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
@@ -173,7 +173,8 @@ class AlignmentData(ReadOnlyArrays):
     >>> data = AlignmentData(Graph(size=3), Graph(size=4), [(0, 3), (2, 1)])
     >>> data
     AlignmentData(3 and 4 entities, 0 and 0 triples, 2 pairs)
-    >>> data = data.with_splits({"train": [(0, 3)], "test": [(2, 1)]})
+    >>> splits = {"train": [(0, 3)], "test": [(2, 1)]}
+    >>> data = AlignmentData(data.left, data.right, data.pairs, splits)
     >>> data.splits["test"], data.known()
     (array([[2, 1]]), {'train': array([[0, 3]])})
     """
@@ -186,16 +187,11 @@ class AlignmentData(ReadOnlyArrays):
     def __init__(
         self, left: Graph, right: Graph, pairs: Any, splits: Mapping[str, Any] | None = None
     ) -> None:
-        for name, graph in (("left", left), ("right", right)):
-            if not isinstance(graph, Graph):
-                raise InputTypeError(name, expected="a Graph", got=type(graph).__name__)
-            object.__setattr__(self, name, graph)
-        if not isinstance(splits, Mapping | None):
-            raise InputTypeError("splits", expected="a dict", got=type(splits).__name__)
         sizes = left.size, right.size
         named = {k: as_pairs(f'splits["{k}"]', v, sizes) for k, v in (splits or {}).items()}
-        object.__setattr__(self, "pairs", as_pairs("pairs", pairs, sizes))
-        object.__setattr__(self, "splits", named)
+        fields = {"left": left, "right": right, "pairs": as_pairs("pairs", pairs, sizes)}
+        for name, value in {**fields, "splits": named}.items():
+            object.__setattr__(self, name, value)
 
     def known(self, split: str = "test") -> dict[str, IntArray]:
         """Return all splits but the evaluated one, as a `Task` takes them as `known`.
@@ -218,20 +214,6 @@ class AlignmentData(ReadOnlyArrays):
             there = ", ".join(self.splits) or "none"
             raise InputValueError("split", expected=f"one of the splits ({there})", got=repr(split))
         return {name: pairs for name, pairs in self.splits.items() if name != split}
-
-    def with_splits(self, splits: Mapping[str, Any]) -> AlignmentData:
-        """Return the same data with other splits of the pairs.
-
-        Parameters
-        ----------
-        splits : dict of str to array of int, shape (k, 2)
-            The splits, as `split_pairs` returns them.
-
-        Returns
-        -------
-        AlignmentData
-        """
-        return AlignmentData(self.left, self.right, self.pairs, splits)
 
     def __repr__(self) -> str:
         splits = ", ".join(f"{name} {len(pairs):,}" for name, pairs in self.splits.items())
@@ -310,9 +292,7 @@ def split_pairs(
     if not isinstance(shares, Mapping):
         raise InputTypeError("shares", expected="a str or a dict", got=type(shares).__name__)
     checked = {name: number(f'shares["{name}"]', share) for name, share in shares.items()}
-    if not (
-        all(share >= 0 for share in checked.values()) and abs(sum(checked.values()) - 1) < 1e-9
-    ):
+    if not (min(checked.values(), default=-1) >= 0 and abs(sum(checked.values()) - 1) < 1e-9):
         expected = "shares from 0 to 1 that add up to 1"
         raise InputValueError("shares", expected=expected, got=list(checked.values()))
     rows, places = _random_places(pairs, seed)
