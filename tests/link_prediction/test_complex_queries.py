@@ -264,8 +264,8 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"entities": 0}, ValueError, "entities: expected from 1 to"),
     ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "unknown entity 'x' of query"),
     ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: expected integers, got"),
-    ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1 of query 'q'"),
-    ({"candidates": ["a"]}, TypeError, "candidates: expected ids, as no labels of entities"),
+    ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1"),
+    ({"candidates": ["a"]}, TypeError, "candidates: expected ids, as entities have no labels"),
     ({"candidates": [4]}, ValueError, "candidates: expected ids from 0 to 3, got 4"),
     ({"split": ""}, ValueError, "split: expected a name"),
 ]

@@ -324,12 +324,10 @@ def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
     assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
 
 
-@given(FEW, FEW, st.sampled_from([0, 1 << 15]))
-def test_look_up(few: list[tuple[int, ...]], many: list[tuple[int, ...]], cached: int) -> None:
+@given(FEW, FEW)
+def test_look_up(few: list[tuple[int, ...]], many: list[tuple[int, ...]]) -> None:
     ordered = np.array(sorted({row[0] for row in few}), np.int64)
     values = [row[0] for row in many]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rows, "_CACHED_SEARCH", cached)
-        where, which = rows.look_up(ordered, np.array(values, np.int64))
+    where, which = rows.look_up(ordered, np.array(values, np.int64))
     expected = [(i, v) for i, v in enumerate(values) if v in ordered.tolist()]
     assert list(zip(where.tolist(), ordered[which].tolist(), strict=True)) == expected

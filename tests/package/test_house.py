@@ -35,7 +35,7 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1555, 1000),
-    "link_prediction": (1539, 1400),
+    "link_prediction": (1431, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -44,7 +44,7 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (24489, 21000),
-    "tests": (38880, 24000),
+    "tests": (38856, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.candidate_lists import as_lists
+from ..inputs.errors import InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import as_selection, csr_from_padded, indptr_of, selection_arrays
-from ..tasks.row_keys import distinct, distinct_rows
-from ..tasks.sampling import check_sample, draw_candidates, join_ranges
+from ..inputs.selection import indptr_of
+from ..tasks.row_keys import distinct_rows
+from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import Vocabulary, digest, read_ids, selection_name
-from .triple_audit import TRAIN
+from ..tasks.vocabularies import digest, read_ids, selection_name
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.side_tasks import SideQueries
+    from .known_answers import SideFacts
     from .triples import TripleSplits
 
     Lists = tuple[IntArray, IntArray]  # indptr and indices, a list for each triple
 
 ALL, TYPED = "all", "typed"  # any other str is the name of a known split
-# side -> the column of its answers in facts whose relation is column 1; values are like tails
-_ANSWERS = {side: column for side, (_, column) in SIDES.items()} | {QUALIFIER: 2}
 _EXPECTED = (
     'one of all, train, typed, another known split, by its name in known={"train": ...}, an array '
     "of entities, Sampled or Negatives"
@@ -39,10 +38,10 @@ class Negatives(NamedTuple):
 
     Attributes
     ----------
-    tail, head, relation : array of int, (indptr, indices), or list of lists
+    tail, head, relation : array of int, (values, indptr), or list of lists
         For each predicted side, the ids of the negatives of every test triple as it was given: an
-        array of shape (n, k), in which -1 fills short rows, or lists of any lengths in a form that
-        `rank` takes. They are sets: a repeated negative counts once, and so does the answer, in the
+        array of shape (n, k), in which -1 fills short rows, or lists of any lengths as `rank_lists`
+        takes them. They are sets: a repeated negative counts once, and so does the answer, in the
         list or not.
 
     Notes
@@ -57,7 +56,7 @@ class Negatives(NamedTuple):
     >>> negatives = Negatives(tail=[[2, 3], [0, 3]])
     >>> task = Task([[0, 0, 1], [1, 0, 2]], entities=4, candidates=negatives, sides=("tail",))
     >>> task.tail.candidates
-    (array([0, 3, 6]), array([1, 2, 3, 0, 2, 3]))
+    (array([0, 3, 6]), array([1, 2, 3, 0, 2, 3]), array([0, 1]))
     >>> task.protocol.candidates
     'given 2 negatives (6bd2be96)'
     """
@@ -73,22 +72,17 @@ class CandidateSet(NamedTuple):
     Attributes
     ----------
     name : str
-    split : str or None
-        The known split whose entities or relations are the candidates, or are drawn from.
-    is_typed : bool
-        Whether they are those that occur in that position of that relation, or are drawn from them.
-    chosen : ndarray of int64, or None
-        The only candidates.
+    pool : str or ndarray of int64
+        What candidates are, or are drawn from: all, those that occur in that position of that
+        relation ("typed"), those of a known split by its name, or ids.
     sampled : Sampled or None
         How candidates are drawn.
     negatives : dict of str to (indptr, indices), or None
-        Those of every test triple by side, beside its answer.
+        Those of every test triple by side, with its answer.
     """
 
     name: str
-    split: str | None = None
-    is_typed: bool = False
-    chosen: IntArray | None = None
+    pool: str | IntArray = ALL
     sampled: Sampled | None = None
     negatives: dict[str, Lists] | None = None
 
@@ -110,74 +104,31 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
     """
     if isinstance(value, Negatives):
         return _read_negatives(value, sides, splits)
-    if isinstance(value, (int, np.integer, type)):
-        got = f"the class {value.__name__}" if isinstance(value, type) else str(value)
-        number = 100 if isinstance(value, (bool, type)) else value
-        got += f"; for sampled ones give Sampled({number})"
-        raise InputTypeError("candidates", expected=_EXPECTED, got=got)
-    if value is None or isinstance(value, (str, Sampled)):
-        return _read_name(value, sides, splits)
-    if "relation" in sides and len(sides) > 1:
-        problem = "a list is of entities or of relations; expected a task of its own for relations"
-        raise InputValueError("candidates", problem)
-    vocabulary = splits.relations if "relation" in sides else splits.entities
-    return choose(value, vocabulary, "the triples hold no labels")
-
-
-def choose(value: Any, vocabulary: Vocabulary, unnamed: str) -> CandidateSet:
-    """Read ids or labels of the only candidates; `unnamed` says why there are no labels."""
-    chosen = read_ids("candidates", value, vocabulary, unnamed)
-    return CandidateSet(selection_name(chosen), chosen=chosen)
-
-
-def check_among(
-    chosen: IntArray | None,
-    answers: IntArray,
-    what: str,
-    label_of: Callable[[int], str],
-    hint: str = "",
-) -> None:
-    """Check that answers are among the chosen candidates (None: all), or name the first other.
-
-    Parameters
-    ----------
-    chosen, answers : ndarray of int64
-    what : str
-        The noun for the answers.
-    label_of : callable
-        Returns what the message calls an answer, by its position.
-    hint : str
-        The end of the message.
-    """
-    missing = np.zeros(0, dtype=bool) if chosen is None else ~np.isin(answers, chosen)
-    if missing.any():
-        first = label_of(int(missing.argmax()))
-        problem = f"{what} are not among the candidates, first {first}{hint}"
-        raise InputValueError("candidates", f"{np.count_nonzero(missing)} {problem}")
-
-
-def _read_name(
-    value: str | Sampled | None, sides: Sequence[str], splits: TripleSplits
-) -> CandidateSet:
-    """Read the name of a set or of a known split, or a sample of either."""
+    sampled, pool = None, value
     if isinstance(value, Sampled):
         check_sample(value)
-        name, sampled, split, is_typed = value.name, value, value.among, value.typed
-    else:
-        name, sampled, is_typed = ALL if value is None else value, None, value == TYPED
-        split = None if name in (ALL, TYPED) else name
-    if is_typed and "relation" in sides:
+        sampled, pool = value, TYPED if value.typed else value.among
+    pool = ALL if pool is None else pool
+    if not isinstance(pool, str):
+        if "relation" in sides and len(sides) > 1:
+            problem = "a list is of entities or of relations; give relations a task of their own"
+            raise InputValueError("candidates", problem)
+        vocabulary = splits.relations if "relation" in sides else splits.entities
+        pool = read_ids("candidates", pool, vocabulary, "the triples hold no labels")
+        return CandidateSet(selection_name(pool), pool)
+    if pool == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")
-    if split is not None and split not in splits.known:
-        known = ", ".join(splits.known) or "none"
-        got = f"{split!r}; the known splits: {known}"
+    if pool not in (ALL, TYPED, *splits.known):
+        got = f"{pool!r}; the known splits: {', '.join(splits.known) or 'none'}"
         raise InputValueError("candidates", expected=_EXPECTED, got=got)
-    return CandidateSet(name, split, is_typed, sampled=sampled)
+    return CandidateSet(sampled.name if sampled else pool, pool, sampled)
 
 
 def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
-    triples = splits.tested
+    """Read the negatives of each side, and add the answers."""
+    tested = splits.tested
     lists: dict[str, Lists] = {}
+    arrays: list[IntArray] = []
     if QUALIFIER in sides:
         expected = f"other candidates for the side {QUALIFIER}"
         raise InputValueError("candidates", expected=expected, got="negatives of triples")
@@ -188,39 +139,30 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
             raise InputValueError(name, expected=expected, got="None" if rows is None else "some")
         if rows is None:
             continue
-        if not isinstance(rows, tuple) and not hasattr(rows, "tocsr") and _is_matrix(rows):
-            rows = csr_from_padded(rows, name=name)
-        size = splits.relations.size if side == "relation" else splits.entities.size
-        selection = as_selection(name, rows, triples, size, 0)
-        assert selection is not None
-        indptr, indices, which, _ = selection_arrays(selection)
-        lists[side] = _lists_of(indptr, indices, np.arange(triples) if which is None else which)
-    lengths = np.concatenate([np.diff(indptr) for indptr, _ in lists.values()])
+        listed = as_lists(rows, None, name=name)
+        counts, ids = np.diff(listed.indptr), listed.ids.astype(np.int64)
+        if len(counts) != tested:
+            expected = f"{tested} lists, one for each test triple"
+            raise InputValueError(name, expected=expected, got=len(counts))
+        size = splits.vocabulary_of(side).size
+        if len(wrong := ids[(ids < 0) | (ids >= size)]):
+            raise InputValueError(name, expected=f"ids from 0 to {size - 1}", got=wrong[0])
+        triples, answers = np.arange(tested), splits.triples[:tested, SIDES[side][1]]
+        pairs = np.repeat(triples, counts), ids
+        of_triple, both = distinct_rows(list(map(np.append, pairs, (triples, answers))))
+        lists[side] = indptr_of(np.bincount(of_triple, minlength=tested)), both
+        arrays += [listed.indptr, ids]
+    lengths = np.concatenate(list(map(np.diff, arrays[::2])))
     least, most = int(lengths.min()), int(lengths.max())
     number = str(most) if least == most else f"{least} to {most}"
-    code = digest(*(array for indptr, indices in lists.values() for array in (indptr, indices)))
-    return CandidateSet(f"given {number} negatives ({code})", negatives=lists)
-
-
-def _is_matrix(value: Any) -> bool:
-    """Return whether lists have one length; those of unlike lengths make no matrix."""
-    try:
-        return np.ndim(value) == 2
-    except ValueError:
-        return False
-
-
-def _lists_of(indptr: IntArray, indices: IntArray, which: IntArray) -> Lists:
-    """Return some lists, one after the other."""
-    lengths = np.diff(indptr)[which]
-    return indptr_of(lengths), indices[join_ranges(indptr[which], lengths)].astype(np.int64)
+    return CandidateSet(f"given {number} negatives ({digest(*arrays)})", negatives=lists)
 
 
 def candidates_of(
     side: str,
     candidates: CandidateSet,
     queries: SideQueries,
-    kept: IntArray,
+    facts: SideFacts,
     splits: TripleSplits,
 ) -> Any:
     """Make the candidates of one side, in the form that `SideTasks` takes.
@@ -233,8 +175,8 @@ def candidates_of(
         The candidate set.
     queries : SideQueries
         The side's queries.
-    kept : ndarray of int64, shape (n,)
-        The triple of each task.
+    facts : SideFacts
+        The facts of all splits, as the side sees them.
     splits : TripleSplits
         The evaluated split and the known ones.
 
@@ -247,38 +189,28 @@ def candidates_of(
     ValueError
         If an answer is not among its candidates.
     """
-    vocabulary = splits.relations if side == "relation" else splits.entities
-    tasks, sampled, chosen = np.arange(len(kept)), candidates.sampled, candidates.chosen
-    if candidates.name == ALL:
-        return None
+    pool, sampled, ranked = candidates.pool, candidates.sampled, facts.ranked
     if candidates.negatives is not None:
-        indptr, negatives = _lists_of(*candidates.negatives[side], kept)
-        of_negatives = np.repeat(tasks, np.diff(indptr))
-        of_task, both = distinct_rows(
-            [
-                np.concatenate([of_negatives, tasks]),
-                np.concatenate([negatives, queries.targets]),
-            ]
-        )
-        return indptr_of(np.bincount(of_task, minlength=len(kept))), both
-    if chosen is None and candidates.split is not None:
-        known = splits.triples[splits.rows_of(candidates.split)]
-        chosen = distinct(known[:, 1] if side == "relation" else known[:, [0, 2]].reshape(-1))
-    hint = '; unseen="drop" leaves such triples out' * (candidates.split == TRAIN)
-    answers, what = queries.targets, f"answers of the side {side}"
-    check_among(chosen, answers, what, lambda i: repr(vocabulary.label_of(int(answers[i]))), hint)
-    if sampled is None and not candidates.is_typed:
-        return chosen
-    pool = np.arange(vocabulary.size) if chosen is None else chosen
-    pools = np.array([0, len(pool)]), pool, np.zeros(len(kept), dtype=np.int64)
-    if candidates.is_typed:
-        pairs = [splits.triples[:, 1], splits.triples[:, _ANSWERS[side]]]
+        return (*candidates.negatives[side], ranked)
+    if isinstance(pool, str) and pool in (ALL, TYPED):
+        if sampled is None and pool == ALL:
+            return None
+        ids = np.arange(splits.vocabulary_of(side).size)
+    else:
+        ids = splits.ids_of(side, pool) if isinstance(pool, str) else pool
+        what = f"answers of the side {side}"
+        check_among(ids, queries.targets, splits.vocabulary_of(side), what)
+        if sampled is None:
+            return ids
+    pools = np.array([0, len(ids)]), ids, np.zeros(len(ranked), dtype=np.int64)
+    if isinstance(pool, str) and pool == TYPED:
+        pairs = [facts.facts[:, 1], facts.facts[:, facts.answer_column]]
         relation, entities = distinct_rows(pairs)
         indptr = indptr_of(np.bincount(relation, minlength=splits.relations.size))
-        pools = indptr, entities, splits.triples[kept, 1]
+        pools = indptr, entities, facts.facts[ranked, 1]
     if sampled is None:
         return pools
     # the sample of a side does not depend on the other sides of the task
-    rng = np.random.default_rng([sampled.seed, list(_ANSWERS).index(side)])
-    right = tasks, queries.targets
+    rng = np.random.default_rng([sampled.seed, (*SIDES, QUALIFIER).index(side)])
+    right = np.arange(len(ranked)), queries.targets
     return draw_candidates(queries.answers, queries.rows, pools, right, sampled.negatives, rng)

@@ -18,11 +18,11 @@ from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 from ..tasks.row_keys import distinct
+from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks
 from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
-from ..tasks.vocabularies import Vocabulary, encode_columns
-from .candidate_sets import ALL, CandidateSet, check_among, choose
+from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
 from .query_answers import (
     QueryAnswers,
     answers_by_query,
@@ -153,17 +153,12 @@ class ComplexQueries(OneSidedTask[Report]):
         self.entities = vocabulary.names
         side = self._make_side(keys["easy"], keys["hard"], vocabulary)
         self.without_hard = len(self.queries) - len(side.queries)
-        chosen = CandidateSet(ALL)
+        name = "all"
         if candidates is not None:
-            chosen = choose(candidates, vocabulary, "no labels of entities are given")
-
-        def name_of(i: int) -> str:
-            query = self.queries[side.test_rows[i]]
-            return f"{vocabulary.label_of(int(side.targets[i]))!r} of query {query!r}"
-
-        check_among(chosen.chosen, side.targets, "hard answers", name_of)
-        side = replace(side, candidates=chosen.chosen)
-        protocol = Protocol(filter=("easy", "hard"), candidates=chosen.name, split=split)
+            chosen = read_ids("candidates", candidates, vocabulary, "entities have no labels")
+            check_among(chosen, side.targets, vocabulary, "hard answers")
+            side, name = replace(side, candidates=chosen), selection_name(chosen)
+        protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
         super().__init__({SIDE: side}, protocol)
 
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:

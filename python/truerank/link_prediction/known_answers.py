@@ -16,7 +16,7 @@ from ..inputs.checks import choice, several
 from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
 from ..tasks.row_keys import distinct, distinct_rows, look_up, row_keys
-from ..tasks.sampling import join_ranges
+from ..tasks.sampling import batches_of, join_ranges
 from ..tasks.side_tasks import make_queries
 
 if TYPE_CHECKING:
@@ -83,19 +83,14 @@ def overlapping_answers(
     since, until = base + starts[first], base + ends[first]
     low = np.searchsorted(np.maximum.accumulate(stops), since)
     counts = np.maximum(np.searchsorted(begins, until, side="right") - low, 0)
-    work = np.cumsum(counts + 1)
     lengths, answer_runs = [], []
-    start = 0
-    while start < len(shared):
-        finished = int(work[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(work, finished + _PAIRS_AT_ONCE)))
-        run = join_ranges(low[start:stop], counts[start:stop])
-        interval = np.repeat(np.arange(start, stop), counts[start:stop])
+    for batch in batches_of(counts + 1, _PAIRS_AT_ONCE):
+        run = join_ranges(low[batch], counts[batch])
+        interval = np.repeat(np.arange(len(shared))[batch], counts[batch])
         is_late = stops[run] >= since[interval]
         of_list, listed = distinct_rows([interval[is_late], facts[3][run[is_late]]])
-        lengths.append(np.bincount(of_list - start, minlength=stop - start))
+        lengths.append(np.bincount(of_list - batch.start, minlength=len(counts[batch])))
         answer_runs.append(listed)
-        start = stop
     indptr = indptr_of(np.concatenate(lengths))
     return indptr, np.concatenate(answer_runs), lists.reshape(-1).astype(np.int64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,8 @@ from ..inputs.selection import indptr_of
 from ..tasks.list_files import is_json, json_lines
 from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import SplitReader, stack_splits
-from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_lines
-from ..tasks.vocabularies import Column, Vocabulary
+from ..tasks.text import RowForm, is_path, text_lines
+from ..tasks.vocabularies import Column
 from .triples import TripleSplits, encode_names
 
 if TYPE_CHECKING:
@@ -73,6 +74,10 @@ class FlatQualifiers(NamedTuple):
     def pairs(self) -> IntArray:
         """The relation and the value of each, shape (m, 2)."""
         return self.sets.table[self.codes]
+
+    def values_of(self, rows: slice) -> IntArray:
+        """Return the values of the qualifiers of some statements."""
+        return self.pairs[self.indptr[rows.start] : self.indptr[rows.stop], 1]
 
     @property
     def statement(self) -> IntArray:
@@ -146,32 +151,25 @@ class QualifierSets(ReadOnlyArrays):
         [[[-1, -1]], [[0, 1]]]
         """
         chosen = [self[number] for number in index_array("numbers", numbers).tolist()]
-        longest = max(map(len, chosen), default=0)
-        padded = np.full((len(chosen), longest, 2), pad, dtype=np.int64)
+        padded = np.full((len(chosen), max(map(len, chosen), default=0), 2), pad, dtype=np.int64)
         for row, pairs in zip(padded, chosen, strict=True):
             row[: len(pairs)] = pairs
         return padded
 
 
 @public("truerank.link_prediction")
-def read_statements(
-    statements: Any,
-    *,
-    entities: Any = None,
-    relations: Any = None,
-) -> Statements:
+def read_statements(statements: Any, *, entities: Any = None, relations: Any = None) -> Statements:
     """Read statements with qualifiers into ids.
 
     Parameters
     ----------
-    statements : path, list of tuples, (triples, qualifiers), or Statements
+    statements : path, or list of tuples
         The path of text with a line ``head,relation,tail,qualifier relation,value,...`` for each
         statement, as StarE has them, with commas or, if the first line has a tab, with tabs
         between them; or of lines of JSON, if its name ends in .json or .jsonl: arrays of that form,
         or objects ``{"P39_h": head, "P39_t": tail, "P580": [values], ...}``, as WikiPeople has
-        them. Gzipped if the name ends in .gz as well. Or tuples of that form; or triples, shape
-        (n, 3), and for each of them the list of its qualifiers, pairs of a relation and a value.
-        Integers are ids, str are labels.
+        them. Gzipped if the name ends in .gz as well. Or tuples of that form; integers are ids, str
+        are labels.
     entities, relations : None, int, sequence of str, or mapping of str to int
         As in `read_triples`; the values of qualifiers are entities, and their relations are
         relations.
@@ -196,11 +194,8 @@ def read_statements(
     ('with', 'won')
     """
     splits = read_statement_splits({"statements": ("statements", statements)}, entities, relations)
-    flat = splits.beside
-    triples = np.ascontiguousarray(splits.triples[:, :3])
-    return Statements(
-        triples, flat.indptr, flat.pairs, splits.entities.names, splits.relations.names
-    )
+    flat, names = splits.beside, (splits.entities.names, splits.relations.names)
+    return Statements(np.ascontiguousarray(splits.triples[:, :3]), flat.indptr, flat.pairs, *names)
 
 
 def read_statement_splits(
@@ -220,32 +215,29 @@ def read_statement_splits(
     TripleSplits
         Its `beside` are the `FlatQualifiers`.
     """
-    _check_no_time(time)
+    if time is not None:
+        got = f"{time!r}; a time is the value of a qualifier"
+        raise InputValueError("time", expected="None for statements", got=got)
     statements, qualifiers = SplitReader(_STATEMENT), SplitReader(_QUALIFIER)
     qualifiers.indexes = statements.indexes
-    of_entities: list[Column] = []
-    of_relations: list[Column] = []
-    lengths: list[int] = []
-    sizes = {}
+    columns: list[list[Column]] = [[], [], [], [], []]
+    lengths, sizes = list[int](), {}
     for name, (title, value) in splits.items():
         rows = _rows_of(title, value)
-        ends = [[row[j] for row in rows] for j in range(3)]
-        pairs_of_rows = [list(chain.from_iterable(row[j::2] for row in rows)) for j in (3, 4)]
-        columns = [statements.column_of_values(title, j, each) for j, each in enumerate(ends)]
-        for j, each in enumerate(pairs_of_rows, 3):
-            columns.append(qualifiers.column_of_values(title, j, each))
-        of_entities += columns[0::2]
-        of_relations += columns[1::2]
-        lengths += [(len(row) - 3) // 2 for row in rows]
+        for j, column in enumerate(columns):
+            reader = statements if j < 3 else qualifiers
+            part = slice(j, j + 1) if j < 3 else slice(j, None, 2)
+            members = list(chain.from_iterable(row[part] for row in rows))
+            column.append(reader.column_of_values(title, j, members))
+        lengths += [len(row) // 2 - 1 for row in rows]
         sizes[name] = len(rows)
+    head, rel, tail, of_pair, of_value = columns
     entity, relation, ids, relation_ids = encode_names(
-        entities, relations, of_entities, of_relations
+        entities, relations, [*head, *tail, *of_value], [*rel, *of_pair]
     )
-    indptr = indptr_of(lengths)
-    pairs = stack_splits([relation_ids[1::2], ids[2::3]])
-    keys = row_keys([pairs[:, 0], pairs[:, 1]])
-    _, first, codes = np.unique(keys, return_index=True, return_inverse=True)
-    codes = codes.reshape(-1).astype(np.int64)
+    n, indptr = len(sizes), indptr_of(lengths)
+    pairs = stack_splits([relation_ids[n:], ids[2 * n :]])
+    _, first, codes = np.unique(row_keys(list(pairs.T)), return_index=True, return_inverse=True)
     sets = QualifierSets(np.ascontiguousarray(pairs[first]))
     listed, bounds = codes.tolist(), pairwise(indptr.tolist())
     numbers = np.array([sets.number(listed[start:end]) for start, end in bounds], dtype=np.int64)
@@ -254,96 +246,28 @@ def read_statement_splits(
         shown = (f"{relation.label_of(r)} {entity.label_of(v)}" for r, v in sets[i].tolist())
         names.append("; ".join(shown))
     flat = FlatQualifiers(indptr, codes, sets)
-    triples = stack_splits([ids[0::3], relation_ids[0::2], ids[1::3], [numbers]])
+    triples = stack_splits([ids[:n], relation_ids[:n], ids[n : 2 * n], [numbers]])
     return TripleSplits(triples, sizes, entity, relation, (tuple(names),), beside=flat)
 
 
-def _check_no_time(time: Any) -> None:
-    if time is not None:
-        got = f"{time!r}; a time is the value of a qualifier"
-        raise InputValueError("time", expected="None for statements", got=got)
-
-
-# -- one split -------------------------------------------------------------------------------------
-
-
-def _rows_of(title: str, value: Any) -> Sequence[Sequence[Any]]:
+def _rows_of(title: str, value: Any) -> list[Any]:
     """Read the statements of a split in any form, as rows of an odd number of members."""
-    if isinstance(value, Statements):
-        return _rows_of_ids(value)
-    if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (list, np.ndarray)):
-        return _rows_of_pairs(title, *value)
-    if is_path(value):
-        return _rows_of_file(title, os.fsdecode(value))
-    if isinstance(value, np.ndarray) and value.ndim == 2:
-        value = value.tolist()
-    if not isinstance(value, (list, tuple)):
-        expected = f"a path, a list of tuples ({_FORM}), or (triples, qualifiers)"
+    path = os.fsdecode(value) if is_path(value) else ""
+    if not path and not isinstance(value, (list, tuple, np.ndarray)):
+        expected = f"a path, or a list of tuples ({_FORM})"
         raise InputTypeError(title, expected=expected, got=type(value).__name__)
-    for i, row in enumerate(value):
-        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            got = f"{type(row).__name__} at position {i}"
-            raise InputTypeError(title, expected=f"tuples ({_FORM})", got=got)
-        if len(row) < 3 or not len(row) % 2:
-            expected = f"an odd number of members from 3 on ({_FORM})"
-            raise InputValueError(title, expected=expected, got=f"{len(row)} in statement {i}")
-    return value
-
-
-def _rows_of_ids(facts: Statements) -> list[list[Any]]:
-    """Return what was read before, with its labels, as other splits may have other ids."""
-    entities, relations = Vocabulary(0, facts.entities), Vocabulary(0, facts.relations)
-    pairs = [(relations.label_of(r), entities.label_of(v)) for r, v in facts.qualifiers.tolist()]
-    bounds = pairwise(facts.indptr.tolist())
-    return [
-        [entities.label_of(h), relations.label_of(r), entities.label_of(t), *chain(*pairs[a:b])]
-        for (h, r, t), (a, b) in zip(facts.triples.tolist(), bounds, strict=True)
-    ]
-
-
-def _rows_of_pairs(title: str, triples: Any, qualifiers: Any) -> list[list[Any]]:
-    """Read triples and the pairs of each."""
-    listed = triples.tolist() if isinstance(triples, np.ndarray) else triples
-    expected = f"the list of the qualifiers of each of the {len(listed)} triples"
-    if not isinstance(qualifiers, (list, tuple)):
-        raise InputTypeError(title, expected=expected, got=type(qualifiers).__name__)
-    if len(qualifiers) != len(listed):
-        raise InputValueError(title, expected=expected, got=len(qualifiers))
-    rows = []
-    for i, (triple, row) in enumerate(zip(listed, qualifiers, strict=True)):
-        pairs = row.tolist() if isinstance(row, np.ndarray) else row
-        parts = [triple, *pairs] if isinstance(pairs, (list, tuple, set, frozenset)) else [pairs]
-        widths = [len(part) if isinstance(part, (list, tuple)) else 0 for part in parts]
-        if widths != [3] + [2] * (len(parts) - 1):
-            expected = "triples of shape (n, 3), and pairs of a relation and a value"
-            got = f"{triple!r} with {row!r} at position {i}"
-            raise InputValueError(title, expected=expected, got=got)
-        rows.append(list(chain.from_iterable(parts)))
-    return rows
-
-
-def _rows_of_file(title: str, path: str) -> list[list[Any]]:
-    """Read lines of text, or of JSON: arrays, or objects as WikiPeople has them."""
-    rows: list[list[Any]] = []
-    delimiter = ""
-    has_json = is_json(path)
-    for line, value in (json_lines if has_json else text_lines)(title, path):
-        fields = _fields_of_object(value) if isinstance(value, dict) else value
-        if not has_json:
-            delimiter = delimiter or ("\t" if "\t" in value else ",")
-            fields = value.split(delimiter)
-        if not isinstance(fields, list):
-            expected = "an array, or an object with names that end in _h and _t"
-            problem = f": expected {expected}, got {type(value).__name__}"
-        elif len(fields) < 3 or not len(fields) % 2 or len(fields) > MAX_COLUMNS:
-            expected = f"an odd number from 3 to {MAX_COLUMNS:,} ({_FORM})"
-            problem = f" has {len(fields):,} fields, expected {expected}"
-        elif "" in fields:
-            problem = f": field {fields.index('') + 1} is empty"
-        else:
-            rows.append(fields)
-            continue
-        raise InputValueError(title, f"line {line}{problem}", place=path)
+    has_json, rows, delimiter = is_json(path), [], ""
+    lines = (json_lines if has_json else text_lines)(title, path) if path else enumerate(value)
+    for number, row in lines:
+        if path and not has_json:
+            delimiter = delimiter or ("\t" if "\t" in row else ",")
+            row = row.split(delimiter)
+        fields: Any = _fields_of_object(row) if isinstance(row, dict) else row
+        is_row = isinstance(fields, (list, tuple, np.ndarray))
+        if not is_row or len(fields) < 3 or not len(fields) % 2:
+            got = f"{shorten(str(row), 60)} in {'line' if path else 'statement'} {number}"
+            raise InputValueError(title, expected=_FORM, got=got, place=path)
+        rows.append(fields)
     return rows
 
 

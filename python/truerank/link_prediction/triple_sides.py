@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..ranks.labels import Labels
-from ..tasks.row_keys import distinct, distinct_rows, first_rows, row_keys
+from ..tasks.row_keys import distinct_rows, first_rows, row_keys
 from ..tasks.side_tasks import SideTasks
 from .candidate_sets import CandidateSet, candidates_of
 from .known_answers import SideFacts
@@ -123,7 +123,7 @@ def make_side(
     SideTasks
     """
     kind = "relations" if side == "relation" else "entities"
-    vocabulary = splits.relations if side == "relation" else splits.entities
+    vocabulary = splits.vocabulary_of(side)
     if side == QUALIFIER:
         facts = _facts_of_values(splits, kept, bool(keys))
         triple = splits.beside.statement[facts.ranked]
@@ -131,9 +131,6 @@ def make_side(
     else:
         facts = SideFacts(splits.triples, kept, *SIDES[side], keys, splits.times)
         triple, height = kept, splits.tested
-    view = splits._replace(triples=facts.facts)
-    if splits.beside is not None and candidates.split is not None and side != "relation":
-        candidates = candidates._replace(chosen=_entities_of_split(splits, candidates.split))
     queries = facts.queries((*facts.query_columns, *facts.keys))
     lists = {name: facts.filter(name, queries) for name in filters}
     heads, tails = (splits.triples[triple, column] for column in (0, 2))
@@ -159,7 +156,7 @@ def make_side(
         targets=queries.targets,
         columns=vocabulary.size,
         filter=lists.pop(filters[0]),
-        candidates=candidates_of(side, candidates, queries, facts.ranked, view),
+        candidates=candidates_of(side, candidates, queries, facts, splits),
         labels=labels,
         test_rows=facts.ranked,
         height=height,
@@ -167,13 +164,6 @@ def make_side(
         candidate_kind=kind,
         other_filters=lists,
     )
-
-
-def _entities_of_split(splits: TripleSplits, name: str) -> IntArray:
-    """Return the entities of a known split of statements: heads, tails and values."""
-    flat, rows = splits.beside, splits.rows_of(name)
-    values = flat.pairs[flat.indptr[rows.start] : flat.indptr[rows.stop], 1]
-    return distinct(np.concatenate([splits.triples[rows, 0], splits.triples[rows, 2], values]))
 
 
 def _facts_of_values(splits: TripleSplits, kept: IntArray, has_keys: bool) -> SideFacts:

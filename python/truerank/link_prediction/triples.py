@@ -10,6 +10,7 @@ import numpy as np
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError, warn_user
 from ..inputs.naming import public
+from ..tasks.row_keys import distinct
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
 from ..tasks.vocabularies import (
@@ -98,6 +99,18 @@ class TripleSplits(NamedTuple):
     def tested(self) -> int:
         """The number of triples of the evaluated split."""
         return next(iter(self.sizes.values()))
+
+    def vocabulary_of(self, side: str) -> Vocabulary:
+        """Return the vocabulary of the answers of a side."""
+        return self.relations if side == "relation" else self.entities
+
+    def ids_of(self, side: str, name: str) -> IntArray:
+        """Return the distinct entities of a known split, or the relations of its triples."""
+        rows = self.rows_of(name)
+        parts = [self.triples[rows, j] for j in ((1,) if side == "relation" else (0, 2))]
+        if self.beside is not None and side != "relation":
+            parts.append(self.beside.values_of(rows))
+        return distinct(np.concatenate(parts))
 
     def rows_of(self, name: str) -> slice:
         """Return where one known split is, or all of them if none has that name."""

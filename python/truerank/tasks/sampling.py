@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..inputs.checks import integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import flag, integer
+from ..inputs.errors import InputValueError
 from ..inputs.selection import indptr_of
 from .row_keys import look_up
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
+    from .vocabularies import Vocabulary
 
 _NUMBERS_AT_ONCE = 1 << 17  # numbers drawn at a time: they stay in the cache
 
@@ -24,14 +26,35 @@ def check_sample(sampled: Any) -> None:
     for name, least in (("negatives", 1), ("seed", 0)):
         value = getattr(sampled, name)
         integer("candidates", value, least=least, expected=f"{name} >= {least}")
-    if not isinstance(sampled.typed, (bool, np.bool_)):
-        got = type(sampled.typed).__name__
-        raise InputTypeError("candidates", expected="a bool as typed", got=got)
-    if not isinstance(sampled.among, str | None):
-        expected = "the name of a known split as among"
-        raise InputTypeError("candidates", expected=expected, got=type(sampled.among).__name__)
-    if sampled.typed and sampled.among is not None:
-        raise InputValueError("candidates", "a sample is typed or among a split, not both")
+    flag("candidates: typed", sampled.typed)
+    if sampled.among is not None and (sampled.typed or not isinstance(sampled.among, str)):
+        expected = "a sample that is typed, or among a known split by its name"
+        raise InputValueError("candidates", expected=expected, got=repr(sampled))
+
+
+def check_among(chosen: IntArray, answers: IntArray, vocabulary: Vocabulary, what: str) -> None:
+    """Check that all answers are among the chosen candidates, or name the first other one."""
+    missing = answers[~np.isin(answers, chosen)]
+    if len(missing):
+        first = vocabulary.label_of(int(missing[0]))
+        are = f"{len(missing):,} {what} are not among the candidates, first {first!r}"
+        raise InputValueError("candidates", are)
+
+
+def batches_of(work: IntArray, most: int) -> Iterator[slice]:
+    """Cut items into batches of about the same work; an item of more is a batch of its own.
+
+    Examples
+    --------
+    >>> list(batches_of(np.array([2, 2, 9, 1]), 5))
+    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    """
+    done, start = np.cumsum(work), 0
+    while start < len(done):
+        before = done[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(done, before + most)))
+        yield slice(start, stop)
+        start = stop
 
 
 def draw_candidates(
@@ -89,14 +112,10 @@ def draw_candidates(
     lengths = np.minimum(allowed, negatives)
     indptr = indptr_of(lengths + np.bincount(right[0], minlength=len(rows)))
     indices = np.empty(indptr[-1], np.int32 if width < 1 << 31 else np.int64)
-    work = np.cumsum(skipped + negatives)
-    start = 0
-    while start < len(rows):
-        finished = work[start - 1] if start else 0
-        stop = max(start + 1, int(np.searchsorted(work, finished + _NUMBERS_AT_ONCE)))
-        batch = slice(start, stop)
+    for batch in batches_of(skipped + negatives, _NUMBERS_AT_ONCE):
         numbers = _draw(allowed[batch], negatives, rng)
-        tasks, counts, skips = np.arange(stop - start) * width, lengths[batch], skipped[batch]
+        counts, skips = lengths[batch], skipped[batch]
+        tasks = np.arange(len(counts)) * width
         shifts = np.repeat(tasks, counts)  # sets the numbers of tasks apart
         # with skipped places p_0 < p_1 < ..., number r becomes r plus the count of j with
         # p_j - j <= r: few searches among many numbers find the first that is past each place
@@ -106,11 +125,10 @@ def draw_candidates(
         numbers += np.cumsum(np.bincount(since, minlength=len(numbers) + 1)[: len(numbers)])
         numbers -= np.repeat(np.cumsum(skips) - skips, counts)  # places of earlier tasks
         drawn = columns[np.repeat(starts[lists[batch]], counts) + numbers]
-        span = slice(*np.searchsorted(right[0], [start, stop]))
+        span = slice(*np.searchsorted(right[0], [batch.start, batch.stop]))
         answers = right[1][span]
-        at = np.searchsorted(drawn + shifts, answers + (right[0][span] - start) * width)
-        indices[indptr[start] : indptr[stop]] = np.insert(drawn, at, answers)
-        start = stop
+        at = np.searchsorted(drawn + shifts, answers + (right[0][span] - batch.start) * width)
+        indices[indptr[batch.start] : indptr[batch.stop]] = np.insert(drawn, at, answers)
     return indptr, indices
 
 
