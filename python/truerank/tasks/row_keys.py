@@ -115,8 +115,6 @@ def look_up(ordered: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     >>> look_up(np.array([2, 5]), np.array([5, 4, 2, 5]))
     (array([0, 2, 3]), array([1, 0, 1]))
     """
-    if not len(ordered) or not len(values):
-        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
     # Most values are not among the few: a hash table rules them out at a lower cost.
     size = 1 << max(10, (8 * len(ordered)).bit_length())
     table = np.zeros(size, dtype=bool)

@@ -60,7 +60,8 @@ class SplitFinding:
     def __str__(self) -> str:
         if not self.count:
             return "none"
-        shown = ", ".join(map(_format_example, self.examples))
+        members = (each if isinstance(each, tuple) else (each,) for each in self.examples)
+        shown = ", ".join(printable(" ".join(map(str, example))) for example in members)
         return f"{self.count:,} ({shown}{', ...' if self.count > len(self.examples) else ''})"
 
 
@@ -83,16 +84,14 @@ class SplitAudit:
     rows: ClassVar[str] = "rows"
 
     def __str__(self) -> str:
-        known = ", ".join(f"{name} {count:,}" for name, count in self.known.items())
+        known = ", ".join(f"{name} {count:,}" for name, count in self.known.items()) or "none"
         of_split = f"{self.split}: {self.given:,} {self.rows}, {self.kept:,} ranked"
-        leaks = "; ".join(f"in {name} {found}" for name, found in self.leaks.items() if found.count)
-        duplicates_rule = self._format_rule("duplicates", self.duplicates.count)
+        in_splits = [f"in {name} {leaks}" for name, leaks in self.leaks.items() if leaks.count]
+        leaks = "; ".join(in_splits) or "none"
+        duplicates = f"{self.duplicates}{self._format_rule('duplicates', self.duplicates.count)}"
+        lines = f"{of_split}; known: {known}", f"duplicates: {duplicates}"
         return "\n".join(
-            [
-                printable(f"{of_split}; known: {known or 'none'}"),
-                f"duplicates: {self.duplicates}{duplicates_rule}",
-                printable(f"leaks: {leaks or 'none'}{self._format_rule('leaks', self.leaked)}"),
-            ]
+            map(printable, [*lines, f"leaks: {leaks}{self._format_rule('leaks', self.leaked)}"])
         )
 
     def _format_rule(self, rule: str, count: int) -> str:
@@ -100,7 +99,8 @@ class SplitAudit:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dicts, lists, numbers and str."""
-        return plain_dict(self)
+        plain: dict[str, Any] = json.loads(json.dumps(asdict(self)))  # lists in place of tuples
+        return plain
 
 
 def check_rules(**rules: str) -> dict[str, str]:
@@ -143,9 +143,9 @@ def audit_split(
         If a rule is "raise" and there are such rows, and if no row is left.
     """
     (split, tested), *known = sizes.items()
-    keys = row_keys(columns)
-    ordered, first, numbers = np.unique(keys[:tested], return_index=True, return_inverse=True)
-    numbers = numbers.reshape(-1)
+    ends = np.cumsum(list(sizes.values()))
+    tested_keys, *known_keys = np.split(row_keys(columns), ends[:-1])
+    ordered, first, numbers = np.unique(tested_keys, return_index=True, return_inverse=True)
 
     def finding(mask: Mask) -> SplitFinding:
         where = np.flatnonzero(mask)
@@ -153,12 +153,8 @@ def audit_split(
         return SplitFinding(len(where), tuple(labels_of(i) for i in where[shown].tolist()))
 
     is_leak: dict[str, Mask] = {}
-    start = tested
-    for name, size in known:
-        is_there = np.zeros(len(ordered), dtype=bool)
-        is_there[look_up(ordered, keys[start : start + size])[1]] = True
-        is_leak[name] = is_there[numbers]
-        start += size
+    for (name, _), of_split in zip(known, known_keys, strict=True):
+        is_leak[name] = np.isin(numbers, look_up(ordered, of_split)[1])
     leaks = np.logical_or.reduce([*is_leak.values(), np.zeros(tested, dtype=bool)])
     cases = {
         "duplicates": (first[numbers] != np.arange(tested), "repeat an earlier one"),
@@ -193,13 +189,3 @@ def audit_split(
         **fields,
     )
     return kept, notes, audit
-
-
-def plain_dict(audit: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass as plain dicts, lists, numbers and str."""
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(audit)))  # lists in place of tuples
-    return plain
-
-
-def _format_example(example: Any) -> str:
-    return printable(" ".join(map(str, example)) if isinstance(example, tuple) else str(example))
