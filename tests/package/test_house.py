@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (24376, 21000),
+    "python/truerank": (24344, 21000),
     "tests": (38836, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),

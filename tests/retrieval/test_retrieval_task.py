@@ -197,7 +197,7 @@ def test_leaks() -> None:
     assert dropped.gains.tolist() == [2]
     with pytest.raises(ValueError, match="qrels: 1 right answers are in a known split"):
         Task(qrels, leaks="raise", **arguments)
-    with pytest.raises(ValueError, match="nothing is left"):
+    with pytest.raises(ValueError, match="at least one right answer, got leaks alone"):
         Task({"u": ["b"]}, leaks="drop", **arguments)
 
 
@@ -319,7 +319,7 @@ def test_leave_one_out_is_link_prediction() -> None:
         ({"q": {"a": -1}}, ValueError, "qrels: expected gains that are finite and not negative"),
         ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
         ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
-        ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for entity 'a' of query"),
+        ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for 'a' of query 'q'"),
         ({"q": "a"}, TypeError, "got str for 'q'"),
         ({"q": ["a"], "r": {"a": 1}}, TypeError, "gains for all queries, or for none"),
         ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: expected integers or str in column 0"),

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
+from ..inputs.errors import InputValueError, warn_user
 from ..ranks.labels import Labels, as_labels
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_sample, draw_candidates
-from ..tasks.side_tasks import Sampled, SideTasks, make_queries
+from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_columns import SplitReader, name_splits
-from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
-from .qrels import FORM, JudgedPairs, is_one_split, read_judged
+from ..tasks.vocabularies import Column, Vocabulary, encode_columns, read_ids, selection_name
+from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -45,6 +45,16 @@ class AnswerSets(NamedTuple):
     known: dict[str, IntArray]
     asked: int
 
+    def select(self, where: Any) -> AnswerSets:
+        """Return some of the right answers, in this order."""
+        gains = None if self.gains is None else self.gains[where]
+        return self._replace(pairs=self.pairs[where], gains=gains)
+
+    def name(self, i: int) -> str:
+        """Name a right answer, for messages."""
+        query, entity = self.pairs[i].tolist()
+        return f"{self.entities.label_of(entity)!r} of query {self.queries.label_of(query)!r}"
+
 
 def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split: str) -> AnswerSets:
     """Read the right answers and the known ones.
@@ -65,82 +75,81 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     query_names = labels or None if queries is None and tested.asked.label_index else queries
     columns = [tested.asked, tested.queries]
     query_ids, (asked, tasks) = encode_columns("queries", "query", query_names, columns)
-    others = {}
+    rows, columns = {}, [tested.entities]
     for name, (title, value) in list(named.items())[1:]:
-        others[name] = _with_a_row(read_judged(title, value, reader), query_ids, queries is None)
-    entity_columns = [tested.entities, *(each.entities for each in others.values())]
-    entity_ids, targets = encode_columns("entities", "entity", entities, entity_columns)
-    pairs, gains = _distinct_answers(tested, tasks, targets[0], query_ids, entity_ids)
-    known_pairs = {}
-    for (name, each), entity in zip(others.items(), targets[1:], strict=True):
-        is_right = slice(None) if each.gains is None else each.gains > 0
-        known_pairs[name] = np.stack([each.queries.values[is_right], entity[is_right]], axis=1)
-    return AnswerSets(query_ids, entity_ids, pairs, gains, known_pairs, len(distinct(asked)))
+        judged = read_judged(title, value, reader)
+        codes = _rows_of(judged.queries, query_ids, queries is None)
+        stays = (codes >= 0) & (codes < query_ids.size)
+        if judged.gains is not None:
+            stays &= judged.gains > 0
+        rows[name] = codes[stays]
+        columns.append(judged.entities._replace(values=judged.entities.values[stays]))
+    entity_ids, (targets, *others) = encode_columns("entities", "entity", entities, columns)
+    known_pairs = {
+        name: np.stack([rows[name], ids], axis=1) for name, ids in zip(rows, others, strict=True)
+    }
+    pairs = np.stack([tasks, targets], axis=1)
+    sets = AnswerSets(query_ids, entity_ids, pairs, tested.gains, known_pairs, len(distinct(asked)))
+    return _distinct_answers(sets)
 
 
-def _with_a_row(known: JudgedPairs, queries: Vocabulary, of_qrels: bool) -> JudgedPairs:
-    """Leave out the pairs of queries without a row, and give the others the ids of theirs."""
-    column, codes = known.queries, known.queries.values
-    named = column.label_index is not None
-    if of_qrels and named != (queries.names is not None) and len(codes):
-        kinds = ("labels", "ids") if named else ("ids", "labels")
+def _rows_of(column: Column, queries: Vocabulary, of_qrels: bool) -> IntArray:
+    """Return the ids of known queries, -1 or above all others for those without one."""
+    codes, index = column.values, column.label_index
+    if of_qrels and (index is None) != (queries.names is None) and len(codes):
+        kinds = ("ids", "labels") if index is None else ("labels", "ids")
         raise InputValueError(column.split, f"{kinds[0]} of queries, where qrels have {kinds[1]}")
-    if column.label_index is not None:
-        codes = queries.codes_of(tuple(column.label_index.codes))[codes]
-    elif codes.min(initial=0) < 0:
+    if index is not None:
+        return queries.codes_of(tuple(index.codes))[codes]
+    if codes.min(initial=0) < 0:
         raise InputValueError(column.split, expected="query ids from 0 on", got=codes.min())
-    stays = (codes >= 0) & (codes < queries.size)
-    return JudgedPairs(
-        column._replace(values=codes[stays]),
-        known.entities._replace(values=known.entities.values[stays]),
-        None if known.gains is None else known.gains[stays],
-        column,
-    )
+    return codes
 
 
-def _distinct_answers(
-    tested: JudgedPairs,
-    queries: IntArray,
-    entities: IntArray,
-    of_queries: Vocabulary,
-    of_entities: Vocabulary,
-) -> tuple[IntArray, FloatArray | None]:
-    """Return the distinct right answers in order, and their gains."""
-    pairs, gains = np.stack([queries, entities], axis=1), tested.gains
-    keys = row_keys([queries, entities])
-    if not (keys[1:] >= keys[:-1]).all():
-        order = np.argsort(keys, kind="stable")
-        keys, pairs = keys[order], pairs[order]
-        gains = None if gains is None else gains[order]
-    is_repeat = keys[1:] == keys[:-1]
-    if gains is not None and (is_repeat & (gains[1:] != gains[:-1])).any():
-        i = int((is_repeat & (gains[1:] != gains[:-1])).argmax())
-        query, entity = pairs[i].tolist()
-        got = (
-            f"{gains[i]} and {gains[i + 1]} for entity {of_entities.label_of(entity)!r} "
-            f"of query {of_queries.label_of(query)!r}"
-        )
-        raise InputValueError(tested.queries.split, expected="one gain for each pair", got=got)
-    stays = np.concatenate([np.ones(min(len(keys), 1), dtype=np.bool_), ~is_repeat])
-    if gains is not None:
-        stays &= gains > 0
-    return pairs[stays], None if gains is None else gains[stays]
+def _distinct_answers(sets: AnswerSets) -> AnswerSets:
+    """Put pairs in order, and leave out repeats and gains that are not above 0."""
+    keys = row_keys([*sets.pairs.T])
+    order = np.argsort(keys, kind="stable")
+    sets, is_repeat = sets.select(order), np.diff(keys[order], prepend=-1) == 0
+    stays = ~is_repeat
+    if sets.gains is not None:
+        is_other = is_repeat & (np.diff(sets.gains, prepend=0) != 0)
+        if is_other.any():
+            i = int(is_other.argmax())
+            got = f"{sets.gains[i - 1]} and {sets.gains[i]} for {sets.name(i)}"
+            raise InputValueError("qrels", expected="one gain for each pair", got=got)
+        stays &= sets.gains > 0
+    return sets.select(stays)
 
 
-def find_known(sets: AnswerSets) -> IntArray:
-    """Return the right answers that a known split has, too, as rows of `pairs`.
+def without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int]:
+    """Keep, drop or refuse right answers that a known split has, too; return their number.
 
     Examples
     --------
     >>> pairs = np.array([[0, 1], [0, 2]])
     >>> vocabulary = Vocabulary(3, None)
-    >>> find_known(AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1))
-    array([1])
+    >>> sets = AnswerSets(vocabulary, vocabulary, pairs, None, {"train": pairs[1:]}, 1)
+    >>> sets, leaked = without_leaks(sets, "drop")
+    >>> sets.pairs, leaked
+    (array([[0, 1]]), 1)
     """
     everything = np.concatenate([sets.pairs, *sets.known.values()])
-    keys = row_keys([everything[:, 0], everything[:, 1]])
-    n = len(sets.pairs)
-    return look_up(distinct(keys[n:]), keys[:n])[0]
+    keys, n = row_keys([*everything.T]), len(sets.pairs)
+    leaked = look_up(distinct(keys[n:]), keys[:n])[0]
+    if len(leaked) and rule != "drop":
+        first = f"the first: {sets.name(leaked[0])}"
+        text = f"{len(leaked):,} right answers are in a known split, too ({first})"
+        if rule == "raise":
+            raise InputValueError("qrels", text)
+        drop = 'leaks="drop"'
+        warn_user(f"qrels: {text}; they are ranked like the others ({drop} leaves them out)")
+    if rule == "drop":
+        sets = sets.select(np.delete(np.arange(n), leaked))
+    if not len(sets.pairs):
+        got = "none" if not len(leaked) else "leaks alone, which were dropped"
+        raise InputValueError("qrels", expected="at least one right answer", got=got)
+    return sets, len(leaked)
 
 
 def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None, Sampled | None]:
@@ -152,60 +161,68 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
         For a name that no known split has, ids out of range, unknown labels, a typed sample, and
         right answers that are not among the candidates.
     """
-    split = value.among if isinstance(value, Sampled) else value
-    chosen, name = None, "all"
-    if isinstance(split, str) and split != "all":
-        if split not in sets.known:
-            known = f"the known splits ({', '.join(sets.known) or 'none'})"
-            raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(split))
-        chosen, name = distinct(sets.known[split][:, 1]), split
-    elif split is not None and not isinstance(split, str):
-        chosen = read_ids("candidates", split, sets.entities, "entities have no labels")
-        name = selection_name(chosen)
-    if isinstance(value, Sampled):
-        check_sample(value)
-        name = value.name
-        if value.typed:
+    sampled = value if isinstance(value, Sampled) else None
+    if sampled is not None:
+        check_sample(sampled)
+        if sampled.typed:
             raise InputValueError("candidates", "queries have no types, from which to draw")
-    if chosen is not None and (missing := ~np.isin(sets.pairs[:, 1], chosen)).any():
-        first = sets.entities.label_of(int(sets.pairs[missing.argmax(), 1]))
-        are = f"{missing.sum():,} right answers are not among the candidates, first {first!r}"
+        value = sampled.among
+    if value is None or (isinstance(value, str) and value == "all"):
+        return "all" if sampled is None else sampled.name, None, sampled
+    if isinstance(value, str):
+        if value not in sets.known:
+            known = f"the known splits ({', '.join(sets.known) or 'none'})"
+            raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(value))
+        chosen, name = distinct(sets.known[value][:, 1]), value
+    else:
+        chosen = read_ids("candidates", value, sets.entities, "entities have no labels")
+        name = selection_name(chosen)
+    missing = ~np.isin(sets.pairs[:, 1], chosen)
+    if missing.any():
+        first = sets.name(int(missing.argmax()))
+        are = f"{missing.sum():,} right answers are not among the candidates, first {first}"
         raise InputValueError("candidates", are)
-    return name, chosen, value if isinstance(value, Sampled) else None
-
-
-def _draw(sets: AnswerSets, chosen: IntArray | None, sampled: Sampled) -> tuple[IntArray, ...]:
-    """Draw candidates for each query: its right answers, and others that are not known."""
-    everything = np.concatenate([sets.pairs, *sets.known.values()])
-    queries = make_queries(everything, np.arange(len(sets.pairs)), (0,), 1)
-    pool = np.arange(sets.entities.size) if chosen is None else chosen
-    rows = np.arange(len(queries.queries))
-    pools = np.array([0, len(pool)]), pool, np.zeros_like(rows)
-    right, rng = (queries.rows, queries.targets), np.random.default_rng(sampled.seed)
-    return draw_candidates(queries.answers, rows, pools, right, sampled.negatives, rng)
+    return name if sampled is None else sampled.name, chosen, sampled
 
 
 def make_side(
-    sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Any = None
+    sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Sampled | None = None
 ) -> SideTasks:
     """Make the tasks: one for each right answer, which is never in the filter of its query."""
     query, target = (np.ascontiguousarray(column) for column in sets.pairs.T)
-    is_first = np.ones(len(query), dtype=np.bool_)
-    is_first[1:] = query[1:] != query[:-1]
-    rows = np.cumsum(is_first) - 1
+    is_first = np.diff(query, prepend=-1) != 0
+    queries, rows, size = query[is_first], np.cumsum(is_first) - 1, sets.entities.size
+    right = rows * size + target
+    known = np.concatenate([np.zeros((0, 2), dtype=np.int64), *sets.known.values()])
+    where, known_rows = look_up(queries, known[:, 0])
+    others = distinct(known_rows * size + known[where, 1])
+    others = np.delete(others, look_up(right, others)[0])
+
+    def lists(keys: IntArray) -> tuple[IntArray, IntArray]:
+        indptr = np.searchsorted(keys, np.arange(len(queries) + 1) * size)
+        return indptr.astype(np.int64), keys % size
+
+    candidates: Any = chosen
+    if sampled is not None:
+        pool = np.arange(size) if chosen is None else chosen
+        every, rng = np.arange(len(queries)), np.random.default_rng(sampled.seed)
+        answers, pools = lists(np.sort(np.append(right, others))), (np.array([0, len(pool)]), pool)
+        drawn = draw_candidates(
+            answers, every, (*pools, 0 * every), (rows, target), sampled.negatives, rng
+        )
+        candidates = (*drawn, rows)
     labels = {"queries": Labels(query, sets.queries.names)}
     labels["targets"] = Labels(target, sets.entities.names)
-    of_queries = _read_groups(groups, sets.queries, query[is_first])
-    if of_queries is not None:
-        labels["group"] = of_queries[rows]
+    if groups is not None:
+        labels["group"] = _read_groups(groups, sets.queries, queries)[rows]
     return SideTasks(
         side=SIDE,
-        queries=query[is_first].reshape(-1, 1),
+        queries=queries.reshape(-1, 1),
         rows=rows,
         targets=target,
-        columns=sets.entities.size,
-        filter=_known_others(sets, query[is_first]) if sets.known else None,
-        candidates=(*_draw(sets, chosen, sampled), rows) if sampled else chosen,
+        columns=size,
+        filter=lists(others) if sets.known else None,
+        candidates=candidates,
         labels=labels,
         test_rows=query,
         height=sets.queries.size,
@@ -213,28 +230,13 @@ def make_side(
     )
 
 
-def _known_others(sets: AnswerSets, queries: IntArray) -> tuple[IntArray, IntArray]:
-    """Return for each query the known answers that are no right answers of the task."""
-    known = np.concatenate(list(sets.known.values()))
-    where, rows = look_up(queries, known[:, 0])
-    entities, size = known[where, 1], sets.entities.size
-    keys = distinct(rows * size + entities)
-    positions = np.searchsorted(queries, sets.pairs[:, 0])
-    right = look_up(distinct(positions * size + sets.pairs[:, 1]), keys)[0]
-    keys = np.delete(keys, right)
-    indptr = np.searchsorted(keys, np.arange(len(queries) + 1) * size)
-    return indptr.astype(np.int64), keys % size
-
-
-def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels | None:
+def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
     """Read the groups of some queries: labels of all in their order, or a mapping of queries."""
-    if groups is None:
-        return None
     if not isinstance(groups, Mapping):
         return as_labels("groups", groups, queries.size)[asked]
     names = list(map(queries.label_of, asked.tolist()))
-    missing = next((name for name in names if name not in groups), None)
-    if missing is not None:
+    missing = [name for name in names if name not in groups]
+    if missing:
         expected = "a group for every query with a right answer"
-        raise InputValueError("groups", expected=expected, got=f"none for {missing!r}")
+        raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
     return as_labels("groups", [groups[name] for name in names], len(names))

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
-from ..inputs.arrays import read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError, warn_user
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..ranks.protocol import Protocol
@@ -18,14 +15,7 @@ from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Vocabulary
 from .answer_lists import lists_in_order, lists_of_rows, read_lists
 from .answer_report import GAINS, RetrievalReport, read_gains
-from .answer_sets import (
-    SIDE,
-    AnswerSets,
-    find_known,
-    make_side,
-    read_answer_sets,
-    read_candidates,
-)
+from .answer_sets import SIDE, make_side, read_answer_sets, read_candidates, without_leaks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -148,11 +138,7 @@ class Task(OneSidedTask[RetrievalReport]):
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
         sets = read_answer_sets(qrels, known, entities, queries, split)
-        if not len(sets.pairs):
-            raise InputValueError("qrels", expected="at least one right answer", got="none")
-        sets, self.leaked, note = _without_leaks(sets, rule)
-        if note:
-            warn_user(note)
+        sets, self.leaked = without_leaks(sets, rule)
         name, chosen, sampled = read_candidates(candidates, sets)
         side = make_side(sets, groups, chosen, sampled)
         self.gains = read_gains(sets.gains, len(side), gain)
@@ -249,25 +235,3 @@ class Task(OneSidedTask[RetrievalReport]):
             f"Task({len(side):,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
         )
-
-
-def _without_leaks(sets: AnswerSets, rule: str) -> tuple[AnswerSets, int, str]:
-    """Keep, drop or refuse right answers that are known; return their number and a note."""
-    leaked = find_known(sets)
-    if not len(leaked):
-        return sets, 0, ""
-    query, entity = sets.pairs[leaked[0]].tolist()
-    first = f"{sets.entities.label_of(entity)!r} of query {sets.queries.label_of(query)!r}"
-    text = f"{len(leaked):,} right answers are in a known split, too (the first: {first})"
-    if rule == "raise":
-        raise InputValueError("qrels", text)
-    if rule == "keep":
-        drop = 'leaks="drop"'
-        note = f"qrels: {text}; they are ranked like the others ({drop} leaves them out)"
-        return sets, len(leaked), note
-    stays = np.ones(len(sets.pairs), dtype=np.bool_)
-    stays[leaked] = False
-    if not stays.any():
-        raise InputValueError("qrels", "nothing is left, all right answers were dropped as leaks")
-    gains = None if sets.gains is None else read_only(sets.gains[stays])
-    return sets._replace(pairs=sets.pairs[stays], gains=gains), len(leaked), ""
