@@ -19,7 +19,7 @@ from support.environment import Run
 from truerank import _core
 from truerank.alignment import both_directions as grid
 from truerank.alignment import csls_means
-from truerank.alignment.two_graphs import FORWARD
+from truerank.alignment.aligned_pairs import FORWARD
 from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
 from truerank.embeddings.vectors import CSLS, open_embeddings
 from truerank.inputs.rules import Rules

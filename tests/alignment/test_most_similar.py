@@ -139,7 +139,6 @@ def test_infinite_similarities_are_numbers() -> None:
         ({"k": 0}, ValueError, "k: expected an integer >= 1, got 0"),
         ({"k": 2.0}, TypeError, "k: expected an integer >= 1, got float"),
         ({"direction": "both"}, ValueError, "direction: expected one of left_to_right, right"),
-        ({"queries": []}, ValueError, "queries: expected at least one entity that asks, got none"),
         ({"queries": [2]}, ValueError, "queries: expected ids from 0 to 1, got 2"),
         ({"queries": [-1]}, ValueError, "queries: expected ids from 0 to 1, got -1"),
         ({"queries": [0.0]}, TypeError, "queries: expected integers"),

@@ -7,10 +7,9 @@ entities without a counterpart. Other functions read and split data sets.
 
 from ..embeddings.vectors import CSLS
 from .aligned_pairs import PairAudit
-from .analyses import MostSimilar, by_degree, hubness, most_similar
+from .analyses import DanglingCurve, MostSimilar, by_degree, dangling, hubness, most_similar
 from .datasets.graphs import AlignmentData, Graph, degrees, five_folds, split_pairs
 from .datasets.readers import read_dbp15k, read_openea, read_pairs
-from .inference.dangling_entities import DanglingCurve, dangling
 from .inference.matching import Agreement, Alignment, infer
 from .local_scaling import csls_means
 from .pair_task import Task, evaluate

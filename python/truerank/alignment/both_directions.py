@@ -21,8 +21,8 @@ from ..embeddings.watching import listener_of, watch_of_part
 from ..inputs.checks import positive_integer
 from ..inputs.rules import PLAIN, Rules
 from ..stores.store import Store, Tile
+from .aligned_pairs import BACKWARD, DIRECTIONS, FORWARD, as_ids
 from .local_scaling import ScaledStore, StoreView
-from .two_graphs import BACKWARD, DIRECTIONS, FORWARD, as_ids
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..ranks.container import Ranks
     from ..tasks.side_tasks import SideTasks
-    from .local_scaling import Block
 
 
 # Up to this many pairs of one entity are counted jointly, and up to this many known answers per
@@ -179,7 +178,7 @@ class TransposedStore(StoreView):
         return [tile.T for tile in self.source.tiles(most)]
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[Block]:
+    def block(self, tile: Tile, io: str) -> Iterator[Any]:
         with self.source.block(tile.T, io) as block:
             yield block.T
 

@@ -21,8 +21,8 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import CountOptions, Rules, read_rules, with_options
 from ..inputs.scores import widen_bfloat16
-from ..stores.store import FileBlock, Store, Tile, block_array
-from .two_graphs import BACKWARD, FORWARD, as_ids_of_both
+from ..stores.store import Store, Tile, block_array
+from .aligned_pairs import BACKWARD, FORWARD, as_ids_of_both
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from ..inputs.words import Similarity
 
     Array = npt.NDArray[Any]
-    Block = Array | FileBlock
 
 TILE_BYTES = 16 << 20  # several arrays of a tile's size are in memory
 
@@ -136,9 +135,8 @@ def means_of_vectors(
     if pairs.on_device:
         plain = replace(rules, nan="raise" if rules.nan == "raise" else "omit")
         means, sizes = [], [pairs.nbytes] * 2
-        for i, (vectors, ids, others) in enumerate(
-            [(pairs, *among), (pairs.swapped(BACKWARD), *among[::-1])]
-        ):
+        both = (pairs, *among), (pairs.swapped(BACKWARD), *among[::-1])
+        for i, (vectors, ids, others) in enumerate(both):
             let_in = others if len(others) < vectors.shape[1] else None
             tasks: dict[str, Any] = {"rows": ids, "candidates": let_in}
             part = watch_of_part(watch, sizes, i)
@@ -273,9 +271,9 @@ def mean_of_top(best: Array) -> FloatArray:
     array([0.375, 0.5  ])
     """
     with np.errstate(all="ignore"):  # infinities, and sums with them
-        total = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1]  # from the first to the last
+        total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1]  # in order
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
-    return np.asarray(total)
+    return total
 
 
 @default_arithmetic()

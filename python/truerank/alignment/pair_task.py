@@ -26,10 +26,9 @@ from ..tasks.batches import check_score_shape
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.split_audit import audit_split, check_rules
 from ..tasks.split_columns import name_splits
-from .aligned_pairs import PairAudit, as_candidates, read_pair_splits
+from .aligned_pairs import FORWARD, GRAPHS, PairAudit, as_candidates, read_pair_splits
 from .both_directions import rank_both
 from .local_scaling import scale
-from .two_graphs import FORWARD, GRAPHS
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -442,14 +441,12 @@ def evaluate(
     1.5
     """
     rules = read_rules(options)
-    kind, is_set = "vectors", {"order": rules.order != "descending", "io": io is not None}
+    kind = "a matrix" if right is None else "vectors"
+    unsuitable = {"order": rules.order != "descending", "io": io is not None}
     if right is None:
-        kind, is_set = (
-            "a matrix",
-            {"similarity": similarity != "cosine", "block": block is not None},
-        )
-    for name in is_set:
-        if is_set[name]:
+        unsuitable = {"similarity": similarity != "cosine", "block": block is not None}
+    for name, is_set in unsuitable.items():
+        if is_set:
             raise InputValueError(name, expected=f"none beside {kind}")
     opened: Any
     with ExitStack() as stack:

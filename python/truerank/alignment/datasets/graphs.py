@@ -17,7 +17,7 @@ from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
 from ...tasks.row_keys import distinct_rows, first_rows, row_keys
 from ...tasks.text import MAX_COLUMNS
-from ..two_graphs import as_pairs, as_rows, check_ids
+from ..aligned_pairs import as_pairs, as_rows, check_ids
 
 if TYPE_CHECKING:
     from ...inputs.arrays import IntArray

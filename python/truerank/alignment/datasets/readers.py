@@ -25,7 +25,7 @@ from ...tasks.vocabularies import (
     is_id,
     is_number,
 )
-from ..two_graphs import GRAPHS
+from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
 
 FOLDS = "721_5fold"  # OpenEA's folder of the folds

@@ -13,7 +13,7 @@ from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
-from ..two_graphs import DIRECTIONS, as_ids, as_pairs
+from ..aligned_pairs import DIRECTIONS, as_ids, as_pairs
 from .one_to_one import StableMatching, dense_pairs, sparse_pairs
 from .similarities import open_similarities
 

@@ -18,9 +18,9 @@ from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
 from ...stores import in_one_array, read_scores
 from ...stores.mapped import ArrayStore
+from ..aligned_pairs import BACKWARD, FORWARD
 from ..both_directions import TransposedStore
 from ..local_scaling import refuse_nan, scale, wide_dtype, widened
-from ..two_graphs import BACKWARD, FORWARD
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[Any]
 
-MATCHING_NAN_RULES = ("raise", "omit")
 DEFAULT_SIMILARITY = "cosine"  # the default of functions
 
 _BLOCK_CELLS = 1 << 22  # the number of scores in memory at a time
@@ -244,7 +243,7 @@ def open_similarities(
     array([[1],
            [1]])
     """
-    choice("nan", rules.nan, MATCHING_NAN_RULES)
+    choice("nan", rules.nan, ("raise", "omit"))
     if right is not None:
         pairs = open_embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
         if pairs.is_single_query:
