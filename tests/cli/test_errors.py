@@ -47,7 +47,7 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
         ("scores.npy 0 --filter wide.npz", "filter: expected a sparse matrix of shape (4, 5)"),
         (
             "scores.npy 0 --filter flat.npz",
-            "--filter: shape: expected a 1-D array of integers, got",
+            "--filter: shape: expected 2 integers, one for each task, got",
         ),
         ("scores.npy 0 --filter twice.npz", "in csr format, got csrcsr"),
         ("scores.npy 0 --filter damaged.npz", "--filter: "),
@@ -60,7 +60,10 @@ run, folder, files = cli_files.run, cli_files.folder, cli_files.files
         ("scores.npy 0 --filter pair.npz --save pair.npz", "--save: "),
         ("damaged.npz", "damaged.npz"),
         ("scores.npy 0 --relation rows.npy", "--relation: expected 4 labels, one for each task"),
-        ("scores.npy 0 --queries scores.npy", "--queries: expected a 1-D array of labels"),
+        (
+            "scores.npy 0 --queries scores.npy",
+            "--queries: expected a str for all tasks, a sequence",
+        ),
         ("scores.npy 0 --side rows.npy", "--side: expected 4 labels"),
         ("scores.npy 0 --side targets.npy", "expected names of sides"),
         ("scores.npy targets.npy --relation words.npy --save words.npy", "--save: "),

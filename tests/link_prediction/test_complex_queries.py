@@ -261,13 +261,13 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"hard": (np.array([0, 1]), np.array([1]))}, ValueError, "hard: expected an indptr of length"),
     ({"hard": (np.array([0.0, 1]), np.array([1]))}, TypeError, "hard: indptr: expected integers"),
     ({"entities": None}, TypeError, "entities: expected the number of entities, or their labels"),
-    ({"entities": 0}, ValueError, "entities: expected from 1 to"),
+    ({"entities": 0}, ValueError, "entities: expected an integer from 1 to"),
     ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "unknown entity 'x' of query"),
     ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: expected integers, got"),
     ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1"),
     ({"candidates": ["a"]}, TypeError, "candidates: expected ids, as entities have no labels"),
     ({"candidates": [4]}, ValueError, "candidates: expected ids from 0 to 3, got 4"),
-    ({"split": ""}, ValueError, "split: expected a name"),
+    ({"split": ""}, TypeError, "split: expected a str that is a name"),
 ]
 
 

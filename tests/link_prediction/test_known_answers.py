@@ -200,7 +200,7 @@ def test_filters_on_a_page(measured: tr.Report, tmp_path: Path) -> None:
 
 
 ERRORS: dict[str, tuple[type[Exception], str, Any]] = {
-    "a word": (TypeError, "^filters: expected several.*got the str", {"filters": "query"}),
+    "a word": (TypeError, "^filters: expected several.*got str", {"filters": "query"}),
     "unknown": (ValueError, "^filters: expected one of query, triple", {"filters": ["static"]}),
     "twice": (ValueError, "^filters: .*none twice", {"filters": ["fact", "fact"]}),
     "none at all": (ValueError, "^filters: .*at least one of", {"filters": []}),

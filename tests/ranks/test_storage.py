@@ -111,14 +111,14 @@ def test_numpy_reads_it_too(saved: Path) -> None:
 
 def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
     more = {"word": ["x", "y\0", "x", "z"], "codes": [3, -1, 2**62, 0], "été": "a"}
-    ranks = everything().with_labels(labels=more)
+    ranks = everything().with_labels(**more)
     path = tmp_path / "ranks.npz"
     ranks.save(path)
     assert load(path) == ranks
     assert load(path).labels["codes"].values.tolist() == more["codes"]
     contents = members(path)
     assert {"labels.codes", "labels.été", "labels.word", "labels.side"} <= set(contents)
-    first = everything().with_labels(labels=dict(reversed(more.items())))
+    first = everything().with_labels(**dict(reversed(more.items())))
     first.save(path)
     assert members(path) == contents
 
@@ -126,9 +126,9 @@ def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "vocabulary", "codes", "match"),
     [
-        ("word", None, [0, 1], r"labels\['word'\]: expected 4 labels"),
-        ("word", None, [0, 1, 2, 3.0], r"labels\['word'\] codes: expected integers"),
-        ("word", "ab", [0] * 4, r"labels\['word'\] vocabulary: expected a sequence of str"),
+        ("word", None, [0, 1], r"word: expected 4 labels"),
+        ("word", None, [0, 1, 2, 3.0], r"word codes: expected integers"),
+        ("word", "ab", [0] * 4, r"word vocabulary: expected a sequence of str"),
         ("query", None, [0] * 4, "labels: 'query' has a meaning already"),
         ("", None, [0] * 4, "labels: expected names as 'head_degree', got ''"),
         ("side", ["head", "tail"], [0, 2, 0, 0], "side codes: expected integers from 0 to 1"),
@@ -419,14 +419,14 @@ def test_pickles_are_refused(saved: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"above": npy([0, 3, 2**40, -1])}, "above: expected integers >= 0; got -1 at position 3"),
+        ({"above": npy([0, 3, 2**40, -1])}, "above: expected integers >= 0, got -1 at position 3"),
         ({"above": npy([0.0, 3, 1, 1])}, "above: expected integers, got dtype float64"),
         ({"tied": npy([1])}, r"tied: expected 4 integers, one for each task, got shape \(1,\)"),
-        ({"candidates": npy([[5] * 4])}, r"expected a 1-D array of integers, got shape \(1, 4\)"),
+        ({"candidates": npy([[5] * 4])}, r"expected 4 integers, .* got shape \(1, 4\)"),
         ({"weights": npy([1.0, np.nan, 1, 1])}, "weights: expected finite numbers"),
         ({"audit": npy(np.zeros((5, 1), int))}, r"audit.nan: expected 4 integers"),
         ({"audit": npy(np.zeros((2, 4), int))}, "audit: expected an Audit or three arrays"),
-        ({"audit": npy(3)}, "iteration over a 0-d array"),
+        ({"audit": npy(3)}, "audit: expected an Audit or three arrays"),
         ({"above": npy(np.zeros(4, "<M8[s]"))}, "above: expected integers, got dtype datetime64"),
         ({"above": npy(np.zeros((2, 2), int, order="F"))}, "above: expected a 1-D array of int"),
         (
@@ -565,7 +565,7 @@ def test_disk_errors_stay_disk_errors(saved: Path, monkeypatch: pytest.MonkeyPat
 
 def test_hostile_members(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.fsync", lambda _: None)
-    everything().with_labels(labels={"word": list("abca"), "degree": [1, 2, 3, 4]}).save(saved)
+    everything().with_labels(word=list("abca"), degree=[1, 2, 3, 4]).save(saved)
     names, refused = set(members(saved)), set()
     for name in hostile_files(saved):
         try:

@@ -233,7 +233,7 @@ def test_weights_by_name(sided: Ranks) -> None:
     assert report(ranks, weights="query").weights is measured.weights  # made once
     with pytest.raises(ValueError, match="weights: these ranks have no labels 'targets'"):
         report(ranks, weights="target")
-    with pytest.raises(ValueError, match="one of query, relation, target, got 'querry'"):
+    with pytest.raises(ValueError, match="weights: these ranks have no labels 'querry'"):
         report(ranks, weights="querry")
     with pytest.raises(ValueError, match="weights: expected 5 numbers, one for each task"):
         report(ranks, weights=[1, 2])

@@ -154,7 +154,7 @@ def rank_lists(
     source = _ORDERED if lists.scores is None else _SCORED
     ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
     ranks = ranks.with_protocol(lists=source)
-    return ranks._with({"listed": listed})
+    return ranks._with(listed=listed)
 
 
 def _check_lengths(lists: CandidateLists, n: int) -> None:

@@ -7,8 +7,8 @@ report, and the file format of saved ranks (every later version reads format 1).
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from types import EllipsisType, MappingProxyType
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -26,7 +26,7 @@ from .counts import (
     checked_listed,
     nonzero_weights,
 )
-from .labels import LABELS, Immutable, Labels, argument_of, join_labels, named_labels
+from .labels import LABELS, Immutable, Labels, join_labels, named_labels
 from .protocol import Protocol
 from .storage import KIND, archived, open_archive, unarchived, write_archive
 
@@ -145,8 +145,8 @@ class Ranks(Immutable):
         if listed is not None:
             arrays["listed"] = checked_listed(listed, n)
         by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        named = named_labels(by_name, {} if labels is None else labels, n)
-        self.__dict__.update(vars(Ranks._of(arrays, _present(named), protocol or Protocol())))
+        named = named_labels(dict(**labels or {}, **_present(by_name)), n)
+        self.__dict__.update(vars(Ranks._of(arrays, named, protocol or Protocol())))
 
     @classmethod
     def _of(cls, arrays: dict[str, Any], labels: dict[str, Labels], protocol: Protocol) -> Ranks:
@@ -162,18 +162,9 @@ class Ranks(Immutable):
             own["audit"] = Audit(*arrays["audit"])
         return ranks
 
-    def _with(
-        self,
-        arrays: dict[str, Any] | None = None,
-        labels: dict[str, Labels] | None = None,
-        protocol: Protocol | None = None,
-    ) -> Ranks:
-        """Return the same ranks with other arrays, or all other labels, or another protocol."""
-        return Ranks._of(
-            self._arrays if arrays is None else self._arrays | arrays,
-            self._labels if labels is None else labels,
-            protocol or self.protocol,
-        )
+    def _with(self, protocol: Protocol | None = None, **arrays: npt.NDArray[Any]) -> Ranks:
+        """Return the same ranks with another protocol, or with arrays of our own."""
+        return Ranks._of({**self._arrays, **arrays}, self._labels, protocol or self.protocol)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Ranks._of, (self._arrays, self._labels, self.protocol)
@@ -272,17 +263,8 @@ class Ranks(Immutable):
         >>> np.mean(Ranks([0, 3], [1, 1], 10).realistic)
         np.float64(2.5)
         """
-        raise InputTypeError(
-            "ranks",
-            "Ranks are no array, as a tie has several ranks: take ranks.realistic, .optimistic or "
-            ".pessimistic, or the counts ranks.above and ranks.tied",
-        )
-
-    def _refuse_number(self, _other: object) -> NoReturn:
-        self.__array__()
-
-    # the lines (1 / ranks).mean() and (ranks <= 10).mean() of many scripts
-    __rtruediv__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse_number
+        kinds = "ranks.realistic, .optimistic or .pessimistic"
+        raise InputTypeError("ranks", f"Ranks are no array, as a tie has several: take {kinds}")
 
     def __getitem__(
         self, index: int | slice | Sequence[int] | Sequence[bool] | npt.NDArray[Any]
@@ -307,7 +289,7 @@ class Ranks(Immutable):
         >>> ranks[ranks.above > 2].above
         array([3, 4])
         """
-        where = checked_index(index, len(self))
+        where = checked_index(index)
         arrays = {name: array[..., where] for name, array in self._arrays.items()}
         return Ranks._of(arrays, {k: v[where] for k, v in self._labels.items()}, self.protocol)
 
@@ -341,27 +323,14 @@ class Ranks(Immutable):
 
     # -- other Ranks of the same tasks -------------------------------------------------------------
 
-    def with_labels(
-        self,
-        *,
-        side: LabelsLike | EllipsisType | None = ...,
-        relation: LabelsLike | EllipsisType | None = ...,
-        queries: LabelsLike | EllipsisType | None = ...,
-        targets: LabelsLike | EllipsisType | None = ...,
-        unit: LabelsLike | EllipsisType | None = ...,
-        labels: Mapping[str, LabelsLike | None] | EllipsisType | None = ...,
-        **others: LabelsLike | None,
-    ) -> Ranks:
+    def with_labels(self, **labels: LabelsLike | None) -> Ranks:
         """Return the same ranks with some labels replaced; None removes a label.
 
         Parameters
         ----------
-        side, relation, queries, targets, unit : optional
-            Labels per task, as `Ranks` takes them.
-        labels : mapping of str to labels, or None
-            Labels of other names, each of which is set, or removed by None. None removes all.
-        **others : labels
-            The same by keyword.
+        **labels : labels or None
+            Labels per task, as `Ranks` takes them: side, relation, queries, targets, unit, and
+            labels of other names.
 
         Returns
         -------
@@ -371,27 +340,19 @@ class Ranks(Immutable):
         Raises
         ------
         TypeError, ValueError
-            As `Ranks` does, and for a name that is given twice.
+            As `Ranks` does.
 
         Examples
         --------
         >>> ranks = Ranks([0, 3], [1, 1], 10).with_labels(side="tail", degree=[7, 1])
         >>> ranks.side, ranks.labels["degree"]
         (Labels(2 labels: tail 2), Labels(2 ids))
-        >>> dict(ranks.with_labels(labels={"degree": None}).labels)
+        >>> dict(ranks.with_labels(degree=None).labels)
         {}
         """
-        by_name = dict(zip(LABELS, (side, relation, queries, targets, unit), strict=True))
-        named = {} if labels is None or isinstance(labels, EllipsisType) else labels
-        new = {k: v for k, v in by_name.items() if not isinstance(v, EllipsisType)}
-        new = named_labels(new, named, len(self))
-        if twice := new.keys() & others.keys():
-            name = min(twice)
-            raise InputValueError("labels", f"{name!r} is given twice: here and as {name}=...")
-        more = named_labels({}, others, len(self))
-        kept = {**dict.fromkeys(LABELS), **self._labels}  # so that these come first
-        kept |= dict.fromkeys(self.labels if labels is None else ())
-        return self._with(labels=_present({**kept, **new, **more}))
+        first = dict.fromkeys(LABELS)  # so that these come first
+        kept = {**first, **self._labels, **labels, **named_labels(labels, len(self))}
+        return Ranks._of(self._arrays, _present(kept), self.protocol)
 
     def with_weights(self, weights: Sequence[float] | npt.NDArray[Any] | None) -> Ranks:
         """Return the same ranks with other weights; None removes them.
@@ -402,7 +363,7 @@ class Ranks(Immutable):
         array([1., 3.])
         """
         if weights is not None:
-            return self._with({"weights": nonzero_weights(weights, len(self))})
+            return self._with(weights=nonzero_weights(weights, len(self)))
         arrays = {name: array for name, array in self._arrays.items() if name != "weights"}
         return Ranks._of(arrays, self._labels, self.protocol)
 
@@ -414,7 +375,7 @@ class Ranks(Immutable):
         >>> Ranks([0], [1], 10).with_protocol(filter=("train",)).protocol.filter
         ('train',)
         """
-        return self._with(protocol=dataclasses.replace(self.protocol, **fields))
+        return self._with(dataclasses.replace(self.protocol, **fields))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the ranks to a file, exactly at `path`, in the format of `truerank.ranks.storage`.
@@ -509,7 +470,7 @@ def load(path: str | os.PathLike[str]) -> Ranks:
         if weights is None:
             return ranks
         # a slice of weighted ranks may have only weights of 0, and is saved as it is
-        return ranks._with({"weights": checked_weights(weights, length=len(ranks))})
+        return ranks._with(weights=checked_weights(weights, length=len(ranks)))
 
 
 @public("truerank")
@@ -546,41 +507,29 @@ def concatenate(parts: Iterable[Ranks]) -> Ranks:
     >>> concatenate([Ranks([0], [1], 10), Ranks([3], [2], 10)]).above
     array([0, 3])
     """
-    if isinstance(parts, Ranks):
-        raise InputTypeError("parts", expected="several Ranks", got="one")
     parts = several("parts", parts, "Ranks")
-    if not parts:
-        raise InputValueError("parts", expected="at least one Ranks", got="none")
-    for i, part in enumerate(parts):
-        if not isinstance(part, Ranks):
-            raise InputTypeError(
-                "parts", expected="Ranks", got=f"{type(part).__name__} at position {i}"
-            )
+    if not parts or not all(isinstance(part, Ranks) for part in parts):
+        got = sorted({type(part).__name__ for part in parts})
+        raise InputTypeError("parts", expected="at least one Ranks, and nothing else", got=got)
     protocol = parts[0].protocol
     for i, part in enumerate(parts):
-        if differences := protocol.differences(part.protocol):
-            problem = f"0 and {i} were counted under unlike protocols: {'; '.join(differences)}"
-            raise InputValueError("parts", problem)
-        protocol = protocol.joined(part.protocol)
+        protocol = protocol.joined(part.protocol, f"parts: number {i}")
     arrays = [part._arrays for part in parts]
     if any("listed" in each for each in arrays):
         arrays = [{"listed": np.ones(len(p), bool), **p._arrays} for p in parts]
     labels = {
-        name: join_labels(argument_of(name), values)
-        for name, values in _in_all_parts([part._labels for part in parts], argument_of)
+        name: join_labels(name, values)
+        for name, values in _in_all_parts([part._labels for part in parts])
     }
-    joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays, str)}
+    joined = {name: np.concatenate(each, -1) for name, each in _in_all_parts(arrays)}
     return Ranks._of(joined, labels, protocol)
 
 
-def _in_all_parts(
-    parts: list[dict[str, Any]], argument: Callable[[str], str]
-) -> Iterator[tuple[str, list[Any]]]:
+def _in_all_parts(parts: list[dict[str, Any]]) -> Iterator[tuple[str, list[Any]]]:
     """Give the values of each name, which every part must have if one has it."""
     for name in dict.fromkeys(name for part in parts for name in part):
-        missing = [str(i) for i, part in enumerate(parts) if name not in part]
-        if missing:
-            problem = f"{argument(name)} missing in part {', '.join(missing)}, but not in all"
+        if missing := [i for i, part in enumerate(parts) if name not in part]:
+            problem = f"{name} missing in part {missing[0]}, but not in all"
             raise InputValueError("parts", problem)
         yield name, [part[name] for part in parts]
 

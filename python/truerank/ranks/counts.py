@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.arrays import as_array, checked_weights, index_array, integers
-from ..inputs.checks import check_shape
+from ..inputs.checks import check_shape, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 
@@ -54,16 +54,15 @@ def checked_counts(above: object, tied: object, candidates: Any) -> dict[str, In
     """
     above = _counts("above", above, None, 0)
     n = len(above)
-    tied = _counts("tied", tied, n, 1, ", because the true candidate ties with itself")
+    tied = _counts("tied", tied, n, 1)  # the true candidate ties with itself
     if not isinstance(candidates, list | tuple) and np.ndim(candidates) == 0:
         candidates = np.repeat(integers("candidates", np.reshape(candidates, 1)), n)
     candidates = _counts("candidates", candidates, n, 1)
     wrong = tied > candidates - above  # a sum could overflow
     if wrong.any():
         i = int(wrong.argmax())
-        counted = f"{candidates[i]} candidates for above {above[i]} and tied {tied[i]}"
-        expected, got = ">= above + tied", f"{counted} at position {i}"
-        raise InputValueError("candidates", expected=expected, got=got)
+        got = f"{candidates[i]} for above {above[i]} and tied {tied[i]} at position {i}"
+        raise InputValueError("candidates", expected=">= above + tied", got=got)
     return {"above": above, "tied": tied, "candidates": candidates}
 
 
@@ -75,15 +74,15 @@ def checked_audit(value: object, length: int) -> IntArray:
     >>> checked_audit([[0, 0], [0, 2], [1, 1]], 2).tolist()
     [[0, 0], [0, 2], [1, 1], [0, 0], [0, 0]]
     """
-    if not isinstance(value, tuple | list) or not 3 <= len(value) <= len(Audit._fields):
+    parts = list(value) if is_iterable(value) else []
+    if not 3 <= len(parts) <= len(Audit._fields):
         raise InputTypeError("audit", expected="an Audit or three arrays", got=type(value).__name__)
     audit = np.zeros((len(Audit._fields), length), np.int64)
-    for row, name, counts in zip(audit, Audit._fields, value, strict=False):
+    for row, name, counts in zip(audit, Audit._fields, parts, strict=False):
         if counts is not None or name not in Audit._field_defaults:
             row[:] = _counts(f"audit.{name}", counts, length, 0)
         if row.sum(dtype=np.float64) >= 2**63:  # a report adds them up
-            problem = "expected integers whose sum is below 2**63"
-            raise InputValueError(f"audit.{name}", problem)
+            raise InputValueError(f"audit.{name}", expected="integers whose sum is below 2**63")
     return audit
 
 
@@ -110,31 +109,22 @@ def nonzero_weights(value: object, length: int) -> FloatArray:
     return array
 
 
-def checked_index(index: object, n: int) -> slice | npt.NDArray[Any]:
+def checked_index(index: object) -> slice | npt.NDArray[Any]:
     """Check an index of tasks, and return it as a slice, a mask or an array of positions."""
     if isinstance(index, slice):
         return index
-    if isinstance(index, tuple):
-        raise InputTypeError("index", expected="a slice, mask, integers or an int", got="a tuple")
     array = as_array(index, "index", "a slice, mask, integers or an int")
-    if array.ndim > 1:
-        raise IndexError(f"index: expected one dimension, got shape {array.shape}")
-    if array.dtype == np.bool_ and array.ndim:
-        if len(array) != n:
-            raise IndexError(f"index: expected a mask of {n} booleans, got shape {array.shape}")
-        return array
-    array = index_array("index", index).reshape(-1)
-    wrong = (array < -n) | (array >= n)
-    if wrong.any():
-        raise IndexError(f"index: {array[wrong.argmax()]} is out of range for {n} tasks")
-    return array
+    if isinstance(index, tuple) or array.ndim > 1:
+        got = "a tuple" if isinstance(index, tuple) else f"shape {array.shape}"
+        raise InputTypeError("index", expected="a slice, mask, integers or an int", got=got)
+    is_mask = array.dtype == np.bool_ and array.ndim
+    return array if is_mask else index_array("index", index).reshape(-1)
 
 
-def _counts(name: str, value: object, length: int | None, least: int, why: str = "") -> IntArray:
+def _counts(name: str, value: object, length: int | None, least: int) -> IntArray:
     array = integers(name, value, length=length)
     wrong = array < least
     if wrong.any():
-        i = int(wrong.argmax())
-        expected = f"integers >= {least}{why}; got {array[i]} at position {i}"
-        raise InputValueError(name, expected=expected)
+        got = f"{array[wrong][0]} at position {wrong.argmax()}"
+        raise InputValueError(name, expected=f"integers >= {least}", got=got)
     return array

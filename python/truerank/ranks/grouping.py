@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,7 +62,7 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     """
     if not isinstance(by, str):
         return _used_labels(as_labels("by", by, len(ranks)))
-    labels = _find_labels(ranks, "by", by, LABEL_ALIASES, "labels")
+    labels = _find_labels(ranks, "by", by)
     if ranks.side is not None and _differs_by_side(LABEL_ALIASES.get(by), ranks.side):
         return _labels_within_side(ranks.side, labels)
     return _used_labels(labels)
@@ -104,7 +104,10 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     >>> task_weights_by(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[4, 4, 9]), "query")
     array([0.5, 0.5, 1. ])
     """
-    labels = _find_labels(ranks, "weights", name, WEIGHTS, "numbers")
+    if LABEL_ALIASES.get(name, name) in ("side", "unit"):
+        expected = f"numbers, one for each task, or one of {', '.join(WEIGHTS)}"
+        raise InputValueError("weights", expected=expected, got=repr(name))
+    labels = _find_labels(ranks, "weights", name)
     codes, names = (
         _used_labels(labels) if ranks.side is None else _labels_within_side(ranks.side, labels)
     )
@@ -112,30 +115,14 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     return inverse[codes]
 
 
-def _find_labels(
-    ranks: Ranks, argument: str, name: str, aliases: Mapping[str, str], instead: str
-) -> Labels:
-    """Find the labels of a name, which is one of `aliases` or a name in `ranks.labels`.
-
-    `instead` is what the argument may also be, in the words of the message.
-    """
-    label, present = LABEL_ALIASES.get(name, name), ranks._labels
-    available = ", ".join(present) or "none"
-    if label not in {*aliases.values(), *ranks.labels}:
-        known = ", ".join([*aliases, *ranks.labels])
-        raise InputValueError(
-            argument,
-            expected=f"{instead}, one for each task, or one of {known}",
-            got=f"{name!r} (labels of these ranks: {available})",
-        )
-    if label not in present:
-        meaning = "" if name == label else f", which {name!r} means"
+def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:
+    label, available = LABEL_ALIASES.get(name, name), ", ".join(ranks._labels) or "none"
+    if label not in ranks._labels:
+        label = label[:100]
         remedy = f"give them with ranks.with_labels({label}=...)"
-        raise InputValueError(
-            argument,
-            f"these ranks have no labels {label!r}{meaning} (they have: {available}); {remedy}",
-        )
-    return present[label]
+        problem = f"these ranks have no labels {label!r} (they have: {available}); {remedy}"
+        raise InputValueError(argument, problem)
+    return ranks._labels[label]
 
 
 def _used_labels(labels: Labels) -> tuple[IntArray, list[Hashable]]:

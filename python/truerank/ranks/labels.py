@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from .. import _core
-from ..inputs.arrays import ReadOnlyArrays, integers, read_only
-from ..inputs.checks import check_shape, distinct_names, has_dimensions, is_iterable
+from ..inputs.arrays import integers, read_only
+from ..inputs.checks import check_range, distinct_names, has_dimensions, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from .counts import checked_index
@@ -31,16 +31,15 @@ LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), 
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
 
 
-class Immutable(ReadOnlyArrays):
+class Immutable:
     """Base of Ranks and Labels: their attributes are only set when they are made."""
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"{type(self).__name__} are immutable: cannot set {name!r}")
+    def __setattr__(self, name: str, *_value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} are immutable: cannot change {name!r}")
 
-    def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"{type(self).__name__} are immutable: cannot delete {name!r}")
+    __delattr__ = __setattr__
 
 
 @public("truerank.ranks")
@@ -88,7 +87,7 @@ class Labels(Immutable):
     vocabulary: tuple[str, ...] | None
 
     def __init__(self, codes: Codes, vocabulary: Names | None = None) -> None:
-        self.__dict__.update(_checked_pair("labels", codes, vocabulary))
+        self.__dict__.update(vars(_of_codes("labels", codes, vocabulary)))
 
     @classmethod
     def _trusted(cls, codes: IntArray, vocabulary: tuple[str, ...] | None) -> Labels:
@@ -96,6 +95,9 @@ class Labels(Immutable):
         labels = cls.__new__(cls)
         labels.__dict__.update(codes=read_only(codes), vocabulary=vocabulary)
         return labels
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Labels._trusted, (self.codes, self.vocabulary)
 
     @property
     def values(self) -> npt.NDArray[Any]:
@@ -131,12 +133,12 @@ class Labels(Immutable):
 
     def __getitem__(self, index: int | slice | Sequence[int] | npt.NDArray[Any]) -> Labels:
         """Return the labels of some tasks, by slice, boolean mask, integer array or int."""
-        return Labels._trusted(self.codes[checked_index(index, len(self))], self.vocabulary)
+        return Labels._trusted(self.codes[checked_index(index)], self.vocabulary)
 
     def __iter__(self) -> Iterator[str] | Iterator[int]:
         """Iterate over the decoded labels."""
-        codes = self.codes.tolist()
-        return iter(codes) if self.vocabulary is None else map(self.vocabulary.__getitem__, codes)
+        values: list[Any] = self.values.tolist()
+        return iter(values)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the decoded labels, which numpy and pandas ask for."""
@@ -160,7 +162,7 @@ class Labels(Immutable):
         if isinstance(other, int | np.integer):
             return np.equal(self.codes, other) & (self.vocabulary is None)
         try:
-            labels = as_labels("labels", other, len(self))  # type: ignore[arg-type]
+            labels = as_labels("labels", other, len(self))
         except InputTypeError:
             return NotImplemented
         if (self.vocabulary is None) != (labels.vocabulary is None):
@@ -183,8 +185,6 @@ class Labels(Immutable):
         >>> Labels([7]).same_as(Labels([7, 7]))
         False
         """
-        if not isinstance(other, Labels):
-            raise InputTypeError("other", expected="Labels", got=type(other).__name__)
         return len(self) == len(other) and bool((self == other).all())
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Labels(Immutable):
         return printable(f"Labels({len(self):,} labels{': ' if listed else ''}{listed})")
 
 
-def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
+def as_labels(name: str, value: Any, length: int) -> Labels:
     """Read the labels of `length` tasks in any of the accepted forms.
 
     Parameters
@@ -228,62 +228,42 @@ def as_labels(name: str, value: LabelsLike, length: int) -> Labels:
     if isinstance(value, Labels):
         labels = value
     elif isinstance(value, tuple) and len(value) == 2 and has_dimensions(value[0]):
-        labels = Labels._trusted(**_checked_pair(name, *value))
+        labels = _of_codes(name, *value)
     else:
-        labels = _parse_labels(name, value)
+        labels = _of_values(name, value)
     if len(labels) != length:
         raise InputValueError(name, expected=f"{length} labels, one for each task", got=len(labels))
     return labels
 
 
-def named_labels(standard: dict[str, Any], others: object, length: int) -> dict[str, Any]:
-    """Read all labels of `length` tasks, by name; None stays None.
+def named_labels(values: Mapping[str, Any], length: int) -> dict[str, Labels]:
+    """Read labels of `length` tasks, by name; those that are None are left out.
 
     Parameters
     ----------
-    given : mapping of str to labels
-        Labels that are attributes of Ranks.
-    others : mapping of str to labels
-        Labels of other names, such as {"category": [...], "degree": [...]}.
+    values : mapping of str to labels
+        Labels that are attributes of Ranks, and others, such as {"category": [...]}.
     length : int
 
     Raises
     ------
-    TypeError
-        If `others` is no mapping, and for a name that is not a str.
     ValueError
         For a name that is not an identifier or already has a meaning, and as `as_labels` does.
+    TypeError
+        As `as_labels` does.
 
     Examples
     --------
-    >>> named_labels({"side": "tail"}, {"category": "1-n"}, 2)
+    >>> named_labels({"side": "tail", "category": "1-n", "degree": None}, 2)
     {'side': Labels(2 labels: tail 2), 'category': Labels(2 labels: 1-n 2)}
     """
-    if not isinstance(others, Mapping):
-        raise InputTypeError("labels", expected="a mapping of names", got=type(others).__name__)
-    for name in others:
-        if not isinstance(name, str):
-            raise InputTypeError("labels", expected="names that are str", got=type(name).__name__)
+    for name in values:
         if not name.isidentifier():
             raise InputValueError("labels", expected="names as 'head_degree'", got=repr(name))
-        if name in LABEL_ALIASES:
-            instead = f"give {LABEL_ALIASES[name]}=..., or another name"
-            raise InputValueError("labels", f"{name!r} has a meaning already: {instead}")
-    return {
-        name: None if value is None else as_labels(argument_of(name), value, length)
-        for name, value in {**standard, **others}.items()
-    }
-
-
-def argument_of(name: str) -> str:
-    """Return what messages call the labels of a name.
-
-    Examples
-    --------
-    >>> argument_of("side"), argument_of("degree")
-    ('side', "labels['degree']")
-    """
-    return name if name in LABELS else f"labels[{name!r}]"
+        if (label := LABEL_ALIASES.get(name, name)) != name:
+            raise InputValueError("labels", f"{name!r} has a meaning already: give {label}=...")
+    present = {name: value for name, value in values.items() if value is not None}
+    return {name: as_labels(name, value, length) for name, value in present.items()}
 
 
 def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
@@ -294,49 +274,41 @@ def join_labels(name: str, parts: Sequence[Labels]) -> Labels:
     >>> join_labels("side", [Labels([0], ("head",)), Labels([0], ("tail",))]).values
     array(['head', 'tail'], dtype='<U4')
     """
-    words = [i for i, part in enumerate(parts) if len(part) and part.vocabulary is not None]
-    ids = [i for i, part in enumerate(parts) if len(part) and part.vocabulary is None]
-    if words and ids:  # labels of no tasks join with either
-        named, plain = (", ".join(map(str, places)) for places in (words, ids))
-        problem = f"cannot join names and ids: parts {named} have names, parts {plain} integer ids"
-        raise InputValueError(name, problem)
+    has_ids = {part.vocabulary is None for part in parts if len(part)}
+    if len(has_ids) > 1:  # labels of no tasks join with either
+        raise InputValueError(name, "cannot join names and ids")
     positions: dict[str, int] = {}
-    tables: dict[int, IntArray] = {}  # of each vocabulary, which parts may share
-    codes = []
-    for part in parts:
-        key = id(part.vocabulary)
-        if part.vocabulary is not None and key not in tables:
-            places = [positions.setdefault(word, len(positions)) for word in part.vocabulary]
-            tables[key] = np.array(places, np.int64)
-        codes.append(tables[key][part.codes] if key in tables else part.codes)
-    has_names = not ids and any(part.vocabulary is not None for part in parts)
+
+    @cache  # parts may share a vocabulary
+    def places_of(vocabulary: tuple[str, ...]) -> IntArray:
+        places = [positions.setdefault(word, len(positions)) for word in vocabulary]
+        return np.array(places, np.int64)
+
+    codes = [
+        part.codes if part.vocabulary is None else places_of(part.vocabulary)[part.codes]
+        for part in parts
+    ]
+    has_names = has_ids != {True} and any(part.vocabulary is not None for part in parts)
     return Labels._trusted(np.concatenate(codes), tuple(positions) if has_names else None)
 
 
-def _checked_pair(name: str, codes: object, vocabulary: object) -> dict[str, Any]:
+def _of_codes(name: str, codes: object, vocabulary: object) -> Labels:
     array = integers(f"{name} codes", codes)
     if vocabulary is None:
-        return {"codes": array, "vocabulary": None}
+        return Labels._trusted(array, None)
     words = distinct_names(f"{name} vocabulary", vocabulary)
-    i = _core.first_outside(array, len(words))
-    if i >= 0:
-        expected = f"integers from 0 to {len(words) - 1} (the vocabulary has {len(words)} names)"
-        raise InputValueError(f"{name} codes", expected=expected, got=f"{array[i]} at position {i}")
-    return {"codes": array, "vocabulary": words}
+    check_range(f"{name} codes", array, len(words), "names in the vocabulary")
+    return Labels._trusted(array, words)
 
 
-def _parse_labels(name: str, value: object) -> Labels:
-    if isinstance(value, np.ndarray):
-        check_shape(name, value.shape, 1, "a 1-D array of labels")
-        if value.dtype.kind not in "iuUOT":  # T: numpy's strings of variable width
-            raise InputTypeError(name, expected="str or integers", got=f"dtype {value.dtype}")
-        if value.dtype.kind in "iu":
-            return Labels._trusted(integers(name, value), None)
-        value = value.tolist()
-    if isinstance(value, bytes | dict | set | frozenset) or not is_iterable(value):
+def _of_values(name: str, value: Any) -> Labels:
+    is_flat = is_iterable(value) and getattr(value, "ndim", 1) == 1
+    if isinstance(value, bytes | dict | set | frozenset) or not is_flat:
         forms = "a str for all tasks, a sequence of str or int, or a (codes, vocabulary) pair"
         raise InputTypeError(name, expected=forms, got=type(value).__name__)
-    items = list(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "UOT":  # T: of variable width
+        return Labels._trusted(integers(name, value), None)
+    items = value.tolist() if isinstance(value, np.ndarray) else list(value)
     if not any(isinstance(item, str) for item in items):
         return Labels._trusted(integers(name, items), None)
     positions: dict[str, int] = {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..inputs.checks import NAN_RULES, ORDERS, choice, flag
+from ..inputs.checks import NAN_RULES, ORDERS, choice, flag, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 
@@ -56,9 +56,9 @@ class Protocol:
     Raises
     ------
     TypeError
-        For a field of another type.
+        For a field of another type, and an empty name.
     ValueError
-        For an unknown NaN rule or order, and an empty name.
+        For an unknown NaN rule or order.
 
     Examples
     --------
@@ -85,7 +85,11 @@ class Protocol:
 
     def __post_init__(self) -> None:
         for name in ("filter", "files"):
-            object.__setattr__(self, name, _checked_names(name, getattr(self, name)))
+            value = getattr(self, name)
+            names = (value,) if isinstance(value, str) else several(name, value, "names")
+            for each in names:
+                _check_name(name, each)
+            object.__setattr__(self, name, tuple(dict.fromkeys(names)))
         object.__setattr__(self, "sampled", flag("sampled", self.sampled))
         choice("nan", self.nan, NAN_RULES)
         choice("order", self.order, (*ORDERS, MIXED))
@@ -122,19 +126,17 @@ class Protocol:
         >>> Protocol().differences(Protocol(filter=("train",), nan="omit"))
         ['filter: none against train', 'nan: raise against omit']
         """
-        if not isinstance(other, Protocol):
-            raise InputTypeError("other", expected="a Protocol", got=type(other).__name__)
         return [
             f"{name}: {_in_words(getattr(self, name))} against {_in_words(getattr(other, name))}"
             for name in COMPARABLE
             if self._comparable(name) != other._comparable(name)
         ]
 
-    def joined(self, other: Protocol) -> Protocol:
+    def joined(self, other: Protocol, name: str = "other") -> Protocol:
         """Return the protocol of ranks that are joined over tasks.
 
         The comparable fields are this one's. A provenance field in which the two differ becomes
-        "mixed", and `files` lists the files of both.
+        "mixed", and `files` lists the files of both. `name` is what the error calls the other.
 
         Raises
         ------
@@ -147,16 +149,12 @@ class Protocol:
         'mixed'
         """
         if differences := self.differences(other):
-            problem = f"counted under another protocol: {'; '.join(differences)}"
-            raise InputValueError("other", problem)
+            raise InputValueError(name, f"counted under another protocol: {'; '.join(differences)}")
         if vars(self) == vars(other):
             return self
         unlike = [name for name in PROVENANCE if getattr(self, name) != getattr(other, name)]
-        changes: dict[str, Any] = {
-            **dict.fromkeys(unlike, MIXED),
-            "files": self.files + other.files,
-        }
-        return replace(self, **changes)
+        changes: dict[str, Any] = dict.fromkeys(unlike, MIXED)
+        return replace(self, **changes | {"files": self.files + other.files})
 
     def _comparable(self, name: str) -> Any:
         value = getattr(self, name)
@@ -185,18 +183,6 @@ def _in_words(value: object) -> str:
 
 
 def _check_name(name: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InputTypeError(name, expected="a str", got=type(value).__name__)
-    if not value:
-        raise InputValueError(name, expected="a name", got="an empty str")
-
-
-def _checked_names(name: str, value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = (value,)
-    if not isinstance(value, (tuple, list, set, frozenset)):
-        raise InputTypeError(name, expected="a sequence of str", got=type(value).__name__)
-    words = sorted(value) if isinstance(value, (set, frozenset)) else list(value)
-    for word in words:
-        _check_name(name, word)
-    return tuple(dict.fromkeys(words))
+    if not isinstance(value, str) or not value:
+        got = "an empty str" if isinstance(value, str) else type(value).__name__
+        raise InputTypeError(name, expected="a str that is a name", got=got)

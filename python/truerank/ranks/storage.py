@@ -40,7 +40,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.input_files import report_damage
 from ..inputs.npy_files import read_npz
 from .counts import COUNTS
-from .labels import LABELS, Labels
+from .labels import Labels
 from .protocol import COMPARABLE, PROVENANCE, Protocol
 
 if TYPE_CHECKING:
@@ -145,18 +145,13 @@ def archived(
 def unarchived(header: dict[str, Any], members: Members) -> dict[str, Any]:
     """Return the arguments of `Ranks` that a file has, which checks them."""
     checked_fields("header", header, {"labels": (dict,), "protocol": (dict,)})
-    optional: dict[str, Any] = {k: members[k] for k in ("weights", "listed") if k in members}
-    optional |= {"audit": list(members["audit"])} if "audit" in members else {}
     labels = {k: (members[f"labels.{k}"], words) for k, words in header["labels"].items()}
-    standard = {name: labels.pop(name) for name in LABELS if name in labels}
     parts = {"comparable": (dict,), "provenance": (dict,)}
     comparable, provenance = map(checked_fields("protocol", header["protocol"], parts).get, parts)
-    if unknown := sorted(comparable.keys() - set(COMPARABLE)):
-        raise ValueError(
-            f"written by a newer truerank, whose protocol has {', '.join(unknown)}: this version "
-            "could not tell such ranks from unlike ones"
-        )
+    if unknown := comparable.keys() - {*COMPARABLE}:
+        raise ValueError(f"written by a newer truerank, whose protocol has {', '.join(unknown)}")
     known = {k: v for k, v in provenance.items() if k in PROVENANCE}
     protocol = Protocol(**comparable, **known)
-    counts = {name: members[name] for name in COUNTS}
-    return {**counts, **optional, **standard, "labels": labels, "protocol": protocol}
+    arrays = {name: members[name] for name in COUNTS}
+    arrays |= {k: v for k, v in members.items() if k in ("weights", "listed", "audit")}
+    return {**arrays, "labels": labels, "protocol": protocol}
