@@ -43,7 +43,7 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (24209, 21000),
+    "python/truerank": (24191, 21000),
     "tests": (38809, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),

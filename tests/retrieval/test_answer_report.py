@@ -205,7 +205,7 @@ def test_tables() -> None:
     content = json.loads(found.to_json(["mrr", "index.map"]))
     assert content["metrics"]["mrr"] == found["mrr"]
     assert content["groups"]["metrics"]["mrr"] == [1.0, 0.3]
-    assert repr(found).startswith("RetrievalReport(3 queries, 4 right answers, mrr 0.5333")
+    assert repr(found).startswith("RetrievalReport(3 queries with 4 right answers, mrr 0.5333")
     pandas = pytest.importorskip("pandas")
     frame = found.to_pandas()
     assert isinstance(frame, pandas.DataFrame)
@@ -266,7 +266,7 @@ def test_other_wrong_arguments() -> None:
     ranks = tr.Ranks([0], [1], 2, queries=[0])
     with pytest.raises(ValueError, match="gain: expected one of linear, exponential, binary"):
         report(ranks, gain="quadratic")
-    with pytest.raises(ValueError, match=r"gains: expected gains g with a finite 2\^g"):
+    with pytest.raises(ValueError, match=r"gains: expected numbers above 0 with a finite 2\^g"):
         report(ranks, [2000.0], gain="exponential")
     with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
         report([0])  # type: ignore[arg-type]

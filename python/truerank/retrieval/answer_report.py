@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
+    from ..reporting.keyed_tables import Names
 
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
@@ -106,8 +107,6 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
     (0.75, 0.6666666666666666)
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     ranks: Ranks
     gains: FloatArray | None
     queries: list[Hashable]
@@ -129,7 +128,17 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         self.answers = read_only(self._ranked.answers)
         self.candidates = read_only(self._ranked.candidates)
         self.by = by if by is None or isinstance(by, str) else "group"
-        self._group_of_query, self._groups = self._read_groups(by)
+        self._group_of_query = np.zeros(0, dtype=np.int64)
+        self._groups: list[Hashable] = []
+        if by is not None:
+            codes, self._groups = group_codes(ranks, by)
+            self._group_of_query = codes[self._ranked.first]
+            unlike = codes != self._group_of_query[self._ranked.codes]
+            if unlike.any():
+                query = self.queries[self._ranked.codes[int(unlike.argmax())]]
+                got = f"several for query {query!r}"
+                raise InputValueError("by", expected="one group for each query", got=got)
+        self._group_sizes = np.bincount(self._group_of_query).tolist()
         self._ties: dict[str, Ties] = {}
         self._values: dict[tuple[AnswerKey, str], FloatArray] = {}
 
@@ -143,17 +152,27 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
     def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
         parsed = read_key(key)
-        if not parsed.macro:
-            return float(_adjusted(parsed, lambda order: self._of_queries(parsed, order).mean()))
-        if self.by is None:
+        if parsed.macro and self.by is None:
             raise UnknownKeyError(quote(key), "there are no groups; give by=...")
-        values = self._of_groups(parsed)
-        return float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+        means = self._means(parsed)
+        if not parsed.macro:
+            return float(means[0])
+        of_groups = means[1:][~np.isnan(means[1:])]
+        return float(of_groups.mean()) if len(of_groups) else float("nan")
+
+    def _means(self, key: AnswerKey) -> FloatArray:
+        """The value over all queries, and then that of each group."""
+
+        def means(order: str) -> FloatArray:
+            values = self._of_queries(key, order)
+            sums = np.bincount(self._group_of_query, values) if self._groups else np.zeros(0)
+            return np.append(values.mean(), sums / np.array(self._group_sizes))
+
+        return _adjusted(key, means)
 
     def __iter__(self) -> Iterator[str]:
-        for column in _COLUMNS:
-            prefix = "" if column == EXPECTED_KIND else f"{column}."
-            yield from (prefix + metric for metric in DEFAULT_METRICS)
+        keys = (f"{column}.{metric}" for column in _COLUMNS for metric in DEFAULT_METRICS)
+        return (key.removeprefix(f"{EXPECTED_KIND}.") for key in keys)
 
     def __len__(self) -> int:
         return len(_COLUMNS) * len(DEFAULT_METRICS)
@@ -183,12 +202,9 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         parsed = read_key(key)
         if parsed.macro:
             raise UnknownKeyError(quote(key), "an average over groups has no value per query")
-        values: FloatArray = _adjusted(parsed, lambda order: self._of_queries(parsed, order))
-        return values.copy()
+        return _adjusted(parsed, lambda order: self._of_queries(parsed, order)).copy()
 
-    def by_query(
-        self, metrics: str | Iterable[str] | None = None
-    ) -> dict[Hashable, dict[str, float]]:
+    def by_query(self, metrics: Names = None) -> dict[Hashable, dict[str, float]]:
         """Return the values of each query by key, as pytrec_eval and ranx have them.
 
         Parameters
@@ -238,18 +254,6 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
 
     # -- groups ------------------------------------------------------------------------------------
 
-    def _read_groups(self, by: LabelsLike | None) -> tuple[IntArray, list[Hashable]]:
-        if by is None:
-            return np.zeros(0, dtype=np.int64), []
-        codes, names = group_codes(self.ranks, by)
-        of_query = codes[self._ranked.first]
-        unlike = codes != of_query[self._ranked.codes]
-        if unlike.any():
-            query = self.queries[self._ranked.codes[int(unlike.argmax())]]
-            got = f"several for query {query!r}"
-            raise InputValueError("by", expected="one group for each query", got=got)
-        return of_query, names
-
     def group_queries(self) -> dict[Hashable, int]:
         """Return the number of queries of each group; empty without groups.
 
@@ -260,8 +264,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         >>> tr.retrieval.report(ranks, by="relation").group_queries()
         {'x': 1, 'y': 1}
         """
-        counts = np.bincount(self._group_of_query, minlength=len(self._groups))
-        return dict(zip(self._groups, counts.tolist(), strict=True))
+        return dict(zip(self._groups, self._group_sizes, strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for every group of queries; empty without groups.
@@ -278,22 +281,11 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         >>> tr.retrieval.report(ranks, by="relation").group_values("map")
         {'x': 0.75, 'y': 0.5}
         """
-        values = self._of_groups(read_key(key)).tolist() if self._groups else []
-        return dict(zip(self._groups, values, strict=True))
-
-    def _of_groups(self, key: AnswerKey) -> FloatArray:
-        groups, n = self._group_of_query, len(self._groups)
-        counts = np.bincount(groups, minlength=n)
-
-        def mean(order: str) -> FloatArray:
-            return np.bincount(groups, self._of_queries(key, order), minlength=n) / counts
-
-        values: FloatArray = _adjusted(key, mean)
-        return values
+        return dict(zip(self._groups, self._means(read_key(key))[1:].tolist(), strict=True))
 
     # -- tables ------------------------------------------------------------------------------------
 
-    def to_dict(self, metrics: str | Iterable[str] | None = None) -> dict[str, float]:
+    def to_dict(self, metrics: Names = None) -> dict[str, float]:
         """Return the values by key, as loggers need them.
 
         Parameters
@@ -315,7 +307,7 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         """
         return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
 
-    def to_json(self, metrics: str | Iterable[str] | None = None, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, sizes, protocol and groups as a JSON object; nan becomes null.
 
         Parameters
@@ -360,27 +352,30 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
         }
         return write_json(content, indent)
 
-    def records(self, metrics: str | Iterable[str] | None = None) -> Table:
+    def records(self, metrics: Names = None) -> Table:
         """Return a row for each metric; with groups, also for each metric of each group."""
-        chosen = _rows_of(metrics)
-        rows = [[metric, *self._columns(metric)] for metric in chosen]
-        names = ["metric", *_COLUMNS]
-        if self.by is not None:
-            names = [self.by, "queries", *names]
-            sizes = self.group_queries()
-            rows = [["", len(self.queries), *row] for row in rows]
-            values = {(m, c): self.group_values(_prefixed(c, m)) for m in chosen for c in _COLUMNS}
-            rows += [
-                [label_text(label), n, m, *(values[m, c][label] for c in _COLUMNS)]
-                for label, n in sizes.items()
-                for m in chosen
-            ]
-        return Table(names, rows)
+        means = {
+            metric: np.stack([self._means(read_key(f"{each}.{metric}")) for each in _COLUMNS])
+            for metric in _rows_of(metrics)
+        }
+        labels = ["", *map(label_text, self._groups)]
+        sizes = [len(self.queries), *self._group_sizes]
+        rows = [
+            [label, size, metric, *values[:, i].tolist()]
+            for i, (label, size) in enumerate(zip(labels, sizes, strict=True))
+            for metric, values in means.items()
+        ]
+        first = 2 if self.by is None else 0
+        names = [self.by or "", "queries", "metric", *_COLUMNS][first:]
+        return Table(names, [row[first:] for row in rows])
 
-    def table(self, metrics: str | Iterable[str] | None = None) -> Table:
+    def table(self, metrics: Names = None) -> Table:
         """Return the lines on queries, ties and protocol, and the tables."""
         chosen = _rows_of(metrics)
-        rows = [[table_name(read_key(metric)), *self._columns(metric)] for metric in chosen]
+        rows = [
+            [table_name(read_key(metric)), *(self[f"{each}.{metric}"] for each in _COLUMNS)]
+            for metric in chosen
+        ]
         below = []
         if self.by is not None:
             few = _FEW_METRICS if metrics is None else chosen
@@ -392,16 +387,11 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
             below = [Table([heading, "queries", *columns], body)]
         return Table(["metric", *_COLUMNS], rows, before=self._lines(), below=below)
 
-    def _columns(self, metric: str) -> list[float]:
-        return [self[_prefixed(column, metric)] for column in _COLUMNS]
-
     def _lines(self) -> list[str]:
         tied = int(np.count_nonzero(self.ranks.tied > 1))
         low, high = int(self.candidates.min()), int(self.candidates.max())
         among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        queries = format_count(len(self.queries), "query", "queries")
-        answers = format_count(len(self.ranks), "right answer")
-        lines = [f"{queries} with {answers}, {tied:,} of them tied, among {among} candidates"]
+        lines = [f"{self._sizes()}, {tied:,} of them tied, among {among} candidates"]
         if self.ranks.listed is not None:
             missed = float(1 - self.ranks.listed.mean())
             lines.append(f"{percent(missed)} of the right answers are missed by their lists")
@@ -410,18 +400,18 @@ class RetrievalReport(KeyedTables, ReadOnlyArrays):
             lines.append(f"{left_out} without a right answer left out")
         return [*lines, str(self.protocol)]
 
+    def _sizes(self) -> str:
+        queries = format_count(len(self.queries), "query", "queries")
+        return f"{queries} with {format_count(len(self.ranks), 'right answer')}"
+
     def __repr__(self) -> str:
-        sizes = format_count(len(self.queries), "query", "queries")
         values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
-        answers = format_count(len(self.ranks), "right answer")
-        return printable(f"RetrievalReport({sizes}, {answers}, {', '.join(values)})")
+        return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
 
 
-def _rows_of(metrics: str | Iterable[str] | None) -> list[str]:
+def _rows_of(metrics: Names) -> list[str]:
     """Check the rows of a table; None stands for the default ones."""
-    if metrics is None:
-        return list(DEFAULT_METRICS)
-    rows = unique_keys(metrics)
+    rows = unique_keys(DEFAULT_METRICS if metrics is None else metrics)
     for row in rows:
         parsed = read_key(row)
         if parsed != parsed.alone:
@@ -430,12 +420,8 @@ def _rows_of(metrics: str | Iterable[str] | None) -> list[str]:
     return rows
 
 
-def _prefixed(column: str, metric: str) -> str:
-    return metric if column == EXPECTED_KIND else f"{column}.{metric}"
-
-
-def _adjusted(key: AnswerKey, value_under: Callable[[str], Any]) -> Any:
-    """Adjust what a function of the order gives, a number or an array."""
+def _adjusted(key: AnswerKey, value_under: Callable[[str], FloatArray]) -> FloatArray:
+    """Adjust what a function of the order gives."""
     if key.adjustment in LEVELS:
         return value_under(key.adjustment)
     value = value_under(key.kind)
@@ -444,11 +430,10 @@ def _adjusted(key: AnswerKey, value_under: Callable[[str], Any]) -> Any:
     chance = value_under("chance")
     with np.errstate(divide="ignore", invalid="ignore"):
         if key.adjustment == "ratio":
-            return np.divide(value, chance)
-        room = np.subtract(value_under("optimum"), chance)
+            return value / chance
+        room = value_under("optimum") - chance
         # where no order is better than another, what is left is rounding
-        room = np.where(np.abs(room) <= 1e-14, np.nan, room)
-        return np.divide(np.subtract(value, chance), room)
+        return (value - chance) / np.where(np.abs(room) <= 1e-14, np.nan, room)
 
 
 @public("truerank.retrieval")
@@ -524,18 +509,12 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
     if gains is None:
         return None
     array = checked_weights(gains, length=length, name="gains", each="right answer")
-    if not array.all():
-        i = int((array == 0).argmax())
-        raise InputValueError("gains", expected="numbers above 0", got=f"0.0 at position {i}")
-    if gain == "binary":
-        return None
-    if gain == "linear":
-        return array
+    is_exponential = gain == "exponential"
     with np.errstate(over="ignore"):
-        grown: FloatArray = np.expm1(np.log(2.0) * array)
-    grown = np.where(array == np.floor(array), np.round(grown), grown)
-    if not np.isfinite(grown).all():
-        i = int((~np.isfinite(grown)).argmax())
-        got = f"{array[i]} at position {i}"
-        raise InputValueError("gains", expected="gains g with a finite 2^g", got=got)
-    return grown
+        counted = 2.0**array - 1 if is_exponential else array
+    wrong = ~((counted > 0) & np.isfinite(counted))
+    if wrong.any():
+        i = int(wrong.argmax())
+        expected = f"numbers above 0{' with a finite 2^g' if is_exponential else ''}"
+        raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
+    return None if gain == "binary" else counted
