@@ -205,12 +205,6 @@ ERRORS: dict[str, tuple[type[Exception], str, Any]] = {
     "twice": (ValueError, "^filters: .*none twice", {"filters": ["fact", "fact"]}),
     "none at all": (ValueError, "^filters: .*at least one of", {"filters": []}),
     "no word": (TypeError, "^filters: expected a str, got int", {"filters": [3]}),
-    "alike": (ValueError, '"query" and "fact" leave out the same', {"filters": ["query", "fact"]}),
-    "no time": (
-        ValueError,
-        '"query" and "triple" leave out the same',
-        {"filters": ["query", "triple"], "keys": ()},
-    ),
     "nothing known": (
         ValueError,
         r"^filters: expected \(\"none\",\) without known splits",

@@ -57,57 +57,57 @@ def test_dates_are_the_days_that_fit(drawn: list[str], cut: int) -> None:
     are_years = all(label.isdigit() or set(label) == set("#-") for label in drawn)
     offset = FIRST_DAY.toordinal()
     known = {-np.inf: UNKNOWN_START, np.inf: UNKNOWN_END}
-    for found, end in ((encoded.times.starts, 0), (encoded.times.ends, 1)):
+    for found, end in ((encoded[0].starts, 0), (encoded[0].ends, 1)):
         days = [known.get(pair[end], pair[end] + offset) for pair in expected]
         years = [
             known.get(p[end], int(label[:4].replace("#", "0")))
             for label, p in zip(drawn, expected, strict=True)
         ]
         assert found.tolist() == (years if are_years else days)
-    assert encoded.names is not None
-    ids = np.concatenate(encoded.ids[0]).tolist()
+    assert encoded[2] is not None
+    ids = np.concatenate(encoded[1][0]).tolist()
     order = sorted(set(expected))
     assert ids == [order.index(pair) for pair in expected]
     by_label = dict(zip(drawn, expected, strict=True))
-    assert [by_label[encoded.names[i]] for i in ids] == expected
+    assert [by_label[encoded[2][i]] for i in ids] == expected
 
 
 def test_labels_of_public_files() -> None:
     drawn = ["-0044-03-15", "+2003-00-00T00:00:00Z", "307-13047-09", "", "####", "19##", "-04##"]
     encoded = encode_times((3,), [columns_of(drawn)], as_ids=True)
-    starts, ends = encoded.times.starts, encoded.times.ends
+    starts, ends = encoded[0].starts, encoded[0].ends
     year = 365.2425
     assert starts[0] == ends[0] == pytest.approx(-44.79 * year, abs=10)
     assert (starts[1], ends[1]) == (date(2003, 1, 1).toordinal(), date(2003, 12, 31).toordinal())
     assert (starts[2], ends[2]) == (date(307, 1, 1).toordinal(), date(307, 12, 31).toordinal())
-    assert encoded.times.doubtful == {"307-13047-09": "307"}
+    assert encoded[0].doubtful == {"307-13047-09": "307"}
     for unknown in (3, 4):
         assert (starts[unknown], ends[unknown]) == (UNKNOWN_START, UNKNOWN_END)
     assert (starts[5], ends[5]) == (date(1900, 1, 1).toordinal(), date(1999, 12, 31).toordinal())
     assert ends[6] - starts[6] + 1 == pytest.approx(100 * year, abs=1)
     assert ends[6] < starts[0]
-    assert encoded.names == ("", "-04##", "-0044-03-15", "307-13047-09", *drawn[5:6], drawn[1])
+    assert encoded[2] == ("", "-04##", "-0044-03-15", "307-13047-09", *drawn[5:6], drawn[1])
 
 
 def test_integers_stay_and_unknown_ones_make_labels() -> None:
     groups = [columns_of(["5", "-3"], [24]), columns_of(["7", "5"], [30], position=4)]
     encoded = encode_times((3, 4), groups, as_ids=False)
-    assert encoded.names is None
-    assert [part.tolist() for part in encoded.ids[0]] == [[5, -3], [24]]
-    assert (encoded.times.starts.tolist(), encoded.times.ends.tolist()) == ([5, -3, 24], [7, 5, 30])
+    assert encoded[2] is None
+    assert [part.tolist() for part in encoded[1][0]] == [[5, -3], [24]]
+    assert (encoded[0].starts.tolist(), encoded[0].ends.tolist()) == ([5, -3, 24], [7, 5, 30])
     encoded = encode_times((3, 4), [columns_of(["10", "9"]), columns_of(["####", "11"])], True)
-    assert encoded.names == ("####", "9", "10", "11")
-    assert [part[0].tolist() for part in encoded.ids] == [[2, 1], [0, 3]]
-    assert encoded.times.ends.tolist() == [UNKNOWN_END, 11]
+    assert encoded[2] == ("####", "9", "10", "11")
+    assert [part[0].tolist() for part in encoded[1]] == [[2, 1], [0, 3]]
+    assert encoded[0].ends.tolist() == [UNKNOWN_END, 11]
     for as_ids, names in ((True, None), (False, ("2", "10"))):
-        assert encode_times((3,), [columns_of(["10", "2", "10"])], as_ids).names == names
+        assert encode_times((3,), [columns_of(["10", "2", "10"])], as_ids)[2] == names
 
 
 def test_an_end_before_its_start_is_unknown() -> None:
     starts, ends = columns_of(["2014-##-##", "1959-##-##"]), columns_of(["2007-##-##"] * 2)
     encoded = encode_times((3, 4), [starts, ends], as_ids=True)
-    assert encoded.times.reversed.tolist() == [0]
-    assert encoded.times.ends.tolist() == [UNKNOWN_END, date(2007, 12, 31).toordinal()]
+    assert encoded[0].reversed.tolist() == [0]
+    assert encoded[0].ends.tolist() == [UNKNOWN_END, date(2007, 12, 31).toordinal()]
 
 
 @pytest.mark.parametrize(
@@ -369,13 +369,13 @@ def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keywords", "kind", "words"),
     [
-        ({"time": 2}, ValueError, r"time: expected a column, .*from 3 to 4, each once, got 2"),
+        ({"time": 2}, ValueError, r"time: expected distinct columns from 3 on, of 5 in all, got 2"),
         ({"time": (3, 3)}, ValueError, r"time: expected .*got 3, 3$"),
         ({"time": (3, 5)}, ValueError, r"time: expected .*got 3, 5$"),
-        ({"time": "34"}, TypeError, "time: expected a column.*got '34'"),
-        ({"time": 3.0}, TypeError, "time: expected a column"),
-        ({"time": (3, 4, 4)}, TypeError, "time: expected a column"),
-        ({"time": True}, TypeError, "time: expected a column"),
+        ({"time": "34"}, ValueError, "time: expected distinct .*got '34'"),
+        ({"time": 3.0}, ValueError, "time: expected distinct"),
+        ({"time": (3, 4, 4)}, ValueError, "time: expected distinct"),
+        ({"time": True}, ValueError, "time: expected distinct"),
         ({"filters": ("overlap",)}, ValueError, 'filters: "overlap" needs the column of times'),
     ],
 )
@@ -386,5 +386,5 @@ def test_bad_columns_of_times(keywords: dict[str, Any], kind: type, words: str) 
 
 
 def test_triples_have_no_column_of_times() -> None:
-    with pytest.raises(ValueError, match="columns none, as triples have no more"):
+    with pytest.raises(ValueError, match="from 3 on, of 3 in all, got 3"):
         Task([[0, 0, 1]], time=3)

@@ -151,16 +151,6 @@ def test_names_that_look_like_numbers_are_labels() -> None:
     assert read_triples(rows).entities == ("-1", "06845599", "1", "2")
 
 
-def test_tabs_at_the_end_of_all_lines_are_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, "a\tr\tb\t\nb\tr\ta\t\n")
-    with pytest.raises(
-        ValueError, match=r"^triples: column 3 is empty in every triple; expected no"
-    ):
-        read_triples(path)
-    task = Task(path, {"train": [("a", "r", "a", "x")]})  # elsewhere it holds something
-    assert task.qualifiers == (("", "x"),)
-
-
 def test_qualifiers(tmp_path: Path) -> None:
     path = written(tmp_path, "0\t0\t1\t2014\tx\n1\t0\t0\t-5\t\n")
     ids = read_triples(path, entities=2)

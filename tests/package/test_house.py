@@ -35,7 +35,7 @@ ROOMS = {
     "plot": (700, 700),
     "html": (537, 200),
     "tasks": (1550, 1000),
-    "link_prediction": (1431, 1400),
+    "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (24191, 21000),
-    "tests": (38809, 24000),
+    "python/truerank": (24126, 21000),
+    "tests": (38786, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

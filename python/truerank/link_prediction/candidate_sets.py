@@ -86,11 +86,6 @@ class CandidateSet(NamedTuple):
     sampled: Sampled | None = None
     negatives: dict[str, Lists] | None = None
 
-    @property
-    def is_sampled(self) -> bool:
-        """Whether they are a part of all candidates, drawn by chance."""
-        return self.sampled is not None or self.negatives is not None
-
 
 def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> CandidateSet:
     """Check the argument `candidates`.

@@ -13,13 +13,12 @@ from .. import _core
 from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..inputs.selection import indptr_of
 from ..ranks.labels import Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..reporting import Report, report
 from ..tasks.row_keys import distinct
 from ..tasks.sampling import check_among
-from ..tasks.side_tasks import SideTasks
+from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
 from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
@@ -132,7 +131,10 @@ class ComplexQueries(OneSidedTask[Report]):
         split: str = "test",
     ) -> None:
         if is_path(queries) or isinstance(queries, QueryAnswers):
-            _check_none(easy=easy, hard=hard, structures=structures)
+            for name, value in {"easy": easy, "hard": hard, "structures": structures}.items():
+                if value is not None:
+                    expected = "None, as the first argument has them"
+                    raise InputTypeError(name, expected=expected, got=type(value).__name__)
             if is_path(queries):
                 queries = read_queries(queries)
             queries, easy, hard, structures = queries
@@ -164,31 +166,25 @@ class ComplexQueries(OneSidedTask[Report]):
     def _make_side(self, easy: IntArray, hard: IntArray, vocabulary: Vocabulary) -> SideTasks:
         """Make the tasks from keys of queries and answers, ascending and distinct."""
         size = vocabulary.size
+        if len(both := np.intersect1d(easy, hard)):
+            query, entity = divmod(int(both[0]), size)
+            first = f"{vocabulary.label_of(entity)!r} of query {self.queries[query]!r}"
+            raise InputValueError("hard", f"{len(both)} answers are easy, too, first {first}")
         answers = distinct(np.concatenate([easy, hard]))
-        if len(answers) < len(easy) + len(hard):
-            query, entity = divmod(int(np.intersect1d(easy, hard)[0]), size)
-            raise InputValueError(
-                "hard",
-                f"{len(easy) + len(hard) - len(answers)} answers are easy, too (the first: "
-                f"{vocabulary.label_of(entity)!r} of query {self.queries[query]!r})",
-            )
-        of_query, targets = hard // size, hard % size
-        asked = distinct(of_query)
-        rows = np.searchsorted(asked, of_query).astype(np.int64)
-        of_ranked = answers[np.isin(answers // size, asked)]
-        indptr = indptr_of(np.bincount(np.searchsorted(asked, of_ranked // size)))
+        facts = np.stack(np.divmod(answers, size), axis=1)
+        queries = make_queries(facts, np.searchsorted(answers, hard), (0,), 1)
+        of_query = hard // size
         has_names = all(isinstance(name, str) for name in self.queries)
         names = tuple(str(name) for name in self.queries) if has_names else None
         return SideTasks(
-            side=SIDE,
-            queries=asked,
-            rows=rows,
-            targets=targets,
-            columns=size,
-            filter=(indptr, of_ranked % size),
+            SIDE,
+            queries.queries[:, 0],
+            *queries[1:3],
+            size,
+            filter=queries.answers,
             labels={
                 "queries": Labels(of_query, names),
-                "targets": Labels(targets, vocabulary.names),
+                "targets": Labels(queries.targets, vocabulary.names),
                 STRUCTURE: as_labels(STRUCTURE, self.structures, len(self.queries))[of_query],
             },
             test_rows=of_query,
@@ -209,37 +205,15 @@ class ComplexQueries(OneSidedTask[Report]):
         return report(ranks.with_weights(weights), by=STRUCTURE)
 
 
-def _check_none(**others: Any) -> None:
-    """Check the arguments that a file makes needless."""
-    for name, value in others.items():
-        if value is not None:
-            expected = "None, as the first argument has them"
-            raise InputTypeError(name, expected=expected, got=type(value).__name__)
-
-
 def _answer_keys(
     title: str, lists: Sequence[list[Any]], queries: Sequence[Hashable], vocabulary: Vocabulary
 ) -> IntArray:
     """Return query times entities plus answer for all answers, ascending and distinct."""
     answers = list(chain.from_iterable(lists))
     of_answers = np.repeat(np.arange(len(queries)), list(map(len, lists)))
-
-    def query_of(position: int) -> str:
-        return f"query {queries[of_answers[position]]!r}"
-
-    if answers and all(isinstance(answer, str) for answer in answers):
-        if vocabulary.names is None:
-            got = f"{answers[0]!r} for {query_of(0)}"
-            raise InputTypeError(title, expected="ids, as no labels of entities are given", got=got)
-        ids = vocabulary.codes_of(answers)
-        if ids.min() < 0:
-            first = int(ids.argmin())
-            raise InputValueError(title, f"unknown entity {answers[first]!r} of {query_of(first)}")
-    else:
-        ids = index_array(title, answers)
-        first = _core.first_outside(ids, vocabulary.size)
-        if first >= 0:
-            expected = f"entity ids from 0 to {vocabulary.size - 1}"
-            got = f"{ids[first]} for {query_of(first)}"
-            raise InputValueError(title, expected=expected, got=got)
+    are_labels = bool(answers) and all(isinstance(answer, str) for answer in answers)
+    ids = vocabulary.codes_of(answers) if are_labels else index_array(title, answers)
+    if (first := _core.first_outside(ids, vocabulary.size)) >= 0:
+        got = f"{answers[first]!r} for query {queries[of_answers[first]]!r}"
+        raise InputValueError(title, expected=f"any of {vocabulary.size:,} entities", got=got)
     return distinct(of_answers * vocabulary.size + ids)

@@ -202,24 +202,14 @@ def check_filters(
     Raises
     ------
     TypeError, ValueError
-        For anything but words of the table, each once, for two that filter the same facts, for a
-        filter without known splits, and for "overlap" without times.
+        For anything but words of the table, each once, for a filter without known splits, and for
+        "overlap" without times.
     """
-    if filters is None:
-        filters = (QUERY if known else NONE,)
-    names = check_words("filters", filters, FILTERS)
+    usual = [QUERY if known else NONE]
+    names = check_words("filters", usual if filters is None else filters, FILTERS)
     if not known and names != [NONE]:
-        raise InputValueError(
-            "filters", expected='("none",) without known splits (known=None)', got=repr(names)
-        )
+        expected = '("none",) without known splits (known=None)'
+        raise InputValueError("filters", expected=expected, got=repr(names))
     if OVERLAP in names and not times:
         raise InputValueError("filters", f'"{OVERLAP}" needs the column of times: time=')
-    rules: dict[tuple[bool, str | None], str] = {}
-    for name in names:
-        rule = name == NONE, protocol_rule(name, keys, width, times)
-        if rule in rules:
-            raise InputValueError(
-                "filters", f'"{rules[rule]}" and "{name}" leave out the same answers here'
-            )
-        rules[rule] = name
-    return {name: rule for (_, rule), name in rules.items()}
+    return {name: protocol_rule(name, keys, width, times) for name in names}

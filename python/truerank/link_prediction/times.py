@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError
 from ..tasks.vocabularies import Column, distinct_labels, numbers_of
 
 if TYPE_CHECKING:
@@ -49,14 +49,6 @@ class Times(NamedTuple):
     doubtful: dict[str, str]
 
 
-class EncodedTimes(NamedTuple):
-    """Times, with the column of ids of each position and split, and the labels of the ids."""
-
-    times: Times
-    ids: list[list[IntArray]]
-    names: tuple[str, ...] | None
-
-
 def check_times(time: Any, width: int) -> tuple[int, ...]:
     """Check the argument `time`, the column of points or those of starts and ends.
 
@@ -65,31 +57,23 @@ def check_times(time: Any, width: int) -> tuple[int, ...]:
     >>> check_times(3, 4), check_times([3, 4], 5)
     ((3,), (3, 4))
     """
-    expected = "a column, or those of starts and ends, as (3, 4)"
     is_pair = isinstance(time, Sequence) and not isinstance(time, str) and len(time) == 2
-    positions = tuple(time) if is_pair else (time,)
-    return check_columns("time", positions, width, f"{expected}; columns")
+    return check_columns("time", tuple(time) if is_pair else (time,), width)
 
 
-def check_columns(
-    name: str, columns: Sequence[Any], width: int, expected: str = "columns"
-) -> tuple[int, ...]:
+def check_columns(name: str, columns: Sequence[Any], width: int) -> tuple[int, ...]:
     """Check columns of qualifiers: from 3 on, each once."""
-    got = ", ".join(map(repr, columns))
-    if not all(map(is_integer, columns)):
-        raise InputTypeError(name, expected=expected, got=got)
-    if not all(3 <= column < width for column in columns) or len(set(columns)) < len(columns):
-        allowed = f"from 3 to {width - 1}, each once"
-        if width == 3:
-            allowed = "none, as triples have no more"
-        raise InputValueError(name, expected=f"{expected} {allowed}", got=got)
+    are_integers = all(map(is_integer, columns))
+    if not are_integers or len(set(columns)) < len(columns) or {*columns} - {*range(3, width)}:
+        expected = f"distinct columns from 3 on, of {width} in all"
+        raise InputValueError(name, expected=expected, got=", ".join(map(repr, columns)))
     return tuple(map(int, columns))
 
 
 def encode_times(
     positions: Sequence[int], columns: Sequence[Sequence[Column]], as_ids: bool
-) -> EncodedTimes:
-    """Turn the columns of times into ids and into intervals.
+) -> tuple[Times, list[list[IntArray]], tuple[str, ...] | None]:
+    """Turn the columns of times into intervals, into ids, and into the labels of the ids.
 
     Integers are their own ids. Other labels are numbered in the order of time, starts and ends
     together; labels of the same time, as "1984" and "1984-##-##", have one id.
@@ -113,8 +97,8 @@ def encode_times(
     >>> from truerank.tasks.vocabularies import LabelIndex
     >>> index = LabelIndex()
     >>> column = Column("test", 3, index.encode(["1986-##-##", "####-##-##", "1985"]), index)
-    >>> encoded = encode_times((3,), [[column]], False)
-    >>> encoded.ids, encoded.names
+    >>> _, ids, names = encode_times((3,), [[column]], False)
+    >>> ids, names
     ([[array([2, 0, 1])]], ('####-##-##', '1985', '1986-##-##'))
     """
     every = [column for group in columns for column in group]
@@ -123,8 +107,8 @@ def encode_times(
     if bounds and not are_integers:
         refuse_integers(every)
     has_ids = any(len(column.values) and column.label_index is None for column in every)
-    names = None
-    id_of = {label: first for label, (first, _) in bounds.items()}
+    first, last = ({label: pair[end] for label, pair in bounds.items()} for end in (0, 1))
+    names, id_of = None, first
     if bounds and not (are_integers and (as_ids or has_ids)):
         ordered = sorted(set(bounds.values()))
         place = dict(zip(ordered, range(len(ordered)), strict=True))
@@ -133,19 +117,16 @@ def encode_times(
         id_of = {label: place[pair] for label, pair in bounds.items()}
 
     def no_time(column: Column, label: str, where: str) -> InputValueError:
-        return InputValueError(
-            column.split, expected=f"times: {_EXPECTED}", got=f"{label!r} in {where}"
-        )
+        got = f"{label!r} in {where}"
+        return InputValueError(column.split, expected=f"times: {_EXPECTED}", got=got)
 
     ids = [numbers_of(group, id_of, no_time) for group in columns]
-    starts, ends = (
-        np.concatenate(numbers_of(group, {label: pair[end] for label, pair in bounds.items()}))
-        for group, end in ((columns[0], 0), (columns[-1], 1))
-    )
+    starts = np.concatenate(numbers_of(columns[0], first))
+    ends = np.concatenate(numbers_of(columns[-1], last))
     reversed_facts = np.flatnonzero(ends < starts)
     ends[reversed_facts] = UNKNOWN_END
     times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
-    return EncodedTimes(times, ids, names)
+    return times, ids, names
 
 
 def refuse_integers(columns: Sequence[Column]) -> None:

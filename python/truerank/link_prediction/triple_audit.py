@@ -47,21 +47,18 @@ class TimeAudit:
     against: str = TRAIN
 
     def __str__(self) -> str:
-        lines = [
-            f"times: {self.not_later:,} triples start no later than the last of {self.against}; "
-            f"{self.seen:,} are in {self.against} at some time"
-        ] * bool(self.against)
-        return "\n".join([*lines, *self.notes])
+        later = f"times: {self.not_later:,} triples start no later than the last of {self.against}"
+        line = f"{later}; {self.seen:,} are in {self.against} at some time"
+        return "\n".join([*[line] * bool(self.against), *self.notes])
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> list[str]:
         """What a user should be warned of."""
-        notes = []
-        if self.reversed.count:
-            notes.append(f"{self.reversed} triples end before they start; their ends are unknown")
-        if self.doubtful.count:
-            notes.append(f"{self.doubtful} dates name no day; they are read by their years")
-        return tuple(notes)
+        notes = {
+            f"{self.reversed} triples end before they start; their ends are unknown": self.reversed,
+            f"{self.doubtful} dates name no day; they are read by their years": self.doubtful,
+        }
+        return [note for note, finding in notes.items() if finding.count]
 
 
 @public("truerank.link_prediction")
@@ -123,10 +120,8 @@ class TaskAudit(SplitAudit):
             ]
         if self.times is not None:
             lines += str(self.times).splitlines()
-        if self.unfiltered:
-            lines.append(
-                "unfiltered: known= names no splits: known answers stay among the candidates"
-            )
+        reason = "known= names no splits: known answers stay among the candidates"
+        lines += [f"unfiltered: {reason}"] * self.unfiltered
         lines += (printable(f"header: {note}") for note in self.headers)
         return "\n".join(lines)
 
@@ -161,8 +156,7 @@ def audit_triples(
             ("unseen_entities", splits.entities, (0, 2)),
             ("unseen_relations", splits.relations, (1,)),
         ):
-            ids = np.unique(test[:, columns])
-            new = ids[~np.isin(ids, trained[:, columns])]
+            new = np.setdiff1d(test[:, columns], trained[:, columns])
             unseen[name] = SplitFinding.of(new.tolist(), vocabulary.label_of)
             is_new |= np.isin(test[:, columns], new).any(axis=1)
         lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"
@@ -176,7 +170,7 @@ def audit_triples(
         [splits.triples[:, column] for column in (0, 1, 2, *keys)],
         splits.sizes,
         rules,
-        lambda i: splits.labels_of(splits.triples[i].tolist()),
+        splits.labels_of,
         cases,
         times=times,
         unfiltered=unfiltered,
@@ -195,9 +189,7 @@ def _audit_times(splits: TripleSplits) -> TimeAudit | None:
     triples = row_keys([splits.triples[:, column] for column in range(3)])
     earliest = np.iinfo(np.int64).min  # without train triples, all are later
     return TimeAudit(
-        SplitFinding.of(
-            times.reversed.tolist(), lambda i: splits.labels_of(splits.triples[i].tolist())
-        ),
+        SplitFinding.of(times.reversed.tolist(), splits.labels_of),
         SplitFinding.of(times.doubtful),
         int(np.count_nonzero(times.starts[:tested] <= times.starts[trained].max(initial=earliest))),
         len(look_up(distinct(triples[trained]), triples[:tested])[0]),

@@ -150,11 +150,9 @@ def make_side(
         column = splits.times.columns[0]
         labels["time"] = Labels(splits.triples[kept, column], splits.qualifiers[column - 3])
     return SideTasks(
-        side=side,
-        queries=queries.queries,
-        rows=queries.rows,
-        targets=queries.targets,
-        columns=vocabulary.size,
+        side,
+        *queries[:3],
+        vocabulary.size,
         filter=lists.pop(filters[0]),
         candidates=candidates_of(side, candidates, queries, facts, splits),
         labels=labels,

@@ -223,11 +223,9 @@ class Task(SidedTask[Report]):
             warn_user(text)
         self.qualifiers = splits.qualifiers
         self._entities, self._relations = splits.entities.names, splits.relations.names
-        own_orders = {
-            "entities": entities is None and self._entities is not None,
-            "relations": relations is None and self._relations is not None,
-        }
-        self._unread_orders = {name for name, is_own in own_orders.items() if is_own}
+        orders = {"entities": (entities, self._entities), "relations": (relations, self._relations)}
+        own = (name for name, (order, labels) in orders.items() if labels and order is None)
+        self._unread_orders = set(own)
         self.test = read_only(np.ascontiguousarray(triples[kept]))
         counts, names = TripleCounts(triples, splits.sizes[split]), list(rules_by_filter)
         sides_of_task = {
@@ -239,7 +237,7 @@ class Task(SidedTask[Report]):
                 filter=() if name == NONE else (*splits.known, split),
                 filter_rule=rule,
                 candidates=chosen.name,
-                sampled=chosen.is_sampled,
+                sampled=chosen.sampled is not None or chosen.negatives is not None,
                 split=split,
             )
             for name, rule in rules_by_filter.items()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.checks import is_integer
-from ..inputs.errors import InputValueError, warn_user
+from ..inputs.errors import warn_user
 from ..inputs.naming import public
 from ..tasks.row_keys import distinct
 from ..tasks.split_columns import SplitReader, stack_splits
@@ -118,11 +118,12 @@ class TripleSplits(NamedTuple):
         place = self.known.index(name) + 1 if name in self.known else 0
         return slice(ends[place - 1], ends[place]) if place else slice(ends[0], ends[-1])
 
-    def labels_of(self, triple: Sequence[int]) -> tuple[str | int, ...]:
+    def labels_of(self, row: int) -> tuple[str | int, ...]:
         """Return a triple by its labels, or ids if there are no labels."""
         further = (Vocabulary(0, names) for names in self.qualifiers)
         columns = self.entities, self.relations, self.entities, *further
-        return tuple(names.label_of(int(code)) for names, code in zip(columns, triple, strict=True))
+        codes = self.triples[row].tolist()
+        return tuple(names.label_of(code) for names, code in zip(columns, codes, strict=True))
 
 
 @public("truerank.link_prediction")
@@ -222,11 +223,6 @@ def _encode_qualifier(
     Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
     """
     labels = distinct_labels(columns)
-    place = f"column {columns[0].position}"
-    if labels == {""}:
-        split = next(column.split for column in columns if column.label_index is not None)
-        problem = f"{place} is empty in every triple; expected no tab at the end of lines"
-        raise InputValueError(split, problem)
     if not labels or (as_ids and all(map(is_number, labels))):
         return None, parse_integers("qualifiers", "number", columns)
     refuse_integers(columns)
