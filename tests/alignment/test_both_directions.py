@@ -21,7 +21,7 @@ from truerank.alignment import both_directions as grid
 from truerank.alignment import csls_means
 from truerank.alignment.aligned_pairs import FORWARD
 from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
-from truerank.embeddings.vectors import CSLS, open_embeddings
+from truerank.embeddings.vectors import CSLS, Embeddings
 from truerank.inputs.rules import Rules
 from truerank.tasks.side_tasks import SideTasks
 
@@ -40,7 +40,7 @@ def rank_both(
     **options: Any,
 ) -> Any:
     """Rank both directions of embeddings."""
-    pairs = open_embeddings(left, right, similarity, None, None, csls, FORWARD)
+    pairs = Embeddings(left, right, similarity, None, None, csls, FORWARD)
     return grid.rank_both(pairs, sides, Rules(**options), block=block)
 
 
@@ -315,7 +315,7 @@ def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.D
     holders = rng.integers(0, len(drawn.left) + 1, len(drawn.right))
     held = scores[rng.integers(0, len(drawn.left), len(drawn.right)), np.arange(len(drawn.right))]
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
-    pairs = open_embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
+    pairs = Embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
     found = topk_open_embeddings(
         pairs, k, Rules(nan="omit"), rows=rows, current_matches=CurrentMatches(held, holders)
     )
@@ -425,9 +425,9 @@ def test_means_that_do_not_fit() -> None:
         (
             good._replace(queries=good.entities),
             ValueError,
-            "csls: expected 3 means for queries, one for each",
+            "csls: expected 3 means for queries, one float for each",
         ),
-        (good._replace(entities=[1, 2]), TypeError, "csls: expected floats for entities"),
+        (good._replace(entities=[1, 2]), ValueError, "csls: expected 2 means for entities"),
     ):
         with pytest.raises(kind, match=message):
             tr.rank_embeddings(left, right, 0, csls=csls)
@@ -454,7 +454,7 @@ import resource
 import numpy as np
 from truerank.alignment import csls_means
 from truerank.alignment.both_directions import rank_both
-from truerank.embeddings.vectors import open_embeddings
+from truerank.embeddings.vectors import Embeddings
 from truerank.tasks.side_tasks import SideTasks
 
 rng = np.random.default_rng(0)
@@ -466,7 +466,7 @@ sides = {
 }
 csls_means(left[:9], right[:9], 3)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-rank_both(open_embeddings(left, right, "cosine", None, None, csls_means(left, right)), sides)
+rank_both(Embeddings(left, right, "cosine", None, None, csls_means(left, right)), sides)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 30_000

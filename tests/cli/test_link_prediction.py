@@ -528,7 +528,7 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
             "--entities: E.txt: expected a .npy file, this one begins",
         ),
         (f"{KNOWN} {VECTORS} --queries-head few.npy", "--queries-head: expected vectors of shape"),
-        (f"{KNOWN} {VECTORS} --queries-tail narrow.npy", "vectors of length 3, as the queries"),
+        (f"{KNOWN} {VECTORS} --queries-tail narrow.npy", "vectors of length 3, as in"),
         (f"{KNOWN} {VECTORS} --entities few.npy", "--entity-labels"),
         (f"{KNOWN} {VECTORS} --bias few.npy", "--bias: "),
         (f"{KNOWN} {SCORES} --scores-head few.npy", "--scores-head: expected scores of shape"),

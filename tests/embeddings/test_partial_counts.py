@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from strategies.embeddings import Vectors, vectors
 from support.problems import Array
 from truerank import _core
-from truerank.embeddings.vectors import OpenEmbeddings, open_embeddings
+from truerank.embeddings.vectors import Embeddings
 
 
-def opened(drawn: Vectors) -> OpenEmbeddings:
+def opened(drawn: Vectors) -> Embeddings:
     given = (drawn.similarity, drawn.bias, drawn.dtype, drawn.csls)
-    return open_embeddings(drawn.queries, drawn.entities, *given)
+    return Embeddings(drawn.queries, drawn.entities, *given)
 
 
 @st.composite
@@ -74,7 +74,7 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
     matrix = _core.Scores(scores, scores.dtype.name, False)
     expected = _core.partial_counts(matrix, core_tasks, true, first, rules, 1)
     got = _core.partial_embedding_counts(
-        pairs.core_embeddings, core_tasks, true, first, rules, block, threads
+        pairs.core(), core_tasks, true, first, rules, block, threads
     )
     if expected.fault is not None:
         assert got.fault is not None
@@ -94,7 +94,7 @@ def test_counts_are_those_of_the_matrix(drawn: Vectors, data: st.DataObject) -> 
 
 # --- what memory safety depends on
 
-PAIRS = open_embeddings(np.ones((3, 4), np.float32), np.ones((5, 4), np.float32), "dot", None, None)
+PAIRS = Embeddings(np.ones((3, 4), np.float32), np.ones((5, 4), np.float32), "dot", None, None)
 RULES = _core.Rules(False, "worst", False)
 NONE = np.full(3, -1)
 
@@ -104,7 +104,7 @@ def ask(**changed: Any) -> _core.Counts:
     given |= {"true": np.zeros(3, np.float32), "rules": RULES, "block": 0} | changed
     tasks = _core.Tasks(*(given[name] for name in ("rows", "targets", "filter", "candidates")))
     options = (given["true"], given["first"], given["rules"], given["block"], 1)
-    return _core.partial_embedding_counts(PAIRS.core_embeddings, tasks, *options)
+    return _core.partial_embedding_counts(PAIRS.core(), tasks, *options)
 
 
 def test_asked_as_it_should_be() -> None:

@@ -18,7 +18,7 @@ import truerank as tr
 from support.problems import Array
 from truerank import _core
 from truerank.alignment import CSLS
-from truerank.embeddings.vectors import open_embeddings
+from truerank.embeddings.vectors import Embeddings
 
 LINEAR = ("dot", "cosine", "l1", "sql2")  # scores that a bias or a mean is added to
 COVERED = (*LINEAR, "l2", "inverse_l1", "inverse_l2", "complex_l1", "poincare")
@@ -299,10 +299,8 @@ def check_grid(made: NearTies) -> Tally:
         expected_counts(scores, rows, targets, inside),
         expected_counts(scores.T, targets, rows, ~to_left),
     ]
-    opened = open_embeddings(
-        made.queries, made.entities, made.similarity, made.bias, None, made.csls
-    )
-    core_grid = _core.Grid(opened.core_embeddings, np.arange(height), chosen)
+    opened = Embeddings(made.queries, made.entities, made.similarity, made.bias, None, made.csls)
+    core_grid = _core.Grid(opened.core(), np.arange(height), chosen)
     filters = [None, None]
     if made.filtered is not None:
         filters = [_core.Selection(*lists_of(mask)) for mask in (filtered, to_left)]

@@ -34,7 +34,7 @@ def _make_roles(queries: str, entities: str, pair: str) -> Roles:
     nouns = QUERIES.nouns._replace(
         score=f"the score of {pair}", true_score=f"the true score, of {pair},"
     )
-    return Roles(queries, entities, f"as {queries} has", "a matrix (entities, d)", nouns)
+    return Roles(queries, entities, "a matrix (entities, d)", nouns)
 
 
 # How messages name embeddings if queries are left entities, and if they are right ones.

@@ -15,8 +15,8 @@ import numpy as np
 from .. import _core
 from ..counting.job import prepare_job
 from ..counting.tiles import DECODED_TILE_BYTES, TILE_BYTES, TileCount, open_blocks
-from ..embeddings.scoring import rank_open_embeddings, with_similarity
-from ..embeddings.vectors import PairedVectors
+from ..embeddings.scoring import rank_open_embeddings
+from ..embeddings.vectors import Embeddings
 from ..embeddings.watching import listener_of, watch_of_part
 from ..inputs.checks import positive_integer
 from ..inputs.rules import PLAIN, Rules
@@ -40,7 +40,7 @@ _MAX_PAIRS_PER_ENTITY, _MAX_KNOWN_PER_TASK = 8, 32
 
 
 def rank_both(
-    similarities: PairedVectors | Store,
+    similarities: Store,
     sides: Mapping[str, SideTasks],
     rules: Rules = PLAIN,
     *,
@@ -56,7 +56,7 @@ def rank_both(
 
     Parameters
     ----------
-    similarities : PairedVectors, or Store of shape (left entities, right entities)
+    similarities : Store, shape (left entities, right entities)
         The open embeddings of both graphs, or a matrix.
     sides : mapping of str to SideTasks
         "left_to_right" and "right_to_left", whose queries are entities.
@@ -78,9 +78,9 @@ def rank_both(
         As `rank_embeddings` and `rank` do.
     """
     both = [sides[direction] for direction in DIRECTIONS]
-    if isinstance(similarities, Store):
+    if not isinstance(similarities, Embeddings):
         return _rank_matrix(similarities, both, rules, io or similarities.io, watch)
-    turned = similarities.swapped(BACKWARD)
+    turned = similarities.turned(BACKWARD)
     if rules.audit or similarities.on_device or not _joint_count_is_cheaper(*both):
         ranks, sizes = [], [similarities.nbytes] * 2
         for i, (vectors, side) in enumerate(zip((similarities, turned), both, strict=True)):
@@ -90,7 +90,7 @@ def rank_both(
     size = positive_integer("block", block) if block is not None else 0
     jobs = _prepare_jobs(similarities.shape, both, rules)
     lefts, rights = (as_ids("candidates", side.candidates, side.columns) for side in reversed(both))
-    grid = _core.Grid(similarities.on_host().core_embeddings, lefts, rights)
+    grid = _core.Grid(similarities.core(), lefts, rights)
     # the left entity of every pair, and the right one
     pair_tasks = _core.Tasks(jobs[1].targets, jobs[0].targets, jobs[0].filter)
     options = (rules.nan, size, jobs[0].threads, listener_of(watch))
@@ -99,8 +99,7 @@ def rank_both(
     for job, counted in zip(jobs, counts, strict=True):
         if fault := counted.fault:
             raise job.error_of(fault)
-        protocol = similarities.dtype, similarities.files, similarities.way
-        results.append(with_similarity(job.ranks(counted.arrays, *protocol), similarities.measure))
+        results.append(similarities.ranks(job, counted.arrays, similarities.way))
     return results
 
 

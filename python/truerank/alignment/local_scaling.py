@@ -11,9 +11,8 @@ import numpy as np
 
 from .. import _core
 from ..counting.job import fault_error
-from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import topk_open_embeddings
-from ..embeddings.vectors import CSLS, PairedVectors, Roles, checked_means
+from ..embeddings.vectors import CSLS, Embeddings, Roles, rounded_means
 from ..embeddings.watching import listener_of, watch_of_part, watching
 from ..inputs.arithmetic import default_arithmetic
 from ..inputs.checks import forbidden_nan, positive_integer
@@ -115,14 +114,14 @@ def csls_means(
     """
     rules = read_rules(options, CountOptions)
     size = positive_integer("block", block) if block is not None else 0
-    pairs = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+    pairs = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
     among = as_ids_of_both(candidates, pairs.shape)
     with watching(rules.progress, pairs.nbytes) as watch:
         return means_of_vectors(pairs, positive_integer("k", k), among, rules, size, watch)
 
 
 def means_of_vectors(
-    pairs: PairedVectors,
+    pairs: Embeddings,
     k: int,
     among: tuple[IntArray, IntArray],
     rules: Rules,
@@ -135,7 +134,7 @@ def means_of_vectors(
     if pairs.on_device:
         plain = replace(rules, nan="raise" if rules.nan == "raise" else "omit")
         means, sizes = [], [pairs.nbytes] * 2
-        both = (pairs, *among), (pairs.swapped(BACKWARD), *among[::-1])
+        both = (pairs, *among), (pairs.turned(BACKWARD), *among[::-1])
         for i, (vectors, ids, others) in enumerate(both):
             let_in = others if len(others) < vectors.shape[1] else None
             tasks: dict[str, Any] = {"rows": ids, "candidates": let_in}
@@ -143,7 +142,7 @@ def means_of_vectors(
             best = topk_open_embeddings(vectors, min(k, len(others)), plain, **tasks, watch=part)
             means.append(mean_of_top(best.scores))
     else:
-        grid = _core.Grid(pairs.on_host().core_embeddings, *among)
+        grid = _core.Grid(pairs.core(), *among)
         options = (block, rules.num_threads, listener_of(watch))
         *means, fault = _core.mean_topk(grid, k, rules.nan, *options)
         if fault:
@@ -163,13 +162,13 @@ def _spread(
 
 
 def scale(
-    scores: PairedVectors | Store,
+    scores: Store,
     csls: int | CSLS | None,
     among: tuple[IntArray, IntArray] | None,
     rules: Rules,
     io: str | None = None,
     watch: Watch | None = None,
-) -> PairedVectors | Store:
+) -> Store:
     """Scale embeddings or a matrix by means, or by a number of neighbours among some entities."""
     if csls is None:
         return scores
@@ -177,11 +176,13 @@ def scale(
     if not isinstance(csls, CSLS):
         k = positive_integer("csls", csls)
         ids = among or (np.arange(scores.shape[0]), np.arange(scores.shape[1]))
-        if isinstance(scores, Store):
-            means = means_of_store(scores, k, ids, rules.nan, io, watch)
-        else:
+        if isinstance(scores, Embeddings):
             means = means_of_vectors(scores, k, ids, rules, watch=watch)
-    return ScaledStore(scores, means) if isinstance(scores, Store) else scores.with_csls(means)
+        else:
+            means = means_of_store(scores, k, ids, rules.nan, io, watch)
+    if isinstance(scores, Embeddings):
+        return scores.with_csls(means)
+    return ScaledStore(scores, means)
 
 
 @default_arithmetic()
@@ -325,7 +326,8 @@ class ScaledStore(StoreView):
         dtype = wide_dtype(store.dtype)
         super().__init__(store, store.shape, dtype.name, dtype)
         self.in_place, self.measure = False, f"csls {csls.k}"
-        self._rows, self._columns = checked_means(csls, store.shape, dtype.name, ("left", "right"))
+        means = rounded_means(csls, store.shape, dtype.name, ("left", "right"))
+        self._rows, self._columns = means[:2]
 
     def tiles(self, max_bytes: int) -> Sequence[Tile]:
         return self.source.tiles(min(max_bytes, TILE_BYTES))

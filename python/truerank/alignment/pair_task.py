@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
-from ..embeddings.device_embeddings import open_in_place
-from ..embeddings.vectors import CSLS, PairedVectors
+from ..embeddings.vectors import CSLS, Embeddings
 from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import read_only
 from ..inputs.checks import is_integer
@@ -220,12 +219,12 @@ class Task(tasks.Task[Report]):
         (1.5, 1.25)
         """
         rules = read_rules(options, EmbeddingOptions)
-        vectors = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        vectors = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
         return self._evaluate_similarities(vectors, csls, rules, block=block)
 
     def _evaluate_similarities(
         self,
-        scores: PairedVectors | Store,
+        scores: Store,
         csls: int | CSLS | None,
         rules: Rules,
         *,
@@ -234,7 +233,7 @@ class Task(tasks.Task[Report]):
     ) -> Report:
         """Evaluate open embeddings, or an open matrix."""
         sizes = self.right_to_left.columns, self.left_to_right.columns
-        if isinstance(scores, PairedVectors):
+        if isinstance(scores, Embeddings):
             scores.check_shape(sizes, ("left entity", "right entity"))
         else:
             check_score_shape(scores.name, shape_of(scores), sizes, "left entity")
@@ -454,7 +453,7 @@ def evaluate(
             opened = read_scores(left, rules.dtype, "left", io=io, tiled=True)
             stack.enter_context(owned(opened, left))
         else:
-            opened = open_in_place(left, right, similarity, None, rules.dtype, roles=FORWARD)
+            opened = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
         if right is left:
             warn_user(
                 "left and right are the same vectors: pairs are rows of each, and every entity is "

@@ -135,16 +135,18 @@ class Job(NamedTuple):
         dtype: str | None,
         files: tuple[str, ...] = (),
         device: str | None = None,
-        *,
-        sampled: bool = False,
+        **fields: Any,
     ) -> Ranks:
-        """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit."""
+        """Make Ranks of new arrays of counts: above, tied, candidates and those of an audit.
+
+        `fields` are others of the protocol: sampled, similarity.
+        """
         arrays = {name: counts[name] for name in ("above", "tied", "candidates")}
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
         filtered, selected = self.filter is not None, self.candidates is not None
-        protocol = _protocol(filtered, selected, self.rules, dtype, sampled)
+        protocol = _protocol(filtered, selected, self.rules, dtype=dtype, **fields)
         if files or device:
             protocol = replace(protocol, files=files, device=device)
         return Ranks._of(arrays, {}, protocol)
@@ -269,15 +271,12 @@ def fault_error(
 
 
 @lru_cache(maxsize=64)
-def _protocol(
-    filtered: bool, selected: bool, rules: _core.Rules, dtype: str | None, sampled: bool
-) -> Protocol:
+def _protocol(filtered: bool, selected: bool, rules: _core.Rules, **fields: Any) -> Protocol:
     return Protocol(
-        sampled=sampled,
         filter=("unnamed",) if filtered else (),
         candidates="selection" if selected else "all",
         nan=rules.nan,
         order=ORDERS[rules.ascending],
-        dtype=dtype,
         version=_core.__version__,
+        **fields,
     )

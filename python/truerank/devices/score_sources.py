@@ -69,6 +69,12 @@ class ScoreSource(ABC):
         plain = plain if dtype is None else plain.view(dtype)
         return self.stream.upload(plain, self.empty(plain.shape, plain.dtype))
 
+    def to_host(self, *tensors: Tensor) -> list[npt.NDArray[Any]]:
+        """Wait for tensors, and return them in the host's memory."""
+        copies = [self.stream.copy_to_host(tensor) for tensor in tensors]
+        self.stream.wait()
+        return [copy.numpy() for copy in copies]
+
     @abstractmethod
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         """Return the scores of pairs of a row and a column: (n,), of two int64 tensors (n,)."""

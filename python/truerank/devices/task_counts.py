@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from .score_sources import ScoreSource, Tensor
 
+    Part = tuple[int, int, ScoreSource]  # a rectangle of a matrix: its first row and column
+
 NAMES = ("above", "tied", "nan", "candidates", "differing")
 MOST_TASKS = 1 << 17  # counted at once: each takes some 200 bytes meanwhile
 MOST_ENTRIES = 1 << 18  # of selections, handled at once: each takes some 150 bytes meanwhile
@@ -44,21 +46,6 @@ class PartOfTasks(NamedTuple):
     filter: Selection | None = None
     candidates: Selection | None = None
     first_column: int = 0
-
-
-class Part(NamedTuple):
-    """A rectangle of a matrix on one device, which is counted there.
-
-    Attributes
-    ----------
-    top, left : int
-        Its first row and column.
-    scores : ScoreSource
-    """
-
-    top: int
-    left: int
-    scores: ScoreSource
 
 
 class SelectedColumns:
@@ -95,25 +82,17 @@ class SelectedColumns:
     def entries(self, tasks: IntArray) -> Iterator[tuple[Tensor, Tensor]]:
         """Yield entries of the lists of some tasks: the positions in `tasks`, and the columns."""
         torch, source, lists = sys.modules["torch"], self._source, self._lists_of(tasks)
-        # a list may be longer than what is handled at once: then it comes in pieces
-        pieces = -(-self._lengths[lists] // MOST_ENTRIES)
-        owners = np.repeat(np.arange(len(tasks)), pieces)
-        numbers = np.arange(len(owners)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
-        starts = self._starts[lists][owners] + numbers * MOST_ENTRIES
-        lengths = np.minimum(self._lengths[lists][owners] - numbers * MOST_ENTRIES, MOST_ENTRIES)
-        ends, first = np.append(0, np.cumsum(lengths)), 0
-        while first < len(owners):
-            last = int(np.searchsorted(ends, ends[first] + MOST_ENTRIES, side="right")) - 1
-            total = int(ends[last] - ends[first])
-            piece = torch.repeat_interleave(
-                source.arange(0, last - first),
-                source.upload(lengths[first:last]),
-                output_size=total,
-            )
-            skipped = source.upload(starts[first:last] - (ends[first:last] - ends[first]))
-            columns = self._entries[skipped[piece] + source.arange(0, total)] & 0xFFFFFFFF
-            yield source.upload(owners[first:last])[piece], columns
-            first = last
+        lengths = self._lengths[lists]
+        ends = np.cumsum(lengths)
+        skipped, ends_there = (
+            source.upload(self._starts[lists] - ends + lengths),
+            source.upload(ends),
+        )
+        total = int(lengths.sum())
+        for first in range(0, total, MOST_ENTRIES):
+            numbers = source.arange(first, min(first + MOST_ENTRIES, total))
+            owners = torch.searchsorted(ends_there, numbers, right=True)
+            yield owners, self._entries[skipped[owners] + numbers] & 0xFFFFFFFF
 
     def hold(self, tasks: IntArray, owners: Tensor, columns: Tensor) -> Tensor:
         """Whether the lists of some tasks have columns of tasks at some positions in `tasks`."""
@@ -128,8 +107,8 @@ class DeviceCounts:
 
     Parameters
     ----------
-    parts : sequence of Part
-        All parts of a matrix.
+    parts : sequence of (top, left, ScoreSource)
+        All parts of a matrix, rectangles on one device each, with their first row and column.
     tasks : PartOfTasks
         In the whole matrix.
     true_scores : ndarray, shape (tasks,), optional
@@ -140,7 +119,7 @@ class DeviceCounts:
         self, parts: Sequence[Part], tasks: PartOfTasks, true_scores: npt.NDArray[Any] | None
     ) -> None:
         self._tasks, self._true_scores = len(tasks.rows), true_scores
-        self.way = parts[0].scores.way  # of counting: "triton" or "torch"
+        self.way = parts[0][2].way  # of counting: "triton" or "torch"
         self._pending: list[tuple[ScoreSource, IntArray, Tensor, Tensor]] = []
         for top, left, scores in parts:
             where = np.flatnonzero((tasks.rows >= top) & (tasks.rows < top + scores.shape[0]))

@@ -67,7 +67,14 @@ def top_scores(
         keys = source.zeros(len(tasks), k).fill_(_NOBODY)
         ids = source.zeros(len(tasks), k).fill_(-1)
         for part in columns.split(TILE_COLUMNS) if len(columns) else ():
-            out = _left_out(source, tasks, part, left_out, let_in)
+            owners = source.arange(0, len(tasks)).repeat_interleave(len(part))
+            places = tasks, owners, part.repeat(len(tasks))
+            out = source.zeros(len(owners)).bool()
+            if let_in is not None:
+                out |= ~let_in.hold(*places)
+            if left_out is not None:
+                out |= left_out.hold(*places)
+            out = out.view(len(tasks), -1)
             found, missing = keys_of(source.block(rows[some], part))
             missing &= ~out
             with_nan[some] |= missing.any(1)
@@ -81,22 +88,3 @@ def top_scores(
             pairs = source.upload(rows[some]).repeat_interleave(k), ids.clamp(min=0).view(-1)
             scores[some] = source.pairs(*pairs).view(-1, k).masked_fill(ids < 0, float("nan"))
     return all_ids, scores, with_nan
-
-
-def _left_out(
-    source: ScoreSource,
-    tasks: IntArray,
-    columns: Tensor,
-    filter: SelectedColumns | None,
-    candidates: SelectedColumns | None,
-) -> Tensor:
-    """Return for each task and each of some ascending columns whether it is no candidate."""
-    torch, width = sys.modules["torch"], len(columns)
-    # One place more takes the entries of other columns.
-    out = source.zeros(len(tasks) * width + 1).bool().fill_(candidates is not None)
-    for selected, flag in ((candidates, False), (filter, True)):
-        for owners, numbers in () if selected is None else selected.entries(tasks):
-            place = torch.searchsorted(columns, numbers)
-            is_there = columns[place.clamp(max=width - 1)] == numbers
-            out[(owners * width + place).where(is_there, len(tasks) * width)] = flag
-    return out[:-1].view(len(tasks), width)

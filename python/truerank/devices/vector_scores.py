@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import _core
-from ..stores.on_device import DeviceStream
+from .._core import Scores
+from ..stores.on_device import DeviceStore, DeviceStream
 from .score_sources import ScoreSource
 
 if TYPE_CHECKING:
@@ -24,21 +25,14 @@ if TYPE_CHECKING:
     from .score_sources import Tensor
 
     _Vectors = tuple[Tensor, Tensor, Tensor]  # with their bias and means
+    # vectors side by side, components[k, i] of vector i, with their squares, bias and means
+    _Panel = tuple[Tensor, Tensor, Tensor, Tensor]
 
 PANEL_BYTES = 16 << 20
 # Queries and entities of a program's tile, and its warps: so few that no register is spilled, also
 # for "poincare", which is computed in float64.
 TILE, SMALL_TILE, WARPS = (16, 128), (16, 32), 4
 VECTORS = 256  # whose squares a program sums up
-
-
-class _Panel(NamedTuple):
-    """Vectors side by side, and what belongs to them; components[k, i] is that of vector i."""
-
-    components: Tensor
-    squares: Tensor | None
-    bias: Tensor | None
-    means: Tensor | None
 
 
 class VectorScores(ScoreSource):
@@ -76,13 +70,21 @@ class VectorScores(ScoreSource):
         self.dtype = torch.float64 if wide else torch.float32
         self.shape = len(queries), len(entities)
         self.like, self.stream, self._similarity = entities, stream, similarity
+        numbers = bias, *(means or (None, None))
+        with stream.current():
+            there = [x if x is None else self.upload(x, self.dtype) for x in numbers]
+        self._queries: _Vectors = queries, None, there[1]
+        self._entities: _Vectors = entities, there[0], there[2]
 
-        def there(numbers: npt.NDArray[Any] | None) -> Tensor | None:
-            return None if numbers is None else self.upload(numbers, self.dtype)
-
-        query_means, entity_means = map(there, means or (None, None))
-        self._queries = queries, None, query_means
-        self._entities = entities, there(bias), entity_means
+    def scored(self, rows: IntArray, columns: IntArray | None) -> npt.NDArray[Any]:
+        """Return in the host's memory all scores of some rows, or each row's at its column."""
+        with self.stream.current():
+            if columns is not None:
+                return self.to_host(self.pairs(self.upload(rows), self.upload(columns)))[0]
+            scores = np.empty((len(rows), self.shape[1]), f"f{self.dtype.itemsize}")
+            for some, part in self.tiles(len(rows), None):
+                (scores[some, part],) = self.to_host(self.block(rows[some], part))
+        return scores
 
     def pairs(self, rows: Tensor, columns: Tensor) -> Tensor:
         out = self.empty((1, len(rows)), self.dtype)
@@ -121,8 +123,8 @@ class VectorScores(ScoreSource):
     def _panel(self, vectors: _Vectors, which: Tensor) -> _Panel:
         from .scoring_kernels import sum_squares
 
-        parts: list[Tensor] = [x if x is None else x[which] for x in vectors]
-        taken, bias, means = parts
+        taken: Tensor
+        taken, bias, means = ((x if x is None else x[which]) for x in vectors)
         components = self.empty(taken.shape[::-1], self.dtype).copy_(taken.T)
         squares = None
         if self._similarity in ("cosine", "poincare"):
@@ -133,7 +135,7 @@ class VectorScores(ScoreSource):
             sum_squares[programs,](
                 components, squares, size, depth, **options, enable_fp_fusion=False
             )
-        return _Panel(components, squares, bias, means)
+        return components, squares, bias, means
 
     def _launch(
         self,
@@ -147,14 +149,14 @@ class VectorScores(ScoreSource):
         """Let a kernel make the scores of two panels: of all pairs or, if paired, in one row."""
         from . import scoring_kernels
 
-        depth, columns = entities.components.shape
+        left, left_squares, _, left_means = queries
+        right, squares, bias, means = entities
+        rows, (depth, columns) = left.shape[1], right.shape
         down, across = SMALL_TILE if self._similarity == "poincare" else TILE
-        rows = queries.components.shape[1]
         if mode.get("PAIRED"):
             rows = down = 1
         getattr(scoring_kernels, kernel)[-(-rows // down) * -(-columns // across),](
-            *(queries.components, entities.components, queries.squares, entities.squares),
-            *(entities.bias, queries.means, entities.means, *tasks, out),
+            *(left, right, left_squares, squares, bias, left_means, means, *tasks, out),
             *(rows, columns, depth, out.stride(0)),
             SIMILARITY=self._similarity,
             QUERIES=down,
@@ -189,10 +191,19 @@ def scores_right(device: Any, similarity: str, dtype: str) -> bool:
         with torch.inference_mode(), stream.current(), np.errstate(all="ignore"):
             there = torch.from_numpy(vectors).to(device)
             source = VectorScores(there, there, similarity, stream)
-            scores = source.block(rows, slice(0, 48)).to("cpu").numpy()
-            numbers = source.arange(0, 48)
-            counts = source.scan(rows, source.pairs(numbers, numbers), None).to("cpu").numpy()
+            scores, numbers = source.scored(rows, None), source.arange(0, 48)
+            (counts,) = source.to_host(source.scan(rows, source.pairs(numbers, numbers), None))
     except Exception:  # of any compiler or driver: the host can score
         return False
     right = np.stack([expected > true, expected == true, expected != expected]).sum(2)
     return bool(scores.tobytes() == expected.tobytes() and (counts == right).all())
+
+
+def tensor_on(device: Any, vectors: Scores | DeviceStore) -> Tensor:
+    """Return vectors as a tensor on a device, without a copy if they are there."""
+    torch = sys.modules["torch"]
+    dtype = getattr(torch, vectors.dtype)
+    if isinstance(vectors, DeviceStore):
+        return vectors.array.resolve_neg().view(dtype).to(device)
+    array = vectors.array.astype(vectors.array.dtype.newbyteorder("="))
+    return torch.from_numpy(array.view(f"i{array.itemsize}")).view(dtype).to(device)

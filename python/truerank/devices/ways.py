@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from ..inputs.arrays import device_way, is_tensor
 from ..stores.on_device import DeviceStore, DeviceStream
 from ..stores.shards import ShardStore
 from .score_sources import StoredScores
-from .task_counts import DeviceCounts, Part, PartOfTasks
+from .task_counts import DeviceCounts, PartOfTasks
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -33,38 +34,41 @@ def count_stored(
 
     The other arguments are those of `DeviceCounts`. The host counts what an audit asks for.
     """
-    parts = [] if rules.audit else _parts_of(store)
-    if not parts:
+    places = list(_parts_of(store))
+    parts = [(top, left, scores) for top, left, scores in places if scores is not None]
+    if rules.audit or len(parts) < len(places):
         return None
     if true_scores is None and len(parts) > 1:
         true_scores = store.take(tasks.rows, tasks.targets)
     return DeviceCounts(parts, tasks, true_scores)
 
 
-def _parts_of(store: Store) -> list[Part]:
-    """Return all of a matrix on devices if it is counted there; nothing if the host counts."""
+def _parts_of(
+    store: Store, top: int = 0, left: int = 0
+) -> Iterator[tuple[int, int, StoredScores | None]]:
+    """Yield the parts of a matrix with their scores on a device; None: the host counts them."""
     if isinstance(store, ShardStore):
-        parts: list[Part] = []
         for shard, start in zip(store.shards, store.starts, strict=True):
-            top, left = (0, start) if store.axis else (start, 0)
-            inside = _parts_of(shard)
-            parts += [Part(top + part.top, left + part.left, part.scores) for part in inside]
-            if not inside:
-                return []
-        return parts
+            place = (top, left + start) if store.axis else (top + start, left)
+            yield from _parts_of(shard, *place)
+    else:
+        yield top, left, _scores_of(store)
+
+
+def _scores_of(store: Store) -> StoredScores | None:
     if not isinstance(store, DeviceStore) or device_way() == "host":
-        return []
+        return None
     tensor = store.array
     if not is_tensor(tensor):  # of JAX
         try:
             tensor = sys.modules["torch"].from_dlpack(tensor)
         except (AssertionError, BufferError, KeyError, RuntimeError, TypeError):
-            return []  # torch is not there, or lacks the device
+            return None  # torch is not there, or lacks the device
         if tensor.is_cpu and device_way() is None:
-            return []  # an array over several devices may yet be in the host's memory
+            return None  # an array over several devices may yet be in the host's memory
     if tensor.is_neg() or (way := way_of(tensor)) == "host":
-        return []
-    return [Part(0, 0, StoredScores(tensor, way, store.stream or DeviceStream(tensor.device)))]
+        return None
+    return StoredScores(tensor, way, store.stream or DeviceStream(tensor.device))
 
 
 def way_of(tensor: Tensor) -> str:
@@ -85,15 +89,19 @@ def way_of(tensor: Tensor) -> str:
     ImportError
         If TRUERANK_DEVICE says "triton" and it is not there.
     """
-    chosen = device_way()
+    device, dtype, chosen = tensor.device, tensor.dtype, device_way()
+    ways = (way for way in ways_of(device) if chosen or counts_right(device, dtype, way))
+    return next(ways, "host")
+
+
+def ways_of(device: Any) -> tuple[str, ...]:
+    """Return the ways to try on a device of torch, the best first; TRUERANK_DEVICE chooses one."""
+    chosen, has_triton = device_way(), find_spec("triton") is not None
+    if chosen == "triton" and not has_triton:
+        raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
     if chosen is not None:
-        if chosen == "triton" and find_spec("triton") is None:
-            raise ImportError("TRUERANK_DEVICE=triton needs the package triton")
-        return chosen
-    has_kernels = tensor.device.type in _DEVICES_OF_TRITON and find_spec("triton") is not None
-    ways = ("triton", "torch") if has_kernels else ("torch",)
-    right = (way for way in ways if counts_right(tensor.device, tensor.dtype, way))
-    return next(right, "host")
+        return (chosen,)
+    return ("triton", "torch") if has_triton and device.type in _DEVICES_OF_TRITON else ("torch",)
 
 
 @lru_cache(maxsize=256)
@@ -106,7 +114,7 @@ def counts_right(device: Any, dtype: Any, way: str) -> bool:
     try:
         with torch.no_grad():
             scores = torch.tensor([[3, 1, 2, 2], [5, 5, 9, 7]], device="cpu").to(dtype).to(device)
-            matrix = Part(0, 0, StoredScores(scores, way, DeviceStream(device)))
+            matrix = 0, 0, StoredScores(scores, way, DeviceStream(device))
             lists = _core.Selection(np.array([0, 1, 2, 2]), np.array([1, 0]))
             tasks = PartOfTasks(np.array([1, 0, 1]), np.array([0, 2, 3]), lists)
             counts = DeviceCounts([matrix], tasks, None).arrays()

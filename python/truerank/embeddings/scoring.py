@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 import numpy as np
 
+from .. import _core
 from ..counting.job import prepare_job, prepare_job_without_targets
-from ..counting.tiles import count_store
+from ..devices.top_scores import top_scores
 from ..inputs.checks import positive_integer
 from ..inputs.naming import public
 from ..inputs.rules import (
@@ -20,10 +19,9 @@ from ..inputs.rules import (
     read_rules,
     with_options,
 )
-from ..ranks.container import Ranks
-from .device_embeddings import open_in_place
-from .vectors import VectorStore
-from .watching import report_of, watching
+from ..stores import shape_of
+from .vectors import Embeddings
+from .watching import listener_of, watching
 
 if TYPE_CHECKING:
     import os
@@ -32,8 +30,8 @@ if TYPE_CHECKING:
 
     from ..inputs.arrays import IntArray
     from ..inputs.words import Similarity
-    from ..ranks.protocol import Protocol
-    from .vectors import CSLS, PairedVectors
+    from ..ranks.container import Ranks
+    from .vectors import CSLS
     from .watching import Watch
 
 
@@ -239,37 +237,27 @@ def rank_embeddings(
     array([1, 1])
     """
     rules = read_rules(options, EmbeddingOptions)
-    embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
+    embeddings = Embeddings(queries, entities, similarity, bias, rules.dtype, csls)
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    tasks |= {"block": block, "checkpoint": checkpoint}
+    how: dict[str, Any] = {"block": block, "checkpoint": checkpoint}
     with watching(rules.progress, embeddings.nbytes) as watch:
-        return rank_open_embeddings(embeddings, targets, rules, **tasks, watch=watch)
+        return rank_open_embeddings(embeddings, targets, rules, **tasks, **how, watch=watch)
 
 
 def rank_open_embeddings(
-    embeddings: PairedVectors,
+    embeddings: Embeddings,
     targets: Any,
     rules: Rules,
     *,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    block: int | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
-    watch: Watch | None = None,
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    **how: Any,
 ) -> Ranks:
-    """Rank embeddings that are open, as `rank_embeddings` does."""
-    size = positive_integer("block", block) if block is not None else 0
+    """Rank embeddings that are open, as `rank_embeddings` does; `how`: see `Embeddings.counts`."""
     tasks = (targets, rows, filter, candidates, rules, embeddings.roles.nouns)
-    job, device = prepare_job(embeddings.scores_shape, *tasks), embeddings.way
-    if checkpoint is None:
-        counts = embeddings.counts(job, None, size, watch)
-    else:
-        store = VectorStore(embeddings.on_host(), job.threads)
-        report = report_of(watch, store.nbytes)
-        counts, device = count_store(store, job, report, checkpoint=checkpoint)
-    ranks = job.ranks(counts, embeddings.dtype, embeddings.files, device)
-    return with_similarity(ranks, embeddings.measure)
+    job = prepare_job(shape_of(embeddings), *tasks)
+    return embeddings.ranks(job, *embeddings.counts(job, **how))
 
 
 @public("truerank")
@@ -316,20 +304,13 @@ def score_embeddings(
     >>> score_embeddings([[1.0, 2.0], [3.0, 4.0]], entities, [2, 0, 1], rows=[0, 1, 1])
     array([3., 4., 3.])
     """
-    embeddings = open_in_place(queries, entities, similarity, bias, dtype, csls)
-    return score_open_embeddings(embeddings, targets, rows, Rules(threads=threads))
-
-
-def score_open_embeddings(
-    embeddings: PairedVectors, targets: Any, rows: Any, rules: Rules
-) -> npt.NDArray[Any]:
-    """Score embeddings that are open, as `score_embeddings` does."""
-    shape, tasks = embeddings.scores_shape, (rows, None, None, rules, embeddings.roles.nouns)
+    embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls)
+    tasks = rows, None, None, Rules(threads=threads), embeddings.roles.nouns
     if targets is None:
         job = prepare_job_without_targets(embeddings.shape, *tasks)
-        return embeddings.score(job.rows, None, rules.num_threads)
-    job = prepare_job(shape, targets, *tasks)
-    return embeddings.score(job.rows, job.targets, rules.num_threads)
+        return embeddings.score(job.rows, None, job.threads)
+    job = prepare_job(shape_of(embeddings), targets, *tasks)
+    return embeddings.score(job.rows, job.targets, job.threads)
 
 
 @public("truerank")
@@ -390,7 +371,7 @@ def topk_embeddings(
     array([[ 3,  1, -1]])
     """
     rules = read_rules(options, CountOptions)
-    embeddings = open_in_place(queries, entities, similarity, bias, rules.dtype, csls)
+    embeddings = Embeddings(queries, entities, similarity, bias, rules.dtype, csls)
     tasks: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
     with watching(rules.progress, embeddings.nbytes) as watch:
         return topk_open_embeddings(embeddings, k, rules, **tasks, block=block, watch=watch)
@@ -412,7 +393,7 @@ class CurrentMatches(NamedTuple):
 
 
 def topk_open_embeddings(
-    embeddings: PairedVectors,
+    embeddings: Embeddings,
     k: int,
     rules: Rules = PLAIN,
     *,
@@ -427,7 +408,7 @@ def topk_open_embeddings(
 
     Parameters
     ----------
-    embeddings : PairedVectors
+    embeddings : Embeddings
     k, rows, filter, candidates, block
         As in `topk_embeddings`.
     rules : Rules
@@ -441,7 +422,7 @@ def topk_open_embeddings(
     --------
     >>> queries, entities = np.array([[1.0], [2.0]]), np.array([[1.0], [3.0], [2.0]])
     >>> current = CurrentMatches(np.array([2.0, 3.0, -np.inf]), np.array([1, 0, 2]))
-    >>> embeddings = open_in_place(queries, entities, "dot", None, None)
+    >>> embeddings = Embeddings(queries, entities, "dot")
     >>> topk_open_embeddings(embeddings, 2, current_matches=current).ids
     array([[ 2, -1],
            [ 1,  2]])
@@ -451,28 +432,25 @@ def topk_open_embeddings(
     nouns = embeddings.roles.nouns
     job = prepare_job_without_targets(embeddings.shape, rows, filter, candidates, rules, nouns)
     width = min(length, max(1, embeddings.shape[1]))
-    matches = current_matches and (
-        current_matches.scores.astype(embeddings.dtype, order="C"),
-        current_matches.queries.astype(np.int64, order="C"),
-    )
-    ids, scores, fault = embeddings.top_k(job, width, matches, size, watch)
-    if fault:
-        raise job.error_of(fault)
+    lists, is_open = (job.filter, job.candidates), True
+    if embeddings.on_device and current_matches is None:
+        source = embeddings.there()
+        with source.stream.current():
+            best = top_scores(source, job.all_rows, *lists, width, rules.nan)
+            ids, scores, with_nan = source.to_host(*best)
+        is_open = rules.nan == "raise" and bool(with_nan.any())  # the host finds the NaN
+    if is_open:
+        matches = current_matches and (
+            current_matches.scores.astype(embeddings.dtype, order="C"),
+            current_matches.queries.astype(np.int64, order="C"),
+        )
+        how = width, rules.nan, matches, size, job.threads, listener_of(watch)
+        tasks = _core.Tasks(job.rows, None, *lists)
+        ids, scores, fault = _core.topk_embeddings(embeddings.core(), tasks, *how)
+        if fault:
+            raise job.error_of(fault)
     if width < length:
         padding = ((0, 0), (0, length - width))
         ids = np.pad(ids, padding, constant_values=-1)
         scores = np.pad(scores, padding, constant_values=np.nan)
     return TopK(ids, scores)
-
-
-def with_similarity(ranks: Ranks, measure: str) -> Ranks:
-    """Record what made the scores in the protocol of ranks."""
-    assert ranks.protocol is not None
-    protocol = _named_protocol(measure, ranks.protocol, ranks.protocol.device)
-    return ranks._with(protocol=protocol)
-
-
-@lru_cache(maxsize=64)
-def _named_protocol(similarity: str, protocol: Protocol, device: str | None) -> Protocol:
-    """Cached, as it takes longer than a small count; equal protocols may differ in `device`."""
-    return replace(protocol, similarity=similarity)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-
 from ..counting.score_thresholds import (
     ThresholdCounts,
     count_scores,
     prepare_thresholds,
 )
 from ..counting.tiles import TileCount, count_tiles
-from ..inputs.checks import positive_integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, read_rules, with_options
-from ..stores import Tile
-from .device_embeddings import open_in_place
-from .vectors import OpenEmbeddings, VectorStore
+from ..stores import shape_of
+from ..stores.store import cut_tiles
+from .vectors import Embeddings
 from .watching import report_of, watching
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import IntArray
     from ..inputs.words import Similarity
     from .vectors import CSLS
 
@@ -133,31 +129,23 @@ def count_above(
     if rules.order != "descending":
         expected = "'descending' for vectors, whose similarities are higher for what is nearer"
         raise InputValueError("order", expected=expected, got=repr(rules.order))
-    embeddings = open_in_place(queries, entities, similarity or "dot", bias, rules.dtype, csls)
-    size = positive_integer("block", block) if block is not None else 0
+    embeddings = Embeddings(queries, entities, similarity or "dot", bias, rules.dtype, csls)
     asked = prepare_thresholds(
-        *(embeddings.scores_shape, embeddings.dtype, thresholds),
+        *(shape_of(embeddings), embeddings.dtype, thresholds),
         rules=rules,
         nouns=embeddings.roles.nouns,
         **tasks,
     )
     job, true_scores = asked.job, asked.values.scores
     several = asked.shape[1] if len(asked.shape) == 2 else 1
-    # to store the scores is faster then, unless those of other candidates would be made in vain
-    are_many = several > MANY and job.candidates is None
+    # to store the scores is faster then, unless those of others would be made in vain
+    are_many = several > MANY and job.candidates is None and asked.shape[0] >= embeddings.shape[0]
     with watching(rules.progress, embeddings.nbytes) as watch:
-        if isinstance(embeddings, OpenEmbeddings) and not size and are_many:
-            store = VectorStore(embeddings, job.threads, stored=True)
-            tiles = _tiles_of_rows(store, job.all_rows)
+        if are_many and block is None and not embeddings.on_device:
+            store = embeddings.with_fields(threads=job.threads, are_stored=True)
+            tiles = cut_tiles(store.shape, store.itemsize, TILE_BYTES)
             count = TileCount(store, tiles, "map", job, true_scores)
             count_tiles(count, report_of(watch, store.nbytes))
             return asked.counts(count.final_counts())
-        return asked.counts(embeddings.counts(job, true_scores, size, watch))
-
-
-def _tiles_of_rows(store: VectorStore, rows: IntArray) -> list[Tile]:
-    """Cut all that some rows have into tiles, without the rows between them."""
-    height, width = max(1, TILE_BYTES // max(1, store.shape[1] * store.itemsize)), store.shape[1]
-    runs = np.split(used := np.unique(rows), np.flatnonzero(np.diff(used) > 1) + 1)
-    parts = (run[top : top + height] for run in runs for top in range(0, len(run), height))
-    return [Tile(int(part[0]), 0, len(part), width) for part in parts]
+        counts, _ = embeddings.counts(job, true_scores, block=block, watch=watch)
+        return asked.counts(counts)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
 from .. import _core
 from .._core import Scores
 from ..counting.job import ScoreNouns, digest
+from ..counting.partial_counts import PartialCounts, TrueScores
+from ..counting.tiles import count_store
+from ..devices.task_counts import DeviceCounts
+from ..devices.vector_scores import VectorScores, scores_right, tensor_on
+from ..devices.ways import ways_of
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import device_of, is_tensor, on_host
-from ..inputs.checks import check_shape, choice
+from ..inputs.arrays import is_tensor
+from ..inputs.checks import check_shape, choice, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, dtype_name, widen_bfloat16
 from ..inputs.words import Similarity
-from ..stores import Store, Tile, in_one_array, owned, read_scores
+from ..stores import Store, Tile, in_one_array, owned, read_scores, shape_of
+from ..stores.on_device import DeviceStore
 from ..stores.store import cut_tiles
-from .watching import listener_of
+from .watching import listener_of, report_of
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
     from typing import Self
 
@@ -31,11 +37,10 @@ if TYPE_CHECKING:
 
     from ..counting.job import Job
     from ..inputs.arrays import IntArray
+    from ..ranks.container import Ranks
     from .watching import Watch
 
     Array = npt.NDArray[Any]
-    Matches = tuple[Array, IntArray]  # as in `CurrentMatches`
-    TopScores = tuple[IntArray, Array, _core.Fault | None]
 
 # Tiles of vectors are larger than those of scores, for something has to be prepared for each.
 TIMES_AS_LARGE = 4
@@ -43,12 +48,8 @@ SIMILARITIES: tuple[Similarity, ...] = get_args(Similarity)
 
 
 def _vector_form(shape: str, *dimensions: int) -> Form:
-    return Form(
-        shape,
-        dimensions,
-        FLOATS,
-        instead_of_complex="; array.view of its real dtype has real and imaginary parts in turn",
-    )
+    hint = "; array.view of its real dtype has real and imaginary parts in turn"
+    return Form(shape, dimensions, FLOATS, hint)
 
 
 class Roles(NamedTuple):
@@ -56,7 +57,6 @@ class Roles(NamedTuple):
 
     queries: str = "queries"  # the name of the argument; likewise the next one
     entities: str = "entities"
-    as_queries: str = "as the queries have"  # vectors of the same length
     shape: str = "a matrix (queries, d) or a single vector (d,)"  # of the queries
     nouns: ScoreNouns = ScoreNouns(
         "query",
@@ -69,7 +69,7 @@ class Roles(NamedTuple):
 
 QUERIES = Roles()
 _ENTITIES = _vector_form("a matrix (entities, d)", 2)
-_BIAS = _vector_form("one number for each entity", 1)
+BIAS = _vector_form("one number for each entity", 1)
 
 
 @public("truerank.alignment")
@@ -94,78 +94,126 @@ class CSLS(NamedTuple):
         return CSLS(self.entities, self.queries, self.k)
 
 
-@dataclass(frozen=True)
-class PairedVectors(ABC):
-    """Queries and entities, opened and checked, and how a pair of them is scored.
+class Embeddings(Store):
+    """Queries and entities, opened and checked: a store of scores that are made when counted.
+
+    Vectors are not copied, and maps of files last as long as the object. If the entities are on a
+    device that has been seen to score vectors with the bits of the core, they stay there, and the
+    queries are copied there. From other devices all are copied to the host's memory.
+
+    Parameters
+    ----------
+    queries, entities, similarity, bias, dtype, csls
+        As in `rank_embeddings`.
+    roles : Roles
+        What messages call them.
 
     Attributes
     ----------
-    on_device : bool
-        Whether they are on a device, and scored there.
+    queries, entities : Scores; tensors, if the scores are made on a device
+        Matrices; a single query is one of one row.
+    vector_shapes : (tuple of int, tuple of int)
+        The shapes in which they were handed over.
+    bias : ndarray, shape (entities,), or None
+        In the dtype of the scores, as are the means of `csls`.
+    threads, are_stored : int, bool
+        How many threads score a block (0: as many as are free), and whether a block is scores.
+        Otherwise it is vectors, whose scores are never stored.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `rank_embeddings` does.
     """
 
-    queries: Any
-    entities: Any
-    similarity: str
-    bias: npt.NDArray[Any] | None  # of the dtype of the scores
-    dtype: str  # of the scores
-    is_single_query: bool  # whether a single vector is the query of all tasks
-    files: tuple[str, ...] = ()
-    csls: CSLS | None = None  # of the dtype of the scores
-    roles: Roles = QUERIES
-    device: str = ""  # the one that has them, or had the entities before they were copied
-    on_device: ClassVar[bool] = False
+    bias: Array | None = None
+    threads, are_stored = 0, False
 
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """The numbers of queries and entities, which are the shape of the scores."""
+    def __init__(
+        self,
+        queries: Any,
+        entities: Any,
+        similarity: str,
+        bias: Any = None,
+        dtype: Any = None,
+        csls: CSLS | None = None,
+        roles: Roles = QUERIES,
+    ) -> None:
+        self.similarity, self.roles = choice("similarity", similarity, SIMILARITIES), roles
+        form = _vector_form(roles.shape, 1, 2)
+        left, left_files, left_device = read_vectors(roles.queries, queries, dtype, form)
+        right, files, right_device = read_vectors(roles.entities, entities, dtype, _ENTITIES)
+        self.vector_shapes = shape_of(left), shape_of(right)
+        (*heights, length), (size, other_length) = self.vector_shapes
+        if other_length != length:
+            expected = f"vectors of length {length}, as in {roles.queries}"
+            got = f"shape {self.vector_shapes[1]}"
+            raise InputValueError(roles.entities, expected=expected, got=got)
+        if length == 0 or (similarity == "complex_l1" and length % 2):
+            expected = "vectors of length 1 or more, of an even length for complex_l1"
+            got = f"shape {self.vector_shapes[0]}"
+            raise InputValueError(roles.queries, expected=expected, got=got)
+        carrier = np.dtype(np.float64 if "float64" in (left.dtype, right.dtype) else np.float32)
+        if bias is not None:
+            read, bias_files, _ = read_vectors("bias", bias, dtype, BIAS)
+            expected = f"{size} numbers, one for each entity"
+            check_shape("bias", shape_of(read), (size,), expected)
+            numbers, files = in_one_array(read), files + bias_files
+            is_narrow = numbers.dtype == "bfloat16"
+            plain = widen_bfloat16(numbers.array) if is_narrow else numbers.array
+            self.bias = _rounded(plain, carrier)
+        shape = heights[0] if heights else 1, size
+        super().__init__(shape, carrier.name, carrier, left_files + files)
+        self.single_row, self.device = not heights, right_device or left_device
+        self.csls: CSLS | None = self.with_csls(csls).csls
+        self.queries: Any
+        self.entities: Any
+        if isinstance(right, DeviceStore) and self._is_scored_on(right.array.device):
+            self.on_device, self._stream, to = True, right.stream, right.array.device
+            self.queries = tensor_on(to, left).reshape(shape[0], length)
+            self.entities = tensor_on(to, right)
+            return
+        asked, self.entities = in_one_array(left), in_one_array(right)
+        self.queries = asked if heights else asked.with_array(asked.array[None, :])
 
-    @property
-    def nbytes(self) -> int:
-        """The bytes that the scores would take."""
-        return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
+    def _is_scored_on(self, device: Any) -> bool:
+        return "triton" in ways_of(device) and scores_right(device, self.similarity, self.dtype)
 
-    @property
-    def query_array(self) -> npt.NDArray[Any]:
-        """The queries in the host's memory."""
-        array: npt.NDArray[Any] = self.queries.array
-        return array
+    def with_fields(self, **fields: Any) -> Self:
+        """Return the same embeddings with other attributes."""
+        other = copy(self)
+        vars(other).update(fields)
+        return other
+
+    def on_host(self) -> Self:
+        """Return them in the host's memory, without a copy if they are there."""
+        if not self.on_device:
+            return self
+        queries, entities = as_scores(self.queries), as_scores(self.entities)
+        return self.with_fields(queries=queries, entities=entities, on_device=False)
+
+    def with_csls(self, csls: CSLS | None) -> Self:
+        """Subtract means from the scores, checked and rounded to the scores' dtype."""
+        if csls is not None:
+            csls = rounded_means(csls, self.shape, self.dtype, self.roles[:2])
+        return self.with_fields(csls=csls)
+
+    def turned(self, roles: Roles) -> Self:
+        """Return the other direction of embeddings without a bias: entities are the queries."""
+        sides = {"queries": self.entities, "entities": self.queries, "shape": self.shape[::-1]}
+        return self.with_fields(**sides, csls=self.csls and self.csls.swapped(), roles=roles)
 
     def check_shape(self, shape: tuple[int, int], nouns: tuple[str, str]) -> None:
         """Refuse another number of queries or entities, whose nouns messages have."""
-        for name, size, height, noun in zip(self.roles[:2], self.shape, shape, nouns, strict=True):
-            is_single = self.is_single_query and name == self.roles.queries
-            if is_single or size != height:
-                expected = f"vectors of shape ({height}, d), a row for each {noun}"
-                length = self.query_array.shape[1]
-                got = (length,) if is_single else (size, length)
-                raise InputValueError(name, expected=expected, got=got)
+        sides = zip(self.roles[:2], self.vector_shapes, shape, nouns, strict=True)
+        for name, got, height, noun in sides:
+            expected = f"vectors of shape ({height}, d), a row for each {noun}"
+            check_shape(name, got, (height, got[-1]), expected)
 
-    @abstractmethod
-    def on_host(self) -> OpenEmbeddings:
-        """Return them in the host's memory, without a copy if they are there."""
-
-    @abstractmethod
-    def counts(
-        self, job: Job, true_scores: Array | None, block: int, watch: Watch | None
-    ) -> Mapping[str, IntArray]:
-        """Count the tasks of a job, with blocks of some size of entities, or of the best one (0).
-
-        The counts are final, or partial ones against true scores. Raises the error for a fault.
-        """
-
-    @abstractmethod
-    def score(
-        self, rows: IntArray | None, targets: IntArray | None, threads: int
-    ) -> npt.NDArray[Any]:
-        """Score each row's query with all entities, or with its target."""
-
-    @abstractmethod
-    def top_k(
-        self, job: Job, k: int, matches: Matches | None, block: int, watch: Watch | None
-    ) -> TopScores:
-        """Find the ids and scores of the top k of each task; its matches are `CurrentMatches`."""
+    @property
+    def query_array(self) -> Array:
+        """The queries in the host's memory."""
+        return as_scores(self.queries).array
 
     @property
     def way(self) -> str | None:
@@ -177,95 +225,61 @@ class PairedVectors(ABC):
         """The similarity, and csls if it is used, as a protocol names them."""
         return self.similarity if self.csls is None else f"{self.similarity}, csls {self.csls.k}"
 
-    def with_csls(self, csls: CSLS | None) -> Self:
-        """Subtract means from the scores, checked and rounded to the scores' dtype."""
-        if csls is None:
-            return replace(self, csls=None)
-        means = checked_means(csls, self.shape, self.dtype, self.roles[:2])
-        return replace(self, csls=CSLS(*means, csls.k))
+    def core(self, tile: Tile | None = None) -> _core.Embeddings:
+        """Return the embeddings, or those of a tile of the scores, as the core takes them."""
+        host, (top, left, height, width) = self.on_host(), tile or Tile(0, 0, *self.shape)
+        rows, columns = slice(top, top + height), slice(left, left + width)
+        queries = host.queries.with_array(host.queries.array[rows])
+        entities = host.entities.with_array(host.entities.array[columns])
+        bias = None if self.bias is None else self.bias[columns]
+        means = self.csls and (self.csls.queries[rows], self.csls.entities[columns])
+        return _core.Embeddings(queries, entities, self.similarity, bias, means)
 
-    def swapped(self, roles: Roles) -> Self:
-        """Return the other direction of embeddings without a bias: entities are the queries."""
-        csls = None if self.csls is None else self.csls.swapped()
-        sides = {"queries": self.entities, "entities": self.queries}
-        return replace(self, **sides, csls=csls, roles=roles)
+    def there(self) -> VectorScores:
+        """Return the scores on a device; the bias and the means are copied there."""
+        assert self._stream is not None
+        vectors = self.queries, self.entities, self.similarity
+        return VectorScores(*vectors, self._stream, self.bias, self.csls and self.csls[:2])
 
-    @property
-    def scores_shape(self) -> tuple[int, ...]:
-        """The shape of the scores; (entities,) if all tasks have the same query."""
-        return self.shape[1:] if self.is_single_query else self.shape
-
-
-@dataclass(frozen=True)
-class OpenEmbeddings(PairedVectors):
-    """Embeddings in the host's memory, or in files that are mapped; queries are `Scores`."""
-
-    @property
-    def core_embeddings(self) -> _core.Embeddings:
-        """The embeddings as the core takes them."""
-        means = None if self.csls is None else (self.csls.queries, self.csls.entities)
-        return _core.Embeddings(self.queries, self.entities, self.similarity, self.bias, means)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """As in `PairedVectors`."""
-        return len(self.queries.array), len(self.entities.array)
-
-    def on_host(self) -> OpenEmbeddings:
-        """As in `PairedVectors`."""
-        return self
-
-    def part(self, tile: Tile) -> OpenEmbeddings:
-        """Return the queries and entities of a tile of the scores."""
-        rows = slice(tile.top, tile.top + tile.height)
-        columns = slice(tile.left, tile.left + tile.width)
-        csls = self.csls and CSLS(self.csls.queries[rows], self.csls.entities[columns], self.csls.k)
-        return replace(
-            self,
-            queries=self.queries.with_array(self.queries.array[rows]),
-            entities=self.entities.with_array(self.entities.array[columns]),
-            bias=None if self.bias is None else self.bias[columns],
-            csls=csls,
-        )
+    def ranks(self, job: Job, counts: Mapping[str, IntArray], way: str | None) -> Ranks:
+        """Make Ranks of counts."""
+        return job.ranks(counts, self.dtype, self.files, way, similarity=self.measure)
 
     def counts(
-        self, job: Job, true_scores: Array | None, block: int, watch: Watch | None
-    ) -> Mapping[str, IntArray]:
-        """As in `PairedVectors`."""
-        return job.counts_of(self.core_embeddings, true_scores, 0, block, listener_of(watch))
+        self,
+        job: Job,
+        true_scores: Array | None = None,
+        *,
+        block: int | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[Mapping[str, IntArray], str | None]:
+        """Count the tasks of a job; return also the way.
 
-    def score(
-        self, rows: IntArray | None, targets: IntArray | None, threads: int
-    ) -> npt.NDArray[Any]:
-        """As in `PairedVectors`."""
-        return _core.score_embeddings(self.core_embeddings, rows, targets, threads)
+        The counts are final, or partial ones against true scores. The host counts what an audit
+        asks for, keeps a checkpoint, and finds a NaN that is forbidden.
+        """
+        size = positive_integer("block", block) if block is not None else 0
+        if self.on_device and checkpoint is None and not job.rules.audit:
+            if true_scores is None:
+                job.check_targets()
+            there = DeviceCounts([(0, 0, self.there())], job.device_tasks(), true_scores)
+            partial = PartialCounts(there.arrays(), job.rules)
+            true = TrueScores(there.true_scores(), self.dtype)
+            if not partial.is_void(true).any():
+                own = partial.final_counts(true) if true_scores is None else partial.arrays
+                return own, self.way
+        host = self.on_host()
+        if checkpoint is not None:
+            store, report = host.with_fields(threads=job.threads), report_of(watch, self.nbytes)
+            return count_store(store, job, report, true_scores, checkpoint=checkpoint)
+        return job.counts_of(host.core(), true_scores, 0, size, listener_of(watch)), host.way
 
-    def top_k(
-        self, job: Job, k: int, matches: Matches | None, block: int, watch: Watch | None
-    ) -> TopScores:
-        """As in `PairedVectors`."""
-        tasks = _core.Tasks(job.rows, None, job.filter, job.candidates)
-        how = k, job.rules.nan, matches, block, job.threads, listener_of(watch)
-        return _core.topk_embeddings(self.core_embeddings, tasks, *how)
-
-
-class VectorStore(Store):
-    """The scores of vectors as a store: a tile of it is made when it is counted.
-
-    Parameters
-    ----------
-    embeddings : OpenEmbeddings
-    threads : int
-        The most that score; 0: as many as are free.
-    stored : bool
-        Whether blocks are scores. Otherwise they are vectors, whose scores are never stored.
-    """
-
-    def __init__(self, embeddings: OpenEmbeddings, threads: int, *, stored: bool = False) -> None:
-        dtype = embeddings.dtype
-        super().__init__(embeddings.shape, dtype, np.dtype(dtype), embeddings.files)
-        self._embeddings, self._threads, self._stored = embeddings, threads, stored
-        self.device = embeddings.device
+    def score(self, rows: IntArray | None, targets: IntArray | None, threads: int) -> Array:
+        """Score each row's query with all entities, or with its target."""
+        if self.on_device:
+            return self.there().scored(np.arange(self.shape[0]) if rows is None else rows, targets)
+        return _core.score_embeddings(self.core(), rows, targets, threads)
 
     def tiles(self, max_bytes: int) -> list[Tile]:
         """Cut the longer side alone, if that is enough, so that many pairs share their vectors."""
@@ -275,180 +289,54 @@ class VectorStore(Store):
     @contextmanager
     def block(self, tile: Tile, io: str) -> Iterator[Any]:
         """Yield the vectors of a tile, or their scores."""
-        part = self._embeddings.part(tile)
-        yield part.score(None, None, self._threads) if self._stored else part.core_embeddings
+        core, is_stored = self.core(tile), self.are_stored
+        yield _core.score_embeddings(core, None, None, self.threads) if is_stored else core
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: IntArray, columns: IntArray) -> Array:
         """As in `Store`."""
-        return self._embeddings.score(rows, columns, self._threads)
+        return self.score(rows, columns, self.threads)
 
     def state(self) -> list[Any]:
         """As in `Store`: a digest of the vectors, and how a pair of them is scored."""
-        pairs = self._embeddings
-        arrays = pairs.queries.array, pairs.entities.array, pairs.bias, *(pairs.csls or ())
-        return [digest(*arrays), pairs.similarity, self.dtype]
+        arrays = self.queries.array, self.entities.array, self.bias, *(self.csls or ())
+        return [digest(*arrays), self.similarity, self.dtype]
 
     def close(self) -> None:
         """Do nothing: maps last as long as the vectors."""
 
 
-class Vectors(NamedTuple):
-    """Vectors that were opened and checked; functions that take vectors take these as well."""
-
-    scores: Scores
-    files: tuple[str, ...] = ()
-    device: str = ""  # on which they were before they were copied
-
-    @property
-    def array(self) -> npt.NDArray[Any]:
-        """All vectors; the map of a file lasts as long as an array that is a view of it."""
-        return self.scores.array
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of all vectors, or of the single one."""
-        return self.array.shape
-
-    @property
-    def dtype(self) -> str:
-        """The name of their dtype."""
-        return self.scores.dtype
-
-
 def read_vectors(
-    name: str, value: Any, dtype: Any, role: str = "entities", roles: Roles = QUERIES
-) -> Vectors:
-    """View vectors or a bias; a file is mapped after a check of its size.
+    name: str, value: Any, dtype: Any, form: Form
+) -> tuple[Scores | DeviceStore, tuple[str, ...], str]:
+    """View vectors or a bias; return also their files, which are mapped, and their device.
 
-    Parameters
-    ----------
-    name : str
-        The argument's name, for the messages.
-    value : array_like, path, or Vectors
-        As in `rank_embeddings`.
-    dtype : str or dtype, optional
-        As in `rank_embeddings`.
-    role : {"queries", "entities", "bias"}
-        What the vectors are.
-    roles : Roles
-        What messages call them.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank_embeddings` does.
-
-    Examples
-    --------
-    >>> vectors = read_vectors("tail", [[0.5, 1.0]], None)
-    >>> vectors.array
-    array([[0.5, 1. ]])
-    >>> read_vectors("tail", vectors, None) is vectors
-    True
+    Tensors stay on their device. Other arrays on a device are copied to the host's memory.
     """
-    if isinstance(value, Vectors):
-        return value
     if is_tensor(getattr(value, "weight", None)):  # a module of torch, such as Embedding
         got = f"{type(value).__name__}; give its weight"
         raise InputTypeError(name, expected="an array or a tensor", got=got)
-    form = form_of(role, roles)
-    device, value = device_of(value), on_host(value, name)
-    if is_tensor(value):
-        return Vectors(as_scores(value, dtype, name, form), device=device)
     vectors = read_scores(value, dtype, name, form=form)
+    if not isinstance(vectors, Store):
+        return vectors, (), ""
     with owned(vectors, value):
-        view = in_one_array(vectors)
-        if isinstance(vectors, Store):  # which may have been opened as scores
-            dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
-            check_dimensions(view.array.shape, name, form)
-            return Vectors(view, vectors.files)
-        return Vectors(view, device=device)
-
-
-def form_of(role: str, roles: Roles) -> Form:
-    """Return what vectors must be, or a bias, and the words for it in messages."""
-    if role == "queries":
-        return _vector_form(roles.shape, 1, 2)
-    return _BIAS if role == "bias" else _ENTITIES
-
-
-def open_embeddings(
-    queries: Any,
-    entities: Any,
-    similarity: str,
-    bias: Any,
-    dtype: Any,
-    csls: CSLS | None = None,
-    roles: Roles = QUERIES,
-) -> OpenEmbeddings:
-    """Check queries, entities and bias; maps of files last as long as the result.
-
-    Queries and entities are not copied. The map of a file that has become too short is an error.
-
-    Parameters
-    ----------
-    queries, entities, similarity, bias, dtype, csls
-        As in `rank_embeddings`; vectors may also come from `read_vectors`.
-    roles : Roles
-        What messages call them.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        As `rank_embeddings` does.
-    """
-    choice("similarity", similarity, SIMILARITIES)
-    left = read_vectors(roles.queries, queries, dtype, "queries", roles)
-    right = read_vectors(roles.entities, entities, dtype)
-    asked, single = left.scores, left.array.ndim == 1
-    if single:
-        asked = asked.with_array(left.array[None, :])
-    sizes = len(asked.array), len(right.array)
-    check_lengths(asked.array.shape, right.array.shape, similarity, roles)
-    dtype_name = score_dtype(asked.dtype, right.scores.dtype)
-    offsets, files = None, left.files + right.files
-    if bias is not None:
-        numbers = read_vectors("bias", bias, dtype, "bias")
-        offsets = rounded_bias(numbers.scores, sizes[1], dtype_name)
-        files += numbers.files
-    fields = (asked, right.scores, similarity, offsets, dtype_name, single, files)
-    device = right.device or left.device
-    return OpenEmbeddings(*fields, roles=roles, device=device).with_csls(csls)
-
-
-def score_dtype(queries: str, entities: str) -> str:
-    """Return the dtype of the scores of vectors of two dtypes."""
-    return "float64" if "float64" in (queries, entities) else "float32"
-
-
-def check_lengths(
-    queries: tuple[int, ...], entities: tuple[int, ...], similarity: str, roles: Roles
-) -> None:
-    length, got = queries[1], f"shape {queries}"
-    if entities[1] != length:
-        expected = f"vectors of length {length}, {roles.as_queries}"
-        raise InputValueError(roles.entities, expected=expected, got=f"shape {entities}")
-    if length == 0:
-        raise InputValueError(roles.queries, expected="vectors of length 1 or more", got=got)
-    if similarity == "complex_l1" and length % 2:
-        expected = "vectors of even length for complex_l1, real and imaginary parts in turn"
-        raise InputValueError(roles.queries, expected=expected, got=got)
+        # it may have been opened as scores
+        dtype_name(vectors.carrier, None, name, form, known=vectors.dtype)
+        check_dimensions(shape_of(vectors), name, form)
+        if isinstance(vectors, DeviceStore) and vectors.stream is not None:
+            return vectors, (), vectors.device
+        return in_one_array(vectors), vectors.files, vectors.device
 
 
 @default_arithmetic()
-def rounded_bias(bias: Scores, entities: int, dtype: str) -> npt.NDArray[Any]:
-    """Copy the bias, rounded to the dtype of the scores."""
-    expected = f"{entities} numbers, one for each entity"
-    check_shape("bias", bias.array.shape, (entities,), expected)
-    array = widen_bfloat16(bias.array) if bias.dtype == "bfloat16" else bias.array
-    with np.errstate(over="ignore", invalid="ignore"):  # a too large bias becomes infinite
-        return array.astype(dtype, order="C")
+def _rounded(numbers: Array, dtype: Any) -> Array:
+    """Copy numbers in another dtype; what is too large becomes infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return numbers.astype(dtype, order="C")
 
 
-@default_arithmetic()
-def checked_means(
-    csls: CSLS, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
-) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def rounded_means(
+    csls: Any, sizes: tuple[int, ...], dtype: Any, names: tuple[str, str] = ("queries", "entities")
+) -> CSLS:
     """Check the means of queries and entities, and round them to the dtype of the scores.
 
     Parameters
@@ -468,19 +356,16 @@ def checked_means(
 
     Examples
     --------
-    >>> checked_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")
-    (array([0.5], dtype=float32), array([0.25, 1.  ], dtype=float32))
+    >>> rounded_means(CSLS(np.array([0.5]), np.array([0.25, 1.0]), 1), (1, 2), "float32")[0]
+    array([0.5], dtype=float32)
     """
     if not isinstance(csls, CSLS):
-        raise InputTypeError(
-            "csls", expected="a CSLS, as csls_means gives it", got=type(csls).__name__
-        )
-    means = []
-    for name, values, count in zip(names, csls[:2], sizes, strict=True):
-        array = np.asarray(values)
-        if array.dtype.kind != "f":
-            raise InputTypeError("csls", expected=f"floats for {name}", got=f"dtype {array.dtype}")
-        check_shape("csls", array.shape, (count,), f"{count} means for {name}, one for each")
-        with np.errstate(over="ignore", invalid="ignore"):
-            means.append(array.astype(dtype, order="C"))
-    return means[0], means[1]
+        got = type(csls).__name__
+        raise InputTypeError("csls", expected="a CSLS, as csls_means gives it", got=got)
+    means = [np.asarray(values) for values in csls[:2]]
+    for name, array, count in zip(names, means, sizes, strict=True):
+        if array.dtype.kind != "f" or array.shape != (count,):
+            expected = f"{count} means for {name}, one float for each"
+            got = f"dtype {array.dtype}, shape {array.shape}"
+            raise InputValueError("csls", expected=expected, got=got)
+    return CSLS(_rounded(means[0], dtype), _rounded(means[1], dtype), csls.k)

@@ -145,12 +145,12 @@ def device_store(value: Any, options: OpenOptions) -> Store:
     ValueError
         For other shapes, and for an array that is partly on devices of other processes.
     """
-    name = options.name
+    name, nothing = options.name, (0,) * options.form.dimensions[-1]
     if is_tensor(value):
         value = dense_tensor(value, name)
-        empty = sys.modules["torch"].empty((0, 0), dtype=value.dtype, device="cpu")
+        empty = sys.modules["torch"].empty(nothing, dtype=value.dtype, device="cpu")
     else:
-        empty = np.empty((0, 0), value.dtype)
+        empty = np.empty(nothing, value.dtype)
     like = as_scores(empty, options.dtype, name, options.form)
     check_dimensions(tuple(value.shape), name, options.form)
     if is_tensor(value):

@@ -18,9 +18,8 @@ from ..counting.job import SCORES, prepare_job
 from ..counting.lists import rank_lists
 from ..counting.ranking import rank
 from ..counting.tiles import count_store
-from ..embeddings.device_embeddings import open_in_place
 from ..embeddings.scoring import TopK, rank_open_embeddings
-from ..embeddings.vectors import QUERIES
+from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
 from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.candidate_lists import as_lists
@@ -167,7 +166,7 @@ class Task(ReadOnlyArrays, Generic[AnyReport]):
             nouns = QUERIES.nouns._replace(argument=title)
             roles = QUERIES._replace(queries=title, entities=side.candidate_kind, nouns=nouns)
             how = options.get("similarity", "dot"), biases.get(key), rules.dtype
-            opened[key] = open_in_place(of_queries[key], of_candidates[key], *how, roles=roles)
+            opened[key] = Embeddings(of_queries[key], of_candidates[key], *how, roles=roles)
             opened[key].check_shape((height, side.columns), (noun, "candidate"))
         counted, sizes = [], [pairs.nbytes for pairs in opened.values()]
         with watching(rules.progress, sum(sizes)) as watch:

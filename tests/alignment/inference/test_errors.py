@@ -73,12 +73,12 @@ def test_nan_is_refused_from_the_right() -> None:
         (
             {"csls": CSLS(np.zeros(3), np.zeros(3), 1)},
             ValueError,
-            r"csls: expected 4 means for right, one for each, got shape \(3,\)",
+            r"csls: expected 4 means for right, one float .* got dtype float64, shape \(3,\)",
         ),
         (
             {"csls": CSLS(np.zeros(3, int), np.zeros(4), 1)},
-            TypeError,
-            "csls: expected floats for left, got dtype int64",
+            ValueError,
+            "csls: expected 3 means for left, one float for each, got dtype int64",
         ),
         ({"left_ids": [3]}, ValueError, "left_ids: expected ids from 0 to 2, got 3"),
         ({"right_ids": [0, -1]}, ValueError, "right_ids: expected ids from 0 to 3, got -1"),
@@ -95,7 +95,7 @@ def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) 
 @pytest.mark.parametrize(
     ("left", "right", "kind", "message"),
     [
-        (np.ones((3, 2)), np.ones((4, 3)), ValueError, "right: expected .* length 2, as left has"),
+        (np.ones((3, 2)), np.ones((4, 3)), ValueError, "right: expected .* length 2, as in left"),
         (np.ones(3), np.ones((4, 3)), ValueError, r"left: expected a matrix \(entities, d\)"),
         (np.ones((3, 2)), np.ones(2), ValueError, r"right: expected a matrix \(entities, d\)"),
         (np.ones((3, 2, 1)), np.ones((4, 2)), ValueError, r"left: expected .*\(entities, d\),"),

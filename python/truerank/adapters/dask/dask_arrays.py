@@ -20,13 +20,13 @@ from dask.highlevelgraph import HighLevelGraph
 from ..._core import Fault
 from ...counting.job import prepare_job
 from ...counting.partial_counts import PartialCounts, TrueScores
-from ...embeddings.scoring import with_similarity
-from ...embeddings.vectors import open_embeddings, read_vectors
+from ...embeddings.vectors import Embeddings
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import public
 from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
 from ...inputs.scores import as_scores, widen_bfloat16
+from ...stores import shape_of
 from .row_chunks import ChunkGrid, RowChunk, grid_of, row_chunks_of
 from .workers import (
     ChunkCounts,
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ...counting.job import Job
-    from ...embeddings.vectors import OpenEmbeddings
     from ...inputs.words import Similarity
     from ...ranks.container import Ranks
 
@@ -427,18 +426,18 @@ def rank_embeddings(
     lazy_queries, lazy_bias = isinstance(queries, da.Array), isinstance(bias, da.Array)
     if lazy_queries:
         check_dask_array("queries", queries, "")
+    if lazy_bias:
+        check_dask_array("bias", bias, "")
     queries_seen = placeholder(queries) if lazy_queries else queries
-    bias_seen = None if lazy_bias else bias
+    bias_seen = placeholder(bias) if lazy_bias else bias
     rules = read_rules(options, EmbeddingOptions)
     dtype = rules.dtype
-    pairs = open_embeddings(queries_seen, placeholder(entities), similarity, bias_seen, dtype)
+    pairs = Embeddings(queries_seen, placeholder(entities), similarity, bias_seen, dtype)
     tasks = (targets, rows, filter, candidates, rules, pairs.roles.nouns)
-    job = prepare_job(pairs.scores_shape, *tasks)
+    job = prepare_job(shape_of(pairs), *tasks)
     if not lazy_queries:
         queries = _one_chunk(pairs)
-    if lazy_bias:
-        bias = _check_bias(bias, pairs.shape[1], dtype)
-    elif bias is not None:
+    if bias is not None and not lazy_bias:
         bias = da.from_array(pairs.bias, chunks=(entities.chunks[0],), name=False)
     if queries.ndim == 1:
         queries = queries[None, :]
@@ -460,26 +459,15 @@ def rank_embeddings(
     grid = grid_of(queries.chunks[0], entities.chunks[0])
     with watched_steps(rules.progress):
         ranks = count_in_two_passes(inputs, grid, job, counting)
-    return with_similarity(ranks, similarity)
+    return ranks.with_protocol(similarity=similarity)
 
 
-def _one_chunk(pairs: OpenEmbeddings) -> Any:
+def _one_chunk(pairs: Embeddings) -> Any:
     """Copy queries into one chunk, because they may be in a file that the workers do not have."""
     array, kind = pairs.queries.array, pairs.queries.dtype
     # in the precision of scoring: the dtype of a Dask array cannot say that bytes are bfloat16
     plain = widen_bfloat16(array) if kind == "bfloat16" else np.array(array)
     return da.from_array(plain, chunks=-1, name=False)
-
-
-def _check_bias(bias: Any, entities: int, dtype: Any) -> Any:
-    """Check the dtype and shape of a bias that is not computed yet."""
-    check_dask_array("bias", bias, "")
-    read_vectors("bias", placeholder(bias), dtype, "bias")
-    if len(bias) != entities:
-        raise InputValueError(
-            "bias", expected=f"{entities} numbers, one for each entity", got=f"shape {bias.shape}"
-        )
-    return bias
 
 
 def check_dask_array(name: str, value: Any, instead: str) -> Any:

@@ -15,7 +15,7 @@ from ..._core import Scores
 from ...counting.job import Job
 from ...counting.partial_counts import PartialCounts, TrueScores
 from ...counting.tiles import begin_count
-from ...embeddings.vectors import open_embeddings
+from ...embeddings.vectors import Embeddings
 from ...stores import Store, read_scores, shape_of
 
 if TYPE_CHECKING:
@@ -83,11 +83,9 @@ def score_true_pairs(
     queries: Any, entities: Any, bias: Any, places: TrueScorePlaces, *, options: CountingOptions
 ) -> npt.NDArray[Any]:
     """Score the true pairs whose query and entity are in two chunks of vectors."""
-    pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
+    pairs = Embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, places.shape, options)
-    return _core.score_embeddings(
-        pairs.core_embeddings, places.rows, places.columns, options.threads
-    )
+    return _core.score_embeddings(pairs.core(), places.rows, places.columns, options.threads)
 
 
 def count_chunk(
@@ -109,10 +107,10 @@ def count_vector_chunk(
     options: CountingOptions,
 ) -> ChunkCounts:
     """Count the scores of a chunk of queries and a chunk of entities, as they are made."""
-    pairs = open_embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
+    pairs = Embeddings(queries, entities, options.similarity, bias, options.raw_dtype)
     _check(pairs.dtype, pairs.shape, inputs.shape, options)
     job, true_scores = _job_of(row_tasks, inputs, options), row_tasks.true_scores
-    counted = job.counted(pairs.core_embeddings, true_scores, inputs.first_column)
+    counted = job.counted(pairs.core(), true_scores, inputs.first_column)
     return _in_whole(counted.arrays, counted.fault, row_tasks, inputs)
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...embeddings.scoring import CurrentMatches, TopK, score_open_embeddings, topk_open_embeddings
-from ...embeddings.vectors import PairedVectors, open_embeddings
+from ...embeddings.scoring import CurrentMatches, TopK, topk_open_embeddings
+from ...embeddings.vectors import Embeddings
 from ...inputs.checks import check_shape, choice, is_integer
 from ...inputs.errors import InputValueError
 from ...inputs.progress_listeners import Progress, as_listener
@@ -45,7 +45,7 @@ class Similarities:
 
     Attributes
     ----------
-    scores : PairedVectors or Store
+    scores : Store
         Embeddings, whose scores are computed when they are needed, or a matrix; scaled by CSLS.
     dtype : dtype
         The dtype of the scores: float32 or float64.
@@ -55,7 +55,7 @@ class Similarities:
         How messages name the sides.
     """
 
-    def __init__(self, scores: PairedVectors | Store, rules: Rules, passes: int) -> None:
+    def __init__(self, scores: Store, rules: Rules, passes: int) -> None:
         self.scores, self.rules, self.roles = scores, rules, FORWARD
         self.dtype = wide_dtype(scores.dtype)
         self.left_ids, self.right_ids = map(np.arange, scores.shape)
@@ -71,8 +71,8 @@ class Similarities:
         other = copy(self)
         other.left_ids, other.right_ids = self.right_ids, self.left_ids
         other.roles = BACKWARD if self.roles is FORWARD else FORWARD
-        if isinstance(self.scores, PairedVectors):
-            other.scores = self.scores.swapped(other.roles)
+        if isinstance(self.scores, Embeddings):
+            other.scores = self.scores.turned(other.roles)
         else:
             other.scores = TransposedStore(self.scores)
         return other
@@ -111,8 +111,8 @@ class Similarities:
 
     def block(self, rows: IntArray) -> Array:
         """Return the scores of some left entities and all right ones that take part."""
-        if isinstance(self.scores, PairedVectors):
-            return score_open_embeddings(self.scores, None, rows, self.rules)[:, self.right_ids]
+        if isinstance(self.scores, Embeddings):
+            return self.scores.score(rows, None, self.rules.num_threads)[:, self.right_ids]
         scores = self.scores.take(rows[:, None], self.right_ids)
         return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
 
@@ -125,7 +125,7 @@ class Similarities:
         theirs: of equal scores, the lower left id.
         """
         rows = self.left_ids if rows is None else rows
-        if isinstance(self.scores, PairedVectors):
+        if isinstance(self.scores, Embeddings):
             let_in = self.right_ids if len(self.right_ids) < self.shape[1] else None
             tasks: dict[str, Any] = {"candidates": let_in, "current_matches": current}
             with self.progress.watching(self.bytes_of(len(rows))) as watch:
@@ -245,10 +245,10 @@ def open_similarities(
     """
     choice("nan", rules.nan, ("raise", "omit"))
     if right is not None:
-        pairs = open_embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
-        if pairs.is_single_query:
+        pairs = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)
+        if pairs.single_row:
             raise InputValueError("left", expected=FORWARD.shape, got="a single vector")
-        return Similarities(pairs, rules, passes)
+        return Similarities(pairs.on_host(), rules, passes)
     if similarity != DEFAULT_SIMILARITY:
         raise InputValueError("similarity", expected="none beside a matrix", got=repr(similarity))
     matrix = in_one_array(read_scores(left, rules.dtype, "left"))
