@@ -93,8 +93,8 @@ OF_SCORES: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         *(SIMILARITIES, {"csls": CSLS._replace(entities=CSLS.queries)}),
     ),
     "integers as means": (
-        TypeError,
-        "^csls: expected floats for left",
+        ValueError,
+        "^csls: expected . means for left, one float",
         *(SIMILARITIES, {"csls": CSLS._replace(queries=np.arange(4))}),
     ),
     "no file": (FileNotFoundError, "absent", "absent.npy", {}),

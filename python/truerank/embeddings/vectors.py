@@ -207,8 +207,9 @@ class Embeddings(Store):
         """Refuse another number of queries or entities, whose nouns messages have."""
         sides = zip(self.roles[:2], self.vector_shapes, shape, nouns, strict=True)
         for name, got, height, noun in sides:
-            expected = f"vectors of shape ({height}, d), a row for each {noun}"
-            check_shape(name, got, (height, got[-1]), expected)
+            if got[:-1] != (height,):
+                expected = f"vectors of shape ({height}, d), a row for each {noun}"
+                raise InputValueError(name, expected=expected, got=got)
 
     @property
     def query_array(self) -> Array:
