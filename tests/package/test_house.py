@@ -27,14 +27,14 @@ ROOMS = {
     "ranks": (700, 700),
     "stores": (927, 700),
     "devices": (900, 900),
-    "counting": (1451, 1300),
-    "embeddings": (741, 600),
+    "counting": (1447, 1300),
+    "embeddings": (600, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1550, 1000),
+    "tasks": (1549, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (24126, 21000),
+    "python/truerank": (23868, 21000),
     "tests": (38786, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (201, 180)  # of the package
+FILES = (200, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

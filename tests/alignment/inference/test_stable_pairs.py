@@ -305,9 +305,10 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     """Embeddings only give the top k scores; a matrix is read a few rows at a time."""
     left, right = hubby(300, 310)
     expected = infer(left, right, method=method).pairs
-    monkeypatch.setattr("truerank.embeddings.vectors.Embeddings.score", None)
     monkeypatch.setattr(sources, "_BLOCK_CELLS", 5000)
-    np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
+    with monkeypatch.context() as patch:
+        patch.setattr("truerank.embeddings.vectors.Embeddings.score", None)
+        np.testing.assert_array_equal(infer(left, right, method=method, k=3).pairs, expected)
 
     sizes = []
     block = sources.Similarities.block
