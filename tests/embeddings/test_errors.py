@@ -153,8 +153,7 @@ def test_options() -> None:
     refuse(TypeError, "^threads: expected an integer >= 1, got str", threads="2")
     vectors = vectors_of("float32")
     pair = vectors.queries, vectors.entities
-    functions = (tr.rank_embeddings, tr.topk_embeddings)
-    for function in functions:
+    for function in (tr.rank_embeddings, tr.topk_embeddings):
         for block, kind, message in (
             (0, ValueError, "block: expected an integer >= 1, got 0"),
             (2.0, TypeError, "block: expected an integer >= 1, got float"),
@@ -237,7 +236,6 @@ def test_nan_in_words() -> None:
 
 def test_modules_are_not_their_weights() -> None:
     torch = pytest.importorskip("torch", reason="a module of torch")
-    module = torch.nn.Embedding(19, 10)
     message = "expected an array or a tensor, got Embedding; give its weight$"
     for name in ("queries", "entities"):
-        refuse(TypeError, f"^{name}: {message}", **{name: module})
+        refuse(TypeError, f"^{name}: {message}", **{name: torch.nn.Embedding(19, 10)})
