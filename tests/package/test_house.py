@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1036, 1000),
+    "inputs": (1025, 1000),
     "tables": (600, 600),
     "ranks": (700, 700),
     "stores": (927, 700),
@@ -34,7 +34,7 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1549, 1000),
+    "tasks": (1547, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2596, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23868, 21000),
-    "tests": (38785, 24000),
+    "python/truerank": (23855, 21000),
+    "tests": (38782, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

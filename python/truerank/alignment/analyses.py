@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arithmetic import default_arithmetic
-from ..inputs.arrays import ReadOnlyArrays, index_array, read_only
+from ..inputs.arrays import index_array, read_only
 from ..inputs.checks import check_shape, choice, is_integer, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
@@ -185,7 +185,7 @@ def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class DanglingCurve(ReadOnlyArrays):
+class DanglingCurve:
     """How well each threshold predicts the entities without a counterpart.
 
     Arrays are read-only. All but the last two have one length, in ascending order of thresholds.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -205,33 +204,6 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Make an array of our own read-only, and return it."""
     array.flags.writeable = False
     return array
-
-
-class ReadOnlyArrays:
-    """Base of results whose arrays stay read-only in copies and pickles, where numpy forgets it.
-
-    Examples
-    --------
-    >>> import copy
-    >>> class Found(ReadOnlyArrays):
-    ...     def __init__(self, ids):
-    ...         self.ids = read_only(ids)
-    >>> copy.deepcopy(Found(np.arange(3))).ids.flags.writeable
-    False
-    """
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)  # a frozen dataclass allows no other way
-        _make_read_only(state)
-
-
-def _make_read_only(value: object) -> None:
-    """Make an array read-only, or all arrays in a mapping or a tuple."""
-    if isinstance(value, np.ndarray):
-        read_only(value)
-    elif isinstance(value, (Mapping, tuple)):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            _make_read_only(item)
 
 
 _INT64 = np.dtype(np.int64)  # numpy has one object of it

@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _core
 from ..counting.lists import rank_lists
-from ..inputs.arrays import ReadOnlyArrays, read_only
+from ..inputs.arrays import read_only
 from ..inputs.checks import flag, integer
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
@@ -34,7 +34,7 @@ _LINES = 3  # of a triple: itself, its heads and its tails
 
 @public("truerank.link_prediction")
 @dataclass(eq=False, repr=False)
-class Predictions(ReadOnlyArrays):
+class Predictions:
     """Triples, and for each of them lists of heads and of tails that a model predicts.
 
     Attributes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import ReadOnlyArrays, index_array, read_only
+from ..inputs.arrays import index_array, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
@@ -85,7 +85,7 @@ class FlatQualifiers(NamedTuple):
         return np.repeat(np.arange(len(self.indptr) - 1), np.diff(self.indptr))
 
 
-class QualifierSets(ReadOnlyArrays):
+class QualifierSets:
     """Distinct sets of qualifiers, numbered as they come; the empty one is 0.
 
     Parameters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.arrays import ReadOnlyArrays, checked_weights, read_only
+from ..inputs.arrays import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
@@ -48,7 +48,7 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
-class RetrievalReport(KeyedTables, ReadOnlyArrays):
+class RetrievalReport(KeyedTables):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k]``.

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import _core
 from ..counting.lists import rank_lists
-from ..inputs.arrays import ReadOnlyArrays, read_only
+from ..inputs.arrays import read_only
 from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number, several
 from ..inputs.errors import (
     InputError,
@@ -48,7 +48,7 @@ def without_ranx(value: Any) -> Any:
 
 @public("truerank")
 @dataclass(eq=False, repr=False)
-class Qrels(ReadOnlyArrays):
+class Qrels:
     """Judgements: the relevance of documents for queries, one document for one query each.
 
     Parameters
@@ -119,7 +119,7 @@ class Qrels(ReadOnlyArrays):
 
 @public("truerank")
 @dataclass(eq=False, repr=False)
-class NamedLists(ReadOnlyArrays):
+class NamedLists:
     """Lists of scored candidates by name, one for each query.
 
     Parameters

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
@@ -126,7 +125,7 @@ class Sampled(NamedTuple):
 
 @public("truerank.tasks")
 @dataclass(frozen=True, eq=False)
-class SideTasks(ReadOnlyArrays):
+class SideTasks:
     """One side of a protocol: a ranking for each of its test triples (or pairs).
 
     Task i belongs to query ``rows[i]``; its right answer is column ``targets[i]`` of the scores.

@@ -21,7 +21,6 @@ from ..counting.tiles import count_store
 from ..embeddings.scoring import TopK, rank_open_embeddings
 from ..embeddings.vectors import QUERIES, Embeddings
 from ..embeddings.watching import watch_of_part, watching
-from ..inputs.arrays import ReadOnlyArrays
 from ..inputs.candidate_lists import as_lists
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.frames import check_columns, frame_array, is_frame
@@ -71,7 +70,7 @@ class VectorOptions(EmbeddingOptions, total=False):
 _FIELDS = ("filter", "filter_rule", "candidates", "sampled", "split")
 
 
-class Task(ReadOnlyArrays, Generic[AnyReport]):
+class Task(Generic[AnyReport]):
     """The tasks of a protocol by side, and the protocol that their ranks carry.
 
     The four ways to evaluate take what a user handed over by side: what a side of the task needs is

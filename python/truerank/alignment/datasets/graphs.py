@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...inputs.arrays import ReadOnlyArrays, integers
+from ...inputs.arrays import integers
 from ...inputs.checks import choice, integer, number
 from ...inputs.errors import InputTypeError, InputValueError
 from ...inputs.naming import printable, public
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Graph(ReadOnlyArrays):
+class Graph:
     """One of the two graphs of an alignment. Ids of entities and of relations start at 0.
 
     Attributes
@@ -148,7 +148,7 @@ SPLITS = ("train", "valid", "test")
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class AlignmentData(ReadOnlyArrays):
+class AlignmentData:
     """Two graphs, the pairs of entities that denote the same thing, and splits of these pairs.
 
     Attributes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 import numpy as np
 
 from ...inputs.arithmetic import default_arithmetic
-from ...inputs.arrays import ReadOnlyArrays, read_only
+from ...inputs.arrays import read_only
 from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
@@ -271,7 +271,7 @@ class Agreement:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class Alignment(ReadOnlyArrays):
+class Alignment:
     """Pairs of left and right entities.
 
     Attributes
