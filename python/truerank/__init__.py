@@ -49,8 +49,7 @@ if _typing.TYPE_CHECKING:
     from .retrieval.answer_lists import write_run
     from .stores import open_scores
     from .tables import Table
-    from .tasks.list_files import read_json_lists, read_qrels, read_run
-    from .tasks.named_lists import NamedLists, Qrels
+    from .tasks.named_lists import NamedLists, Qrels, read_json_lists, read_qrels, read_run
     from .tasks.task import evaluate
 
 __all__ = [
@@ -122,9 +121,8 @@ _NAMES = {
     "retrieval.answer_lists": ("write_run",),
     "stores": ("open_scores",),
     "tables": ("Table",),
-    "tasks.list_files": ("read_json_lists", "read_qrels", "read_run"),
     "tasks.task": ("evaluate",),
-    "tasks.named_lists": ("NamedLists", "Qrels"),
+    "tasks.named_lists": ("NamedLists", "Qrels", "read_json_lists", "read_qrels", "read_run"),
 }
 if not _typing.TYPE_CHECKING:  # or a type checker would accept any name
     _modules = {name: module for module, names in _NAMES.items() for name in names}

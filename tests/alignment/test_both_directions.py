@@ -399,7 +399,11 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
         r"candidates: expected \(left_ids, right_ids\)",
     ),
     "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
-    "far": ({"candidates": (None, [9])}, ValueError, r"candidates\[1\]: expected ids from 0 to 4"),
+    "far": (
+        {"candidates": (None, [9])},
+        ValueError,
+        r"candidates\[1\]: expected ids of entities from 0 to 4",
+    ),
     "floats": ({"candidates": ([0.5], None)}, TypeError, r"candidates\[0\]: expected integers"),
     "depth": (
         {"candidates": ([[0]], None)},

@@ -123,18 +123,18 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "an array": (TypeError, "^candidates: .*, got ndarray", np.zeros((2, 2), int), {}),
     "sampled": (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
     "one list": (TypeError, "^candidates: .*, got tuple", ([0, 1],), {}),
-    "flat ids": (ValueError, r"^candidates\[0\]: expected a 1-D array", [0, 1], {}),
+    "flat ids": (TypeError, r"^candidates\[0\]: expected ids .*, got 0", [0, 1], {}),
     "floats": (TypeError, r"^candidates\[1\]: expected integers", ([0, 1], [0.0, 2.0]), {}),
     "a mask": (TypeError, r"^candidates\[0\]: expected integers", ([True, False], [0]), {}),
     "out of range": (
         ValueError,
-        r"^candidates\[1\]: expected ids from 0 to 4, got 5 at position 2",
+        r"^candidates\[1\]: .* got 5 at position 2",
         *(([0, 1], [0, 2, 5]), {}),
     ),
     "negative": (ValueError, r"^candidates\[0\]: expected ids .* got -1", ([-1], [0]), {}),
     "labels": (
-        TypeError,
-        r"^candidates\[0\]: expected ids, as no labels of left are given, got str",
+        ValueError,
+        r"^candidates\[0\]: expected ids of left from 0 to 5, got 'a' at position 0",
         *((["a"], [0]), {}),
     ),
     "a test entity is missing": (
@@ -167,7 +167,7 @@ def test_errors_speak_of_labels() -> None:
     words = r"^candidates\[0\]: 1 of 1 left entities .*, first 'a'"
     with pytest.raises(ValueError, match=words):
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["b"], ["x"]))
-    with pytest.raises(ValueError, match=r"^candidates\[1\]: unknown name 'y'"):
+    with pytest.raises(ValueError, match=r"^candidates\[1\]: .* got 'y' at position 0"):
         Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["a"], ["y"]))
     # splits without pairs count as known splits
     assert listed(task_of("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]

@@ -145,8 +145,8 @@ ONE_CALL: dict[str, tuple[str, Any, Any, dict[str, Any]]] = {
     "io of vectors": ("^io: expected none beside vectors", LEFT, RIGHT, {"io": "map"}),
     "block of a matrix": ("^block: .* beside a matrix", SIMILARITIES, None, {"block": 3}),
     "similarity of a matrix": ("^similarity: ", SIMILARITIES, None, {"similarity": "l1"}),
-    "ids of no vector": ("^test: expected left entity ids from 0 to 1", LEFT[:2], RIGHT, {}),
-    "a flat matrix": ("^test: expected left entity ids from 0 to 0", SIMILARITIES[0], None, {}),
+    "ids of no vector": ("^test: expected ids of left from 0 to 1", LEFT[:2], RIGHT, {}),
+    "a flat matrix": ("^test: expected ids of left from 0 to 0", SIMILARITIES[0], None, {}),
     "a nan": ("^scores: the score of left 0", SIMILARITIES * np.nan, None, {}),
     "flat vectors": (r"^right: expected a matrix \(entities, d\)", LEFT, RIGHT[0], {}),
 }

@@ -311,15 +311,15 @@ def test_what_a_task_shows() -> None:
 ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "no pairs": (ValueError, "^test: expected at least one pair, got none", [], {}),
     "no rows": (ValueError, "^test: expected at least one pair", np.zeros((0, 2), int), {}),
-    "floats": (TypeError, "^test: expected integers or labels, got dtype float64", IDS * 1.0, {}),
+    "floats": (TypeError, r"^test: .* got 0\.0 in row 0", IDS * 1.0, {}),
     "nan": (
         TypeError,
-        "^test: expected integers or labels, got dtype float64",
+        r"^test: .* got 0\.0 in row 0",
         *(np.array([[0, np.nan]]), {}),
     ),
-    "a float": (TypeError, r"^test: .* in column 1, got float \(pair 0\)", [(0, 1.0)], {}),
-    "bools": (TypeError, "^test: .* got dtype bool", IDS > 0, {}),
-    "a bool": (TypeError, r"^test: .* column 0, got bool \(pair 1\)", [(0, 1), (True, 1)], {}),
+    "a float": (TypeError, r"^test: .* got 1\.0 in row 0", [(0, 1.0)], {}),
+    "bools": (TypeError, r"^test: .* got False in row 0", IDS > 0, {}),
+    "a bool": (TypeError, "^test: .* got True in row 1", [(0, 1), (True, 1)], {}),
     "known floats": (
         TypeError,
         r'^known\["train"\]: expected integers or labels',
@@ -328,37 +328,38 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "known none": (TypeError, r'^known\["a"\]: expected an array', IDS, {"known": {"a": None}}),
     "three columns": (
         ValueError,
-        r"^test: expected shape \(n, 2\) \(left, right\), got shape \(1, 3\)",
+        r"^test: .* got ndarray of shape \(1, 3\)",
         *(np.zeros((1, 3), int), {}),
     ),
-    "triples": (ValueError, "^test: expected 2 members, got 3 in pair 0", [("a", "r", "x")], {}),
-    "one member": (ValueError, "^test: expected 2 members, .* in pair 1", [(0, 1), (0,)], {}),
-    "flat": (ValueError, r"^test: expected shape .*got shape \(2,\)", IDS[0], {}),
-    "flat list": (TypeError, r"^test: expected tuples \(left, right\), got int", [0, 1], {}),
-    "labels and ids": (TypeError, r"got int \(pair 1\) after str", [("a", "x"), (1, 1)], {}),
+    "triples": (ValueError, r"^test: .* got \('a', 'r', 'x'\) in row 0", [("a", "r", "x")], {}),
+    "one member": (ValueError, r"^test: .* got \(0,\) in row 1", [(0, 1), (0,)], {}),
+    "flat": (ValueError, r"^test: .* got ndarray of shape \(2,\)", IDS[0], {}),
+    "flat list": (TypeError, "^test: .* got 0 in row 0", [0, 1], {}),
+    "labels and ids": (TypeError, "expected .* got 1 in row 1", [("a", "x"), (1, 1)], {}),
     "left out of range": (
         ValueError,
-        "^test: expected left entity ids from 0 to 3, got 4 in column 0 of pair 1",
+        "^test: .* got 4 in column 0 of row 1",
         *([(0, 0), (4, 0)], {}),
     ),
     "right out of range": (
         ValueError,
-        r"^known\[1\]: expected right entity ids from 0 to 3, got 4 in column 1 of pair 0",
+        r"^known\[1\]: .* got 4 in column 1 of row 0",
         *(IDS, {"known": [IDS, [(0, 4)]]}),
     ),
-    "negative": (ValueError, "^test: expected left entity ids .* got -1", [(-1, 0)], {}),
-    "huge": (ValueError, "^test: expected right entity ids from 0 to 3", [(0, 2**62)], {}),
+    "negative": (ValueError, "^test: .* got -1 in column 0 of row 0", [(-1, 0)], {}),
+    "huge": (
+        ValueError,
+        "^test: .* got 4611686018427387904 in column 1 of row 0",
+        [(0, 2**62)],
+        {},
+    ),
     "unknown left": (
         ValueError,
-        "^test: unknown left entity 'e' in column 0 of pair 0; it is none of the 4 labels of left",
+        "^test: .* got 'e' in column 0 of row 0",
         *([("e", "x")], {}),
     ),
-    "unknown right": (ValueError, "^test: unknown right entity 'a'", [("a", "a")], {}),
-    "labels for ids": (
-        ValueError,
-        "^test: expected left entity ids, as no labels of left are given, got 'a'",
-        *(TEST, {"left": 4}),
-    ),
+    "unknown right": (ValueError, "^test: .* got 'a' in column 1 of row 0", [("a", "a")], {}),
+    "labels for ids": (ValueError, "^test: .* got 'a' in column 0 of row 0", *(TEST, {"left": 4})),
     "no left": (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
     "no right": (TypeError, "^right: expected the number of entities", IDS, {"right": None}),
     "a float as left": (TypeError, "^left: expected an int, a sequence", IDS, {"left": 4.0}),
@@ -370,12 +371,8 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         {"left": 0},
     ),
     "label twice": (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
-    "split": (
-        ValueError,
-        "^split: expected a name of its own for the test, got the name of a known split",
-        *(IDS, {"known": {"test": IDS}}),
-    ),
-    "split type": (TypeError, "^split: expected a str, got int", IDS, {"split": 3}),
+    "split": (ValueError, "^split: .* got 'test'", *(IDS, {"known": {"test": IDS}})),
+    "split type": (ValueError, "^split: expected a name .* got 3", IDS, {"split": 3}),
     "known name": (TypeError, "^known: expected names of splits", IDS, {"known": {1: IDS}}),
     "rule": (ValueError, "^leaks: expected one of keep, drop, raise", IDS, {"leaks": "warn"}),
     "other rule": (ValueError, "^duplicates: expected one of", IDS, {"duplicates": ""}),
@@ -390,11 +387,11 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
 
 
 TEXTS = {
-    "three columns": ("a\tb\tc\n", "line 1 has 3 columns, expected 2: left and right with a tab"),
-    "one column": ("a\n", "line 1 has 1 column, expected 2: left and right with a tab between"),
-    "widths": ("a\tx\n\nb\ty\tz\n", "line 3 has 3 columns, expected 2, as in the first"),
-    "empty left": ("a\tx\n\ty\n", "line 2 has an empty left"),
-    "empty right": ("a\t\n", "line 1 has an empty right"),
+    "three columns": ("a\tb\tc\n", r"line 1: .*got 'a\\tb\\tc'"),
+    "one column": ("a\n", "line 1: .*got 'a'"),
+    "widths": ("a\tx\n\nb\ty\tz\n", r"line 3: .*got 'b\\ty\\tz'"),
+    "empty left": ("a\tx\n\ty\n", r"line 2: .*got '\\ty'"),
+    "empty right": ("a\t\n", r"line 1: .*got 'a\\t'"),
 }
 
 
@@ -444,7 +441,7 @@ def test_dbp15k(data: Path) -> None:
 
 def test_masked_pairs_are_refused() -> None:
     pairs = np.ma.masked_array([[0, 1], [1, 0]], [[False, False], [True, True]])
-    with pytest.raises(TypeError, match=r"^test: expected a plain array, got a masked array"):
+    with pytest.raises(TypeError, match=r"^test: .* got MaskedArray of shape \(2, 2\)"):
         Task(pairs, left=2, right=2)
 
 

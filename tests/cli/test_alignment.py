@@ -407,20 +407,20 @@ BAD_DATA = {
     "no such scores": ("--scores X.npy test.tsv", "--scores: "),
     "names without labels": (
         "L.npy R.npy test_named.gz",
-        "PAIRS: expected left entity ids, as no labels of left are given, got 'ü 4'",
+        "PAIRS: expected ids of left from 0 to 7, got 'ü 4'",
     ),
     "an unknown name": (
         "L.npy R.npy test.tsv --left-labels left.txt",
-        "PAIRS: unknown left entity '4' in column 0 of pair 0; it is none of the 8 labels of left",
+        "or ids from 0 to 7, got '4' in column 0 of row 0",
     ),
     "an id too far": (
         "R.npy L.npy test.tsv --train far.tsv",
-        "--train: expected left entity ids from 0 to 9, got 10",
+        "--train: expected ids of left from 0 to 9, got 10",
     ),
-    "columns": ("L.npy R.npy wide.tsv", "PAIRS: wide.tsv: line 1 has 3 columns, expected 2"),
+    "columns": ("L.npy R.npy wide.tsv", "PAIRS: wide.tsv: line 1: expected 2 columns"),
     "few labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels few.txt",
-        "it is none of the 2 labels of right",
+        "PAIRS: expected labels of right",
     ),
     "many labels": (
         "L.npy R.npy test_named.gz --left-labels left.txt --right-labels many.txt",

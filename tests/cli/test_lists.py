@@ -120,7 +120,7 @@ def test_the_report_says_what_misses_are(run: Run, lists: Path) -> None:
         ("--lists run.txt --qrels qrels.txt --candidates 2", "--candidates: expected at least 3"),
         (
             "--lists run.txt --qrels qrels.txt --candidates 9 --known train.txt",
-            "--known: train.txt: line 1: expected four fields",
+            "--known: train.txt: line 1: expected query, iteration",
         ),
         (
             "--lists run.txt --qrels qrels.txt --candidates 9 --save qrels.txt",
@@ -129,7 +129,7 @@ def test_the_report_says_what_misses_are(run: Run, lists: Path) -> None:
         ("--lists predictions --candidates 2", "--candidates: expected at least 3"),
         (
             "--lists predictions --candidates more.txt",
-            "it is none of the 1 labels of entities",
+            "--lists: expected labels of entities",
         ),
     ],
 )

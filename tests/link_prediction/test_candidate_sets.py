@@ -301,14 +301,9 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         {},
     ),
     "empty": (ValueError, r"^candidates: 1 answers of the side head", [], {}),
-    "unknown name": (ValueError, r"^candidates: unknown name 'x'", ["a", "x"], {}),
-    "range": (
-        ValueError,
-        r"^candidates: expected ids from 0 to 1, got 2 at position 1",
-        [0, 2],
-        {},
-    ),
-    "negative": (ValueError, r"^candidates: expected ids from 0 to 1, got -1", [-1], {}),
+    "unknown name": (ValueError, "^candidates: .* got 'x' at position 1", ["a", "x"], {}),
+    "range": (ValueError, "^candidates: .* got 2 at position 1", [0, 2], {}),
+    "negative": (ValueError, "^candidates: .* got -1 at position 0", [-1], {}),
     "floats": (TypeError, r"^candidates: expected integers, got dtype float64", [0.5], {}),
     "axes": (ValueError, r"^candidates: expected a 1-D array, got shape \(1, 1\)", [[0]], {}),
     "negatives": (TypeError, r"^candidates: expected negatives >= 1", Sampled(0.5), {}),  # type: ignore[arg-type]
@@ -326,6 +321,6 @@ def test_errors(kind: type[Exception], words: str, candidates: Any, how: dict[st
 
 def test_labels_need_names() -> None:
     with pytest.raises(
-        TypeError, match=r"^candidates: expected ids, as the triples hold no labels"
+        ValueError, match=r"^candidates: expected ids of entities from 0 to 1, got 'a'"
     ):
         Task([(0, 0, 1)], candidates=["a"])

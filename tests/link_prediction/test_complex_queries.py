@@ -237,32 +237,32 @@ def test_the_recipe_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"queries": "q.jsonl", "structures": None}, TypeError, "easy: expected None, as the first"),
     ({"queries": 5}, TypeError, "queries: expected a sequence, got int"),
-    ({"queries": [["a"], "b"]}, TypeError, "queries: .* got list at position 0"),
-    ({"queries": ["a", "a"]}, ValueError, "queries: 'a' occurs twice"),
+    ({"queries": [["a"], "b"]}, TypeError, "queries: .* got unhashable type: 'list'"),
+    ({"queries": ["a", "a"]}, ValueError, "queries: .* got 'a' twice"),
     ({"structures": None}, TypeError, "structures: .* got NoneType"),
-    ({"structures": ["1p"]}, ValueError, "structures: expected 2, one for each query, got 1"),
-    ({"structures": [1, "2p"]}, TypeError, "structures: expected names, got 1 at position 0"),
-    ({"structures": ["1p", ""]}, ValueError, "structures: .* got '' at position 1"),
+    ({"structures": ["1p"]}, ValueError, "structures: .* got 1"),
+    ({"structures": [1, "2p"]}, ValueError, "structures: expected the name of .*, got 1"),
+    ({"structures": ["1p", ""]}, ValueError, "structures: .* got ''"),
     ({"hard": None}, TypeError, "hard: expected the hard answers of each query, got None"),
     ({"hard": [[], []]}, ValueError, "hard: expected at least one hard answer, got none"),
-    ({"hard": [[1]]}, ValueError, "hard: expected 2 lists of answers, .* got 1"),
-    ({"hard": {1, 2}}, TypeError, "hard: expected the answers of each query, .* got set"),
-    ({"hard": [[1], 3]}, TypeError, "hard: expected a list or set of entities, got int for query"),
-    ({"hard": [[1], "ab"]}, TypeError, "hard: expected a list or set .* got str for query 'r'"),
-    ({"hard": [[1], [4]]}, ValueError, "hard: expected any of 4 entities, got 4 for query 'r'"),
-    ({"hard": [[1], [-1]]}, ValueError, "hard: expected any of 4 entities, got -1 for"),
+    ({"hard": [[1]]}, ValueError, "hard: .* got 1 lists"),
+    ({"hard": {1, 2}}, TypeError, "hard: .* got set"),
+    ({"hard": [[1], 3]}, TypeError, "hard: .* got int for 'r'"),
+    ({"hard": [[1], "ab"]}, TypeError, "hard: .* got str for 'r'"),
+    ({"hard": [[1], [4]]}, ValueError, "hard: .* got 4 for query 'r'"),
+    ({"hard": [[1], [-1]]}, ValueError, "hard: .* got -1 for query 'r'"),
     ({"hard": [[1], [2.5]]}, TypeError, "hard: expected integers, got"),
-    ({"hard": [["x"], []]}, ValueError, "hard: .* got 'x' for query 'q'"),
+    ({"hard": [["x"], []]}, ValueError, "hard: expected ids .* got 'x' for query 'q'"),
     ({"hard": [[1], [0]]}, ValueError, "hard: 1 answers are easy, too, first 0 of query 'r'"),
     ({"hard": (np.array([0, 1]), np.array([1]))}, ValueError, "hard: expected an indptr of length"),
     ({"hard": (np.array([0.0, 1]), np.array([1]))}, TypeError, "hard: indptr: expected integers"),
     ({"entities": None}, TypeError, "entities: expected the number of entities, or their labels"),
     ({"entities": 0}, ValueError, "entities: expected an integer from 1 to"),
-    ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "got 'x' for query"),
-    ({"entities": list("abcd"), "hard": [["b"], [1]]}, TypeError, "hard: expected integers, got"),
+    ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "got 'x' for query 'r'"),
+    ({"entities": list("abcd"), "hard": [["b"], [1]]}, ValueError, "hard: .* got 1 for query 'r'"),
     ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1"),
-    ({"candidates": ["a"]}, TypeError, "candidates: expected ids, as entities have no labels"),
-    ({"candidates": [4]}, ValueError, "candidates: expected ids from 0 to 3, got 4"),
+    ({"candidates": ["a"]}, ValueError, "candidates: expected ids .* got 'a'"),
+    ({"candidates": [4]}, ValueError, "candidates: .* got 4 at position 0"),
     ({"split": ""}, TypeError, "split: expected a str that is a name"),
 ]
 
@@ -286,20 +286,28 @@ def test_what_is_given_twice(tmp_path: Path) -> None:
 
 
 LINES = [
-    ("[]", "line 2: expected an object, got list"),
-    ("{", "line 2 is not JSON"),
-    ('{"structure": "1p", "hard": [], "hard": []}', "line 2 has 'hard' twice"),
-    ('{"structure": "1p", "answers": []}', "line 2: expected structure, .*, got 'answers'"),
-    ('{"hard": []}', "line 2: expected the name of a structure"),
-    ('{"structure": "", "hard": []}', "line 2: expected the name of a structure"),
-    ('{"structure": "1p"}', "line 2: expected hard answers"),
-    ('{"structure": "1p", "hard": {}}', "line 2: expected a list of hard answers, got dict"),
-    ('{"structure": "1p", "hard": [true]}', "line 2: expected labels or ids as hard .* got bool"),
-    ('{"structure": "1p", "hard": [], "easy": [1.5]}', "line 2: .* as easy answers, got float"),
-    ('{"structure": "1p", "hard": []}', "line 2: expected a query in all lines, or in none"),
-    ('{"structure": "1p", "hard": [], "query": {}}', "line 2: expected a query of labels"),
-    (f'{{"structure": "1p", "hard": [], "query": {"[" * 200}{"]" * 200}}}', "nested too deeply"),
-    (f'{{"structure": "1p", "hard": [], "query": {"[" * 10**5}', "line 2 is not JSON"),
+    ("[]", r"path: .*line 2: .*got \[\]"),
+    ("{", "line 2: no JSON"),
+    ('{"structure": "1p", "hard": [], "hard": []}', "line 2: no JSON .an object has 'hard' twice"),
+    ('{"structure": "1p", "answers": []}', r"line 2: .*got .*'answers': \[\]\}"),
+    ('{"hard": []}', r"path: .*line 2: .*got \{'hard': \[\]\}"),
+    ('{"structure": "", "hard": []}', "line 2: .*got .*'structure': ''"),
+    ('{"structure": "1p"}', r"path: .*line 2: .*got \{'structure': '1p'\}"),
+    ('{"structure": "1p", "hard": {}}', r"line 2: .*got .*'hard': \{\}\}"),
+    ('{"structure": "1p", "hard": [true]}', r"line 2: .*got .*'hard': \[True\]\}"),
+    (
+        '{"structure": "1p", "hard": [], "easy": [1.5]}',
+        r"line 2: .*got .*'hard': \[\], 'easy': \[1\.5\]",
+    ),
+    (
+        '{"structure": "1p", "hard": [], "query": {}}',
+        r"line 2: .*got .*'hard': \[\], 'query': \{\}\}",
+    ),
+    (
+        f'{{"structure": "1p", "hard": [], "query": {"[" * 200}{"]" * 200}}}',
+        r"line 2: .*got \{'structure': '1p', 'hard': \[\], 'query': \[\[\[\[",
+    ),
+    (f'{{"structure": "1p", "hard": [], "query": {"[" * 10**5}', "line 2: no JSON"),
 ]
 
 
@@ -313,9 +321,9 @@ def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
 
 
 UNWRITABLE: list[tuple[Any, Any, str]] = [
-    ([1.5], [[0]], "queries: expected str, integers, or nested tuples of them, got float"),
-    ([("a", (None,))], [[0]], "queries: expected str, integers, .* got NoneType"),
-    (["q"], [[0.5]], "hard: expected entities as str or integers, got float for query 'q'"),
+    ([1.5], [[0]], "queries: expected .*, got .*'query': 1.5,"),
+    ([("a", (None,))], [[0]], r"queries: expected .*, got .*'query': \['a', \[None\]\]"),
+    (["q"], [[0.5]], "queries: expected .*, got .*'hard': .0.5"),
 ]
 
 

@@ -32,9 +32,9 @@ def columns_of(*splits: list[Any], position: int = 3) -> list[Column]:
     """Return one position of some splits: those of str share their index."""
     index = LabelIndex()
     return [
-        Column(f"split {i}", position, index.encode(split), index, "triple")
+        Column(f"split {i}", position, index.encode(split), index)
         if split and isinstance(split[0], str)
-        else Column(f"split {i}", position, np.array(split, np.int64), None, "triple")
+        else Column(f"split {i}", position, np.array(split, np.int64))
         for i, split in enumerate(splits)
     ]
 
@@ -113,9 +113,9 @@ def test_an_end_before_its_start_is_unknown() -> None:
 @pytest.mark.parametrize(
     ("splits", "words"),
     [
-        ([["1984", "x"]], r"split 0: expected times: .*got 'x' in column 3 of triple 1"),
+        ([["1984", "x"]], "split 0: .* got 'x' in column 3 of row 1"),
         ([["1984"], ["2003-##-##", "03/04/05"]], "split 1: expected times: .*'03/04/05' in"),
-        ([["2003-##-##"], [1984]], "split 1: holds integers in column 3, other splits labels"),
+        ([["2003-##-##"], [1984]], "split 1: .* got ids in column 3"),
     ],
 )
 def test_what_is_no_time(splits: list[list[Any]], words: str) -> None:

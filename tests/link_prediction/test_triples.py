@@ -131,12 +131,12 @@ NUMBERED: dict[str, Any] = {
 def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) -> None:
     """In ascending order "10" comes before "2", so rows of vectors would not match."""
     triples = written(tmp_path, given) if isinstance(given, str) else given
-    words = r"are numbers \(0, 1, 10, ...\).*; give entities=<int>, how many"
+    words = "are numbers, as '0'; give entities=<int>, how many"
     for wrong in ({}, {"relations": 3}):
         with pytest.raises(ValueError, match=f"^entities: all labels of entities {words}"):
             read_triples(triples, **wrong)
     names = ["0", "1", "10", "17"]
-    with pytest.raises(ValueError, match=r"^relations: all labels of relations are numbers \(0, 2"):
+    with pytest.raises(ValueError, match=r"^relations: all labels of relations are numbers"):
         Task(triples, entities=names)
     assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
     named = read_triples(triples, entities=names, relations=3)
@@ -162,7 +162,7 @@ def test_qualifiers(tmp_path: Path) -> None:
     tuples = read_triples([("a", "r", "b", 2014), ("b", "r", "a", -7)])
     assert tuples.ids[:, 3].tolist() == [2014, -7]
     assert tuples.qualifiers == (None,)
-    with pytest.raises(ValueError, match=r"^known: holds integers in column 3, other splits lab"):
+    with pytest.raises(ValueError, match=r"^known: .* got ids in column 3"):
         Task([("a", "r", "b", "2014")], [("a", "r", "b", 2014)])
 
 
@@ -175,17 +175,17 @@ def test_one_vocabulary_for_all_splits() -> None:
 
 
 BAD_TEXTS = {
-    "one column": ("a r b\n", r"line 1 has 1 column, expected at least 3: head, relation and tail"),
-    "two columns": ("a\tb\n", r"line 1 has 2 columns, expected at least 3"),
-    "a narrow line": ("a\tr\tb\n\nb\tr\n", r"line 3 has 2 columns, expected 3, as in the first"),
-    "a wide line": ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2 has 4 columns, expected 3"),
-    "no tail": ("a\tr\tb\n\na\tr\t\n", r"line 3 has an empty tail"),
-    "no head": ("\tr\tb\n", r"line 1 has an empty head"),
-    "no relation": ("x\t\tb\n", r"line 1 has an empty relation"),
+    "one column": ("a r b\n", "line 1: .*got 'a r b'"),
+    "two columns": ("a\tb\n", r"line 1: .*got 'a\\tb'"),
+    "a narrow line": ("a\tr\tb\n\nb\tr\n", r"line 3: .*got 'b\\tr'"),
+    "a wide line": ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2: .*got 'a\\tr\\tb\\tc'"),
+    "no tail": ("a\tr\tb\n\na\tr\t\n", r"line 3: .*got 'a\\tr\\t'"),
+    "no head": ("\tr\tb\n", r"line 1: .*got '\\tr\\tb'"),
+    "no relation": ("x\t\tb\n", r"line 1: .*got 'x\\t\\tb'"),
     "no utf-8": (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
-    "cr": ("a\tr\tb\rb\tr\ta\r", r"line 1 has a carriage return \(CR\) in a field; lines end in"),
+    "cr": ("a\tr\tb\rb\tr\ta\r", "line 1 has a carriage return in a field"),
     "a cr later": ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
-    "late": ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41 has 2 columns"),
+    "late": ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41: .*got 'a\\tr'"),
 }
 
 
@@ -202,7 +202,7 @@ def test_bad_text(
 
 def test_unequal_widths_name_the_splits(tmp_path: Path) -> None:
     path = written(tmp_path, "a\tr\tb\tx\n")
-    with pytest.raises(ValueError, match=r'every split, got test 3, known\["train"\] 4'):
+    with pytest.raises(ValueError, match=r"expected 4 columns.*got 3"):
         Task([("a", "r", "b")], {"train": path})
 
 
@@ -231,37 +231,37 @@ def test_files_that_are_none(tmp_path: Path) -> None:
 BAD_ROWS: dict[str, tuple[type[Exception], str, Any]] = {
     "float": (
         TypeError,
-        r"^triples: expected integers or str in column 2, got float \(triple 1",
+        r"^triples: .* got 1\.5 in row 1",
         [(0, 0, 1), (0, 0, 1.5)],
     ),
-    "bool": (TypeError, r"column 1, got bool \(triple 0\)", [(0, True, 1)]),
+    "bool": (TypeError, "expected .* got True in row 0", [(0, True, 1)]),
     "both": (
         TypeError,
-        r"in column 0, got str \(triple 1\) after int$",
+        "expected .* got 'a' in row 1",
         [(0, 0, 1), ("a", 0, 1)],
     ),
     "none": (
         TypeError,
-        r"column 0, got NoneType \(triple 1\)",
+        "expected .* got None in row 1",
         [("a", "r", "b"), (None, "r", "b")],
     ),
     "ragged": (
         ValueError,
-        r"^triples: expected 3 members, as in the first, got 4 in triple 1",
+        r"^triples: .* got \(0, 0, 1, 2\) in row 1",
         [(0, 0, 1), (0, 0, 1, 2)],
     ),
-    "narrow": (ValueError, r"^triples: expected at least 3 members, got 2 in triple 0", [(0, 1)]),
-    "a str": (TypeError, r"^triples: expected tuples .* got str at position 0", ["a r b"]),
-    "an int": (TypeError, r"got int at position 0", [3]),
-    "empty": (
+    "narrow": (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
+    "a str": (TypeError, "^triples: .* got 'a r b' in row 0", ["a r b"]),
+    "an int": (TypeError, "expected an array.*got 3 in row 0", [3]),
+    "empty": (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
+    "bytes": (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
+    "a dict": (TypeError, r"^triples: .* got dict of shape \(\)", {"a": 1}),
+    "bytes array": (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
+    "three axes": (
         ValueError,
-        r"^triples: expected labels, got an empty str in column 2 of triple 0",
-        [("a", "r", "")],
+        r"expected an array.*got ndarray of shape \(1, 1, 3\)",
+        np.zeros((1, 1, 3), int),
     ),
-    "bytes": (TypeError, r"^triples: expected an array, a path", b"abc"),
-    "a dict": (TypeError, r"^triples: expected an array, a path", {"a": 1}),
-    "bytes array": (TypeError, r"got dtype \|S1", np.array([[b"a", b"r", b"b"]])),
-    "three axes": (ValueError, r"got shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
 }
 
 

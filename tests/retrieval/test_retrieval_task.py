@@ -284,7 +284,7 @@ def test_candidates_are_drawn_uniformly() -> None:
     [
         ("test", r"expected all, or one of the known splits \(train\), got 'test'"),
         (["a", "c"], "2 right answers are not among the candidates, first 'b'"),
-        (["a", "z"], "unknown name 'z' at position 1"),
+        (["a", "z"], "expected .* got 'z' at position 1"),
         (Sampled(0), "expected negatives >= 1, got 0"),
         (Sampled(3, typed=True), "queries have no types"),
         (Sampled(3, among="train"), "2 right answers are not among"),
@@ -315,18 +315,18 @@ def test_leave_one_out_is_link_prediction() -> None:
     [
         ({}, ValueError, "qrels: expected at least one right answer, got none"),
         ({"q": {"a": 0}}, ValueError, "qrels: expected at least one right answer, got none"),
-        ({"q": ["z"]}, ValueError, "qrels: unknown entity 'z'"),
-        ({"q": {"a": -1}}, ValueError, "qrels: expected gains that are finite and not negative"),
+        ({"q": ["z"]}, ValueError, "qrels: .* got 'z' in column 1 of row 0"),
+        ({"q": {"a": -1}}, ValueError, r"qrels: .* got -1\.0 in row 0"),
         ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
         ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
         ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for 'a' of query 'q'"),
         ({"q": "a"}, TypeError, "got str for 'q'"),
-        ({"q": ["a"], "r": {"a": 1}}, TypeError, "gains for all queries, or for none"),
-        ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: expected integers or str in column 0"),
+        ({"q": ["a"], "r": {"a": 1}}, TypeError, r"expected \{entity: gain\} .*got list for 'q'"),
+        ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: .* got 1 in row 1"),
         (np.array([[0.5, 1.0]]), TypeError, "qrels: expected integers or labels"),
-        ((np.array([0, 1]), np.array([1])), ValueError, "qrels: expected columns of one length"),
-        (7, TypeError, "qrels: expected {query"),
-        (None, TypeError, "qrels: expected {query"),
+        ((np.array([0, 1]), np.array([1])), ValueError, "qrels: .* got columns of 2, 1"),
+        (7, TypeError, r"qrels: .* got int of shape \(\)"),
+        (None, TypeError, r"qrels: .* got NoneType of shape \(\)"),
     ],
 )
 def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
@@ -337,9 +337,9 @@ def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("q 0 a\n", "qrels: .*line 1: expected four fields"),
-        ("q 0 a 1\n\nq 0 b one\n", "line 3: expected an integer as relevance, got 'one'"),
-        ("q 0 z 1\n", "unknown entity 'z'"),
+        ("q 0 a\n", "qrels: .*line 1: .*got 'q 0 a'"),
+        ("q 0 a 1\n\nq 0 b one\n", "qrels: .*line 3: .*got 'q 0 b one'"),
+        ("q 0 z 1\n", "expected .* got 'z' in column 1 of row 0"),
         ("", "at least one right answer"),
     ],
 )
@@ -352,9 +352,9 @@ def test_wrong_text(text: str, message: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("qrels", "arguments", "message"),
     [
-        ({0: [2]}, {"entities": 2}, "entity ids from 0 to 1, got 2"),
-        ({1: [0]}, {"queries": 1}, "query ids from 0 to 0, got 1"),
-        ({"w": ["a"]}, {"queries": ["u"]}, "unknown query 'w'"),
+        ({0: [2]}, {"entities": 2}, "expected .* got 2 in column 1 of row 0"),
+        ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
+        ({"w": ["a"]}, {"queries": ["u"]}, "expected .* got 'w' in column 0 of row 0"),
         ({1: [0]}, {"known": np.array([[-1, 0]])}, "known: expected query ids from 0 on, got -1"),
         ({"u": ["a"]}, {"known": [(0, 1)]}, "known: ids of queries, where qrels have labels"),
         ({"u": ["a"]}, {"groups": {}}, "groups: expected a group for every query"),
@@ -460,7 +460,7 @@ def test_runs_by_label() -> None:
     assert expected["recall@2"] == 0.75
     assert "33.3 % of the right answers are missed by their lists" in expected.to_markdown()
     strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
-    with pytest.raises(ValueError, match="ids: unknown query 'w'"):
+    with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 0"):
         strict.evaluate_lists({"w": ["a"]})
 
 
@@ -512,14 +512,14 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ids", "scores", "error", "message"),
     [
-        ({"u": {"z": 0.5}}, None, ValueError, "ids: unknown entity 'z'"),
+        ({"u": {"z": 0.5}}, None, ValueError, "ids: .* got 'z' at position 0"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
-        ({"u": {"a": "x"}}, None, TypeError, "ids: expected numbers as the scores of"),
-        ({"u": "a"}, None, TypeError, "got str for 'u'"),
-        ({"u": ["a"], "v": {"a": 1}}, None, TypeError, "scores for all queries, or for none"),
+        ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got {'a': 'x'} for 'u'"),
+        ({"u": "a"}, None, ValueError, "ids: expected .*, got 'a' for 'u'"),
+        ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got {'a': 1} for 'v'"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query of"),
-        ([["z"], []], None, ValueError, "ids: unknown entity 'z'"),
+        ([["z"], []], None, ValueError, "ids: .* got 'z' at position 0"),
         ([[0], [9]], None, ValueError, "ids: expected ids from 0 to 4"),
     ],
 )
@@ -543,11 +543,11 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
         assert found.ranks.above.tolist() == expected.ranks.above.tolist() == [1, 2, 1]
         assert found.ranks.tied.tolist() == expected.ranks.tied.tolist() == [1, 3, 4]
     strict = Task({"u": ["b"]}, entities=[*ITEMS, "z"], queries=["u", "v"])
-    with pytest.raises(ValueError, match="ids: unknown query 'w'"):
+    with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 1"):
         strict.evaluate_lists(tmp_path / "run")
     with pytest.raises(TypeError, match="scores: expected None"):
         task.evaluate_lists(tmp_path / "run", [[1]])
-    with pytest.raises(ValueError, match="ids: unknown entity 'c'"):
+    with pytest.raises(ValueError, match=r"ids: expected labels of entities, as 'b', .* got 'c'"):
         Task({"u": ["b"]}, entities=["b"]).evaluate_lists(tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
     of_ids = Task({0: [1], 1: [0]}, entities=3).evaluate_lists(tmp_path / "ids")
@@ -558,10 +558,10 @@ def test_lists_with_ids_only() -> None:
     task = Task({0: [1], 1: [0]}, entities=3)
     found = task.evaluate_lists({1: [0], 7: [2]})
     assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
-    with pytest.raises(ValueError, match="ids: unknown entity 'a'"):
+    with pytest.raises(ValueError, match=r"ids: .* got 'a' at position 0"):
         task.evaluate_lists({0: ["a"]})
     with pytest.raises(
-        ValueError, match=r"right answers are of 0, 1, \.\.\., lists of 'u', \.\.\."
+        ValueError, match=r"no query in common: right answers are of '0', '1', \.\.\., lists of 'u'"
     ):
         task.evaluate_lists({"u": [0]})
 

@@ -89,7 +89,10 @@ def test_a_line_without_an_end(
 def test_a_row_has_only_so_many_columns(tmp_path: Path) -> None:
     """A line of tabs would be a million columns, each with labels of its own."""
     (tmp_path / "x").write_bytes(b"\n\na\tb\tc" + b"\t" * (1 << 20))
-    with pytest.raises(ValueError, match=r"line 3 has 1,048,579 columns, expected at most 1,000$"):
+    with pytest.raises(
+        ValueError,
+        match=r"line 3: .*got 'a\\tb\\tc\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\t\\",
+    ):
         link_prediction.read_triples(tmp_path / "x")
     (tmp_path / "x").write_bytes(b"\t".join([b"a"] * 1000))
     assert link_prediction.read_triples(tmp_path / "x").ids.shape == (1, 1000)
@@ -110,11 +113,7 @@ def test_lines_of_rows(tmp_path: Path) -> None:
     (tmp_path / "x.gz").write_bytes(gzip.compress(content))
     for path in (str(tmp_path / "x"), str(tmp_path / "x.gz")):
         assert [line_of(path, row) for row in range(3)] == [4, 6, 300_007]
-        with pytest.raises(ValueError, match="it has changed while it was read"):
-            line_of(path, 3)
-        read = read_text(
-            "pairs", path, codes, RowForm("row", ("left", "right"), (), more_columns=True)
-        )
+        read = read_text("pairs", path, codes, RowForm(("left", "right"), more_columns=True))
         assert [column.tolist() for column in read] == [[1, 1, 1], [1, 1, 1]]
 
 

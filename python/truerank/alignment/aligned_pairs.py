@@ -18,7 +18,7 @@ from ..tasks.row_keys import distinct
 from ..tasks.split_audit import SplitAudit
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm
-from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
+from ..tasks.vocabularies import Vocabulary, encode_columns, selection_name
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -80,7 +80,7 @@ def as_ids(name: str, value: Any, size: int) -> IntArray:
     """
     if value is None:
         return np.arange(size)
-    return read_ids(name, value, Vocabulary(size, None), "entities have no names here")
+    return distinct(Vocabulary(size, None).ids_of(name, value))
 
 
 def as_rows(name: str, value: Any, least: int, most: int, expected: str) -> IntArray:
@@ -131,7 +131,7 @@ def as_ids_of_both(value: Any, sizes: Iterable[int]) -> tuple[IntArray, IntArray
     return as_ids("candidates[0]", pair[0], left), as_ids("candidates[1]", pair[1], right)
 
 
-PAIR_FORM = RowForm("pair", ("left", "right"), (0, 1))
+PAIR_FORM = RowForm(("left", "right"), (0, 1))
 CANDIDATE_NAMES = ("all", "test", "unaligned")  # sets of candidates
 
 
@@ -185,7 +185,7 @@ def read_pair_splits(splits: Mapping[str, tuple[str, Any]], entities: Sequence[A
             expected = "the number of entities, or their labels"
             raise InputTypeError(name, expected=expected, got="None")
         graph_columns = [split[j] for split in columns_of_split.values()]
-        vocabulary, ids = encode_columns(name, f"{name} entity", order, graph_columns)
+        vocabulary, ids = encode_columns(name, order, graph_columns)
         graphs.append(vocabulary)
         columns.append(ids)
     sizes = {name: len(split[0].values) for name, split in columns_of_split.items()}
@@ -263,7 +263,7 @@ def as_candidates(value: Any, splits: PairSplits, test: IntArray) -> tuple[str, 
             lists.append(np.flatnonzero(is_free))
             continue
         title = f"candidates[{j}]"
-        lists.append(read_ids(title, value[j], graph, f"no labels of {name} are given"))
+        lists.append(distinct(graph.ids_of(title, value[j])))
         missing = np.setdiff1d(in_test[j], lists[j], assume_unique=True)
         if len(missing):
             counts, first = (

@@ -12,8 +12,7 @@ import click
 from .. import Ranks
 from ..inputs.errors import renamed
 from ..link_prediction import read_predictions
-from ..tasks.list_files import read_json_lists, read_qrels, read_run
-from ..tasks.named_lists import NamedLists
+from ..tasks.named_lists import NamedLists, read_json_lists, read_qrels, read_run
 from ..tasks.text import text_lines
 from .app import user_errors
 from .options import File

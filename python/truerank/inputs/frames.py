@@ -34,11 +34,9 @@ def frame_array(name: str, frame: Any) -> npt.NDArray[Any]:
     TypeError
         For columns of several dtypes: a common one would be a conversion, which may change order.
     """
-    dtypes = list(frame.dtypes)
-    other = next((i for i, dtype in enumerate(dtypes) if dtype != dtypes[0]), None)
-    if other is not None:
-        first, second = (f"{dtypes[i]} in column {frame.columns[i]!r}" for i in (0, other))
-        raise InputTypeError(name, expected="columns of one dtype", got=f"{first}, {second}")
+    dtypes = list(dict.fromkeys(map(str, frame.dtypes)))
+    if len(dtypes) > 1:
+        raise InputTypeError(name, expected="columns of one dtype", got=", ".join(dtypes))
     array: npt.NDArray[Any] = frame.to_numpy()
     return array
 
@@ -60,8 +58,7 @@ def refuse_labels(name: str, value: Any) -> None:
         return
     for labels in (getattr(value, "columns", ()), getattr(value, "index", ())):
         if list(labels) != list(range(len(labels))):
-            shown = ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
-            got = f"one with labels {shown}; {name}.to_numpy() is an array"
+            got = f"one with labels {', '.join(map(repr, labels[:3]))}"
             expected = "an array, or a frame whose rows and columns are only numbered"
             raise InputValueError(name, expected=expected, got=got)
 
@@ -87,10 +84,7 @@ def check_columns(name: str, scores: Any, labels: tuple[str, ...] | None) -> Non
     if labels is None or not is_frame(scores):
         return
     names = tuple(scores.columns)
-    if names == labels or len(names) != len(labels) or set(labels).isdisjoint(names):
-        return
-    i = next(i for i, label in enumerate(labels) if names[i] != label)
-    got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs"
-    if set(names) == set(labels):
-        got += "; select the columns by the labels of the task to order them"
-    raise InputValueError(name, expected="columns in the order of the task's labels", got=got)
+    if names != labels and len(names) == len(labels) and not set(labels).isdisjoint(names):
+        i = next(i for i, label in enumerate(labels) if names[i] != label)
+        got = f"{names[i]!r} at position {i}, where {labels[i]!r} belongs"
+        raise InputValueError(name, expected="columns in the order of the task's labels", got=got)

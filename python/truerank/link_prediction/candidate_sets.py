@@ -11,10 +11,10 @@ from ..inputs.candidate_lists import as_lists
 from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
-from ..tasks.row_keys import distinct_rows
+from ..tasks.row_keys import distinct, distinct_rows
 from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled
-from ..tasks.vocabularies import digest, read_ids, selection_name
+from ..tasks.vocabularies import digest, selection_name
 from .triples import QUALIFIER, SIDES
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def as_candidates(value: Any, sides: Sequence[str], splits: TripleSplits) -> Can
             problem = "a list is of entities or of relations; give relations a task of their own"
             raise InputValueError("candidates", problem)
         vocabulary = splits.relations if "relation" in sides else splits.entities
-        pool = read_ids("candidates", pool, vocabulary, "the triples hold no labels")
+        pool = distinct(vocabulary.ids_of("candidates", pool))
         return CandidateSet(selection_name(pool), pool)
     if pool == TYPED and "relation" in sides:
         raise InputValueError("candidates", "types are those of entities; relations have none")

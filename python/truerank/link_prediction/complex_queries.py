@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import _core
-from ..inputs.arrays import index_array
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..ranks.labels import Labels, as_labels
@@ -21,7 +19,7 @@ from ..tasks.sampling import check_among
 from ..tasks.side_tasks import SideTasks, make_queries
 from ..tasks.task import OneSidedTask
 from ..tasks.text import is_path
-from ..tasks.vocabularies import Vocabulary, encode_columns, read_ids, selection_name
+from ..tasks.vocabularies import Vocabulary, selection_name
 from .query_answers import (
     QueryAnswers,
     answers_by_query,
@@ -145,7 +143,7 @@ class ComplexQueries(OneSidedTask[Report]):
         if entities is None:  # those that occur would be too few
             expected = "the number of entities, or their labels"
             raise InputTypeError("entities", expected=expected, got="None")
-        vocabulary, _ = encode_columns("entities", "entity", entities, [])
+        vocabulary = Vocabulary.read("entities", entities)
         keys = {}
         for title, value in (("easy", easy), ("hard", hard)):
             lists = answers_by_query(title, value, self.queries)
@@ -157,7 +155,7 @@ class ComplexQueries(OneSidedTask[Report]):
         self.without_hard = len(self.queries) - len(side.queries)
         name = "all"
         if candidates is not None:
-            chosen = read_ids("candidates", candidates, vocabulary, "entities have no labels")
+            chosen = distinct(vocabulary.ids_of("candidates", candidates))
             check_among(chosen, side.targets, vocabulary, "hard answers")
             side, name = replace(side, candidates=chosen), selection_name(chosen)
         protocol = Protocol(filter=("easy", "hard"), candidates=name, split=split)
@@ -211,9 +209,5 @@ def _answer_keys(
     """Return query times entities plus answer for all answers, ascending and distinct."""
     answers = list(chain.from_iterable(lists))
     of_answers = np.repeat(np.arange(len(queries)), list(map(len, lists)))
-    are_labels = bool(answers) and all(isinstance(answer, str) for answer in answers)
-    ids = vocabulary.codes_of(answers) if are_labels else index_array(title, answers)
-    if (first := _core.first_outside(ids, vocabulary.size)) >= 0:
-        got = f"{answers[first]!r} for query {queries[of_answers[first]]!r}"
-        raise InputValueError(title, expected=f"any of {vocabulary.size:,} entities", got=got)
+    ids = vocabulary.ids_of(title, answers, lambda i: f"for query {queries[of_answers[i]]!r}")
     return distinct(of_answers * vocabulary.size + ids)

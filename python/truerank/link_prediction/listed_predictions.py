@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -17,9 +18,7 @@ from ..inputs.errors import InputValueError
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
-from ..tasks.list_files import line_error, read_blocks
-from ..tasks.named_lists import first_repeat
-from ..tasks.text import line_of
+from ..tasks.named_lists import read_blocks, refuse_repeats
 from ..tasks.vocabularies import Vocabulary
 from .triple_task import Task
 
@@ -126,20 +125,15 @@ class Predictions:
         ends, middle = self.entities, self.relations
         test = [(ends[h], middle[r], ends[t]) for h, r, t in self.triples.tolist()]
         task = Task(test, known, entities=entities, relations=relations, sides=sides, split=split)
-        names = task.entities
-        if (
-            names is not None and entities is None
-        ):  # names that only lists have come after all others
-            names = tuple(dict.fromkeys((*names, *self.entities)))
-        size = next(iter(task.sides.values())).columns if names is None else len(names)
-        ids = Vocabulary(size, names).codes_of(self.entities)
-        if ids.min(initial=0) < 0:
-            name = self.entities[int(ids.argmin())]
-            raise InputValueError("entities", f"{name!r}, which is listed, is not among them")
-        n = size if candidates is None else integer("candidates", candidates, least=1)
-        if n < size:
-            expected = f"at least {size}, the number of entities that have a name"
-            raise InputValueError("candidates", expected=expected, got=n)
+        columns = next(iter(task.sides.values())).columns
+        vocabulary = Vocabulary(columns, task.entities)
+        if entities is not None:
+            ids = vocabulary.ids_of("entities", ends)
+        else:  # names that only lists have come after all others
+            ids = vocabulary.codes_of(ends)
+            ids[ids < 0] = columns + np.arange(np.count_nonzero(ids < 0))
+        size = max(columns, int(ids.max(initial=-1)) + 1)
+        n = size if candidates is None else integer("candidates", candidates, least=size)
         ranks_of_sides = []
         for name, side in task.sides.items():
             ranks = rank_lists(
@@ -201,9 +195,8 @@ def read_predictions(
     name = os.fsdecode(path)
     has_scores = flag("scored", scored)
     reader = _core.ListReader()
-    triples, sides, lengths, ids, scores = read_blocks(
-        name, progress, lambda text: reader.prediction_rows(text, has_scores)
-    )
+    read_rows = partial(reader.prediction_rows, scored=has_scores)
+    triples, sides, lengths, ids, scores = read_blocks("path", name, progress, read_rows)
     if reader.pending:
         problem = f"it ends after {reader.pending} of the {_LINES} lines of a triple"
         raise InputValueError("path", problem, place=name)
@@ -211,11 +204,7 @@ def read_predictions(
     lists = np.arange(len(lengths)).reshape(-1, 2)
     lists = np.where(sides.reshape(-1, 2)[:, :1] == 0, lists, lists[:, ::-1])  # heads come first
     entities, relations = tuple(reader.names()), tuple(reader.groups())
-    if (repeat := first_repeat(indptr, ids, len(entities))) is not None:
-        place = int(np.searchsorted(indptr, repeat, side="right")) - 1
-        row = _LINES * (place // 2) + 1 + place % 2
-        problem = f"the list has {entities[int(ids[repeat])]!r} twice"
-        raise line_error(name, line_of(name, row), problem)
+    refuse_repeats("path", lambda i: f"triple {i // 2}", entities, indptr, ids, name)
     triples = triples.astype(np.int64).reshape(-1, 3)
     listed_scores = scores if has_scores else None
     return Predictions(triples, entities, relations, lists, indptr, ids, listed_scores)

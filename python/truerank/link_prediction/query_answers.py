@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence, Set
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,14 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import check_indptr
 from ..tables.writing import replace_text
-from ..tasks.list_files import json_lines, line_error
+from ..tasks.named_lists import json_lines
+from ..tasks.vocabularies import is_label
 
 _FIELDS = ("structure", "query", "easy", "hard")  # of a line, in this order
-_QUERIES_PER_BLOCK = 1 << 10
+_LINE = (
+    '{"structure": name, "query": labels, ids or lists of them, "easy": [entities], "hard": '
+    "[entities]}, with entities as labels or ids"
+)
 
 
 @public("truerank.link_prediction")
@@ -47,8 +52,8 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     """Read complex queries in JSON: a line for each query.
 
     A line is ``{"structure": "2p", "query": ["oslo", ["in", "in"]], "easy": ["norway"], "hard":
-    ["europe"]}``. The query may be any JSON but objects, or be left out in all lines; then queries
-    are numbered from 0. Entities are labels or ids. Without "easy" there are no easy answers.
+    ["europe"]}``. The query may be labels, ids and lists of them; left out, it is the number of the
+    line, from 0. Entities are labels or ids. Without "easy" there are no easy answers.
 
     Parameters
     ----------
@@ -79,13 +84,11 @@ def read_queries(path: str | os.PathLike[str]) -> QueryAnswers:
     """
     name = os.fsdecode(path)
     rows: list[dict[str, Any]] = []
-    for line, parsed in json_lines("path", name):
-        problem = _problem_of(parsed)
-        if not problem and rows and ("query" in parsed) != ("query" in rows[0]):
-            problem = "expected a query in all lines, or in none"
-        if problem:
-            raise line_error(name, line, problem)
-        rows.append(parsed)
+    for line, row in json_lines("path", name):
+        if not _is_line(row):
+            place = f"{name}: line {line}"
+            raise InputValueError("path", expected=_LINE, got=repr(row), place=place)
+        rows.append(row)
     return QueryAnswers(
         tuple(_as_tuples(row.get("query", i)) for i, row in enumerate(rows)),
         tuple(tuple(row.get("easy", ())) for row in rows),
@@ -121,19 +124,12 @@ def write_queries(
     lists = [
         answers_by_query(title, value, asked) for title, value in (("easy", easy), ("hard", hard))
     ]
-    for title, answers in zip(("easy", "hard"), lists, strict=True):
-        for query, entities in zip(asked, answers, strict=True):
-            for entity in entities:
-                if not isinstance(entity, str) and not is_integer(entity):
-                    got = f"{type(entity).__name__} for query {query!r}"
-                    raise InputTypeError(title, expected="entities as str or integers", got=got)
-    lines = (
-        json.dumps(dict(zip(_FIELDS, (name, *map(_plain, values)), strict=True)))
-        for name, *values in zip(names, asked, *lists, strict=True)
-    )
     with replace_text(path) as file:
-        while block := list(islice(lines, _QUERIES_PER_BLOCK)):
-            file.write(("\n".join(block) + "\n").encode())
+        for values in zip(names, asked, *lists, strict=True):
+            row = dict(zip(_FIELDS, map(_plain, values), strict=True))
+            if not _is_line(row):
+                raise InputTypeError("queries", expected=_LINE, got=repr(row))
+            file.write((json.dumps(row) + "\n").encode())
 
 
 def _items(
@@ -156,16 +152,13 @@ def check_queries(queries: Any) -> tuple[Hashable, ...]:
         For anything else.
     """
     asked = tuple(_items("queries", queries, "a sequence", unlike=(str, bytes, Mapping)))
-    positions: dict[Hashable, int] = {}
-    for i, query in enumerate(asked):
-        try:
-            first = positions.setdefault(query, i)
-        except TypeError:
-            expected = "str, ids or tuples of them"
-            got = f"{type(query).__name__} at position {i}"
-            raise InputTypeError("queries", expected=expected, got=got) from None
-        if first < i:
-            raise InputValueError("queries", f"{query!r} occurs twice")
+    expected = "str, ids or tuples of them, each once"
+    try:
+        twice = [query for query, count in Counter(asked).items() if count > 1]
+    except TypeError as error:
+        raise InputTypeError("queries", expected=expected, got=str(error)) from None
+    if twice:
+        raise InputValueError("queries", expected=expected, got=f"{twice[0]!r} twice")
     return asked
 
 
@@ -177,17 +170,14 @@ def check_structures(structures: Any, length: int) -> tuple[str, ...]:
     TypeError, ValueError
         For anything but names, one for each query.
     """
+    expected = f"the name of each query's structure, {length} in all"
     if isinstance(structures, str):
         structures = [structures] * length
-    expected = "the name of each query's structure"
     names = tuple(_items("structures", structures, expected, unlike=(bytes, Mapping, Set)))
-    for i, name in enumerate(names):
-        if not isinstance(name, str) or not name:
-            error = InputValueError if isinstance(name, str) else InputTypeError
-            raise error("structures", expected="names", got=f"{name!r} at position {i}")
-    if len(names) != length:
-        expected = f"{length}, one for each query"
-        raise InputValueError("structures", expected=expected, got=len(names))
+    wrong = [name for name in names if not is_label(name)]
+    if wrong or len(names) != length:
+        got = repr(wrong[0]) if wrong else len(names)
+        raise InputValueError("structures", expected=expected, got=got)
     return names
 
 
@@ -221,17 +211,14 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
         indptr = index_array(f"{title}: indptr", value[0])
         check_indptr(title, indptr, len(queries), len(value[1]))
         return [value[1][start:end].tolist() for start, end in pairwise(indptr.tolist())]
+    expected = f"the answers of each of {len(queries)} queries, as lists or sets of entities"
     if isinstance(value, Mapping):
-        lists = [value.get(query, ()) for query in queries]
-    else:
-        expected = "the answers of each query, a mapping of queries to them, or (indptr, indices)"
-        lists = _items(title, value, expected, unlike=(str, bytes, Set))
+        value = [value.get(query, ()) for query in queries]
+    lists = _items(title, value, expected, unlike=(str, bytes, Set))
     if len(lists) != len(queries):
-        expected = f"{len(queries)} lists of answers, one for each query"
-        raise InputValueError(title, expected=expected, got=len(lists))
-    expected, unlike = "a list or set of entities", (str, bytes, Mapping)
+        raise InputValueError(title, expected=expected, got=f"{len(lists)} lists")
     return [
-        _items(title, answers, expected, unlike=unlike, where=f" for query {query!r}")
+        _items(title, answers, expected, unlike=(str, bytes, Mapping), where=f" for {query!r}")
         for query, answers in zip(queries, lists, strict=True)
     ]
 
@@ -239,27 +226,14 @@ def answers_by_query(title: str, value: Any, queries: Sequence[Hashable]) -> lis
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def _problem_of(row: Any) -> str:
-    """Say what is wrong with a line; nothing if it has the right form."""
-    if not isinstance(row, dict):
-        return f"expected an object, got {type(row).__name__}"
-    unknown = next((name for name in row if name not in _FIELDS), None)
-    if unknown is not None:
-        return f"expected {', '.join(_FIELDS[:-1])} and {_FIELDS[-1]}, got {unknown!r}"
-    if not isinstance(row.get("structure"), str) or not row["structure"]:
-        return "expected the name of a structure"
-    if "hard" not in row:
-        return "expected hard answers, or an empty list of them"
-    for title in ("easy", "hard"):
-        answers = row.get(title, [])
-        if not isinstance(answers, list):
-            return f"expected a list of {title} answers, got {type(answers).__name__}"
-        kinds = set(map(type, answers)) - {str, int}
-        if kinds:
-            return f"expected labels or ids as {title} answers, got {kinds.pop().__name__}"
-    if not _is_nested(row.get("query", 0)):
-        return "expected a query of labels, ids and lists of them, not nested too deeply"
-    return ""
+def _is_line(row: Any) -> bool:
+    """Return whether a line has the form of `_LINE`."""
+    if not isinstance(row, dict) or not {"structure", "hard"} <= row.keys() <= {*_FIELDS}:
+        return False
+    lists = [row["hard"], row.get("easy", [])]
+    if not all(isinstance(each, list) and {*map(type, each)} <= {str, int} for each in lists):
+        return False
+    return is_label(row["structure"]) and _is_nested(row.get("query", 0))
 
 
 def _is_nested(query: Any, depth: int = 0) -> bool:
@@ -272,13 +246,10 @@ def _as_tuples(query: Any) -> Any:
     return tuple(map(_as_tuples, query)) if isinstance(query, list) else query
 
 
-def _plain(query: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return what JSON has for a query or for the answers of one."""
-    if isinstance(query, str):
-        return str(query)
-    if is_integer(query):
-        return int(query)
-    if isinstance(query, (tuple, list)):
-        return list(map(_plain, query))
-    expected = "str, integers, or nested tuples of them"
-    raise InputTypeError("queries", expected=expected, got=type(query).__name__)
+    if isinstance(value, (tuple, list)):
+        return list(map(_plain, value))
+    if isinstance(value, str):
+        return str(value)
+    return int(value) if is_integer(value) else value

@@ -14,7 +14,7 @@ from ..inputs.arrays import index_array, read_only
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.selection import indptr_of
-from ..tasks.list_files import is_json, json_lines
+from ..tasks.named_lists import is_json, json_lines
 from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import SplitReader, stack_splits
 from ..tasks.text import RowForm, is_path, text_lines
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("head", "relation", "tail", "qualifier relation", "value")
 _VOCABULARIES = (0, 1, 0, 1, 0)  # values are entities, and qualifiers have relations
-_STATEMENT = RowForm("statement", _COLUMNS, _VOCABULARIES)
-_QUALIFIER = RowForm("qualifier", _COLUMNS, _VOCABULARIES)
+_STATEMENT = RowForm(_COLUMNS, _VOCABULARIES)
 _FORM = "head, relation and tail, then a relation and a value for each qualifier"
 
 
@@ -218,17 +217,15 @@ def read_statement_splits(
     if time is not None:
         got = f"{time!r}; a time is the value of a qualifier"
         raise InputValueError("time", expected="None for statements", got=got)
-    statements, qualifiers = SplitReader(_STATEMENT), SplitReader(_QUALIFIER)
-    qualifiers.indexes = statements.indexes
+    reader = SplitReader(_STATEMENT)
     columns: list[list[Column]] = [[], [], [], [], []]
     lengths, sizes = list[int](), {}
     for name, (title, value) in splits.items():
         rows = _rows_of(title, value)
         for j, column in enumerate(columns):
-            reader = statements if j < 3 else qualifiers
             part = slice(j, j + 1) if j < 3 else slice(j, None, 2)
             members = list(chain.from_iterable(row[part] for row in rows))
-            column.append(reader.column_of_values(title, j, members))
+            column.append(reader.column(title, j, members))
         lengths += [len(row) // 2 - 1 for row in rows]
         sizes[name] = len(rows)
     head, rel, tail, of_pair, of_value = columns

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..tasks.vocabularies import Column, distinct_labels, numbers_of
+from ..tasks.vocabularies import Column, distinct_labels, numbers_of, refuse_ids
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -105,7 +105,7 @@ def encode_times(
     bounds, doubtful = _read_labels(sorted(distinct_labels(every)))
     are_integers = all(map(_INTEGER.fullmatch, bounds))
     if bounds and not are_integers:
-        refuse_integers(every)
+        refuse_ids(every)
     has_ids = any(len(column.values) and column.label_index is None for column in every)
     first, last = ({label: pair[end] for label, pair in bounds.items()} for end in (0, 1))
     names, id_of = None, first
@@ -116,25 +116,13 @@ def encode_times(
         names = tuple(name_of[pair] for pair in ordered)
         id_of = {label: place[pair] for label, pair in bounds.items()}
 
-    def no_time(column: Column, label: str, where: str) -> InputValueError:
-        got = f"{label!r} in {where}"
-        return InputValueError(column.split, expected=f"times: {_EXPECTED}", got=got)
-
-    ids = [numbers_of(group, id_of, no_time) for group in columns]
+    ids = [numbers_of(group, id_of, f"times: {_EXPECTED}") for group in columns]
     starts = np.concatenate(numbers_of(columns[0], first))
     ends = np.concatenate(numbers_of(columns[-1], last))
     reversed_facts = np.flatnonzero(ends < starts)
     ends[reversed_facts] = UNKNOWN_END
     times = Times(tuple(positions), starts, ends, reversed_facts, doubtful)
     return times, ids, names
-
-
-def refuse_integers(columns: Sequence[Column]) -> None:
-    """Refuse integers in further columns of which others have labels."""
-    for column in columns:
-        if len(column.values) and column.label_index is None:
-            problem = f"holds integers in column {column.position}, other splits labels"
-            raise InputValueError(column.split, problem)
 
 
 def _read_labels(labels: Sequence[str]) -> tuple[dict[str, Bounds], dict[str, str]]:

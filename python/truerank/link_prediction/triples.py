@@ -18,11 +18,12 @@ from ..tasks.vocabularies import (
     Vocabulary,
     distinct_labels,
     encode_columns,
-    is_number,
+    is_integer_text,
     numbers_of,
     parse_integers,
+    refuse_ids,
 )
-from .times import Times, check_times, encode_times, refuse_integers
+from .times import Times, check_times, encode_times
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
@@ -34,9 +35,7 @@ HEADINGS = (
     frozenset({"relation", "rel", "predicate", "property", "edge", "edge_type", "relation_id"}),
     frozenset({"tail", "object", "obj", "target", "dst", "to", "tail_id", "object_id"}),
 )
-TRIPLE_FORM = RowForm(
-    "triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS
-)
+TRIPLE_FORM = RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True, headings=HEADINGS)
 # side -> (the columns of a query, the column of the answer), in the order of the tasks
 SIDES = {"head": ((1, 2), 0), "tail": ((0, 1), 2), "relation": ((0, 2), 1)}
 QUALIFIER = "qualifier"  # the side that statements have in addition: the values of qualifiers
@@ -223,9 +222,9 @@ def _encode_qualifier(
     Labels are numbered in ascending order; if triples hold ids, integers in text stay integers.
     """
     labels = distinct_labels(columns)
-    if not labels or (as_ids and all(map(is_number, labels))):
-        return None, parse_integers("qualifiers", "number", columns)
-    refuse_integers(columns)
+    if not labels or (as_ids and all(map(is_integer_text, labels))):
+        return None, parse_integers(columns)
+    refuse_ids(columns)
     names = tuple(sorted(labels))
     return names, numbers_of(columns, dict(zip(names, range(len(names)), strict=True)))
 
@@ -237,9 +236,9 @@ def encode_names(
 
     Where entities are a number, so that text holds ids, relations without a vocabulary are ids too.
     """
-    entity, ids = encode_columns("entities", "entity", entities, of_entities)
+    entity, ids = encode_columns("entities", entities, of_entities)
     if relations is None and is_integer(entities) and distinct_labels(of_relations):
-        parts = parse_integers("relations", "relation", of_relations)
+        parts = parse_integers(of_relations)
         relations = 1 + max(int(part.max(initial=0)) for part in parts)
-    relation, relation_ids = encode_columns("relations", "relation", relations, of_relations)
+    relation, relation_ids = encode_columns("relations", relations, of_relations)
     return entity, relation, ids, relation_ids

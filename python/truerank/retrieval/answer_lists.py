@@ -11,14 +11,14 @@ import numpy as np
 
 from ..embeddings.scoring import TopK
 from ..inputs.candidate_lists import PAD, as_lists
-from ..inputs.checks import has_dimensions, several
-from ..inputs.errors import InputTypeError, InputValueError, renamed
+from ..inputs.checks import several
+from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..tables.writing import replace_text
-from ..tasks.list_files import is_json, read_json_lists, read_run
-from ..tasks.named_lists import NamedLists, check_listed, lists_of_mapping, without_ranx
+from ..tasks.named_lists import NamedLists, lists_of_file, lists_of_rows, without_ranx
+from ..tasks.row_keys import distinct
 from ..tasks.sampling import join_ranges
 from ..tasks.text import is_path
 
@@ -26,17 +26,14 @@ if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
     from ..tasks.vocabularies import Vocabulary
 
-_FORMS = "lists by query, their file, or lists of ids or labels"
-
 
 def read_lists(argument: str, value: Any) -> NamedLists | None:
     """Return lists by name as they are, or of a mapping, a run of ranx or a file; else None."""
     value = without_ranx(value)
     if is_path(value):
-        with renamed(path=argument):
-            return read_json_lists(value) if is_json(os.fsdecode(value)) else read_run(value)
+        return lists_of_file(argument, os.fsdecode(value))
     if isinstance(value, Mapping):
-        return lists_of_mapping(argument, value)
+        return lists_of_rows(argument, value.items())
     return value if isinstance(value, NamedLists) else None
 
 
@@ -63,28 +60,24 @@ def lists_in_order(
     --------
     >>> from truerank.tasks.vocabularies import Vocabulary
     >>> queries, entities = Vocabulary(2, ("u", "v")), Vocabulary(3, ("a", "b", "c"))
-    >>> lists = lists_of_mapping("ids", {"v": {"c": 0.5, "a": 0.25}})
+    >>> lists = lists_of_rows("ids", {"v": {"c": 0.5, "a": 0.25}}.items())
     >>> lists_in_order(lists, queries, entities, np.array([1]), True)[0]
     (array([2, 0]), array([0, 0, 2]))
     """
-    codes = queries.codes_of(lists.queries)
     if all_known:
-        _refuse_unknown("query", codes, lists.queries)
-    rows = np.full(queries.size, -1)
-    rows[codes[codes >= 0]] = np.flatnonzero(codes >= 0)
-    asked_names = [queries.label_of(code) for code in asked.tolist()]
-    check_listed("ids", lists.queries, asked_names, int((rows[asked] >= 0).sum()))
-    lengths = np.where(rows < 0, 0, np.diff(lists.indptr, append=lists.indptr[-1])[rows])
-    indptr = indptr_of(lengths)
-    where = join_ranges(lists.indptr[rows], lengths)
-    used = lists.ids[where]
-    ids = entities.codes_of(lists.names)[used]
-    if len(ids) and ids.min() < 0:
-        raise InputValueError("ids", f"unknown entity {lists.names[used[int(ids.argmin())]]!r}")
-    return (ids, indptr), None if lists.scores is None else (lists.scores[where], indptr)
+        queries.ids_of("ids", lists.queries)
+    rows = np.full(queries.size, len(lists))
+    names = [str(queries.label_of(code)) for code in asked.tolist()]
+    rows[asked] = lists.rows_of("ids", names)
+    lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
+    where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
+    used, ids = distinct(lists.ids[where]), np.zeros(len(lists.names), np.int64)
+    ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()])
+    scores = None if lists.scores is None else (lists.scores[where], indptr)
+    return (ids[lists.ids[where]], indptr), scores
 
 
-def lists_of_rows(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]:
+def lists_of_ids(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any]:
     """Return ids and scores of lists without queries, one for each row.
 
     Parameters
@@ -98,23 +91,14 @@ def lists_of_rows(ids: Any, scores: Any, entities: Vocabulary) -> tuple[Any, Any
     TypeError, ValueError
         For unknown labels, and for what is no list.
     """
-    if isinstance(ids, TopK):
-        ids, scores = ids if scores is None else (ids.ids, scores)
-    if not has_dimensions(ids):
-        raise InputTypeError("ids", expected=_FORMS, got=type(ids).__name__)
+    if isinstance(ids, TopK) and scores is not None:
+        ids = ids.ids
     rows = ids if isinstance(ids, list | tuple) else ()
     filled = (row for row in rows if isinstance(row, list | tuple) and len(row))
     if isinstance(next(filled, (0,))[0], str):
-        labels = list(chain.from_iterable(ids))
-        codes = entities.codes_of(labels)
-        _refuse_unknown("entity", codes, labels)
-        ids = np.split(codes, np.cumsum(list(map(len, ids)))[:-1])
+        codes = entities.ids_of("ids", list(chain.from_iterable(ids)))
+        ids = codes, indptr_of(list(map(len, ids)))
     return ids, scores
-
-
-def _refuse_unknown(what: str, codes: IntArray, names: Sequence[str]) -> None:
-    if len(codes) and codes.min() < 0:
-        raise InputValueError("ids", f"unknown {what} {names[int(codes.argmin())]!r}")
 
 
 @public("truerank")

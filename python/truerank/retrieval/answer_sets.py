@@ -13,7 +13,7 @@ from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_columns import SplitReader, name_splits
-from ..tasks.vocabularies import Column, Vocabulary, encode_columns, read_ids, selection_name
+from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
     labels = tuple(reader.index(0).codes)
     query_names = labels or None if queries is None and tested.asked.label_index else queries
     columns = [tested.asked, tested.queries]
-    query_ids, (asked, tasks) = encode_columns("queries", "query", query_names, columns)
+    query_ids, (asked, tasks) = encode_columns("queries", query_names, columns)
     rows, columns = {}, [tested.entities]
     for name, (title, value) in list(named.items())[1:]:
         judged = read_judged(title, value, reader)
@@ -84,7 +84,7 @@ def read_answer_sets(qrels: Any, known: Any, entities: Any, queries: Any, split:
             stays &= judged.gains > 0
         rows[name] = codes[stays]
         columns.append(judged.entities._replace(values=judged.entities.values[stays]))
-    entity_ids, (targets, *others) = encode_columns("entities", "entity", entities, columns)
+    entity_ids, (targets, *others) = encode_columns("entities", entities, columns)
     known_pairs = {
         name: np.stack([rows[name], ids], axis=1) for name, ids in zip(rows, others, strict=True)
     }
@@ -175,7 +175,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
             raise InputValueError("candidates", expected=f"all, or one of {known}", got=repr(value))
         chosen, name = distinct(sets.known[value][:, 1]), value
     else:
-        chosen = read_ids("candidates", value, sets.entities, "entities have no labels")
+        chosen = distinct(sets.entities.ids_of("candidates", value))
         name = selection_name(chosen)
     missing = ~np.isin(sets.pairs[:, 1], chosen)
     if missing.any():

@@ -13,7 +13,7 @@ from ..ranks.protocol import Protocol
 from ..tasks.split_audit import check_rules
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Vocabulary
-from .answer_lists import lists_in_order, lists_of_rows, read_lists
+from .answer_lists import lists_in_order, lists_of_ids, read_lists
 from .answer_report import GAINS, RetrievalReport, read_gains
 from .answer_sets import SIDE, make_side, read_answer_sets, read_candidates, without_leaks
 
@@ -205,11 +205,11 @@ class Task(OneSidedTask[RetrievalReport]):
         entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
         if named is None:
             self._check_rows("ids")
-            ids, scores = lists_of_rows(ids, scores, entities)
+            ids, scores = lists_of_ids(ids, scores, entities)
         elif scores is not None:
             raise InputTypeError("scores", expected="None, as the lists have names")
         else:
-            queries, asked = Vocabulary(side.height, self.queries), side.queries[:, 0]
+            queries, asked = Vocabulary(side.height, self.queries, "queries"), side.queries[:, 0]
             ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
         return super().evaluate_lists(ids, scores, **options)
 

@@ -1,9 +1,14 @@
-"""Lists of scored candidates with names, their right answers, and the ranks of these."""
+"""Lists of scored candidates with names, their right answers, the ranks of these; their files.
+
+The files are TREC runs, qrels and JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
@@ -14,25 +19,19 @@ from .. import _core
 from ..counting.lists import rank_lists
 from ..inputs.arrays import read_only
 from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number, several
-from ..inputs.errors import (
-    InputError,
-    InputTypeError,
-    InputValueError,
-    UnknownKeyError,
-    warn_user,
-)
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
-from .vocabularies import LabelIndex, Vocabulary
+from .text import text_blocks, text_lines
+from .vocabularies import LabelIndex, Vocabulary, is_integer_text
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import IntArray
-
-_LISTS = (Mapping, Sequence, np.ndarray)
+    from ..inputs.progress_listeners import Listener, Progress
 
 
 def without_ranx(value: Any) -> Any:
@@ -111,10 +110,10 @@ class Qrels:
         queries, documents = zip(*pairs, strict=True) if pairs else ((), ())
         return cls(queries, documents, np.fromiter(pairs.values(), np.int64, len(pairs)))
 
-    def right_answers(self) -> list[tuple[str, str]]:
-        """Return the judgements from a relevance of 1 on as (query, document)."""
-        rows = zip(self.queries, self.documents, (self.relevance >= 1).tolist(), strict=True)
-        return [(query, document) for query, document, is_right in rows if is_right]
+    def right_answers(self) -> Qrels:
+        """Return the judgements from a relevance of 1 on."""
+        rows = zip(self.queries, self.documents, self.relevance.tolist(), strict=True)
+        return self.of_pairs({(query, name): grade for query, name, grade in rows if grade >= 1})
 
 
 @public("truerank")
@@ -233,30 +232,27 @@ class NamedLists:
         (array([2, 3]), array([  2, 100]))
         """
         right = Qrels.of(answers).right_answers()
+        parts = known if isinstance(known, list) else [{} if known is None else known]
+        left_out = [Qrels.of(part).right_answers() for part in parts]
+        left_out += [right] if flag("filtered", filtered) else []
         asked, index = LabelIndex(), LabelIndex()
-        unit = asked.encode([query for query, _ in right])
-        places = Vocabulary(len(self), self.queries).codes_of(tuple(asked.codes))
-        check_listed("answers", self.queries, tuple(asked.codes), int((places >= 0).sum()))
-        rows = np.where(places < 0, len(self), places)[unit]  # after all lists, an empty one
+        unit = asked.encode(right.queries)
+        queries = Vocabulary(len(asked.codes), tuple(asked.codes))
+        rows = self.rows_of("answers", list(asked.codes))[unit]
         if is_integer(candidates):
             size = integer("candidates", candidates, least=0)
         else:
             names = distinct_names("candidates", candidates, "their number, or their names")
             size = len(index.encode(names))
-        ids = index.encode(self.names)[self.ids]
-        targets = index.encode([name for _, name in right])
-        parts = known if isinstance(known, list) else [{} if known is None else known]
-        more = chain.from_iterable(Qrels.of(part).right_answers() for part in parts)
-        left_out = [pair for pair in more if pair[0] in asked.codes]
-        left_out += right if flag("filtered", filtered) else []
-        queries = asked.encode([query for query, _ in left_out])
-        others = index.encode([name for _, name in left_out])
+        ids, targets = index.encode(self.names)[self.ids], index.encode(right.documents)
+        others = index.encode([name for part in left_out for name in part.documents])
+        of_others = queries.codes_of([name for part in left_out for name in part.queries])
         if size < len(index.codes):
             expected = f"at least {len(index.codes)}, as many names occur"
             got = f"{size}, without {list(index.codes)[size]!r}"
             raise InputValueError("candidates", expected=expected, got=got)
-        lengths = np.bincount(queries, minlength=len(asked.codes))
-        without = indptr_of(lengths), others[np.argsort(queries, kind="stable")], unit
+        order = np.argsort(of_others, kind="stable")[np.count_nonzero(of_others < 0) :]
+        lengths = np.bincount(of_others[order], minlength=queries.size)
         indptr = np.append(self.indptr, self.indptr[-1])
         ranks = rank_lists(
             (ids, indptr),
@@ -264,42 +260,35 @@ class NamedLists:
             targets,
             candidates=size,
             rows=rows,
-            filter=without if filtered or known is not None else None,
+            filter=(indptr_of(lengths), others[order], unit) if left_out else None,
             **options,
         )
         splits = [split or "test"] * filtered + ["known"] * (known is not None)
-        asking, named = [query for query, _ in right], [name for _, name in right]
-        labelled = ranks.with_labels(queries=asking, targets=named, unit=unit)
+        labelled = ranks.with_labels(queries=right.queries, targets=right.documents, unit=unit)
         return labelled.with_protocol(filter=splits, split=split)
 
+    def rows_of(self, argument: str, asked: Sequence[str]) -> IntArray:
+        """Return the list of each query that has right answers; an empty one follows all lists.
 
-def first_repeat(indptr: IntArray, ids: npt.NDArray[Any], size: int) -> int | None:
-    """Return the first position of ids below `size` whose list has the id already, if any.
-
-    Examples
-    --------
-    >>> first_repeat(np.array([0, 2]), np.array([0, 0]), 1)
-    1
-    """
-    none = np.zeros(0, np.int64)
-    fault, _ = _core.find_listed(_core.Selection(indptr, ids), size, none, none, None, 0)
-    return None if fault is None else int(fault[0])
-
-
-def lists_of_mapping(argument: str, lists: Mapping[Any, Any]) -> NamedLists:
-    """Read ``{query: {name: score}}``, or ``{query: [names]}`` in order alone.
-
-    Examples
-    --------
-    >>> lists_of_mapping("ids", {"q1": ["d7", "d3"]})["q1"]
-    {'d7': None, 'd3': None}
-    """
-
-    return lists_of_rows(argument, (("", str(query), listed) for query, listed in lists.items()))
+        Raises
+        ------
+        ValueError
+            For lists of other queries alone. It warns if less than half of the queries have one.
+        """
+        rows = Vocabulary(len(self), self.queries).codes_of(asked)
+        common = np.count_nonzero(rows >= 0)
+        if len(self) and asked and not common:
+            some, others = (", ".join(map(repr, names[:3])) for names in (asked, self.queries))
+            problem = f"no query in common: right answers are of {some}, ..., lists of {others}"
+            raise InputValueError(argument, f"{problem}, ...")
+        if 2 * common < len(asked):
+            has = f"{common:,} of {len(asked):,} queries with right answers have a list"
+            warn_user(f"{argument}: only {has}; the others count as if theirs were empty")
+        return np.where(rows < 0, len(self), rows)
 
 
 def lists_of_rows(
-    argument: str, rows: Iterable[tuple[str, str | None, Any]], file: str = "", dtype: Any = None
+    argument: str, rows: Iterable[tuple[Any, Any]], place: str = "", dtype: Any = None
 ) -> NamedLists:
     """Join the lists of queries, all with scores or all in order alone.
 
@@ -307,62 +296,309 @@ def lists_of_rows(
     ----------
     argument : str
         The argument, for messages.
-    rows : iterable of (str, str or None, mapping or sequence)
-        For each list where it stands, its query (None: its number), and ``{name: score}`` or names.
-    file : str, optional
+    rows : iterable of (query, mapping or sequence)
+        For each list its query (None: its number), and ``{name: score}`` or names in their order.
+    place : str, optional
         The file that has them.
     dtype : dtype, optional
         That of the scores. Default: as numpy has them.
+
+    Examples
+    --------
+    >>> lists_of_rows("ids", {"q1": ["d7", "d3"]}.items())["q1"]
+    {'d7': None, 'd3': None}
     """
-    queries: dict[str, None] = {}
-    index, is_scored = LabelIndex(), True
+    index, queries = LabelIndex(), LabelIndex()
     ids: list[IntArray] = []
     scores: list[npt.NDArray[Any]] = []
-
-    def error(where: str, problem: str) -> InputError:
-        is_wrong_type = problem.startswith("expected") and not file
-        error_type = InputTypeError if is_wrong_type else InputValueError
-        return error_type(argument, f"{where}: {problem}" if where else problem, place=file)
-
-    for where, query, listed in rows:
-        key = str(len(queries)) if query is None else query
-        if key in queries:
-            raise error(where, f"the query {key!r} has a list already")
-        if isinstance(listed, (str, bytes, Set)) or not isinstance(listed, _LISTS):
-            expected = "a mapping of names to scores, or a list of names, for each query"
-            raise error(where, f"expected {expected}, got {type(listed).__name__} for {key!r}")
-        values = list(listed.values()) if isinstance(listed, Mapping) else None
-        if queries and is_scored != (values is not None):
-            raise error(where, "expected scores for all queries, or for none")
-        names, is_scored = list(map(str, listed)), values is not None
-        if len(set(names)) < len(names):
-            twice = Counter(names).most_common(1)[0][0]
-            raise error(where, f"the list of {key!r} has {twice!r} twice")
-        queries[key] = None
-        ids.append(index.encode(names))
-        if wrong := [value for value in values or () if not is_number(value)]:
-            raise error(where, f"expected numbers as the scores of {key!r}, got {wrong[0]!r}")
-        try:
-            scores.append(np.array(values or [], dtype))
-        except OverflowError:
-            raise error(where, "an integer is too large for a score") from None
-    indptr = indptr_of(list(map(len, ids)))
+    expected = "{query: {name: number}}, or {query: [name]} for all queries, each of them once"
+    kinds = str if place else (str, int, np.integer)  # files of ids have other forms
+    for query, listed in rows:
+        key = str(len(ids) if query is None else query)
+        is_list = isinstance(listed, (Mapping, Sequence, np.ndarray))
+        names = listed if is_list and not isinstance(listed, (str, bytes)) else [[]]
+        values = list(listed.values()) if isinstance(listed, Mapping) else []
+        array = np.array(values) if all(map(is_number, values)) else np.array(None)
+        has_scores = isinstance(listed, Mapping)
+        is_named = all(issubclass(kind, kinds) for kind in {*map(type, names)})
+        if (
+            not is_named
+            or array.dtype == object
+            or key in queries.codes
+            or (ids and has_scores != bool(scores))
+        ):
+            got = f"{listed!r} for {key!r}"
+            raise InputValueError(argument, expected=expected, got=got, place=place)
+        queries.encode([key])
+        ids.append(index.encode(list(map(str, names))))
+        scores += [array] if has_scores else []
     filled = [part for part in scores if len(part)] or [np.zeros(0)]
-    joined = np.concatenate(filled) if is_scored else None
-    if joined is not None and joined.dtype == object:
-        raise error("", "expected scores that fit into 64 bits")
+    joined = np.concatenate(filled, dtype=dtype) if scores else None
     every = np.concatenate([*ids, np.zeros(0, np.int64)])
-    return NamedLists(tuple(queries), tuple(index.codes), indptr, every, joined)
+    indptr = indptr_of(list(map(len, ids)))
+    lists = NamedLists(tuple(queries.codes), tuple(index.codes), indptr, every, joined)
+    refuse_repeats(argument, lists.queries.__getitem__, lists.names, indptr, every, place)
+    return lists
 
 
-def check_listed(
-    argument: str, listed: Sequence[str], asked: Sequence[object], common: int
+def refuse_repeats(
+    argument: str,
+    query_of: Callable[[int], str],
+    names: Sequence[str],
+    indptr: IntArray,
+    ids: npt.NDArray[Any],
+    place: str,
 ) -> None:
-    """Refuse lists of other queries than those with right answers; warn where these miss most."""
-    if listed and asked and not common:
-        some, others = (", ".join(map(repr, names[:3])) for names in (asked, listed))
-        problem = f"no query in common: right answers are of {some}, ..., lists of {others}, ..."
-        raise InputValueError(argument, problem)
-    if 2 * common < len(asked):
-        has = f"{common:,} of {len(asked):,} queries with right answers have a list"
-        warn_user(f"{argument}: only {has}; the others count as if theirs were empty")
+    """Refuse lists that have a name twice.
+
+    Examples
+    --------
+    >>> refuse_repeats("path", "q{}".format, ["d3"], np.array([0, 2]), np.array([0, 0]), "run.txt")
+    Traceback (most recent call last):
+      ...
+    truerank.InputValueError: path: run.txt: the list of 'q0' has 'd3' twice
+    """
+    none = np.zeros(0, np.int64)
+    selection = _core.Selection(indptr, ids)
+    fault, _ = _core.find_listed(selection, len(names), none, none, None, 0)
+    if fault is not None:
+        query = query_of(int(np.searchsorted(indptr, fault[0], side="right")) - 1)
+        problem = f"the list of {query!r} has {names[ids[fault[0]]]!r} twice"
+        raise InputValueError(argument, problem, place=place)
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@public("truerank")
+def read_run(
+    path: str | os.PathLike[str],
+    *,
+    progress: bool | Callable[[Progress], object] | None = None,
+) -> NamedLists:
+    """Read a TREC run: a line for each document of each query, ``qid Q0 docid rank score tag``.
+
+    The scores say how documents are ranked, and equal ones tie; the ranks in the file and the order
+    of its lines say nothing, as in trec_eval (which breaks ties by the names of documents). The
+    lines of a query need not follow each other.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
+        lines are skipped.
+    progress : callable or bool, optional
+        As in `rank`: True shows a bar. A callable is
+        called with a `Progress`, in bytes of the file, after every block of lines.
+
+    Returns
+    -------
+    NamedLists
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of this form, and a document that a query has twice; the error names
+        the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Notes
+    -----
+    It takes 16 bytes for each line while it reads, and each name once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "run.txt")
+    ...     _ = file.write_text("q1 Q0 d7 1 2.5 tag\\nq1 Q0 d3 2 1.5 tag\\nq2 Q0 d3 1 0.5 tag\\n")
+    ...     run = read_run(file)
+    >>> run
+    NamedLists(2 lists, 3 entries, 2 names)
+    >>> run["q1"]
+    {'d7': 2.5, 'd3': 1.5}
+    """
+    return _lists_of_run("path", os.fsdecode(path), progress)
+
+
+@public("truerank")
+def read_json_lists(
+    path: str | os.PathLike[str],
+    *,
+    progress: bool | Callable[[Progress], object] | None = None,
+) -> NamedLists:
+    """Read lists in JSON: ``{"q1": {"d7": 2.5, "d3": 1.5}, "q2": {...}}``.
+
+    The file has one such object, as pytrec_eval and ranx take them, or lines that are each such an
+    object, with one query or several. Objects ``{"d7": 2.5, "d3": 1.5}`` alone, in lines or in an
+    array, are lists of queries that are numbered from "0". Arrays of names in place of objects,
+    ``{"q1": ["d7", "d3"]}``, are lists in order alone.
+
+    Parameters
+    ----------
+    path : str or path-like
+        In UTF-8, gzipped if its name ends in .gz. Lines are read one by one; a single object is
+        read as a whole, into Python's dicts.
+    progress : callable or bool, optional
+        As in `read_run`.
+
+    Returns
+    -------
+    NamedLists
+
+    Raises
+    ------
+    ValueError
+        For anything but such objects, and a query or a candidate that occurs twice; the error names
+        the line, or the query.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "lists.jsonl")
+    ...     _ = file.write_text('{"q1": {"d7": 2.5, "d3": 1.5}}\\n{"q2": {"d3": 0.5}}\\n')
+    ...     read_json_lists(file)["q2"]
+    {'d3': 0.5}
+    """
+    name = os.fsdecode(path)
+    return lists_of_rows("path", _json_lists("path", name, progress), name, np.float64)
+
+
+@public("truerank")
+def read_qrels(path: str | os.PathLike[str]) -> Qrels:
+    """Read the judgements of a TREC test collection: lines ``qid iteration docid relevance``.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Text in UTF-8, gzipped if its name ends in .gz. Blanks and tabs stand between fields; empty
+        lines are skipped.
+
+    Returns
+    -------
+    Qrels
+
+    Raises
+    ------
+    ValueError
+        For a line that is not of this form, and a document that is judged twice for a query; the
+        error names the line.
+    OSError
+        For a file that is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder, "qrels.txt")
+    ...     _ = file.write_text("q1 0 d3 1\\nq1 0 d9 0\\nq2 0 d3 2\\n")
+    ...     read_qrels(file)
+    Qrels(3 judgements of 2 queries, 2 relevant)
+    """
+    return qrels_of_file("path", os.fsdecode(path))
+
+
+def qrels_of_file(argument: str, path: str) -> Qrels:
+    """Read judgements as `read_qrels` does; messages name the argument."""
+    judgements: dict[tuple[str, str], int] = {}
+    expected = "query, iteration, document and relevance, an integer, each document once"
+    for line, row in text_lines(argument, path):
+        fields = [field for field in row.replace("\t", " ").split(" ") if field]
+        query, _, document, grade = fields if len(fields) == 4 else [""] * 4
+        if not is_integer_text(grade) or (query, document) in judgements:
+            place = f"{path}: line {line}"
+            raise InputValueError(argument, expected=expected, got=repr(row), place=place)
+        judgements[query, document] = int(grade)
+    return Qrels.of_pairs(judgements)
+
+
+def lists_of_file(argument: str, path: str) -> NamedLists:
+    """Read a run or a JSON file, which its name tells; messages name the argument."""
+    if is_json(path):
+        return lists_of_rows(argument, _json_lists(argument, path), path, np.float64)
+    return _lists_of_run(argument, path)
+
+
+def is_json(path: str) -> bool:
+    """Return whether a file has JSON, by its name."""
+    return path.endswith((".json", ".jsonl", ".json.gz", ".jsonl.gz"))
+
+
+def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
+    reader = _core.ListReader()
+    queries, documents, scores = read_blocks(argument, path, progress, reader.run_rows)
+    if (queries[1:] < queries[:-1]).any():
+        order = np.argsort(queries, kind="stable")
+        queries, documents, scores = queries[order], documents[order], scores[order]
+    groups, names = tuple(reader.groups()), tuple(reader.names())
+    indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
+    refuse_repeats(argument, groups.__getitem__, names, indptr, documents, path)
+    return NamedLists(groups, names, indptr, documents, scores)
+
+
+def read_blocks(
+    argument: str,
+    path: str,
+    progress: bool | Listener | None,
+    read_rows: Callable[[str], tuple[Any, ...]],
+) -> list[npt.NDArray[Any]]:
+    """Read a file block by block with the core, and join the columns of all blocks."""
+    blocks = [read_rows("")[1:]]  # a file without lines has columns, too
+    line = 1
+    for text in text_blocks(argument, path, progress):
+        fault, *columns = read_rows(text)
+        if fault is not None:
+            problem = f"line {line + fault[0]}: {fault[1]}"
+            raise InputValueError(argument, problem, place=path)
+        blocks.append(tuple(columns))
+        line += text.count("\n")
+    return [np.concatenate(column) for column in zip(*blocks, strict=True)]
+
+
+def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
+    """Yield the number of each line of a file that is not empty, and its JSON."""
+    for number, line in text_lines(argument, path):
+        yield number, _parse_json(argument, f"{path}: line {number}", line)
+
+
+def _json_lists(
+    argument: str, path: str, progress: bool | Listener | None = None
+) -> Iterator[tuple[str | None, Any]]:
+    """Yield the query of each list (None: it has no name), and its scores by candidate."""
+    lines = text_lines(argument, path, progress)
+    first = next(lines, (1, "{}"))
+    try:
+        has_lines = isinstance(json.loads(first[1]), dict)  # one object, with which others follow
+    except (ValueError, RecursionError):
+        has_lines = False
+    rows: Iterable[tuple[int, str]] = chain([first], lines)
+    if not has_lines:  # a file that is one object, or an array
+        rows = [(1, "\n".join(line for _, line in rows))]
+    for number, text in rows:
+        value = _parse_json(argument, f"{path}: line {number}", text)
+        if isinstance(value, dict) and (not value or {*map(type, value.values())} & {dict, list}):
+            yield from value.items()
+        else:
+            yield from (
+                (None, listed) for listed in (value if isinstance(value, list) else [value])
+            )
+
+
+def _parse_json(argument: str, place: str, text: str) -> Any:
+    """Read JSON in which no object has a name twice; an error names the place."""
+
+    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        distinct_pairs = dict(pairs)
+        if len(distinct_pairs) < len(pairs):
+            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+            raise ValueError(f"an object has {twice!r} twice")
+        return distinct_pairs
+
+    try:
+        return json.loads(text, object_pairs_hook=distinct)
+    except (ValueError, RecursionError) as error:
+        raise InputValueError(argument, f"no JSON ({error})", place=place) from None

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
-from typing import IO, TYPE_CHECKING, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,12 +27,10 @@ MAX_COLUMNS = 1000
 
 
 class RowForm(NamedTuple):
-    """The columns of a row, and how messages call a row.
+    """The columns of a row.
 
     Attributes
     ----------
-    row_noun : str
-        What a row is: "triple", "pair".
     columns : tuple of str
         The columns that every row has.
     vocabularies : tuple of int
@@ -44,33 +42,29 @@ class RowForm(NamedTuple):
         words alone is a header.
     """
 
-    row_noun: str
     columns: tuple[str, ...]
-    vocabularies: tuple[int, ...]
+    vocabularies: tuple[int, ...] = ()
     more_columns: bool = False
     headings: tuple[frozenset[str], ...] = ()
 
     @property
-    def width(self) -> int:
-        """The number of columns that every row has."""
-        return len(self.columns)
-
-    @property
-    def width_text(self) -> str:
-        """The number of columns that rows must have, in words.
+    def expected(self) -> str:
+        """The columns that rows must have, for messages.
 
         Examples
         --------
-        >>> RowForm("pair", ("left", "right"), (0, 1)).width_text
-        '2'
-        >>> RowForm("triple", ("head", "relation", "tail"), (0, 1, 0), more_columns=True).width_text
-        'at least 3'
+        >>> RowForm(("left", "right"), (0, 1)).expected
+        '2 columns (left, right)'
+        >>> RowForm(("head", "relation", "tail"), (0, 1, 0), more_columns=True).expected
+        'at least 3 columns (head, relation, tail)'
         """
-        return f"at least {self.width}" if self.more_columns else str(self.width)
+        least = "at least " * self.more_columns
+        return f"{least}{len(self.columns)} columns ({', '.join(self.columns)})"
 
     def fits(self, width: int) -> bool:
         """Return whether rows may have this number of columns."""
-        return width >= self.width if self.more_columns else width == self.width
+        most = MAX_COLUMNS if self.more_columns else len(self.columns)
+        return len(self.columns) <= width <= most
 
     def is_header(self, row: str) -> bool:
         """Return whether a line names the columns.
@@ -78,7 +72,7 @@ class RowForm(NamedTuple):
         Examples
         --------
         >>> headings = frozenset({"left"}), frozenset({"right"})
-        >>> form = RowForm("pair", ("left", "right"), (0, 1), headings=headings)
+        >>> form = RowForm(("left", "right"), (0, 1), headings=headings)
         >>> form.is_header("#Left\\t'right'"), form.is_header("left\\tpage")
         (True, False)
         """
@@ -125,28 +119,27 @@ def read_text(
     OSError
         For a file that is missing or damaged.
     """
-    where = f"{name}: {path}"
+    where, noted = f"{name}: {path}", [] if notes is None else notes
     width, line = 0, 1
     blocks: list[list[IntArray]] = []
     for text in text_blocks(name, path):
         lines = text.removesuffix("\n").split("\n")
         rows: Sequence[str] = lines
+        columns: list[list[str]] = []
         if _tab_counts(rows) != {width - 1}:  # the first block, empty lines, or a wrong width
             rows = [row for row in lines if row.strip(" ")]
             width = width or (rows[0].count("\t") + 1 if rows else 0)
-            is_allowed = form.fits(width) and width <= MAX_COLUMNS
-            if rows and not (is_allowed and _tab_counts(rows) == {width - 1}):
-                raise InputValueError(where, _describe_wrong_line(lines, line, width, form))
             if rows and not blocks and form.is_header(rows[0]):
-                if notes is not None:
-                    words = " ".join(rows[0].split("\t"))
-                    notes.append(f'{where}: the first line reads "{words}", a header: left out')
+                words = " ".join(rows[0].split("\t"))
+                noted.append(f'{where}: the first line reads "{words}", a header: left out')
                 rows = rows[1:]
-        if rows:
+        is_right = not rows or (form.fits(width) and _tab_counts(rows) == {width - 1})
+        if rows and is_right:
             fields = "\t".join(rows).split("\t")
             columns = [fields[column::width] for column in range(width)]
-            if any("" in column for column in columns[: form.width]):
-                raise InputValueError(where, _describe_wrong_line(lines, line, width, form))
+        if not is_right or any("" in column for column in columns[: len(form.columns)]):
+            raise _wrong_line(where, lines, line, width, form)
+        if columns:
             blocks.append([coder(j, column) for j, column in enumerate(columns)])
         line += len(lines)
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
@@ -156,23 +149,19 @@ def _tab_counts(rows: Sequence[str]) -> set[int]:
     return {row.count("\t") for row in rows}
 
 
-def _describe_wrong_line(lines: Sequence[str], first: int, width: int, form: RowForm) -> str:
-    for number, row in enumerate(lines, first):
-        fields = row.split("\t")
-        count = len(fields)
-        if not row.strip(" "):
-            continue
-        if count > MAX_COLUMNS:
-            return f"line {number} has {count:,} columns, expected at most {MAX_COLUMNS:,}"
-        if count != width or not form.fits(width):
-            *names, last = form.columns
-            tabs = "tabs" if form.width > 2 else "a tab"
-            each = f"{form.width_text}: {', '.join(names)} and {last} with {tabs} between them"
-            expected = f"{width}, as in the first" if form.fits(width) else each
-            return f"line {number} has {count} column{'s' * (count > 1)}, expected {expected}"
-        if "" in fields[: form.width]:
-            return f"line {number} has an empty {form.columns[fields.index('')]}"
-    raise AssertionError("unreachable")
+def _wrong_line(
+    where: str, lines: Sequence[str], line: int, width: int, form: RowForm
+) -> InputValueError:
+    """Return the error for the first line with empty fields, or with another number of them."""
+
+    def is_wrong(row: str) -> bool:
+        fields = row.split("\t", MAX_COLUMNS)
+        is_right = form.fits(width) and len(fields) == width and all(fields[: len(form.columns)])
+        return row.strip(" ") != "" and not is_right
+
+    number, row = next((number, row) for number, row in enumerate(lines, line) if is_wrong(row))
+    expected = f"{form.expected}, as many in all lines, with tabs between them and none empty"
+    return InputValueError(where, expected=expected, got=repr(row), place=f"line {number}")
 
 
 def line_of(path: str, row: int) -> int:
@@ -189,10 +178,7 @@ def line_of(path: str, row: int) -> int:
     ...     line_of(f"{folder}/pairs.tsv", 1)
     3
     """
-    for place, (number, _) in enumerate(text_lines(path, path)):
-        if place == row:
-            return number
-    raise InputValueError(path, "it has changed while it was read")
+    return next(islice(text_lines(path, path), row, None))[0]
 
 
 def text_lines(
@@ -226,56 +212,43 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
     OSError
         For a file that is missing or damaged.
     """
-    where, line = f"{name}: {path}", 1
-    for block in _byte_blocks(name, path, as_listener(progress)):
-        before, end, last = block.removesuffix(b"\n").rpartition(b"\n")
-        if len(last) > MAX_LINE_BYTES:
-            number = line + before.count(b"\n") + len(end)
-            raise InputValueError(where, f"line {number} has more than {MAX_LINE_BYTES:,} bytes")
-        try:
-            text = block.decode("utf-8")
-        except UnicodeDecodeError as error:
-            number = line + block.count(b"\n", 0, error.start)
-            raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
-        if line == 1:
-            text = text.removeprefix("\ufeff")
-        if "\r" in text:
-            text = text.replace("\r\n", "\n").removesuffix("\r")
-            if "\r" in text:
-                number = line + text.count("\n", 0, text.index("\r"))
-                problem = "has a carriage return (CR) in a field; lines end in LF or CRLF"
-                raise InputValueError(where, f"line {number} {problem}")
-        yield text
-        line += text.count("\n")
-
-
-def _byte_blocks(name: str, path: str, listener: Listener | None) -> Iterator[bytes]:
-    """Yield a file in blocks of whole lines; no more is read of a line that is too long."""
     import gzip
     import zlib
 
-    start = time.monotonic()
-    with ExitStack() as stack:
-        plain_file = stack.enter_context(open_input(name, path))
+    listener, start = as_listener(progress), time.monotonic()
+    where, line = f"{name}: {path}", 1
+    with open_input(name, path) as plain_file:
         size = os.fstat(plain_file.fileno()).st_size
-        file: IO[bytes] | gzip.GzipFile = plain_file
-        if path.endswith(".gz"):
-            if not size:  # gzip would take it for a file without text
-                raise OSError(f"{name}: {path}: damaged gzip file (it is empty)")
-            file = stack.enter_context(gzip.GzipFile(fileobj=plain_file))
+        is_packed = path.endswith(".gz")
+        if is_packed and not size:  # gzip would take it for a file without text
+            raise OSError(printable(f"{where}: damaged gzip file (it is empty)"))
+        file: Any = gzip.GzipFile(fileobj=plain_file) if is_packed else plain_file
         while True:
             try:
                 block = file.read(_BLOCK_BYTES)
-                if not block.endswith(b"\n"):
+                if not block.endswith(b"\n"):  # no more is read of a line that is too long
                     block += file.readline(MAX_LINE_BYTES + 1)
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                problem = f"{name}: {path}: damaged gzip file ({error})"
-                raise OSError(printable(problem)) from None
+                raise OSError(printable(f"{where}: damaged gzip file ({error})")) from None
             if not block:
                 return
             if listener is not None:
                 listener(Progress(plain_file.tell(), size, time.monotonic() - start))
-            yield block
+            whole = block.removesuffix(b"\n")
+            if len(whole) - whole.rfind(b"\n") > MAX_LINE_BYTES + 1:
+                number = line + whole.count(b"\n")
+                problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
+                raise InputValueError(where, problem)
+            try:
+                text = block.decode("utf-8").replace("\r\n", "\n").removesuffix("\r")
+            except UnicodeDecodeError as error:
+                number = line + block.count(b"\n", 0, error.start)
+                raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
+            if "\r" in text:
+                number = line + text.partition("\r")[0].count("\n")
+                raise InputValueError(where, f"line {number} has a carriage return in a field")
+            yield text.removeprefix("\ufeff") if line == 1 else text
+            line += text.count("\n")
 
 
 def is_path(value: object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,17 +11,14 @@ import numpy as np
 
 from .. import _core
 from ..inputs.arrays import index_array
-from ..inputs.checks import distinct_names, integer, is_integer
+from ..inputs.checks import check_shape, distinct_names, integer, is_integer, is_iterable
 from ..inputs.errors import InputTypeError, InputValueError
-from ..inputs.words import near_words
-from .row_keys import distinct
 
 if TYPE_CHECKING:
     from ..inputs.arrays import IntArray
 
 MAX_IDS = 1 << 36  # ids of a vocabulary: keys of two entities and a relation stay possible
 
-_COMPARED = 20_000  # labels at most with which an unknown one is compared
 _NO_NUMBER = int(np.iinfo(np.int64).min)  # of a label
 
 
@@ -45,23 +42,81 @@ class Column(NamedTuple):
     split: str
     position: int
     values: IntArray
-    label_index: LabelIndex | None
-    what: str = "triple"  # one of its rows
+    label_index: LabelIndex | None = None
+    path: str = ""  # of a file whose lines are its rows
 
     def where(self, row: int) -> str:
         """Return the place of an entry, for messages."""
-        return f"column {self.position} of {self.what} {row}"
+        return f"column {self.position} of row {row}"
 
 
 class Vocabulary(NamedTuple):
-    """The number of ids, and their labels if there are any."""
+    """The number of ids, their labels if there are any, and whose they are, for messages."""
 
     size: int
     names: tuple[str, ...] | None
+    of: str = "entities"
+
+    @classmethod
+    def read(cls, name: str, order: object) -> Vocabulary:
+        """Read a vocabulary.
+
+        Parameters
+        ----------
+        name : str
+            The argument, "entities" or "relations".
+        order : int, sequence of str, or mapping of str to int
+            The number of ids, labels in the order of their ids, or a mapping to ids.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, labels that occur twice, and ids that are not 0, 1, 2, ...
+
+        Examples
+        --------
+        >>> Vocabulary.read("entities", {"b": 1, "a": 0})
+        Vocabulary(size=2, names=('a', 'b'), of='entities')
+        """
+        if is_integer(order):
+            size = integer(name, order, least=1, most=MAX_IDS)
+            return cls(size, None, name)
+        expected = "an int, a sequence of labels, or a mapping of labels to the ids 0, 1, 2, ..."
+        if isinstance(order, Mapping):
+            labels = sorted(order, key=order.__getitem__)
+            wrong = [label for i, label in enumerate(labels) if order[label] != i]
+            if wrong:
+                got = f"{order[wrong[0]]!r} for {wrong[0]!r}"
+                raise InputValueError(name, expected=expected, got=got)
+            order = labels
+        names = distinct_names(name, order, expected)
+        if not names:
+            raise InputValueError(name, expected="at least one label", got="none")
+        return cls(len(names), names, name)
+
+    @property
+    def expected(self) -> str:
+        """What messages expect.
+
+        Examples
+        --------
+        >>> Vocabulary(2, ("a", "b")).expected, Vocabulary(2, None, "relations").expected
+        ("labels of entities, as 'a', or ids from 0 to 1", 'ids of relations from 0 to 1')
+        """
+        ids = f"from 0 to {self.size - 1}"
+        if not self.names:
+            return f"ids of {self.of} {ids}"
+        return f"labels of {self.of}, as {self.names[0]!r}, or ids {ids}"
 
     def label_of(self, code: int) -> str | int:
         """Return the label of an id, or the id if there are no labels."""
         return code if self.names is None else self.names[code]
+
+    def numbers(self, labels: Iterable[str]) -> dict[str, int]:
+        """Return the id of each label that has one; where ids have no labels, of digits."""
+        if self.names is not None:
+            return dict(zip(self.names, range(self.size), strict=True))
+        return {label: int(label) for label in labels if is_integer_text(label)}
 
     def codes_of(self, names: Sequence[str]) -> IntArray:
         """Return the ids of names, -1 for those without one; where ids have no labels, of digits.
@@ -71,15 +126,50 @@ class Vocabulary(NamedTuple):
         >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"]), Vocabulary(2, None).codes_of(["1", "2"])
         (array([ 1, -1]), array([ 1, -1]))
         """
-        if self.names is not None:
-            place = {name: code for code, name in enumerate(self.names)}
-            return np.array([place.get(name, -1) for name in names], dtype=np.int64)
-        ids = [int(name) if is_number(name) else -1 for name in names]
-        return np.array([code if 0 <= code < self.size else -1 for code in ids], dtype=np.int64)
+        numbers = self.numbers(names)
+        codes = np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
+        return np.where(codes < self.size, codes, -1)
+
+    def ids_of(
+        self, name: str, values: Any, where: Callable[[int], str] = "at position {}".format
+    ) -> IntArray:
+        """Return the ids of labels or ids.
+
+        Parameters
+        ----------
+        name : str
+            The argument.
+        values : array_like of int or str, shape (n,)
+        where : callable, optional
+            The place of an entry, for messages.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For anything else, ids out of range, and unknown labels.
+
+        Examples
+        --------
+        >>> Vocabulary(3, ("a", "b", "c")).ids_of("candidates", ["b", "a", "b"])
+        array([1, 0, 1])
+        """
+        if isinstance(values, str) or not is_iterable(values):
+            raise InputTypeError(name, expected=self.expected, got=repr(values))
+        listed = values if isinstance(values, (list, tuple)) else np.asarray(values)
+        if len(listed) and isinstance(listed[0], str):
+            ids = self.codes_of(list(listed))
+        else:
+            ids = index_array(name, listed)
+            check_shape(name, ids.shape, 1, "a 1-D array")
+        wrong = _core.first_outside(ids, self.size)
+        if wrong >= 0:
+            got = f"{np.asarray(listed[wrong]).tolist()!r} {where(wrong)}"
+            raise InputValueError(name, expected=self.expected, got=got)
+        return ids
 
 
 def encode_columns(
-    name: str, what: str, order: object, columns: Sequence[Column]
+    name: str, order: object, columns: Sequence[Column]
 ) -> tuple[Vocabulary, list[IntArray]]:
     """Turn columns into ids by the given vocabulary, or by one made of their labels.
 
@@ -87,12 +177,10 @@ def encode_columns(
     ----------
     name : str
         The argument, "entities" or "relations".
-    what : str
-        The noun for one of them, for messages.
-    given : None, int, sequence of str, or mapping of str to int
-        None: the labels in ascending order, or ids from 0 to the largest. An int: the number of
-        ids; text then holds ids too. Labels in the order of their ids, or a mapping to ids. None is
-        refused if all labels are numbers: in ascending order, "10" would come before "2".
+    order : object
+        As `Vocabulary.read` takes it; None: the labels in ascending order, or ids from 0 to the
+        largest. It is refused if all labels are numbers: in ascending order, "10" would come before
+        "2". Text holds ids if there are no labels.
     columns : sequence of Column
         All columns with these labels or ids.
 
@@ -111,86 +199,46 @@ def encode_columns(
     --------
     >>> label_index = LabelIndex()
     >>> column = Column("test", 0, label_index.encode(["b", "a", "b"]), label_index)
-    >>> encode_columns("entities", "entity", None, [column])
-    (Vocabulary(size=2, names=('a', 'b')), [array([1, 0, 1])])
+    >>> encode_columns("entities", None, [column])
+    (Vocabulary(size=2, names=('a', 'b'), of='entities'), [array([1, 0, 1])])
     """
-    labels, names = distinct_labels(columns), None
-    if is_integer(order):
-        size = integer(name, order, least=1, most=MAX_IDS)
-        ids = parse_integers(name, what, columns)
-    elif order is None and not labels:
-        ids = [column.values for column in columns]
-        size = 1 + max([-1, *(int(part.max(initial=-1)) for part in ids)])
-    else:
-        names = _listed_labels(name, order) if order is not None else _sorted_labels(name, columns)
-        size = len(names)
-
-        def unknown(column: Column, label: str, where: str) -> InputValueError:
-            none_of = f"it is none of the {size} labels of {name}"
-            return InputValueError(column.split, f"unknown {what} {label!r} in {where}; {none_of}")
-
-        ids = numbers_of(columns, dict(zip(names, range(size), strict=True)), unknown)
-    bound = min(size, MAX_IDS)
+    labels = distinct_labels(columns)
+    if order is None and labels:
+        refuse_ids(columns)
+        order = sorted(labels)
+        if all(map(is_id, order)):
+            way = f"give {name}=<int>, how many ids there are, or the labels in their order"
+            problem = f"all labels of {name} are numbers, as {order[0]!r}; {way}"
+            raise InputValueError(name, problem)
+    vocabulary = Vocabulary.read(name, MAX_IDS if order is None else order)
+    ids = numbers_of(columns, vocabulary.numbers(labels), vocabulary.expected)
     for column, values in zip(columns, ids, strict=True):
-        row = _core.first_outside(np.ascontiguousarray(values), bound)
+        row = _core.first_outside(np.ascontiguousarray(values), vocabulary.size)
         if row >= 0:
-            upto = f" to {bound - 1}" if int(values[row]) >= 0 else " on"
             got = f"{values[row]} in {column.where(row)}"
-            raise InputValueError(column.split, expected=f"{what} ids from 0{upto}", got=got)
-    return Vocabulary(size, names), ids
-
-
-def _sorted_labels(name: str, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the labels of all columns in ascending order, which ids must not be mixed with."""
-    filled = [column for column in columns if len(column.values)]
-    with_ids = next((column.split for column in filled if column.label_index is None), None)
-    if with_ids is not None:
-        split = next(column.split for column in filled if column.label_index is not None)
-        way = f"{with_ids} holds ids; give the labels of {name}"
-        raise InputValueError(split, f"holds labels of {name}, but {way}")
-    labels = sorted(distinct_labels(columns))
-    if all(map(is_id, labels)):
-        some = ", ".join(labels[:3]) + ", ..." * (len(labels) > 3)
-        raise InputValueError(
-            name,
-            f"all labels of {name} are numbers ({some}), which is not told apart from ids; "
-            f"give {name}=<int>, how many ids there are, or the labels in their order",
-        )
-    return tuple(labels)
-
-
-def _listed_labels(name: str, order: object) -> tuple[str, ...]:
-    """Check labels in the order of their ids, or by a mapping to the ids 0, 1, 2, ..."""
-    if isinstance(order, Mapping):
-        for label, code in order.items():
-            integer(name, code, expected=f"a mapping to integers, also for {label!r}")
-        order, id_of = sorted(order, key=order.__getitem__), order
-        for i, label in enumerate(order):
-            if id_of[label] != i:
-                expected = f"a mapping to the ids from 0 to {len(order) - 1}, each once"
-                raise InputValueError(
-                    name, expected=expected, got=f"{id_of[label]!r} for {label!r}"
-                )
-    expected = "an int, a sequence of labels or a mapping of labels to ids"
-    labels = distinct_names(name, order, expected)
-    if not labels:
-        raise InputValueError(name, expected="at least one label", got="none")
-    return labels
+            raise InputValueError(column.split, expected=vocabulary.expected, got=got)
+    if order is None:
+        largest = max([-1, *(int(values.max(initial=-1)) for values in ids)])
+        vocabulary = Vocabulary(largest + 1, None, name)
+    return vocabulary, ids
 
 
 def distinct_labels(columns: Sequence[Column]) -> set[str]:
     """Return the labels of some columns, most of which share an index."""
-    return set().union(*(index.codes for index in _label_indexes(columns)))
+    indexes = {column.label_index for column in columns if column.label_index is not None}
+    return set().union(*(index.codes for index in indexes))
 
 
-def _label_indexes(columns: Sequence[Column]) -> set[LabelIndex]:
-    return {column.label_index for column in columns if column.label_index is not None}
+def refuse_ids(columns: Sequence[Column]) -> None:
+    """Refuse columns of ids beside those of labels."""
+    for column in columns:
+        if len(column.values) and column.label_index is None:
+            got = f"ids in column {column.position}"
+            raise InputValueError(column.split, expected="labels, as other splits have", got=got)
 
 
 def numbers_of(
-    columns: Sequence[Column],
-    numbers: Mapping[str, int],
-    error: Callable[[Column, str, str], InputValueError] | None = None,
+    columns: Sequence[Column], numbers: Mapping[str, int], expected: str = ""
 ) -> list[IntArray]:
     """Return the number of each label of some columns; ids stay as they are.
 
@@ -198,9 +246,8 @@ def numbers_of(
     ----------
     columns : sequence of Column
     numbers : mapping of str to int
-    error : callable, optional
-        Makes the error for a label without a number: f(column, label, its place). Left out where
-        all labels have one.
+    expected : str, optional
+        What the error for a label without a number expects. Left out where all labels have one.
 
     Examples
     --------
@@ -209,32 +256,29 @@ def numbers_of(
     >>> numbers_of([column], {"a": -5, "b": 7})
     [array([ 7, -5,  7])]
     """
-    tables = {
-        index: np.array([numbers.get(label, _NO_NUMBER) for label in index.codes], dtype=np.int64)
-        for index in _label_indexes(columns)
-    }
+    tables: dict[LabelIndex | None, IntArray] = {}
     of_columns = []
     for column in columns:
         index, values = column.label_index, column.values
         if index is not None:
+            if index not in tables:
+                listed = [numbers.get(label, _NO_NUMBER) for label in index.codes]
+                tables[index] = np.array(listed, dtype=np.int64)
             values = tables[index][values]
             missing = values == _NO_NUMBER  # labels that no row has may be without a number
-            if error is not None and missing.any():
+            if expected and missing.any():
                 row = int(missing.argmax())
-                raise error(column, list(index.codes)[column.values[row]], column.where(row))
+                label = list(index.codes)[column.values[row]]
+                got = f"{label!r} in {column.where(row)}"
+                raise InputValueError(column.split, expected=expected, got=got)
         of_columns.append(values)
     return of_columns
 
 
-def parse_integers(name: str, what: str, columns: Sequence[Column]) -> list[IntArray]:
+def parse_integers(columns: Sequence[Column]) -> list[IntArray]:
     """Read the labels of columns, where there are any, as integers."""
-
-    def no_number(column: Column, label: str, where: str) -> InputValueError:
-        expected = f"{what} ids, as no labels of {name} are given"
-        return InputValueError(column.split, expected=expected, got=f"{label!r} in {where}")
-
-    labels = distinct_labels(columns)
-    return numbers_of(columns, {each: int(each) for each in labels if is_number(each)}, no_number)
+    numbers = Vocabulary(0, None).numbers(distinct_labels(columns))
+    return numbers_of(columns, numbers, "integers, as no labels are given")
 
 
 def is_id(label: str) -> bool:
@@ -242,65 +286,15 @@ def is_id(label: str) -> bool:
     return label.isascii() and label.isdecimal() and (label[0] != "0" or label == "0")
 
 
-def is_number(text: str) -> bool:
+def is_label(value: object) -> bool:
+    """Return whether this is a str that is not empty."""
+    return isinstance(value, str) and value != ""
+
+
+def is_integer_text(text: str) -> bool:
     """Return whether this is an integer of at most 18 digits, perhaps negative."""
     digits = text.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) < 19
-
-
-def read_ids(name: str, value: Any, vocabulary: Vocabulary, unnamed: str) -> IntArray:
-    """Read ids or labels, and return distinct ids in ascending order.
-
-    Parameters
-    ----------
-    name : str
-        The argument.
-    value : array_like of int or str, shape (n,)
-    vocabulary : Vocabulary
-        The number of ids, and their labels.
-    unnamed : str
-        The reason why there are no labels, for messages.
-
-    Raises
-    ------
-    TypeError, ValueError
-        For anything else, ids out of range, and unknown labels.
-
-    Examples
-    --------
-    >>> read_ids("candidates", ["b", "a", "b"], Vocabulary(3, ("a", "b", "c")), "")
-    array([0, 1])
-    """
-    array = np.asarray(value)
-    if array.ndim != 1:
-        raise InputValueError(name, expected="a 1-D array", got=f"shape {array.shape}")
-    if array.dtype.kind in "UOT" and len(array):
-        if vocabulary.names is None:
-            raise InputTypeError(name, expected=f"ids, as {unnamed}", got="str")
-        array = _ids_of(name, array.tolist(), vocabulary)
-    ids = index_array(name, value if not len(array) else array)
-    wrong = _core.first_outside(ids, vocabulary.size)
-    if wrong >= 0:
-        got = f"{ids[wrong]} at position {wrong}"
-        raise InputValueError(name, expected=f"ids from 0 to {vocabulary.size - 1}", got=got)
-    return distinct(ids)
-
-
-def _ids_of(name: str, labels: list[Any], vocabulary: Vocabulary) -> IntArray:
-    """Return the ids of labels, or name the first that is unknown and what was probably meant."""
-    for i, label in enumerate(labels):
-        if not isinstance(label, str):
-            got = f"{type(label).__name__} at position {i}"
-            raise InputTypeError(name, expected="names or integers", got=got)
-    codes = vocabulary.codes_of(labels)
-    for i in np.flatnonzero(codes < 0)[:1].tolist():
-        label = labels[i]
-        # those of one first letter alone: a comparison with a million would take a minute
-        like = [known for known in vocabulary.names or () if known[:1] == label[:1]]
-        near = near_words(label, like[:_COMPARED])
-        hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "none is similar"
-        raise InputValueError(name, f"unknown name {label!r} at position {i}; {hint}")
-    return codes
 
 
 def selection_name(*lists: IntArray) -> str:

@@ -84,20 +84,13 @@ def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
 
 
 DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "too few columns": (
-        {"ent_ids_1": "7\tWien\n9\n"},
-        "ent_ids_1: line 2 has 1 column, expected 2, as in the first",
-    ),
-    "too many columns": (
-        {"ref_ent_ids": "9\t5\t1\n"},
-        "ref_ent_ids: line 1 has 3 columns, expected 2: left entity and right entity with a tab "
-        "between them",
-    ),
+    "too few columns": ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
+    "too many columns": ({"ref_ent_ids": "9\t5\t1\n"}, r"ref_ent_ids: line 1: .*got '9\\t5\\t1'"),
     "quadruples": (
         {"triples_1": "7\t30\t9\t1990\n"},
-        "triples_1: line 1 has 4 columns, expected 3: head, relation and tail with tabs between",
+        r"triples_1: line 1: .*got '7\\t30\\t9\\t1990'",
     ),
-    "empty field": ({"ent_ids_2": "8\t\n"}, "ent_ids_2: line 1 has an empty name"),
+    "empty field": ({"ent_ids_2": "8\t\n"}, r"ent_ids_2: line 1: .*got '8\\t'"),
     "repeated id": (
         {"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"},
         "ent_ids_1: '7' occurs twice",
@@ -109,28 +102,13 @@ DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
         {"ent_ids_1": f"{2**64}\ta\n"},
         "ent_ids_1: expected ids, got '18446744073709551616'",
     ),
-    "unknown head": (
-        {"triples_1": "7\t30\t9\n\n8\t30\t9\n"},
-        r"triples_1: unknown .*'8' in line 3; .*ent_ids_1",
-    ),
-    "unknown tail": (
-        {"triples_2": "8\t4\t7\n"},
-        r"triples_2: unknown .*'7' in line 1; .*ent_ids_2",
-    ),
+    "unknown head": ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in line 3"),
+    "unknown tail": ({"triples_2": "8\t4\t7\n"}, "expected .* got '7' in line 1"),
     "no relation": ({"triples_2": "8\tr\t5\n"}, "triples_2: expected ids, got 'r'"),
-    "unknown relation": (
-        {"rel_ids_1": "30\tnear\n"},
-        r"triples_1: unknown .*'2' in line 2; .*rel_ids_1",
-    ),
-    "unknown left": (
-        {"ref_ent_ids": "9\t5\n5\t9\n"},
-        r"ref_ent_ids: unknown .*'5' in line 2; it is none",
-    ),
-    "unknown right": ({"ref_ent_ids": "9\t7\n"}, r"ref_ent_ids: unknown .*'7' in line 1; .*_2"),
-    "unknown in train": (
-        {"sup_ent_ids": "4\t5\n"},
-        r"sup_ent_ids: unknown .*'4' in line 1; it is none",
-    ),
+    "unknown relation": ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in line 2"),
+    "unknown left": ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in line 2"),
+    "unknown right": ({"ref_ent_ids": "9\t7\n"}, "expected .* got '7' in line 1"),
+    "unknown in train": ({"sup_ent_ids": "4\t5\n"}, "expected .* got '4' in line 1"),
     "no UTF-8": ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
     "empty": ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
     "no entities": ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
@@ -276,20 +254,17 @@ def test_folds_of_another_name(tmp_path: Path) -> None:
 
 
 OPENEA_DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "columns": ({"rel_triples_2": "a\tb\n"}, "rel_triples_2: line 1 has 2 columns, expected 3"),
-    "empty field": ({"ent_links": "a\t\n"}, "ent_links: line 1 has an empty right entity"),
+    "columns": ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
+    "empty field": ({"ent_links": "a\t\n"}, r"ent_links: line 1: .*got 'a\\t'"),
     "not listed": (
         {"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"},
-        r"rel_triples_2: unknown .*'Austria' in line 3; .*ent_ids_2",
+        "expected .* got 'Austria' in line 3",
     ),
     "not listed in a pair": (
         {"ent_ids_1": "0\tWien\n1\tLinz\n2\tGraz\n3\tSteiermark\n", "ent_links": "Rom\tGraz\n"},
-        r"ent_links: unknown .*'Rom' in line 1; .*ent_ids_1",
+        "expected .* got 'Rom' in line 1",
     ),
-    "relation not listed": (
-        {"rel_ids_1": "0\tnear\n"},
-        r"rel_triples_1: unknown .*'in' in line 2; it is none",
-    ),
+    "relation not listed": ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in line 2"),
     "name twice": (
         {"ent_ids_1": "0\tWien\n1\tWien\n"},
         "ent_ids_1: 'Wien' occurs twice",
@@ -369,14 +344,14 @@ def test_pairs_by_id_in_splits(tmp_path: Path) -> None:
 
 
 PAIRS_DAMAGE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "columns": ("a\tb\tc\n", {}, "line 1 has 3 columns, expected 2: left entity and right entity"),
+    "columns": ("a\tb\tc\n", {}, r"pairs: .*line 1: .*got 'a\\tb\\tc'"),
     "numbers": ("1\tb\n", {}, "^left: all labels of left are numbers"),
-    "unknown": ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs.tsv: unknown left entity 'x' in line 3"),
-    "no ids": ("a\tb\n", {"left": 4}, "expected left entity ids.* got 'a' in line 1"),
-    "out of range": ("1\tb\n4\tb\n", {"left": 4}, "ids from 0 to 3, got 4 in line 2"),
+    "unknown": ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs: .* got 'x' in line 3"),
+    "no ids": ("a\tb\n", {"left": 4}, "expected .* got 'a' in line 1"),
+    "out of range": ("1\tb\n4\tb\n", {"left": 4}, "expected .* got 4 in line 2"),
     "empty": ("", {}, "expected lines of left entity and right entity, got none"),
     "nothing": ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
-    "triples": ("a\tb\n", {"left_triples": "pairs.tsv"}, "^left_triples: .* has 2 columns"),
+    "triples": ("a\tb\n", {"left_triples": "pairs.tsv"}, r"^left_triples: .*line 1: .*got 'a\\tb'"),
 }
 
 
@@ -494,12 +469,7 @@ def test_copies_and_pickles(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pairs", "splits", "kind", "said"),
     [
-        (
-            [(0, 2)],
-            {},
-            ValueError,
-            "^pairs: expected right ids from 0 to 1, got 2 in pair 0",
-        ),
+        ([(0, 2)], {}, ValueError, "^pairs: expected right ids from 0 to 1, got 2 in pair 0"),
         ([(0, 0), (-1, 0)], {}, ValueError, "^pairs: expected left ids .*, got -1 in pair 1"),
         ([(0, 0, 0)], {}, ValueError, r"^pairs: expected shape \(n, 2\), got shape \(1, 3\)"),
         ([(0, 0), (1,)], {}, ValueError, "^pairs: expected an array, got lists of unlike"),

@@ -216,15 +216,15 @@ def test_errors() -> None:
     for exclusive in ([], None):
         with pytest.raises(ValueError, match="exclusive: expected at least one entity, got none"):
             dangling(scores, None, exclusive)
-    with pytest.raises(ValueError, match="exclusive: expected ids from 0 to 3, got 4"):
+    with pytest.raises(ValueError, match="exclusive: expected ids of entities from 0 to 3, got 4"):
         dangling(scores, None, [1, 4])
     with pytest.raises(TypeError, match="exclusive: expected integers, got dtype float64"):
         dangling(scores, None, [0.5])
     with pytest.raises(ValueError, match="matched: expected none that are exclusive, got 2"):
         dangling(scores, None, [1, 2], matched=[0, 2])
-    with pytest.raises(ValueError, match="matched: expected ids from 0 to 3, got -1"):
+    with pytest.raises(ValueError, match="matched: expected ids of entities from 0 to 3, got -1"):
         dangling(scores, None, [1, 2], matched=[-1])
-    with pytest.raises(ValueError, match="candidates: expected ids from 0 to 3, got 7"):
+    with pytest.raises(ValueError, match="candidates: expected ids of entities from 0 to 3, got 7"):
         dangling(scores, None, [1], candidates=[7])
     with pytest.raises(ValueError, match="by: expected one of similarity, margin, got 'score'"):
         dangling(scores, None, [1], by="score")

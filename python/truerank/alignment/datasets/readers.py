@@ -23,7 +23,7 @@ from ...tasks.vocabularies import (
     distinct_labels,
     encode_columns,
     is_id,
-    is_number,
+    is_integer_text,
 )
 from ..aligned_pairs import GRAPHS
 from .graphs import SPLITS, AlignmentData, Graph
@@ -296,9 +296,9 @@ def _read_data(
             heads, between, tails = _read_columns(*triples, TRIPLE)
             columns += [heads, tails]
             kinds = relations or _list_all([between], by_id)
-            _, places = encode_columns(kinds.title, "relation", kinds.order, [between])
+            _, places = encode_columns(kinds.title, kinds.order, [between])
         own = entities or _list_all(columns, by_id)
-        vocabulary, ids = encode_columns(own.title, nouns[j], own.order, columns)
+        vocabulary, ids = encode_columns(own.title, own.order, columns)
         if triples is not None:
             rows = np.stack([ids[-2], places[0], ids[-1]], axis=1)
         names = own.names or vocabulary.names
@@ -313,10 +313,10 @@ def _read_data(
 
 
 class _FileColumn(Column):
-    """A column of a file: `what` is the path, and messages name the line."""
+    """A column of a file: `path` is its, and messages name the line."""
 
     def where(self, row: int) -> str:
-        return f"line {line_of(self.what, row)}"
+        return f"line {line_of(self.path, row)}"
 
     def labels(self) -> list[str]:
         """Return the label of each row."""
@@ -331,7 +331,7 @@ def _read_columns(
     if not is_path(path):
         raise InputTypeError(name, expected="a path", got=type(path).__name__)
     place, indexes = os.fsdecode(path), [LabelIndex() for _ in nouns]
-    form, where = RowForm("row", tuple(nouns), ()), f"{name}: {place}"
+    form, where = RowForm(tuple(nouns)), f"{name}: {place}"
     columns = read_text(name, place, lambda j, fields: indexes[j].encode(fields), form)
     if not columns and not empty:
         raise InputValueError(where, expected=f"lines of {' and '.join(nouns)}", got="none")
@@ -354,7 +354,7 @@ def _list_all(columns: Sequence[_FileColumn], by_id: bool) -> _Labels:
     if by_id:
         ids = sorted(_parse_ids(columns[0].split, labels))
         return _Labels("", list(map(str, ids)), ids=ids)
-    names = tuple(sorted(labels, key=int) if all(map(is_number, labels)) else labels)
+    names = tuple(sorted(labels, key=int) if all(map(is_integer_text, labels)) else labels)
     return _Labels("", names, names)
 
 
