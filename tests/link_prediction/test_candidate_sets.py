@@ -274,7 +274,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         "train",
         {},
     ),
-    "a number": (ValueError, r"^candidates: expected a 1-D array, got shape \(\)", 40, {}),
+    "a number": (TypeError, r"^candidates: expected labels .*, got 40", 40, {}),
     "typed": (TypeError, "candidates: typed: expected a bool, got str", Sampled(typed="no"), {}),  # type: ignore[arg-type]
     "types of relations": (
         ValueError,

@@ -34,17 +34,17 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1547, 1000),
+    "tasks": (1441, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
     "compat": (1066, 650),
     "adapters": (1700, 1700),
-    "cli": (2596, 1300),
+    "cli": (2595, 1300),
 }
 FOLDERS = {
     "python/truerank": (23855, 21000),
-    "tests": (38782, 24000),
+    "tests": (38732, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
