@@ -22,7 +22,7 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1025, 1000),
+    "inputs": (1019, 1000),
     "tables": (600, 600),
     "ranks": (700, 700),
     "stores": (927, 700),
@@ -34,7 +34,7 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1441, 1000),
+    "tasks": (1434, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2595, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23855, 21000),
-    "tests": (38732, 24000),
+    "python/truerank": (23606, 21000),
+    "tests": (38724, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (200, 180)  # of the package
+FILES = (199, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

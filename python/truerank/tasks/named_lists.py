@@ -232,7 +232,7 @@ class NamedLists:
         (array([2, 3]), array([  2, 100]))
         """
         right = Qrels.of(answers).right_answers()
-        parts = known if isinstance(known, list) else [{} if known is None else known]
+        parts = known if isinstance(known, list) else [known] * (known is not None)
         left_out = [Qrels.of(part).right_answers() for part in parts]
         left_out += [right] if flag("filtered", filtered) else []
         asked, index = LabelIndex(), LabelIndex()
@@ -251,6 +251,7 @@ class NamedLists:
             expected = f"at least {len(index.codes)}, as many names occur"
             got = f"{size}, without {list(index.codes)[size]!r}"
             raise InputValueError("candidates", expected=expected, got=got)
+        splits = [split or "test"] * filtered + ["known"] * (known is not None)
         order = np.argsort(of_others, kind="stable")[np.count_nonzero(of_others < 0) :]
         lengths = np.bincount(of_others[order], minlength=queries.size)
         indptr = np.append(self.indptr, self.indptr[-1])
@@ -260,10 +261,9 @@ class NamedLists:
             targets,
             candidates=size,
             rows=rows,
-            filter=(indptr_of(lengths), others[order], unit) if left_out else None,
+            filter=(indptr_of(lengths), others[order], unit) if splits else None,
             **options,
         )
-        splits = [split or "test"] * filtered + ["known"] * (known is not None)
         labelled = ranks.with_labels(queries=right.queries, targets=right.documents, unit=unit)
         return labelled.with_protocol(filter=splits, split=split)
 
@@ -320,13 +320,9 @@ def lists_of_rows(
         values = list(listed.values()) if isinstance(listed, Mapping) else []
         array = np.array(values) if all(map(is_number, values)) else np.array(None)
         has_scores = isinstance(listed, Mapping)
-        is_named = all(issubclass(kind, kinds) for kind in {*map(type, names)})
-        if (
-            not is_named
-            or array.dtype == object
-            or key in queries.codes
-            or (ids and has_scores != bool(scores))
-        ):
+        is_right = all(issubclass(kind, kinds) for kind in {*map(type, names)})
+        is_right &= array.dtype != object and key not in queries.codes
+        if not is_right or (ids and has_scores != bool(scores)):
             got = f"{listed!r} for {key!r}"
             raise InputValueError(argument, expected=expected, got=got, place=place)
         queries.encode([key])
