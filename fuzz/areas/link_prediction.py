@@ -244,9 +244,9 @@ FAULTS = [
     ),
     Fault(
         "a check left out",
-        "python/truerank/link_prediction/candidate_sets.py",
-        "if missing.any():",
-        'if missing.any() and "head" in what:',
+        "python/truerank/tasks/sampling.py",
+        "if len(missing):",
+        'if len(missing) and "head" in what:',
     ),
     Fault(
         "a bound made too tight",

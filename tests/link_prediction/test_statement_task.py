@@ -387,7 +387,7 @@ def test_wrong_options(tmp_path: Path) -> None:
         Task([("a", "r", "b")], sides=["qualifier"])
     with pytest.raises(ValueError, match="time: expected None for statements, got 3"):
         statement_task(TEST, time=3)
-    with pytest.raises(ValueError, match="candidates: expected other candidates for the side"):
+    with pytest.raises(ValueError, match=r"candidates: expected Negatives of .* got none"):
         statement_task(TEST, sides=["qualifier"], candidates=Negatives())
     with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
         statement_task(TEST, sides=["qualifier"], candidates=["a"])

@@ -34,7 +34,7 @@ ROOMS = {
     "reporting": (2195, 1000),
     "plot": (700, 700),
     "html": (537, 200),
-    "tasks": (1434, 1000),
+    "tasks": (1433, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2595, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23606, 21000),
-    "tests": (38724, 24000),
+    "python/truerank": (23597, 21000),
+    "tests": (38720, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

@@ -124,16 +124,12 @@ def _read_negatives(value: Negatives, sides: Sequence[str], splits: TripleSplits
     tested = splits.tested
     lists: dict[str, Lists] = {}
     arrays: list[IntArray] = []
-    if QUALIFIER in sides:
-        expected = f"other candidates for the side {QUALIFIER}"
-        raise InputValueError("candidates", expected=expected, got="negatives of triples")
-    for side, rows in value._asdict().items():
+    handed = {side: rows for side, rows in value._asdict().items() if rows is not None}
+    if handed.keys() != set(sides):
+        expected = f"Negatives of {', '.join(sides)}, the sides of the task"
+        raise InputValueError("candidates", expected=expected, got=", ".join(handed) or "none")
+    for side, rows in handed.items():
         name = f"candidates: {side}"
-        if (rows is None) == (side in sides):
-            expected = "negatives" if side in sides else "none, as the task has no such side"
-            raise InputValueError(name, expected=expected, got="None" if rows is None else "some")
-        if rows is None:
-            continue
         listed = as_lists(rows, None, name=name)
         counts, ids = np.diff(listed.indptr), listed.ids.astype(np.int64)
         if len(counts) != tested:

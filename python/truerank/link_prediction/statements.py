@@ -17,7 +17,7 @@ from ..inputs.selection import indptr_of
 from ..tasks.named_lists import is_json, json_lines
 from ..tasks.row_keys import row_keys
 from ..tasks.split_columns import SplitReader, stack_splits
-from ..tasks.text import RowForm, is_path, text_lines
+from ..tasks.text import MAX_COLUMNS, RowForm, is_path, text_lines
 from ..tasks.vocabularies import Column
 from .triples import TripleSplits, encode_names
 
@@ -261,7 +261,7 @@ def _rows_of(title: str, value: Any) -> list[Any]:
             row = row.split(delimiter)
         fields: Any = _fields_of_object(row) if isinstance(row, dict) else row
         is_row = isinstance(fields, (list, tuple, np.ndarray))
-        if not is_row or len(fields) < 3 or not len(fields) % 2:
+        if not is_row or not 3 <= len(fields) <= MAX_COLUMNS or not len(fields) % 2:
             got = f"{shorten(str(row), 60)} in {'line' if path else 'statement'} {number}"
             raise InputValueError(title, expected=_FORM, got=got, place=path)
         rows.append(fields)

@@ -10,7 +10,7 @@ import numpy as np
 from ..inputs.errors import InputValueError, warn_user
 from ..ranks.labels import Labels, as_labels
 from ..tasks.row_keys import distinct, look_up, row_keys
-from ..tasks.sampling import check_sample, draw_candidates
+from ..tasks.sampling import check_among, check_sample, draw_candidates
 from ..tasks.side_tasks import Sampled, SideTasks
 from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
@@ -177,11 +177,7 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
     else:
         chosen = distinct(sets.entities.ids_of("candidates", value))
         name = selection_name(chosen)
-    missing = ~np.isin(sets.pairs[:, 1], chosen)
-    if missing.any():
-        first = sets.name(int(missing.argmax()))
-        are = f"{missing.sum():,} right answers are not among the candidates, first {first}"
-        raise InputValueError("candidates", are)
+    check_among(chosen, sets.pairs[:, 1], sets.entities, "right answers")
     return name if sampled is None else sampled.name, chosen, sampled
 
 

@@ -326,7 +326,7 @@ class OneSidedTask(Task[AnyReport]):
         >>> Task({0: [0, 1], 1: [2]}, entities=3).evaluate(lambda q: scores[q[:, 0]])["recall@2"]
         0.75
         """
-        return self._evaluate({self.answers.side: scorer}, name="scorer", **options)
+        return self._evaluate({"answers": scorer}, "scorer", **options)
 
     @with_options(VectorOptions, similarity="dot")
     def evaluate_embeddings(
@@ -360,9 +360,8 @@ class OneSidedTask(Task[AnyReport]):
         >>> Task({0: [0, 1]}, entities=3).evaluate_embeddings(vectors[2:], vectors)["map"]
         0.5833333333333334
         """
-        side = self.answers
-        named, candidates = {side.side: queries}, {side.candidate_kind: entities}
-        return self._evaluate_embeddings(named, candidates, name="queries", **options)
+        candidates = {"entities": entities}
+        return self._evaluate_embeddings({"answers": queries}, candidates, "queries", **options)
 
     @with_options(ScoreOptions)
     def evaluate_scores(self, scores: Any, **options: Unpack[ScoreOptions]) -> AnyReport:
@@ -392,7 +391,7 @@ class OneSidedTask(Task[AnyReport]):
         >>> task.evaluate_scores([[0.2, 0.9, 0.5]]).to_dict(["mrr", "recall@1"])
         {'mrr': 1.0, 'recall@1': 0.5}
         """
-        return self._evaluate_scores({self.answers.side: scores}, "scores", **options)
+        return self._evaluate_scores({"answers": scores}, "scores", **options)
 
     @with_options(ListOptions)
     def evaluate_lists(
@@ -430,7 +429,7 @@ class OneSidedTask(Task[AnyReport]):
         2.0
         """
         lists = ids if isinstance(ids, TopK) else TopK(ids, scores)
-        return self._evaluate_lists({self.answers.side: lists}, name="ids", **options)
+        return self._evaluate_lists({"answers": lists}, "ids", **options)
 
 
 def split_report(report: Callable[..., None], sizes: Sequence[int]) -> list[Callable[[int], None]]:
