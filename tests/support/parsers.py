@@ -471,7 +471,7 @@ def _read_pairs(path: Path) -> Any:
     assert names[0] is not None
     assert names[1] is not None
     words = [[names[0][a], names[1][b]] for a, b in found.pairs.tolist()]
-    rows = _plain_rows(path)
+    rows = list(map(list, dict.fromkeys(map(tuple, _plain_rows(path)))))
     assert words == rows, f"plain reading gives {rows}, not {words}"
     _use(lambda: tr.alignment.Task(path, left=names[0], right=names[1], duplicates="drop"))
     return words

@@ -229,7 +229,7 @@ class Task(tasks.Task[Report]):
         rules: Rules,
         *,
         block: int | None = None,
-        io: str | None = None,
+        io: IoMode | None = None,
     ) -> Report:
         """Evaluate open embeddings, or an open matrix."""
         sizes = self.right_to_left.columns, self.left_to_right.columns
