@@ -16,6 +16,8 @@ from ..metrics.ties import mean_power
 from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
 
 _TABLE = 1 << 12  # the places whose discounts are summed once; later ones by an integral
@@ -40,10 +42,7 @@ def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.5, 0.5, 0.0]
     """
     sums: FloatArray = (places > 0) / (above + 1.0)
-    (long,) = np.nonzero(places > 1)
-    first = above[long].astype(np.float64) + 1
-    sums[long] = places[long] * mean_power(first, places[long], -1.0)
-    return sums
+    return _put(sums, places > 1, _sum_reciprocals, above, places)
 
 
 def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
@@ -55,9 +54,7 @@ def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.0, 0.5]
     """
     sums: FloatArray = (places > 0) / np.log2(above + 2.0)
-    (long,) = np.nonzero(places > 1)
-    sums[long] = _once_each(_sum_discounts, above[long], places[long])
-    return sums
+    return _put(sums, places > 1, _sum_discounts, above, places)
 
 
 def first_reciprocals(
@@ -88,10 +85,8 @@ def first_reciprocals(
     [0.833, 0.667]
     """
     values: FloatArray = (within > 0) / (above + 1.0)
-    (mixed,) = np.nonzero((right < tied) & (within > 0))
-    columns = (column[mixed] for column in (above, tied, right, within))
-    values[mixed] = _once_each(_first_of_mixed, *columns)
-    return values
+    mixed = (right < tied) & (within > 0)
+    return _put(values, mixed, _first_of_mixed, above, tied, right, within)
 
 
 def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray:
@@ -115,10 +110,23 @@ def hit_chances(tied: IntArray, right: IntArray, within: IntArray) -> FloatArray
     return chances
 
 
-def _once_each(function: Callable[..., FloatArray], *columns: IntArray) -> FloatArray:
-    """Apply a function to columns, to equal rows once."""
-    _, first, inverse = np.unique(row_keys(columns), return_index=True, return_inverse=True)
-    return function(*(column[first] for column in columns))[inverse]
+def _put(
+    values: FloatArray,
+    where: npt.NDArray[np.bool_],
+    function: Callable[..., FloatArray],
+    *columns: IntArray,
+) -> FloatArray:
+    """Put what a function makes of columns into values at some places; it sees equal rows once."""
+    (places,) = np.nonzero(where)
+    if len(places):
+        rows = [column[places] for column in columns]
+        _, first, inverse = np.unique(row_keys(rows), return_index=True, return_inverse=True)
+        values[places] = function(*(row[first] for row in rows))[inverse]
+    return values
+
+
+def _sum_reciprocals(above: IntArray, places: IntArray) -> FloatArray:
+    return places * mean_power(above.astype(np.float64) + 1, places, -1.0)
 
 
 @cache
