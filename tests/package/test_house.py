@@ -43,12 +43,12 @@ ROOMS = {
     "cli": (2595, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23597, 21000),
+    "python/truerank": (23594, 21000),
     "tests": (38720, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (199, 180)  # of the package
+FILES = (198, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
