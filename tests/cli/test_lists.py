@@ -126,7 +126,7 @@ def test_the_report_says_what_misses_are(run: Run, lists: Path) -> None:
             "--lists run.txt --qrels qrels.txt --candidates 9 --save qrels.txt",
             "--save: qrels.txt is one of the files to be read",
         ),
-        ("--lists predictions --candidates 2", "--candidates: expected at least 3"),
+        ("--lists predictions --candidates 2", "--candidates: expected an integer >= 3"),
         (
             "--lists predictions --candidates more.txt",
             "--lists: expected labels of entities",

@@ -394,8 +394,8 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of this form, and a document that a query has twice; the error names
-        the line.
+        For a line that is not of this form, which the error names, and a document that a query has
+        twice.
     OSError
         For a file that is missing or damaged.
 
@@ -447,7 +447,7 @@ def read_json_lists(
     ------
     ValueError
         For anything but such objects, and a query or a candidate that occurs twice; the error names
-        the line, or the query.
+        the line of what is no JSON, or the query.
     OSError
         For a file that is missing or damaged.
 
