@@ -185,7 +185,7 @@ def test_files_are_reported_under_their_own_path(folder: str, tmp_path: Path) ->
     place.mkdir()
     path = str(place / "x.npy")
     Path(path).write_bytes(b"")
-    said = f"^left: {re.escape(path)}: expected a .npy file, this one is empty$"
+    said = f"^left: {re.escape(path)}: expected a .npy file, the header is broken: EOF"
     task = task_of()
     for call in (
         lambda: evaluate(path, RIGHT, [(0, 0)]),

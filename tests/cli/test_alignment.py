@@ -399,7 +399,10 @@ def test_wrong_lines(line: str, message: str, align: Align, sets: Path) -> None:
 
 BAD_DATA = {
     "no such vectors": ("X.npy R.npy test.tsv", "LEFT: X.npy: No such file"),
-    "text for vectors": ("test.tsv R.npy test.tsv", "LEFT: test.tsv: expected a .npy file, this"),
+    "text for vectors": (
+        "test.tsv R.npy test.tsv",
+        "LEFT: test.tsv: expected a .npy file, the header",
+    ),
     "one vector": ("flat.npy R.npy test.tsv", "LEFT: expected a vector for each entity, got shape"),
     "unlike vectors": ("L.npy wide.npy test.tsv", "RIGHT: expected"),
     "no such pairs": ("L.npy R.npy x.tsv", "PAIRS: x.tsv: No such file"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from pathlib import Path
 from typing import Any
 
@@ -235,7 +236,7 @@ def test_failed_save_leaves_the_old_file(run: Run, files: Files, folder: Path) -
 
 def test_arrays_are_read_only_memory_maps(folder: Path) -> None:
     array = read_array("TARGETS", folder / "targets.npy")
-    assert isinstance(array, np.memmap)
+    assert isinstance(array.base, mmap.mmap)
     assert not array.flags.writeable
 
 

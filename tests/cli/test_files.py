@@ -94,7 +94,7 @@ def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
     assert name in err
     assert err.count("\n") == 1
     if "--save" not in line:
-        assert f"{name}: expected a regular file, got a {kind}" in err
+        assert f"{name}: expected a regular file" in err
 
 
 def test_selections(run: Run) -> None:

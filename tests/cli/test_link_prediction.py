@@ -525,7 +525,7 @@ def test_formats(predict: Predict, folder: Path, style: str) -> None:
         (f"{KNOWN} {SCORES} --scores-tail absent.npy", "Error: --scores-tail: absent.npy: No such"),
         (
             f"{KNOWN} {VECTORS} --entities E.txt",
-            "--entities: E.txt: expected a .npy file, this one begins",
+            "--entities: E.txt: expected a .npy file, the header",
         ),
         (f"{KNOWN} {VECTORS} --queries-head few.npy", "--queries-head: expected vectors of shape"),
         (f"{KNOWN} {VECTORS} --queries-tail narrow.npy", "vectors of length 3, as in"),

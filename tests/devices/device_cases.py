@@ -180,21 +180,6 @@ def test_a_mode_of_the_thread_changes_nothing() -> None:
         assert tr.rank(scores, targets, rows=rows) == expected
 
 
-def test_buffers_are_pinned_where_they_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)  # here they cannot
-    pinned: list[Any] = []
-    empty = torch.empty
-
-    def pinning(*args: Any, pin_memory: bool = False, **keywords: Any) -> torch.Tensor:
-        pinned.append(pin_memory)
-        return empty(*args, **keywords)
-
-    monkeypatch.setattr(torch, "empty", pinning)
-    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
-    assert True in pinned
-
-
 def test_a_device_without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
     array, targets = RNG.random((4, 5000)), RNG.integers(0, 5000, 4)
     monkeypatch.delattr(type(module), "Stream")

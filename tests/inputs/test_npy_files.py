@@ -93,31 +93,30 @@ def test_any_wrong_byte_is_read_as_numpy_does_or_refused(tmp_path: Path) -> None
 
 
 FAULTS = {
-    "a bracket too many": (header("(20,,"), "the .npy header is broken: "),
-    "a bracket too few": (header("(20,"), "the .npy header is broken: "),
+    "a bracket too many": (header("(20,,"), "expected a .npy file, the header is broken: "),
+    "a bracket too few": (header("(20,"), "expected a .npy file, the header is broken: "),
     "10^23 numbers": (header(f"({10**23},)"), "expected lengths from 0 on, got shape (1"),
     "2^60 - 1 numbers": (header(f"({2**60 - 1},)"), "the header says (1152921504606846975,) int64"),
     "an empty array of 2^80 rows": (header(f"({2**80}, 0)"), "expected lengths from 0 on"),
     "an empty array that is too large": (header(f"({2**62}, 4, 0)"), "too big"),
-    "a length below 0": (header("(-1,)"), "got shape (-1,)"),
     "a length that is True": (header("(True,)"), "got shape (True,)"),
-    "5,000 digits": (header(f"({'9' * 5000},)"), "the .npy header is broken: "),
+    "a length below 0": (header("(-1,)"), "got shape (-1,)"),
+    "5,000 digits": (header(f"({'9' * 5000},)"), "expected a .npy file, the header is broken: "),
     "text of no length": (header(f"({10**12},)", "'<U0'"), "numbers or text, got dtype <U0"),
-    "a dtype that is none": (header(descr="'<q9'"), "the .npy header is broken: "),
+    "a dtype that is none": (header(descr="'<q9'"), "expected a .npy file, the header is broken: "),
     "a dtype nested deep": (header(descr="[('a', " * 150 + "'<i8'" + ")]" * 150), "is broken"),
     "an order that is none": (header(order="1"), "fortran_order is not a valid bool: 1"),
     "no dict": (MAGIC + b"\x01\x00\x02\x00[]", "not a dictionary: []"),
     "a list": (header("[20]"), "shape is not valid: [20]"),
-    "brackets": (header("(" * 5000), "the .npy header is broken: "),
-    "minus signs": (header("-" * 15000), "the .npy header is broken: "),
+    "brackets": (header("(" * 5000), "expected a .npy file, the header is broken: "),
+    "minus signs": (header("-" * 15000), "expected a .npy file, the header is broken: "),
     "more than there is": (MAGIC + b"\x02\x00\xff\xff\xff\xff{", "expected 4294967295 bytes got 1"),
-    "no length": (MAGIC + b"\x01\x00", "the .npy header is broken: "),
-    "no version": (MAGIC, "the .npy header is broken: "),
-    "another version": (MAGIC + b"\x01\x07" + header()[8:], "got 1.7"),
+    "no length": (MAGIC + b"\x01\x00", "expected a .npy file, the header is broken: "),
+    "no version": (MAGIC, "expected a .npy file, the header is broken: "),
+    "another version": (MAGIC + b"\x01\x07" + header()[8:], "the header is broken: (1, 7)"),
     "cut short": (header()[:-1], "there are 2"),
     "objects": (npy(np.array([None])), "expected plain numbers or text, got dtype object"),
-    "empty": (b"", "expected a .npy file, this one is empty"),
-    "a pickle": (b"\x80\x04N.", "expected a .npy file, this one is a pickle"),
+    "a pickle": (b"\x80\x04N.", "expected a .npy file, the header is broken"),
 }
 
 
@@ -237,10 +236,11 @@ def test_two_members_of_one_name(tmp_path: Path) -> None:
         archive.writestr("a.npy", npy([1]))
         archive.writestr("a", npy([2]))
     with pytest.raises(
-        ValueError, match=r"^filter: .*x\.npz: not an .npz file, or damaged: two members 'a'"
+        ValueError,
+        match=r"^filter: .*x\.npz: not an .npz file, .*two members have",
     ):
         read_npz("filter", tmp_path / "x.npz")
 
 
 def test_the_end_of_a_header() -> None:
-    assert parse_npy_header(npy(np.zeros((2, 3)))) == ((2, 3), False, np.dtype("<f8"), 128)
+    assert parse_npy_header(npy(np.zeros((2, 3))), 176) == ((2, 3), False, np.dtype("<f8"), 128)

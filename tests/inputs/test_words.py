@@ -16,7 +16,7 @@ RANKS = tr.Ranks([0, 2], [1, 1], 3)
 CALLS: dict[str, Callable[[str], object]] = {
     "order": lambda word: tr.evaluate(SCORES, [0], order=word),  # type: ignore[arg-type]
     "nan": lambda word: tr.rank(SCORES, [0], nan=word),  # type: ignore[arg-type]
-    "io": lambda word: tr.rank(SCORES, [0], io=word),  # type: ignore[arg-type]
+    "io": lambda word: tr.open_scores(SCORES, io=word),  # type: ignore[arg-type]
     "similarity": lambda word: tr.rank_embeddings(
         SCORES,
         SCORES,

@@ -22,10 +22,10 @@ pytestmark = [
 # Lines of code (docstrings, comments and blank lines not counted): at most, and the goal.
 # Whoever makes a room smaller lowers its ceiling; nobody raises one.
 ROOMS = {
-    "inputs": (1019, 1000),
+    "inputs": (1000, 1000),
     "tables": (600, 600),
     "ranks": (700, 700),
-    "stores": (927, 700),
+    "stores": (727, 700),
     "devices": (900, 900),
     "counting": (1447, 1300),
     "embeddings": (600, 600),
@@ -43,8 +43,8 @@ ROOMS = {
     "cli": (2595, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23594, 21000),
-    "tests": (38718, 24000),
+    "python/truerank": (23320, 21000),
+    "tests": (38605, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }

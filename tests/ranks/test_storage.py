@@ -360,7 +360,7 @@ def test_foreign_archives(tmp_path: Path) -> None:
     refused(path, "damaged header: ")
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "hello")
-    refused(path, r"readme.txt: expected a .npy file, this one begins with b'hello'")
+    refused(path, r"readme.txt: expected a .npy file, the header is broken")
     path.write_bytes(npy(np.arange(3)))
     refused(path, "not a file of truerank")
 
@@ -431,9 +431,9 @@ def test_pickles_are_refused(saved: Path) -> None:
         ({"above": npy(np.zeros((2, 2), int, order="F"))}, "above: expected a 1-D array of int"),
         (
             {"above": b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i8'}"},
-            "above.npy: the .npy header is b",
+            "above.npy: expected a .npy file, the header is b",
         ),
-        ({"above": b""}, "above.npy: expected a .npy file, this one is empty"),
+        ({"above": b""}, "above.npy: expected a .npy file, the header is broken: EOF"),
         (
             {"addition": npy(np.array(2**31 - 1, np.int32)).replace(b"<i4", b"<U1")},
             "addition.npy: expected text, got a character",
@@ -456,7 +456,7 @@ def test_missing_members(saved: Path, name: str) -> None:
 def test_two_members_of_one_name(saved: Path) -> None:
     with zipfile.ZipFile(saved, "a") as archive, pytest.warns(UserWarning, match="Duplicate"):
         archive.writestr("above.npy", npy([1]))
-    refused(saved, "two members 'above'")
+    refused(saved, "two members have one name")
 
 
 def test_compressed_members_are_read_too(saved: Path) -> None:

@@ -77,33 +77,31 @@ FAULTS = {
     "shorter than its header says": Fault(
         "x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte 128)"
     ),
-    "nothing but the header": Fault("x.npy", npy()[:128], "the file has 128"),
-    "cut in the header": Fault("x.npy", npy()[:70], "the .npy header is broken"),
-    "cut in the length": Fault("x.npy", npy()[:9], "the .npy header is broken"),
-    "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, this one begins with"),
-    "empty": Fault("x.npy", b"", "expected a .npy file, this one is empty"),
-    "text": Fault(
-        "x.npy", b"0.5,0.25\n", "this one begins with b'0.5,0.25'; numbers in text are read by"
-    ),
-    "text by its name": Fault("x.csv", b"0.5,0.25\n", "numbers in text are read by numpy.loadtxt"),
+    "nothing but the header": Fault("x.npy", npy()[:128], "there are 128"),
+    "cut in the header": Fault("x.npy", npy()[:70], "header is broken"),
+    "cut in the length": Fault("x.npy", npy()[:9], "header is broken"),
+    "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, the header is broken"),
+    "empty": Fault("x.npy", b"", "expected a .npy file, the header is broken: EOF"),
+    "text": Fault("x.npy", b"0.5,0.25\n", "expected a .npy file"),
+    "text by its name": Fault("x.csv", b"0.5,0.25\n", "expected a .npy, .npz, .h5 or zarr, or"),
     "an archive": Fault("x.npy", ARCHIVE, "expected a .npy file"),
-    "a pickle": Fault("x.npy", pickle.dumps([1.0]), "this one is a pickle"),
-    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "got 9.0"),
+    "a pickle": Fault("x.npy", pickle.dumps([1.0]), "expected a .npy file"),
+    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "broken: (9, 0)"),
     "header of 4 GB": Fault(
-        "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "the .npy header is broken"
+        "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "header is broken"
     ),
     "header that is code": Fault("x.npy", header("__import__('os').abort()"), "header is broken"),
     "header without an end": Fault("x.npy", header("{'descr': '<f4'"), "header is broken"),
     "header nested deep": Fault("x.npy", header("(" * 5000), "header is broken"),
     "header of bytes": Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
     "header with a byte changed": Fault(
-        "x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "the .npy header is broken"
+        "x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "header is broken"
     ),
     "header of 5,000 digits": Fault("x.npy", header_text("9" * 5000), "header is broken"),
     "header of 40 dimensions": Fault("x.npy", header_text("(1," * 40 + ")"), "header is broken"),
     "header without a shape": Fault("x.npy", header("{'descr': '<f4'}"), "header is broken"),
     # dtypes
-    "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object", kind=TypeError),
+    "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
     "fields": Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
     "text for scores": Fault("x.npy", npy([["a"]]), "got dtype <U1", kind=TypeError),
     "bool": Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
@@ -124,31 +122,29 @@ FAULTS = {
     "product that overflows": Fault(
         "x.npy", header_text(f"({2**62}, 4)"), "73,786,976,294,838,206,5"
     ),
-    "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "the file has"),
+    "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "there are"),
     "huge and of size 0": Fault(
         "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 on"
     ),
     "lengths of no integers": Fault("x.npy", header_text("(6.0, 5)"), "header is broken"),
-    "another shape than given": Fault(
-        "x.npy", npy(), "expected (5, 6), got (6, 5)", {"shape": (5, 6)}
-    ),
-    "fewer dimensions given": Fault("x.npy", npy(), "expected (30,), got (6, 5)", {"shape": 30}),
-    "an offset": Fault("x.npy", npy(), "offset: only for raw binary files", {"offset": 4}),
-    "another layout": Fault("x.npy", npy(), "layout: only for raw binary files", {"layout": "F"}),
-    "a member of a .npy": Fault("x.npy", npy(), "there are no members in a .npy", {"member": "a"}),
+    "a shape": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"shape": (6, 5)}),
+    "an offset": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"offset": 4}),
+    "another layout": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"layout": "F"}),
     # archives
     "compressed": Fault(
-        "x.npz", zipped(("s.npy",), zipfile.ZIP_DEFLATED), "s.npy: is compressed, and cannot"
+        "x.npz",
+        zipped(("s.npy",), zipfile.ZIP_DEFLATED),
+        "s.npy: cannot be read in place: it is compressed",
     ),
     "encrypted": Fault("x.npz", encrypted(), "is encrypted"),
     "which member": Fault(
-        "x.npz", zipped(("a.npy", "b.npy")), "expected member= to say which, there are 'a', 'b'"
+        "x.npz", zipped(("a.npy", "b.npy")), "expected the array 'scores', got ['a', 'b']"
     ),
-    "no such member": Fault(
-        "x.npz", ARCHIVE, "expected member 'c', there are 'a'", {"member": "c"}
+    "no such member": Fault("x.npz", ARCHIVE, "expected the array 'c', got ['a']", {"member": "c"}),
+    "no members": Fault("x.npz", zipped(()), "got []"),
+    "many members": Fault(
+        "x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "got ['m0', 'm1', "
     ),
-    "no members": Fault("x.npz", zipped(()), "there are no arrays"),
-    "many members": Fault("x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "'m19', ..."),
     "archive cut short": Fault("x.npz", ARCHIVE[:-30], "the archive is damaged"),
     "archive without a start": Fault("x.npz", ARCHIVE[100:], "a.npy: cannot be read in"),
     "long extra field": Fault(
@@ -167,36 +163,34 @@ FAULTS = {
     ),
     # raw binary
     "raw, unknown": Fault("x.dat", GOOD.tobytes(), "or dtype= and shape= of a raw binary file"),
-    "raw, empty and unknown": Fault("x.dat", b"", "this one is empty"),
     "raw, no shape": Fault("x.dat", GOOD.tobytes(), "and shape=", {"dtype": "float32"}),
-    "raw, short": Fault("x.dat", GOOD.tobytes()[:-1], "expected 120 bytes (the call says", RAW),
+    "raw, short": Fault(
+        "x.dat", GOOD.tobytes()[:-1], "expected 120 bytes ((6, 5) float32 from", RAW
+    ),
     "raw, long": Fault("x.dat", GOOD.tobytes() + b"x", "the file has 121", RAW),
     "raw, offset beyond": Fault("x.dat", b"x" * 120, "from byte 4", {**RAW, "offset": 4}),
     "raw, rows do not divide": Fault(
         "x.dat",
         b"x" * 121,
-        "a multiple of 20 bytes (shape (-1, 5), float32) from byte 0 on, the file has 121",
+        "expected 120 bytes ((6, 5) float32), the file has 121",
         {"dtype": "float32", "shape": (-1, 5)},
     ),
     "raw, offset beyond an open length": Fault(
         "x.dat",
         b"x" * 120,
-        "float32) from byte 200 on, the file has 120",
+        "float32 from byte 200 on), the file has 120",
         {"dtype": "f4", "shape": (-1, 5), "offset": 200},
     ),
     "raw, offset beyond any file": Fault(
         "x.dat",
         b"x" * 120,
-        "from byte 4,611,686,018,427,387,904 on, the file has 120",
+        "from byte 4,611,686,018,427,387,904 on), the file has 120",
         {"dtype": "uint8", "shape": -1, "offset": 2**62},
     ),
     "raw, no dtype of scores": Fault(
-        "x.dat", b"x" * 8, "x.dat: expected one of", {"dtype": "c8", "shape": 1}, TypeError
+        "x.dat", b"x" * 8, "dtype: expected one of", {"dtype": "c8", "shape": 1}, TypeError
     ),
     "raw, no dtype": Fault("x.dat", b"", "got 'f5'", {"dtype": "f5", "shape": 1}, TypeError),
-    "raw, a member": Fault(
-        "x.dat", b"x" * 120, "there are no members in a raw", {**RAW, "member": "a"}
-    ),
 }
 ARGUMENTS = {
     "axis": ({"axis": 2}, ValueError, "axis: expected 0 (rows) or 1 (columns), got 2"),
@@ -209,8 +203,8 @@ ARGUMENTS = {
     "shape sign": ({"shape": (-2, 3)}, ValueError, "one of which may be -1"),
     "shape open beside 0": ({"shape": (-1, 0)}, ValueError, "one of which may be -1"),
     "shape twice open": ({"shape": (-1, -1)}, ValueError, "one of which may be -1"),
-    "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected (rows, columns)"),
-    "shape bool": ({"shape": True}, TypeError, "shape: expected (rows, columns)"),
+    "shape type": ({"shape": (2.0, 3)}, TypeError, "shape: expected integers, got"),
+    "shape bool": ({"shape": True}, TypeError, "shape: expected integers, got"),
 }
 
 
@@ -241,17 +235,11 @@ def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
             open_(source)
 
 
-@pytest.mark.parametrize("name", ["", b"", "a\0b", ["", "b.npy"]])
-def test_paths_that_name_no_file(name: Any) -> None:
-    with pytest.raises(ValueError, match="scores: expected the path of a file, got '"):
-        open_scores(name)
-
-
 @pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
 def test_messages_hide_the_parser(tmp_path: Path, shape: bytes) -> None:
     data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
     (tmp_path / "x.npy").write_bytes(data)
-    with pytest.raises(ValueError, match=r"the \.npy header is broken: ") as caught:
+    with pytest.raises(ValueError, match=r"the header is broken: ") as caught:
         open_scores(tmp_path / "x.npy")
     assert " at 0x" not in str(caught.value)
     assert "(2, 0)" not in str(caught.value)
@@ -299,11 +287,11 @@ def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
 # -- shards that do not add up ---------------------------------------------------------------------
 
 SHARDS: dict[str, tuple[Any, int, type[Exception], str]] = {
-    "columns": (scores(6, 4, "f4"), 0, ValueError, "expected 5 columns, as in"),
-    "rows": (scores(5, 5, "f4"), 1, ValueError, "expected 6 rows, as in"),
-    "row": (GOOD[0], 1, ValueError, "expected 6 rows, as in"),
-    "dtype": (scores(6, 5, "f8"), 0, TypeError, "expected dtype float32 (<f4), as in"),
-    "byte order": (GOOD.astype(">f4"), 0, TypeError, "expected dtype float32 (<f4), as in"),
+    "columns": (scores(6, 4, "f4"), 0, ValueError, "expected 5 columns, as the first"),
+    "rows": (scores(5, 5, "f4"), 1, ValueError, "expected 6 rows, as the first"),
+    "row": (GOOD[0], 1, ValueError, "expected 6 rows, as the first"),
+    "dtype": (scores(6, 5, "f8"), 0, TypeError, "expected dtype float32 (<f4), got"),
+    "byte order": (GOOD.astype(">f4"), 0, TypeError, "expected dtype float32 (<f4), got"),
     "broken": (np.float32(1), 0, ValueError, "expected a matrix (rows, columns)"),
 }
 
@@ -330,12 +318,6 @@ def test_no_shards() -> None:
     for source in ([], ()):
         with pytest.raises(ValueError, match="at least one shard, got an empty list"):
             open_scores(source)
-
-
-@pytest.mark.parametrize("wrong", [[1.0, 2.0], [[1.0], [2.0]], [1]])
-def test_numbers_are_not_shards(wrong: Any) -> None:
-    with pytest.raises(TypeError, match="expected paths, arrays or stores in a list"):
-        open_scores(wrong)
 
 
 MISSING_SHARDS = {

@@ -15,8 +15,7 @@ import pytest
 
 import truerank as tr
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
-from truerank.stores import Store, in_one_array, open_scores, read_scores
-from truerank.stores import store as store_files
+from truerank.stores import Store, in_one_array, open_scores, opening, read_scores
 from truerank.stores.store import block_array
 
 on_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -70,20 +69,8 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     path = write_npy(tmp_path / "a.npy", scores(6, 5, "f4"))
     with open_scores(path) as store, store.block(store.tiles(40)[1], "read") as block:
         os.truncate(path, 170)
-        with pytest.raises(
-            ValueError, match=r"a\.npy: expected 40 bytes from 168 on, the file ends"
-        ):
+        with pytest.raises(ValueError, match=r"a\.npy: expected 40 bytes from 168 on: "):
             block_array(block, store)
-
-
-def test_a_raw_file_that_grows_is_noticed(tmp_path: Path) -> None:
-    stores = shrinkable(tmp_path)
-    with open(tmp_path / "a.bin", "ab") as file:
-        file.write(b"x")
-    with pytest.raises(ValueError, match=r"a\.bin: expected 120 bytes .* the file has 121"):
-        touch(stores["a.bin"])
-    for each in stores.values():
-        each.close()
 
 
 def test_state_is_of_the_content_and_not_of_the_name(tmp_path: Path) -> None:
@@ -198,24 +185,18 @@ def test_an_open_store_keeps_one_map_of_a_file(tmp_path: Path) -> None:
 
 @on_linux
 def test_maps_are_kept_up_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What does not fit is mapped block by block; so is all where address space is limited."""
-    import resource
-
+    """What does not fit is mapped block by block."""
     array = scores(64, 2000, "f4")  # 8,000 bytes to a row, 512,000 in all
     names = [write_npy(tmp_path / f"{k}.npy", part) for k, part in enumerate(np.split(array, 4))]
-    monkeypatch.setattr(store_files, "_MAX_KEPT_BYTES", 2 * 128_000 + 8000 * 3)
+    monkeypatch.setattr(opening, "_MAX_KEPT_BYTES", 3 * 128_000 + 8000)
     with open_scores(names) as store:
         for _ in range(2):
             assert_bytes(assembled(store, 8000, "map"), array)
             assert [mapped(name) for name in names] == [1, 1, 1, 0]
-            for tile, expected in zip(store.tiles(8000), [3] * 35 + [4] * 29, strict=True):
+            for tile, expected in zip(store.tiles(8000), [3] * 48 + [4] * 16, strict=True):
                 with store.block(tile, "map") as block:
                     assert mapped(tmp_path) == expected
                 del block
-    monkeypatch.setattr(resource, "getrlimit", lambda limit: (1 << 40, 1 << 40))
-    with open_scores(names) as store:
-        assert_bytes(assembled(store, 8000, "map"), array)
-        assert mapped(tmp_path) == 0
 
 
 @on_linux
@@ -290,17 +271,6 @@ def test_faults_leave_nothing_open(tmp_path: Path) -> None:
     assert opened() == before
 
 
-def test_a_closed_store_says_so(tmp_path: Path) -> None:
-    path = write_npy(tmp_path / "a.npy", scores(6, 5, "f4"))
-    store = open_scores(path)
-    tile = store.tiles(100)[0]
-    with store.block(tile, "read"):
-        store.close()  # a descriptor in use is closed after its use
-    for attempt in (lambda: touch(store), lambda: store.block(tile, "map").__enter__()):
-        with pytest.raises(ValueError, match="the store is closed"):
-            attempt()
-
-
 def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
     for name in ("a.npy", "b.npy"):
         np.save(tmp_path / name, scores(6, 5, "f4"))
@@ -341,8 +311,6 @@ CALLS = {
 def test_each_file_is_opened_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
-    from truerank.stores import opening
-
     opened = []
     real = opening.open_input
 

@@ -113,16 +113,6 @@ def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
         store.close()
 
 
-def test_the_content_says_what_a_file_is_where_its_name_does_not(folder: Path) -> None:
-    array = scores(3, 4, "f4")
-    for number, write in enumerate((np.save, np.savez)):
-        path = folder / f"no_suffix_{number}"
-        with open(path, "wb") as file:
-            write(file, array)
-        with open_scores(path) as store:
-            assert_same(store, array)
-
-
 def test_relative_names_outlive_a_change_of_folder(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,10 +181,6 @@ def test_tiles_do_not_cut_chunks(rows: int, columns: int, tall: int, wide: int, 
         assert tile.height % tall == 0 or tile.top + tile.height == rows
         assert tile.width % wide == 0 or tile.left + tile.width == columns
         assert tile.height * tile.width <= max(most, chunk)
-
-
-def test_tiles_of_one_matrix_have_equal_sizes() -> None:
-    assert [tile.height for tile in cut_tiles((10, 10), 1, 90)] == [5, 5]
 
 
 # -- shards ----------------------------------------------------------------------------------------

@@ -298,7 +298,7 @@ class Task(tasks.Task[Report]):
         (2.0, 1.0)
         """
         rules = read_rules(options)
-        opened: Any = read_scores(scores, rules.dtype, io=io, tiled=True)
+        opened: Any = read_scores(scores, rules.dtype, tiled=True)
         with owned(opened, scores):
             return self._evaluate_similarities(opened, csls, rules, io=io)
 
@@ -450,7 +450,7 @@ def evaluate(
     opened: Any
     with ExitStack() as stack:
         if right is None:
-            opened = read_scores(left, rules.dtype, "left", io=io, tiled=True)
+            opened = read_scores(left, rules.dtype, "left", tiled=True)
             stack.enter_context(owned(opened, left))
         else:
             opened = Embeddings(left, right, similarity, None, rules.dtype, roles=FORWARD)

@@ -139,7 +139,7 @@ def rank(
     rules = read_rules(options)
     listener = as_listener(rules.progress)
     tiled = listener is not None or checkpoint is not None
-    matrix = read_scores(scores, rules.dtype, io=io, tiled=tiled)
+    matrix = read_scores(scores, rules.dtype, tiled=tiled)
     if isinstance(matrix, Scores):
         job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
         return job.ranks(job.counts_of(matrix), matrix.dtype)

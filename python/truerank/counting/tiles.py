@@ -86,7 +86,7 @@ def count_store(
     device : str or None
         The device and the way of counting, as a protocol names them.
     """
-    io = choice("io", store.io if io is None else io, IO)
+    io = io or store.io
     if true_scores is None:
         job.check_targets()
     if store.on_device and checkpoint is None:
@@ -253,7 +253,7 @@ class TileCount:
         job: Job,
         true_scores: npt.NDArray[Any] | None = None,
     ) -> None:
-        self.store, self.tiles, self.io, self.job = store, tiles, io, job
+        self.store, self.tiles, self.job, self.io = store, tiles, job, choice("io", io, IO)
         self.done, self.is_half_added = 0, False
         self.counts = PartialCounts.zeros(len(job.targets), job.rules)
         self._read_scores: TrueScores | None = None
@@ -274,7 +274,7 @@ class TileCount:
         """Whether a tile has whole rows and is read row by row."""
         if tile.width != self.store.shape[1]:
             return False
-        if self.io == "map" or self.store.decodes(tile):
+        if self.io == "map" or not self.store.in_place:  # which gives arrays
             return True
         with self.store.block(tile, self.io) as block:
             scores = core_scores(block, self.store)

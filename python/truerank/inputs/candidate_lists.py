@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,8 +19,7 @@ if TYPE_CHECKING:
     from .arrays import IntArray
 
 PAD = -1
-_RAGGED = "(values, indptr)"
-_FORMS = f"a matrix (lists, width) padded with {PAD}, {_RAGGED}, or a list of lists"
+_FORMS = f"a matrix (lists, width) padded with {PAD}, (values, indptr), or a list of lists"
 
 
 class CandidateLists(NamedTuple):
@@ -73,71 +70,45 @@ def as_lists(ids: Any, scores: Any, dtype: Any = None, name: str = "ids") -> Can
     """
     if isinstance(ids, CandidateLists):
         return ids
-    if (joined := _joined(name, ids)) is None:
-        return _padded(ids, scores, dtype, name)
-    values, indptr = joined
+    values, indptr = _joined(name, ids)
     ids = native_indices(name, values if indptr[-1] else [])
-    if scores is None:
-        return CandidateLists(indptr, ids, None, name)
-    if (of_scores := _joined("scores", scores)) is None:
-        expected = f"{_RAGGED} or a list of lists, as ids are"
-        raise InputValueError("scores", expected=expected, got=type(scores).__name__)
-    if not np.array_equal(of_scores[1], indptr):
-        expected = f"lists that end at {indptr[1:]}, as those of ids"
-        raise InputValueError("scores", expected=expected, got=of_scores[1][1:])
-    found = as_scores(of_scores[0], dtype)
-    return CandidateLists(indptr, ids, _flat(found, found.array), name)
-
-
-def _padded(value: Any, scores: Any, dtype: Any, name: str) -> CandidateLists:
-    ids = native_indices(name, value)
-    check_shape(name, ids.shape, 2, _FORMS)
-    height, width = ids.shape
-    checked = None if scores is None else as_scores(scores, dtype)
-    if checked is not None:
-        check_shape("scores", checked.array.shape, ids.shape, f"the shape of ids, {ids.shape}")
-    values = None if checked is None else checked.array
-    lengths = np.full(height, width, np.int64)
+    read, numbers = None, None
+    if scores is not None:
+        of_scores, score_indptr = _joined("scores", scores)
+        if not np.array_equal(score_indptr, indptr):
+            expected = f"lists that end at {indptr[1:]}, as those of ids"
+            raise InputValueError("scores", expected=expected, got=score_indptr[1:])
+        read = as_scores(of_scores, dtype)
+        numbers = read.array.reshape(ids.shape)
     # where pads are only at the end, there are none at all if the last column has none
-    if width and (ids[:, -1] == PAD).any():
+    if ids.ndim == 2 and (ids[:, -1] == PAD).any():
         is_id = ids != PAD
-        wrong = is_id[:, 1:] & ~is_id[:, :-1]
-        if wrong.any():
-            row, column = divmod(int(wrong.argmax()), width - 1)
-            problem = f"{ids[row, column + 1]} after a pad in list {row}, at position {column + 1}"
-            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=problem)
-        lengths = is_id.sum(axis=1, dtype=np.int64)
-        ids = ids[is_id]
-        values = None if values is None else values[is_id]
-    flat = None if checked is None else _flat(checked, values)
-    return CandidateLists(indptr_of(lengths), ids.reshape(-1), flat, name)
+        if (wrong := is_id[:, 1:] & ~is_id[:, :-1]).any():
+            got = f"an id after a pad in list {wrong.any(axis=1).argmax()}"
+            raise InputValueError(name, expected=f"pads ({PAD}) only at the end", got=got)
+        indptr, ids = indptr_of(is_id.sum(axis=1, dtype=np.int64)), ids[is_id]
+        numbers = None if numbers is None else numbers[is_id]
+    if read is not None:
+        read = Scores(np.ascontiguousarray(numbers).reshape(-1), read.dtype, read.swapped)
+    return CandidateLists(indptr, ids.reshape(-1), read, name)
 
 
-def _joined(name: str, value: Any) -> tuple[Any, IntArray] | None:
-    """Return the values and the indptr of lists of any lengths; None for a matrix."""
-    if isinstance(value, tuple):
-        if len(value) != 2:
-            raise InputValueError(name, expected=_RAGGED, got=f"{len(value)} members")
-        check_shape(name, np.shape(value[0]), 1, "1-D values")
-        indptr = index_array(f"{name}: indptr", value[1])
+def _joined(name: str, value: Any) -> tuple[Any, IntArray]:
+    """Return all lists as a matrix, or one after another, and where each of them begins."""
+    if isinstance(value, tuple) and len(value) == 2:
+        values, indptr = value[0], index_array(f"{name}: indptr", value[1])
+        check_shape(name, np.shape(values), 1, "1-D values")
         check_shape(f"{name}: indptr", indptr.shape, 1, "a 1-D array")
-        check_indptr(name, indptr, len(indptr) - 1, len(value[0]), "values")
-        return value[0], indptr
-    if not isinstance(value, list) or (value and np.ndim(value[0]) == 0):
-        return None
-    for i, item in enumerate(value):
-        if not isinstance(item, Sequence | np.ndarray) or isinstance(item, str | bytes):
-            got = f"{type(item).__name__} for list {i}"
-            raise InputValueError(name, expected=_FORMS, got=got)
-    arrays = [item for item in value if isinstance(item, np.ndarray) and len(item)]
-    indptr = indptr_of([len(item) for item in value])
-    if arrays and sum(map(len, arrays)) == indptr[-1]:
-        values = np.concatenate(arrays)
-    else:
-        values = as_array(list(chain.from_iterable(value)), name, _FORMS)
-    check_shape(name, values.shape, 1, _FORMS)
-    return values, indptr
-
-
-def _flat(listed: Scores, values: Any) -> Scores:
-    return Scores(np.ascontiguousarray(values).reshape(-1), listed.dtype, listed.swapped)
+        check_indptr(name, indptr, len(indptr) - 1, len(values), "values")
+        return values, indptr
+    if isinstance(value, list):
+        arrays = [as_array(item, name, _FORMS) for item in value]
+        for array in arrays:
+            check_shape(name, array.shape, 1, _FORMS)
+        filled = [array for array in arrays if len(array)]
+        indptr = indptr_of([len(array) for array in arrays])
+        return np.concatenate(filled) if filled else np.empty(0), indptr
+    matrix = value if hasattr(value, "shape") else as_array(value, name, _FORMS)
+    check_shape(name, tuple(matrix.shape), 2, _FORMS)
+    height, width = matrix.shape
+    return matrix, indptr_of(np.full(height, width))

@@ -19,14 +19,18 @@ import numpy as np
 from .input_files import open_input, report_damage
 
 if TYPE_CHECKING:
+    import mmap
     import zipfile
 
     import numpy.typing as npt
 
-NPY = b"\x93NUMPY"
 # The bytes that a header is looked for in. It may declare that it is 4 GB long.
 MAX_HEADER_BYTES = 1 << 14
-NUMBERS_IN_TEXT = "; numbers in text are read by numpy.loadtxt, and written by numpy.save"
+_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+    (3, 0): np.lib.format.read_array_header_2_0,  # another encoding of names of fields
+}
 
 
 class NpyHeader(NamedTuple):
@@ -37,50 +41,40 @@ class NpyHeader(NamedTuple):
     dtype: np.dtype[Any]
     start: int  # of the numbers
 
-    def check(self, size: int) -> None:
-        """Check that a file of this size has all numbers, and that they are plain.
 
-        Only a pickle brings back objects, which may run any code. Arrays in arrays numpy writes as
-        one array, and reads in another shape where there are no rows.
-        """
-        if self.dtype.hasobject or self.dtype.subdtype or not self.dtype.itemsize:
-            raise ValueError(f"expected plain numbers or text, got dtype {self.dtype}")
-        end = self.start + math.prod(self.shape) * self.dtype.itemsize
-        if size < end:
-            described = f"the header says {self.shape} {self.dtype}, from byte {self.start:,}"
-            raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
-
-
-def parse_npy_header(head: bytes) -> NpyHeader:
+def parse_npy_header(head: bytes, size: int) -> NpyHeader:
     """Parse the header of a `.npy` file, of any format that numpy writes.
+
+    Only a pickle brings back objects, which may run any code. Arrays in arrays numpy writes as one
+    array, and reads in another shape where there are no rows.
 
     Parameters
     ----------
     head : bytes
         The first `MAX_HEADER_BYTES` of the file, or all if it has fewer.
+    size : int
+        How many bytes the file has.
 
     Raises
     ------
     ValueError
-        For anything else; it says what is wrong.
+        For anything but plain numbers or text that are all within the file; it says what is wrong.
     """
-    if not head.startswith(NPY):
-        raise ValueError(f"expected a .npy file, {_describe_start(head)}")
     stream = io.BytesIO(head[:MAX_HEADER_BYTES])
     try:
-        version = np.lib.format.read_magic(stream)
-        if version == (1, 0):
-            fields = np.lib.format.read_array_header_1_0(stream)
-        elif version in ((2, 0), (3, 0)):  # these differ in the encoding of names of fields
-            fields = np.lib.format.read_array_header_2_0(stream)
-        else:
-            raise ValueError(f"expected format 1.0, 2.0 or 3.0, got {version[0]}.{version[1]}")
+        read = _READERS[np.lib.format.read_magic(stream)]
+        header = NpyHeader(*read(stream), stream.tell())
     except Exception as error:  # Python's parser and numpy's dtypes raise errors of many kinds
         words = re.sub(r" object at \w+", "", str(error))[:200]
-        raise ValueError(f"the .npy header is broken: {words}") from None
-    header = NpyHeader(*fields, stream.tell())
-    if not all(type(length) is int and 0 <= length <= sys.maxsize for length in header.shape):
-        raise ValueError(f"expected lengths from 0 on, got shape {str(header.shape)[:200]}")
+        raise ValueError(f"expected a .npy file, the header is broken: {words}") from None
+    shape, _, dtype, start = header
+    if not all(type(length) is int and 0 <= length <= sys.maxsize for length in shape):
+        raise ValueError(f"expected lengths from 0 on, got shape {str(shape)[:200]}")
+    if dtype.hasobject or dtype.subdtype or not dtype.itemsize:
+        raise ValueError(f"expected plain numbers or text, got dtype {dtype}")
+    if size < (end := start + math.prod(shape) * dtype.itemsize):
+        described = f"the header says {shape} {dtype}, from byte {start:,}"
+        raise ValueError(f"expected {end:,} bytes ({described}), there are {size:,}")
     return header
 
 
@@ -105,33 +99,32 @@ def read_npy(
     OSError
         As the system raises it.
     """
+    import mmap
+
     name = os.fsdecode(path)
-    with open_input(argument, name) as file, report_damage(argument, place=name):
-        header = parse_npy_header(file.read(MAX_HEADER_BYTES))
-        header.check(os.fstat(file.fileno()).st_size)
-        if not mapped or 0 in header.shape:  # where there is nothing to map
-            file.seek(0)
-            return decode_npy(file.read())
-        order: Any = "F" if header.by_columns else "C"
-        array = np.memmap(file, header.dtype, "r", header.start, header.shape, order)
-        _check_text(array)
-        return array
+    with open_input(argument, name) as file, report_damage(argument, name):
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if mapped else file.read()
+        array = decode_npy(content)
+        return array if mapped and array.size else np.array(array)  # which is aligned
 
 
-def decode_npy(content: bytes) -> npt.NDArray[Any]:
-    """Return the array of a `.npy` file that is in memory.
+def decode_npy(content: bytes | mmap.mmap) -> npt.NDArray[Any]:
+    """View the array of a `.npy` file that is in memory or mapped.
 
     Raises
     ------
     ValueError
-        For damaged bytes and for objects; it says what is wrong.
+        For damaged bytes, for objects, and for text that Python cannot make a str of; it says what
+        is wrong.
     """
-    header = parse_npy_header(content)
-    header.check(len(content))
-    order: Any = "F" if header.by_columns else "C"
-    view: Any = np.ndarray(header.shape, header.dtype, content, header.start, order=order)
-    _check_text(view)
-    return np.array(view)  # which is aligned
+    shape, by_columns, dtype, start = parse_npy_header(content[:MAX_HEADER_BYTES], len(content))
+    order: Any = "F" if by_columns else "C"
+    array: npt.NDArray[Any] = np.ndarray(shape, dtype, content, start, order=order)
+    if dtype.kind == "U" and array.size:
+        codes: Any = array.reshape(-1).astype(dtype.newbyteorder("=")).view(np.uint32)
+        if codes.max() > sys.maxunicode:
+            raise ValueError(f"expected text, got a character of code {codes.max():,}")
+    return array
 
 
 def read_npz(
@@ -170,14 +163,14 @@ def read_npz(
     arrays = {}
     with (
         open_input(argument, name) as file,
-        report_damage(argument, lambda error: f"not {what}, or damaged: {error}", place=name),
+        report_damage(argument, name, f"not {what}, or damaged: "),
         zipfile.ZipFile(file) as archive,
     ):
         entries = npz_entries(archive)
         for key, info in entries.items():
             if names is None or key in names:
-                with report_damage(argument, place=f"{name}: {info.filename}"):
-                    arrays[key] = decode_npy(archive.read(info))
+                with report_damage(argument, f"{name}: {info.filename}"):
+                    arrays[key] = np.array(decode_npy(archive.read(info)))
     return list(entries), arrays
 
 
@@ -190,30 +183,10 @@ def npz_entries(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
         If two have one name, or if they declare more bytes than the file has: zipfile would take
         memory for these before it reads.
     """
-    entries: dict[str, zipfile.ZipInfo] = {}
-    for info in archive.infolist():
-        name = info.filename.removesuffix(".npy")
-        if name in entries:
-            raise ValueError(f"two members {name!r}")
-        entries[name] = info
+    entries = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+    if len(entries) < len(archive.infolist()):
+        raise ValueError("two members have one name")
     size = os.fstat(archive.fp.fileno()).st_size  # type: ignore[union-attr]
     if (declared := sum(info.compress_size for info in entries.values())) > size:
         raise ValueError(f"the members declare {declared:,} bytes, the file has {size:,}")
     return entries
-
-
-def _check_text(array: npt.NDArray[Any]) -> None:
-    """Refuse text that Python cannot make a str of."""
-    if array.dtype.kind == "U" and array.size:
-        codes = array.reshape(-1).astype(array.dtype.newbyteorder("=")).view(np.uint32)
-        if codes.max() > sys.maxunicode:
-            raise ValueError(f"expected text, got a character of code {codes.max():,}")
-
-
-def _describe_start(head: bytes) -> str:
-    if not head:
-        return "this one is empty"
-    if head[:1] == b"\x80" and head[1:2] <= b"\x05":
-        return "this one is a pickle; save plain arrays with numpy.save"
-    is_text = not head[:8].strip(b"0123456789.,;eE+- \t\r\n")
-    return f"this one begins with {head[:8]!r}{NUMBERS_IN_TEXT if is_text else ''}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ DTYPES = (
 )
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
 _NARROW = ("bfloat16", "float16")
-_RAW_BITS = ("int16", "uint16")
+_RAW_BITS = ("int16", "uint16", "void16")
 # In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
 
@@ -67,23 +68,45 @@ def dtype_name(
     TypeError
         For a dtype that scores cannot have, and if the caller says that they have another.
     """
-    # numpy calls a structured dtype "void" with its size too.
-    plain = dtype.names is None and dtype.subdtype is None
-    name_of = known or (dtype.name if plain else "struct")
-    if asked is not None and name_of != (expected := _checked_dtype_name(asked, form)):
-        raw = name_of.startswith("void") and dtype.itemsize == _itemsize(expected)
-        narrow = expected in _NARROW
-        if raw or (narrow and name_of in _RAW_BITS):
+    name_of = known or dtype.name
+    if asked is not None and name_of != (expected := named_dtype(asked)[0]):
+        if expected in _NARROW and name_of in _RAW_BITS:
             name_of = expected
-        elif form is SCORES or not narrow:  # of others, only raw 16-bit arrays are narrow
+        elif form is SCORES or expected not in _NARROW:  # of others, only raw ones are narrow
             problem = f"{name} of dtype {dtype} cannot be taken as {expected}"
             raise InputTypeError("dtype", problem, place=place)
     if name_of not in form.dtypes:
         hint = '; dtype="bfloat16" says that they are bfloat16' if name_of == "void16" else ""
         hint += form.instead_of_complex if dtype.kind == "c" else ""
-        got = f"dtype {dtype}{hint}"
-        raise InputTypeError(name, expected=_list_dtypes(form), got=got, place=place)
+        expected = f"one of {', '.join(form.dtypes)}"
+        raise InputTypeError(name, expected=expected, got=f"dtype {dtype}{hint}", place=place)
     return name_of
+
+
+def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
+    """Return the name of a dtype of scores that the caller names, and numpy's dtype for it.
+
+    Names are those of numpy and torch, also with "<" or ">" for a byte order before them.
+
+    Raises
+    ------
+    TypeError
+        For what is no dtype of scores.
+
+    Examples
+    --------
+    >>> named_dtype(">bfloat16"), named_dtype(float)
+    (('bfloat16', dtype('>u2')), ('float64', dtype('float64')))
+    """
+    text = str(dtype).removeprefix("torch.")
+    if (name := text.lstrip("<>")) in DTYPES:  # numpy takes no mark of a byte order before these
+        plain = np.dtype("uint16" if name == "bfloat16" else name)
+        return name, plain if name == text else plain.newbyteorder(text[0])  # type: ignore[arg-type]
+    with suppress(TypeError, ValueError):
+        plain = np.dtype(dtype)
+        if plain.name in DTYPES:
+            return plain.name, plain
+    raise InputTypeError("dtype", expected=f"one of {', '.join(DTYPES)}", got=repr(dtype))
 
 
 def as_scores(
@@ -114,11 +137,12 @@ def as_scores(
     if type(value) is Scores:
         return value
     array, known = _as_array(value, name, form)
-    found = _NATIVE_NAMES.get(array.dtype) if dtype is None and form is SCORES else None
-    if found is None or known is not None:
-        found = dtype_name(array.dtype, dtype, name, form, known=known)
+    is_usual = dtype is None and known is None and form is SCORES
+    name_of = _NATIVE_NAMES.get(array.dtype) if is_usual else None
+    if name_of is None:
+        name_of = dtype_name(array.dtype, dtype, name, form, known=known)
     check_dimensions(array.shape, name, form)
-    return Scores(array, found, not array.dtype.isnative)
+    return Scores(array, name_of, not array.dtype.isnative)
 
 
 def check_dimensions(
@@ -165,24 +189,3 @@ def _as_array(value: object, name: str, form: Form) -> tuple[npt.NDArray[Any], s
             got = f"{type(value).__name__} ({error}); torch.from_dlpack reads it on any device"
             raise InputTypeError(name, expected="an array in the host's memory", got=got) from None
     return as_array(value, name, "a matrix of numbers"), None
-
-
-def _list_dtypes(form: Form) -> str:
-    return f"one of {', '.join(form.dtypes)}"
-
-
-def _checked_dtype_name(dtype: object, form: Form) -> str:
-    if isinstance(dtype, str):
-        name = dtype
-    else:
-        try:
-            name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except (TypeError, ValueError):
-            name = str(dtype).removeprefix("torch.")
-    if name not in DTYPES:
-        raise InputTypeError("dtype", expected=_list_dtypes(form), got=repr(dtype))
-    return name
-
-
-def _itemsize(name: str) -> int:
-    return int(name.lstrip("abcdefghijklmnopqrstuvwxyz")) // 8

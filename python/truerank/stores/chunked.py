@@ -8,49 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..inputs.arrays import is_tensor
+from ..inputs.checks import is_integer
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import check_folder, report_damage
+from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import import_extra
-from .mapped import FileLayout, FileStore
-from .store import OpenOptions, Store, Tile, cut_tiles, groups_of, matrix_of
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
-
-_ZARR = ("zarr.json", ".zarray", ".zgroup")
-# Columns read at a time of a dataset without chunks that cannot be read as a raw file.
-_UNCHUNKED_LENGTH = 1024
-
-
-def is_zarr(path: str) -> bool:
-    """Whether a folder is an array or a group of zarr, of either format."""
-    return any(os.path.isfile(os.path.join(path, name)) for name in _ZARR)
+from ..inputs.npy_files import NpyHeader
+from .mapped import FileStore
+from .store import Array, OpenOptions, Store, Tile, cut_tiles, groups_of
 
 
 def is_chunked(value: Any) -> bool:
     """Whether a value is an array in chunks, such as one of zarr, or a group of such arrays.
 
-    A dask array is neither.
+    A dask array is neither: its chunks are a tuple of lengths for each axis.
     """
-    if is_tensor(value):  # a nested one has no shape, which is an error and not an absence
-        return False
-    if not hasattr(value, "shape"):
-        return _package_of(value) in ("h5py", "zarr")
-    if not all(hasattr(value, name) for name in ("dtype", "chunks", "__getitem__")):
-        return False
-    if value.chunks is None:
-        return _package_of(value) == "h5py"
-    # the chunks of a dask array are a tuple of lengths for each axis
-    return isinstance(value.chunks, tuple) and all(
-        isinstance(length, (int, np.integer)) for length in value.chunks
-    )
+    if _package_of(value) in ("h5py", "zarr"):
+        return True
+    chunks = getattr(value, "chunks", None)
+    return isinstance(chunks, tuple) and all(is_integer(length) for length in chunks)
 
 
 def _package_of(value: object) -> str:
@@ -84,31 +63,26 @@ class ChunkStore(Store):
     def __init__(
         self, array: Any, options: OpenOptions, path: str, on_close: Callable[[], object] = bool
     ) -> None:
-        self._array = array
-        self._place = path or type(array).__name__
+        self._array, self._place = array, path or type(array).__name__
         self._on_close = on_close
         self._facts = (getattr(array, "name", None),)  # in the file
         carrier, lengths = np.dtype(array.dtype), tuple(map(int, array.shape))
-        shape, dtype = matrix_of(self._place, lengths, carrier, options)
+        dtype = options.check(lengths, carrier, self._place)
         files = (path,) if os.path.exists(path) else ()
-        super().__init__(shape, dtype, carrier, files, options.name)
-        self.single_row = len(lengths) == 1
-        self._chunk = _matrix_shape(array.chunks or (1, _UNCHUNKED_LENGTH)[-len(lengths) :])
-        # A shard of zarr is one file of many chunks.
-        self._shard = _matrix_shape(getattr(array, "shards", None) or self._chunk)
+        super().__init__(lengths, dtype, carrier, files, options.name)
+        # a dataset without chunks that cannot be read as a raw file is read some columns at a time
+        chunk = array.chunks or (1, 1024)[-len(lengths) :]
+        tall, wide = (max(1, int(length)) for length in (1, *chunk)[-2:])
+        self._chunk = tall, wide
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        whole = self._shard[0] * self._shard[1] * self.itemsize <= max_bytes
-        unit = self._shard if whole else self._chunk
-        return cut_tiles(self.shape, self.itemsize, max_bytes, unit=unit)
+        return cut_tiles(self.shape, self.itemsize, max_bytes, unit=self._chunk)
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
-        self._check()
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
         yield self._read(*tile)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        self._check()
+    def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         (height, width), (tall, wide) = self.shape, self._chunk
         across = -(-width // wide)
@@ -118,35 +92,20 @@ class ChunkStore(Store):
             out[pairs] = chunk[rows[pairs] - top, columns[pairs] - left]
         return out
 
-    def _check(self) -> None:
-        if self._array is None:
-            raise InputValueError(self.name, "the store is closed", place=self._place)
-        expected = self.shape[1:] if self.single_row else self.shape
-        if tuple(self._array.shape) != expected:
-            problem = f"expected shape {expected}, but now it is {self._array.shape}"
-            raise InputValueError(self.name, problem, place=self._place)
-
     def close(self) -> None:
-        self._array = None
         self._on_close()
 
-    def _read(self, top: int, left: int, height: int, width: int) -> npt.NDArray[Any]:
+    def _read(self, top: int, left: int, height: int, width: int) -> Array:
         rows, columns = slice(top, top + height), slice(left, left + width)
         where = f"rows {top} to {rows.stop - 1}, columns {left} to {columns.stop - 1}"
-        # each codec has faults of its own
-        with report_damage(self.name, f"cannot read {where}: {{}}".format, place=self._place):
+        # Each codec has faults of its own. An array that is smaller now has another shape.
+        with report_damage(self.name, self._place, f"cannot read {where}: "):
             scores = np.asarray(self._array[columns if self.single_row else (rows, columns)])
-        # Some libraries return the stored byte order, others the machine's.
-        return scores.reshape(height, width).astype(self.carrier, copy=False)
+            # Some libraries return the stored byte order, others the machine's.
+            return scores.reshape(height, width).astype(self.carrier, copy=False)
 
 
-def _matrix_shape(lengths: Any) -> tuple[int, int]:
-    """Return the rows and columns of a chunk, at least one of each."""
-    rows, columns = (1, *(max(1, int(length)) for length in lengths))[-2:]
-    return rows, columns
-
-
-def open_library_file(package: str, path: str, options: OpenOptions) -> Store:
+def open_library_file(path: str, options: OpenOptions) -> Store:
     """Open a folder of zarr or a file of HDF5.
 
     Raises
@@ -158,10 +117,9 @@ def open_library_file(package: str, path: str, options: OpenOptions) -> Store:
     ValueError
         For damaged files, and for a member that does not exist.
     """
+    package = "zarr" if os.path.isdir(path) else "h5py"
     library = import_extra(package, f"{options.name}: {path}", "files")
-    if package == "zarr":
-        check_folder(options.name, path)
-    with report_damage(options.name, f"{package} cannot open it: {{}}".format, place=path):
+    with report_damage(options.name, path, f"{package} cannot open it: "):
         opened = library.File(path, "r") if package == "h5py" else library.open(path, mode="r")
     return open_chunked(opened, options, path, getattr(opened, "close", bool))
 
@@ -175,27 +133,22 @@ def open_chunked(
     """
     member, array, place = options.member, value, path
     if not hasattr(value, "shape"):
-        if member is None or member not in value:
-            keys = sorted(map(str, value))
-            arrays = [key for key in keys if _is_array(value.get(key))]
-            member = pick_member(path, arrays or keys, member)
+        if member is None or not _is_array(value.get(member)):  # a path need not be listed
+            arrays = [name for name in sorted(value) if _is_array(value.get(name))]
+            member = pick_member(path, arrays, member)
         array, place = value.get(member), f"{path}: {member}" if path else member
-        if not _is_array(array):
-            raise InputValueError("member", f"expected an array, {member!r} is not one", place=path)
-    elif member is not None:
-        raise InputValueError("member", "it has no members, it is one array", place=path)
     if _package_of(array) != "h5py":
         known = str(getattr(array, "store_path", "")).removeprefix("file://")
         return ChunkStore(array, options, path or known, on_close)
-    file = os.fsdecode(array.file.filename)
+    name = os.fsdecode(array.file.filename)
     in_file = array.file.mode == "r" and array.file.driver in ("sec2", "stdio")
     in_parts = array.chunks is not None or array.external is not None or array.is_virtual
     offset = array.id.get_offset() if in_file and not in_parts else None
     if offset is None:  # it is in pieces, or somebody may write to it
-        return ChunkStore(array, options, path or file, on_close)
-    status = os.stat(file)
-    where = place or file, "the dataset is of", offset, status.st_size
-    return FileStore(file, FileLayout(*where, array.shape, array.dtype), status, options)
+        return ChunkStore(array, options, path or name, on_close)
+    with open_input(options.name, name) as file:
+        layout = NpyHeader(array.shape, False, array.dtype, offset)
+        return FileStore(file, place or name, layout, options)
 
 
 def pick_member(name: str, names: list[str], member: str | None) -> str:
@@ -204,15 +157,12 @@ def pick_member(name: str, names: list[str], member: str | None) -> str:
     Raises
     ------
     ValueError
-        If there is no such member, or more than one; it lists the members.
+        If there is no such member; it lists the members.
     """
     chosen = member or (names[0] if len(names) == 1 else "scores")
-    if names.count(chosen) == 1:
-        return chosen
-    listed = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
-    expected = f"member {chosen!r}" if member is not None else "member= to say which"
-    problem = f"expected {expected}, there are {listed or 'no arrays'}"
-    raise InputValueError("member", problem, place=name)
+    if chosen not in names:
+        raise InputValueError("member", expected=f"the array {chosen!r}", got=names, place=name)
+    return chosen
 
 
 def _is_array(member: Any) -> bool:

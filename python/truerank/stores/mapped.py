@@ -9,23 +9,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from itertools import zip_longest
+from typing import IO, Any
 
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from ..inputs.input_files import open_regular
-from .store import FileBlock, OpenOptions, Store, Tile, cut_tiles, matrix_of, whole
+from ..inputs.input_files import open_input
+from ..inputs.npy_files import NpyHeader
+from ..inputs.scores import as_scores
+from .store import Array, FileBlock, OpenOptions, Store, Tile, cut_tiles
 
-if TYPE_CHECKING:
-    import mmap
-
-    import numpy.typing as npt
-
-    from .._core import Scores
-    from ..inputs.arrays import IntArray
-
-# How many reads the system is told about in advance.
+# How far ahead the system is told of reads.
 _PREFETCHED_READS = 64
 # With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
 # file is as fast as memory. Without it pages are small and each one faults: three times as slow.
@@ -33,55 +28,27 @@ _PREFETCHED_READS = 64
 _ADVICE = ("MADV_HUGEPAGE", "MADV_SEQUENTIAL")
 # A tile of whole rows pays off where it has at least these bytes of each column.
 _MIN_COLUMN_BYTES = 1 << 20
-
-
-class FileLayout(NamedTuple):
-    """Where a matrix begins in a file, and how it is laid out.
-
-    Attributes
-    ----------
-    place, source : str
-        What messages call the file, and what says where the matrix is.
-    offset, end : int
-        Where the matrix begins, and up to which byte the file may have it.
-    lengths : tuple of int
-        (rows, columns) or (columns,), not yet checked.
-    carrier : dtype
-        As in `Store`.
-    by_columns : bool
-        Whether columns lie together.
-    is_raw : bool
-        Whether the file must end where the matrix does.
-    """
-
-    place: str
-    source: str
-    offset: int
-    end: int
-    lengths: tuple[int, ...]
-    carrier: np.dtype[Any]
-    by_columns: bool = False
-    is_raw: bool = False
+_DEFAULT = OpenOptions()
 
 
 class FileStore(Store):
     """A matrix in a file.
 
-    A store that the user opened keeps the file mapped, within a limit, so that the next count need
-    not map it again. Beyond the limit, and in a store for one call, a block maps its own lines
-    alone: page tables stay small however large the file is. Single scores are read: a random page
-    fault reads megabytes ahead.
+    A store that the user opened keeps the file mapped, so that the next count need not map it
+    again. In a store for one call, or of a file that is too large for that, a block maps its own
+    lines alone: page tables stay small however large the file is. Single scores are read: a random
+    page fault reads megabytes ahead.
 
     Parameters
     ----------
-    path : str
-        The file.
-    layout : FileLayout
-        Where the matrix lies in the file.
-    status : os.stat_result
-        That of the file when the layout was found. Another file in its place is refused.
+    file : binary file
+        The file, which is open. Another file in its place is refused later.
+    place : str
+        What messages call the file.
+    layout : NpyHeader
+        Where the matrix lies in the file, as the header of a `.npy` says it.
     options : OpenOptions
-        What the caller says about the dtype, and the limit of what stays mapped.
+        What the caller says about the dtype.
 
     Raises
     ------
@@ -92,55 +59,50 @@ class FileStore(Store):
     """
 
     def __init__(
-        self, path: str, layout: FileLayout, status: os.stat_result, options: OpenOptions
+        self, file: IO[bytes], place: str, layout: NpyHeader, options: OpenOptions
     ) -> None:
-        shape, dtype = matrix_of(layout.place, layout.lengths, layout.carrier, options)
-        super().__init__(shape, dtype, layout.carrier, (path,), options.name)
-        self.single_row = len(layout.lengths) == 1
-        self.layout = layout
-        self._facts = layout.offset, layout.by_columns
-        self._check_size(layout.end)
-        self._identity = status.st_dev, status.st_ino
+        self._place = place
+        lengths, self._by_columns, carrier, self._offset = layout
+        dtype = options.check(lengths, carrier, place)
+        super().__init__(lengths, dtype, carrier, (file.name,), options.name)
+        self._facts = self._offset, self._by_columns
+        self._status = os.fstat(file.fileno())
+        self._check(self._status)
         # A line is a row, or a column if columns lie together.
-        self._line = shape[0 if layout.by_columns else 1]
+        self._line = self.shape[0 if self._by_columns else 1]
         self._line_bytes = self._line * self.itemsize
-        self._lines_to_keep = options.maps.share(self.nbytes) // max(1, self._line_bytes)
-        self._kept: npt.NDArray[Any] | None = None
-        self._is_closed = False
+        self.keeps_map = False
+        self._kept: Array | None = None
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self.layout.by_columns)
+        return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=self._by_columns)
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any] | FileBlock]:
-        by_columns = self.layout.by_columns
-        first, left, lines, width = tile.T if by_columns else tile
+    def block(self, tile: Tile, io: str) -> Iterator[Array | FileBlock]:
+        first, left, lines, width = tile.T if self._by_columns else tile
+        block: Array | FileBlock
         with self._opened() as file:
             if io == "read":
-                offset = self.layout.offset + first * self._line_bytes + left * self.itemsize
+                offset = self._offset + first * self._line_bytes + left * self.itemsize
                 strides = self._line_bytes, self.itemsize
-                place = self.layout.place
-                block = FileBlock(file.fileno(), offset, (lines, width), strides, place)
-                yield block.T if by_columns else block
-                return
-            part = self._mapped_lines(file, first, lines)[:, left : left + width]
-        yield part.T if by_columns else part
+                block = FileBlock(file.fileno(), offset, (lines, width), strides, self._place)
+            else:
+                block = self._mapped_lines(file, first, lines)[:, left : left + width]
+            yield block.T if self._by_columns else block
 
-    def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> npt.NDArray[Any]:
-        if self._kept is None and self._lines_to_keep:
+    def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> Array:
+        if self._kept is None and self.keeps_map:
             try:
-                self._kept = self._map(file, 0, self._lines_to_keep)
+                self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
             except (OSError, OverflowError):  # no room for it in the address space
-                self._lines_to_keep = 0
+                self.keeps_map = False
         kept = self._kept
-        if kept is not None and first + lines <= len(kept):
-            return kept[first : first + lines]
-        return self._map(file, first, lines)
+        return self._map(file, first, lines) if kept is None else kept[first : first + lines]
 
-    def _map(self, file: IO[bytes], first: int, lines: int) -> npt.NDArray[Any]:
+    def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
         import mmap
 
-        offset, shape = self.layout.offset + first * self._line_bytes, (lines, self._line)
+        offset, shape = self._offset + first * self._line_bytes, (lines, self._line)
         mapped: Any = np.memmap(file, self.carrier, "r", offset, shape)
         for advice in _ADVICE:
             if hasattr(mmap, advice):
@@ -148,48 +110,40 @@ class FileStore(Store):
                     mapped.base.madvise(getattr(mmap, advice))
         return np.asarray(mapped)
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
-        line, inside = (columns, rows) if self.layout.by_columns else (rows, columns)
-        places = self.layout.offset + line * self._line_bytes + inside * self.itemsize
+    def take(self, rows: Array, columns: Array) -> Array:
+        lines, inside = (columns, rows) if self._by_columns else (rows, columns)
+        places = self._offset + lines * self._line_bytes + inside * self.itemsize
         order, size, data = np.argsort(places, kind="stable"), self.itemsize, bytearray()
+        ordered = places[order].tolist()
         with self._opened() as file:
-            for first in range(0, len(order), _PREFETCHED_READS):
-                group = places[order[first : first + _PREFETCHED_READS]].tolist()
-                if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
+            for place, later in zip_longest(ordered, ordered[_PREFETCHED_READS:]):
+                if later is not None and hasattr(os, "posix_fadvise"):  # so that it is fetched
                     with suppress(OSError):  # not every file system takes hints
-                        for place in group:
-                            os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
-                for place in group:
-                    file.seek(place)
-                    data += file.read(size)
-                whole(data, size * min(first + len(group), len(order)), group[0], self.layout.place)
+                        os.posix_fadvise(file.fileno(), later, size, os.POSIX_FADV_WILLNEED)
+                file.seek(place)
+                data += file.read(size)
+            self._check(os.fstat(file.fileno()))
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         out[order] = np.frombuffer(data, self.carrier)
         return out
 
     def close(self) -> None:
-        self._is_closed, self._lines_to_keep, self._kept = True, 0, None
+        self.keeps_map, self._kept = False, None
 
     @contextmanager
     def _opened(self) -> Iterator[IO[bytes]]:
-        """Open the file, after a check that it is the same and of the right size."""
-        place = self.files[0]
-        if self._is_closed:
-            raise InputValueError(self.name, "the store is closed", place=place)
-        with open(open_regular(self.name, self._paths[0]), "rb", buffering=0) as file:
-            status = os.fstat(file.fileno())
-            if (status.st_dev, status.st_ino) != self._identity:
-                raise InputValueError(self.name, "another file has taken its place", place=place)
-            self._check_size(status.st_size)
+        """Open the file, after a check that it is the same and large enough."""
+        with open_input(self.name, self._paths[0], 0) as file:
+            self._check(os.fstat(file.fileno()))
             yield file
 
-    def _check_size(self, size: int) -> None:
-        expected = self.layout.offset + self.nbytes
-        if size < expected or (self.layout.is_raw and size != expected):
-            described = f"{self.layout.source} {self.shape} {self.dtype}"
-            start = f"from byte {self.layout.offset:,}"
-            problem = f"expected {expected:,} bytes ({described}, {start}), the file has {size:,}"
-            raise InputValueError(self.name, problem, place=self.layout.place)
+    def _check(self, status: os.stat_result) -> None:
+        if not os.path.samestat(status, self._status):
+            raise InputValueError(self.name, "another file has taken its place", place=self._place)
+        if status.st_size < (expected := self._offset + self.nbytes):
+            described = f"{self.shape} {self.dtype} from byte {self._offset:,} on"
+            problem = f"expected {expected:,} bytes ({described}), the file has {status.st_size:,}"
+            raise InputValueError(self.name, problem, place=self._place)
 
 
 class ArrayStore(Store):
@@ -201,10 +155,10 @@ class ArrayStore(Store):
 
     Parameters
     ----------
-    scores : Scores, shape (rows, columns) or (columns,)
+    value : array_like, shape (rows, columns) or (columns,)
         Views of a `numpy.memmap` are checked like the map itself.
-    name : str
-        What messages call them.
+    options : OpenOptions
+        What the caller says about it.
 
     Raises
     ------
@@ -212,16 +166,20 @@ class ArrayStore(Store):
         For a map whose file has become too short.
     """
 
-    def __init__(self, scores: Scores, name: str = "scores") -> None:
-        plain = scores.array
-        self.array = np.atleast_2d(plain)
-        self._source = source = source_of(plain)
-        files = (source.name,) if source is not None and source.name else ()
-        rows, columns = self.array.shape
-        super().__init__((rows, columns), scores.dtype, plain.dtype, files, name)
-        self.single_row = plain.ndim == 1
-        if source is not None:
-            self._facts = source.start, *self.array.strides
+    def __init__(self, value: Any, options: OpenOptions = _DEFAULT) -> None:
+        name = options.name
+        scores = as_scores(value, options.dtype, name, options.form)
+        self.array = np.atleast_2d(scores.array)
+        self._map, memmap = map_of(scores.array)
+        self._map_end, files = 0 if self._map is None else len(self._map), list[str]()
+        if memmap is not None:
+            import mmap
+
+            files.append(os.fsdecode(memmap.filename or ""))
+            self._map_end += memmap.offset - memmap.offset % mmap.ALLOCATIONGRANULARITY
+            first = memmap.offset + _address(self.array) - _address(memmap)
+            self._facts = first, *self.array.strides
+        super().__init__(scores.array.shape, scores.dtype, scores.array.dtype, tuple(files), name)
         self._check()
 
     def tiles(self, max_bytes: int) -> list[Tile]:
@@ -232,61 +190,45 @@ class ArrayStore(Store):
         return cut_tiles(self.shape, self.itemsize, max_bytes, by_columns=by_columns)
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
         self._check()
         top, left, height, width = tile
         yield self.array[top : top + height, left : left + width]
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: Array, columns: Array) -> Array:
         self._check()
-        scores: npt.NDArray[Any] = self.array[rows, columns]
+        scores: Array = self.array[rows, columns]
         return scores.astype(scores.dtype.newbyteorder("="), copy=False)
 
     def _check(self) -> None:
-        source = self._source
-        if source is not None and (size := source.memory.size()) < source.end:  # as it is now
-            problem = f"expected {source.end:,} bytes (as it is mapped), the file has {size:,}"
-            raise InputValueError(self.name, problem, place=source.name or "the memory map")
+        if self._map is not None and (size := self._map.size()) < self._map_end:  # as it is now
+            problem = f"expected {self._map_end:,} bytes (as it is mapped), the file has {size:,}"
+            place = self.files[0] if self.files else "the memory map"
+            raise InputValueError(self.name, problem, place=place)
 
     def close(self) -> None:
         """Do nothing: the array is the caller's."""
 
 
-class MappedFile(NamedTuple):
-    """The file that an array is mapped from: its map, its name if known, and what of it is used."""
-
-    memory: mmap.mmap
-    name: str
-    start: int  # where the first score lies
-    end: int  # where the map ends
-
-
-def source_of(array: npt.NDArray[Any]) -> MappedFile | None:
-    """Find the mapped file that an array is a view of; None for plain memory.
+def map_of(array: Array) -> tuple[Any, Any]:
+    """Find the map of a file that an array is a view of, and the numpy.memmap on it, if any.
 
     Examples
     --------
-    >>> source_of(np.zeros((2, 3))) is None
-    True
+    >>> map_of(np.zeros((2, 3)))
+    (None, None)
     """
     owner: Any = array
-    known: Any = None  # the memmap whose view this is, which knows the file
+    memmap: Any = None
     while isinstance(owner, (np.ndarray, memoryview)):
-        known = owner if isinstance(owner, np.memmap) else known
+        memmap = owner if isinstance(owner, np.memmap) else memmap
         owner = owner.obj if isinstance(owner, memoryview) else owner.base
-    if type(owner).__module__ != "mmap":
-        return None
-    try:
-        owner.size()
-    except (OSError, ValueError):  # memory without a file, or a map whose file is closed
-        return None
-    name, before, memory = "", 0, np.frombuffer(owner, np.uint8)
-    if known is not None:
-        name = os.fsdecode(known.filename or "")
-        before = known.offset - _address(known) + _address(memory)  # numpy maps whole pages
-    start = before + _address(array) - _address(memory)
-    return MappedFile(owner, name, start, before + len(memory))
+    if type(owner).__module__ == "mmap":
+        with suppress(OSError, ValueError):  # memory without a file, or a map that is closed
+            owner.size()
+            return owner, memmap
+    return None, None
 
 
-def _address(array: npt.NDArray[Any]) -> int:
+def _address(array: Array) -> int:
     return int(array.__array_interface__["data"][0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,15 +17,7 @@ from ..inputs.arrays import dense_tensor, device_of, is_tensor, tensor_array
 from ..inputs.errors import InputValueError
 from ..inputs.scores import as_scores, check_dimensions
 from .shards import ShardStore
-from .store import Store, Tile, cut_tiles
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
-    from .store import OpenOptions
-
-    Tensor = Any  # of torch, which has no types here
+from .store import Array, OpenOptions, Store, Tile, cut_tiles
 
 # Copying so much takes long compared with starting a copy, and it is little of the memory.
 BLOCK_BYTES = 32 << 20
@@ -43,8 +35,7 @@ class DeviceStream:
 
     def __init__(self, device: Any) -> None:
         module = getattr(sys.modules["torch"], device.type, None)
-        names = ("Stream", "stream", "current_stream")
-        has_streams = device.type != "cpu" and all(hasattr(module, name) for name in names)
+        has_streams = device.type != "cpu" and hasattr(module, "Stream")
         self._module = module if has_streams else None
         self._stream: Any = self._module and self._module.current_stream(device)
 
@@ -55,7 +46,7 @@ class DeviceStream:
         with sys.modules["torch"].no_grad(), stream:
             yield
 
-    def upload(self, tensor: Tensor, to: Tensor) -> Tensor:
+    def upload(self, tensor: Any, to: Any) -> Any:
         """Fill a tensor on the device from one in the host's memory, not needed afterwards.
 
         With streams, nothing waits for the device: what is in no pinned memory has been read when
@@ -63,16 +54,10 @@ class DeviceStream:
         """
         return to.copy_(tensor, non_blocking=self._module is not None)
 
-    def copy_to_host(self, tensor: Tensor) -> Tensor:
+    def copy_to_host(self, tensor: Any) -> Any:
         """Begin to copy a tensor; the copy is whole after `wait`."""
-        if self._module is None:
-            return tensor.to("cpu")
-        torch = sys.modules["torch"]
-        try:  # the device writes to pinned memory by itself
-            copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu", pin_memory=True)
-        except RuntimeError:  # no more memory can be pinned: the copy is slower but correct
-            copy = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
-        return copy.copy_(tensor, non_blocking=True)
+        # without waiting, torch copies to pinned memory, where the device writes by itself
+        return tensor.to("cpu", non_blocking=self._module is not None)
 
     def wait(self) -> None:
         """Wait for all that has been given to the stream."""
@@ -85,7 +70,7 @@ class DeviceStore(Store):
 
     Parameters
     ----------
-    array : torch.Tensor or jax.Array, shape (rows, columns) or (columns,)
+    array : torch.Any or jax.Array, shape (rows, columns) or (columns,)
         Its computation may still run: copies wait for all work on the current stream of the calling
         thread.
     dtype, carrier, name
@@ -96,10 +81,8 @@ class DeviceStore(Store):
     on_device = True
 
     def __init__(self, array: Any, dtype: str, carrier: np.dtype[Any], name: str) -> None:
-        self.single_row = array.ndim == 1
+        super().__init__(tuple(map(int, array.shape)), dtype, carrier, (), name)
         self.array = array[None, :] if self.single_row else array
-        rows, columns = map(int, self.array.shape)
-        super().__init__((rows, columns), dtype, carrier, (), name)
         self.device = str(array.device)
         self.stream = DeviceStream(array.device) if is_tensor(array) else None
         if self.stream is not None:
@@ -110,18 +93,18 @@ class DeviceStore(Store):
         return cut_tiles(self.shape, self.itemsize, min(max_bytes, BLOCK_BYTES))
 
     @contextmanager
-    def block(self, tile: Tile, io: str) -> Iterator[npt.NDArray[Any]]:
+    def block(self, tile: Tile, io: str) -> Iterator[Array]:
         down = slice(tile.top, tile.top + tile.height)
         yield self._on_host((down, slice(tile.left, tile.left + tile.width)))
 
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: Array, columns: Array) -> Array:
         pairs: tuple[Any, Any] = rows, columns
         if self.stream is not None:  # also if the default device is another
             torch = sys.modules["torch"]
             pairs = torch.tensor(rows, device="cpu"), torch.tensor(columns, device="cpu")
         return self._on_host(pairs)
 
-    def _on_host(self, place: tuple[Any, Any]) -> npt.NDArray[Any]:
+    def _on_host(self, place: tuple[Any, Any]) -> Array:
         if self.stream is None:
             return np.asarray(self.array[place])
         with self.stream.current():

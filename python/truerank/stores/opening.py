@@ -7,10 +7,9 @@ in the course of a usual call could hang a child that another thread forks meanw
 
 from __future__ import annotations
 
-import errno
 import math
 import os
-import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import IO as Stream
 from typing import Any, Literal
@@ -18,29 +17,28 @@ from typing import Any, Literal
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import counts_as_on_device
+from ..inputs.arrays import counts_as_on_device, index_array
 from ..inputs.checks import IO, choice, integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input, report_damage
 from ..inputs.naming import public
-from ..inputs.npy_files import (
-    MAX_HEADER_BYTES,
-    NPY,
-    NUMBERS_IN_TEXT,
-    npz_entries,
-    parse_npy_header,
-)
-from ..inputs.scores import DTYPES, SCORES, Form, as_scores, dtype_name
+from ..inputs.npy_files import MAX_HEADER_BYTES, NpyHeader, npz_entries, parse_npy_header
+from ..inputs.scores import SCORES, Form, as_scores, dtype_name, named_dtype
 from ..inputs.words import IoMode
-from .chunked import is_chunked, is_zarr, open_chunked, open_library_file, pick_member
-from .mapped import ArrayStore, FileLayout, FileStore, source_of
+from .chunked import is_chunked, open_chunked, open_library_file, pick_member
+from .mapped import ArrayStore, FileStore, map_of
+from .on_device import device_store
 from .shards import ShardStore, is_glob, matching_files
-from .store import KeptMaps, OpenOptions, Store, Tile
+from .store import OpenOptions, Store, Tile
 
 PATHS = (str, bytes, os.PathLike)
-# Formats of files by the end of the name, and otherwise by the first bytes.
-_SUFFIXES = {".npy": ".npy", ".npz": ".npz", ".h5": "HDF5", ".hdf5": "HDF5"}
-_MARKS = {NPY: ".npy", b"PK\x03\x04": ".npz", b"PK\x05\x06": ".npz", b"\x89HDF\r\n\x1a\n": "HDF5"}
+# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
+_MAX_MAPS = 64
+# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
+# are the page cache's, and the system takes them away when it needs memory.
+_MAX_KEPT_BYTES = 16 << 30
+_ZARR = ("zarr.json", ".zarray", ".zgroup")
+_OPTIONS_OF_RAW = ("shape", "offset", "layout")
 
 
 @public("truerank")
@@ -64,8 +62,8 @@ def open_scores(
     ----------
     source : path, glob pattern, list of paths, or array
         - A `.npy`; an `.npz`, whose members must be stored without compression (`numpy.savez`);
-          a folder of zarr or a file of HDF5 (extra ``truerank[files]``); any
-          other file is raw binary, and needs `dtype` and `shape`.
+          a folder of zarr; a file of HDF5 that ends in .h5 or .hdf5 (both: extra
+          ``truerank[files]``). Any other file is raw binary, and needs `dtype` and `shape`.
         - A pattern with ``*``, ``?``, ``[...]`` or ``**``: its files are shards, in natural order
           (part-2 before part-10). If they are numbered by ones, a missing number is an error.
         - A list or tuple: its members, of any kind, are shards in the given order.
@@ -81,7 +79,7 @@ def open_scores(
         For others as in `rank`: what raw 16-bit scores are, or the dtype that is expected.
     shape : tuple of int, optional
         For raw binary files, the shape of each shard: (rows, columns) or (columns,). One length may
-        be -1 and then follows from the size of the file. For others, the shape that is expected.
+        be -1 and then follows from the size of the file.
     offset : int
         For raw binary files, the number of bytes before the scores.
     layout : {"C", "F"}
@@ -96,8 +94,9 @@ def open_scores(
     -------
     Store
         A context manager. It closes what it has opened, and nothing that was open before. Until
-        then it keeps up to 16 GiB of its files mapped, so that each count but the first reads them
-        like an array; these pages, which the system can take back, count as resident memory.
+        then it keeps its files mapped if they have up to 16 GiB, so that each count but the first
+        reads them like an array; these pages, which the system can take back, count as resident
+        memory.
 
     Raises
     ------
@@ -131,21 +130,26 @@ def open_scores(
     choice("io", io, IO)
     integer("axis", axis, least=0, most=1, expected="0 (rows) or 1 (columns)")
     integer("offset", offset, least=0)
-    of_raw = _checked_shape(shape), offset, layout
-    maps = KeptMaps.for_many_counts()
-    return _open(source, OpenOptions(dtype, SCORES, "scores", axis, *of_raw, member, io, maps))
-
-
-def _checked_shape(shape: object) -> tuple[int, ...] | None:
-    if shape is None:
-        return None
-    forms = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
-    given = shape if isinstance(shape, (tuple, list)) else (shape,)
-    lengths = tuple(integer("shape", n, least=-1, most=sys.maxsize, expected=forms) for n in given)
-    is_open = -1 in lengths and (0 in lengths or lengths.count(-1) > 1)
-    if len(lengths) not in (1, 2) or is_open:
-        raise InputValueError("shape", expected=forms, got=repr(shape))
-    return lengths
+    lengths = None if shape is None else tuple(index_array("shape", shape).reshape(-1).tolist())
+    if lengths is not None and (
+        len(lengths) not in (1, 2)
+        or min(lengths) < -1
+        or (-1 in lengths and math.prod(lengths) >= 0)
+    ):
+        expected = "(rows, columns) or (columns,), one of which may be -1 (as many as the file has)"
+        raise InputValueError("shape", expected=expected, got=repr(shape))
+    if isinstance(source, Store):
+        return source
+    options = OpenOptions(dtype, "scores", SCORES, lengths, offset, layout, member)
+    store = _open(source, options, axis)
+    store.io = io
+    # elsewhere nobody else could shorten a file that is mapped
+    left = _MAX_KEPT_BYTES if os.name == "posix" else 0
+    opened = store.own if isinstance(store, ShardStore) else (store,)
+    for file in [file for file in opened if isinstance(file, FileStore)][:_MAX_MAPS]:
+        left -= file.nbytes
+        file.keeps_map = left >= 0
+    return store
 
 
 def read_scores(
@@ -154,7 +158,6 @@ def read_scores(
     name: str = "scores",
     *,
     form: Form = SCORES,
-    io: IoMode | None = None,
     tiled: bool = False,
 ) -> Scores | Store:
     """View scores in memory; make the store of all others that `rank` takes.
@@ -169,8 +172,6 @@ def read_scores(
         What messages call them.
     form : Form
         What the array must be, if it is not scores.
-    io : {"map", "read"}, optional
-        As in `open_scores`.
     tiled : bool
         Whether scores in memory become a store as well, so that they are counted tile by tile.
 
@@ -184,20 +185,19 @@ def read_scores(
     >>> read_scores([[0.1, 0.9]]).dtype
     'float64'
     """
-    if io is not None:
-        choice("io", io, IO)
     if type(value) is np.ndarray and value.base is None and not tiled:  # usual, at the least cost
         return as_scores(value, dtype, name, form)
     if isinstance(value, Store):
         if dtype is not None:
             dtype_name(value.carrier, dtype, name, form)
         return value
+    options = OpenOptions(dtype, name, form)
     items = value if isinstance(value, (list, tuple)) and len(value) > 0 else (value,)
     is_file = all(isinstance(item, PATHS) for item in items)
     if is_file or is_chunked(value) or counts_as_on_device(value):
-        return _open(value, OpenOptions(dtype, form, name, io=io or "map"))
+        return _open(value, options)
     scores = as_scores(value, dtype, name, form)
-    return ArrayStore(scores, name) if tiled or source_of(scores.array) else scores
+    return ArrayStore(scores, options) if tiled or map_of(scores.array)[0] is not None else scores
 
 
 def owned(scores: Scores | Store, source: object) -> AbstractContextManager[Scores | Store]:
@@ -230,194 +230,117 @@ def in_one_array(scores: Scores | Store) -> Scores:
     """
     if not isinstance(scores, Store):
         return scores
-    if not isinstance(scores, (ArrayStore, FileStore)) and not scores.on_device:
-        expected = "an array, or the path of one .npy file"
-        raise InputTypeError(scores.name, expected=expected, got=repr(scores))
-    if 0 in scores.shape:  # there is nothing to map
-        return Scores(np.empty(shape_of(scores), scores.carrier), scores.dtype, scores.swapped)
-    with scores.block(Tile(0, 0, *scores.shape), "map") as block:
-        array = np.array(block) if scores.on_device else np.asarray(block)
-        return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
+    array: Any = np.empty(0, scores.carrier)
+    if scores.nbytes:  # else there is nothing to map
+        with scores.block(Tile(0, 0, *scores.shape), "map") as array:
+            pass
+    return Scores(array.reshape(shape_of(scores)), scores.dtype, scores.swapped)
 
 
-def _open(source: Any, options: OpenOptions) -> Store:
+def _open(source: Any, options: OpenOptions, axis: int = 0) -> Store:
     """Make the store of any source."""
-    if isinstance(source, Store):
-        return source
     if isinstance(source, PATHS) and is_glob(os.fsdecode(source)):
         source = matching_files(os.fsdecode(source))
-    is_list = isinstance(source, (list, tuple))
-    store = _open_shards(source, options) if is_list else _open_one(source, options)
-    store.io = options.io
-    return store
-
-
-def _open_shards(sources: Any, options: OpenOptions) -> Store:
-    if not sources:
+    if not isinstance(source, (list, tuple)):
+        return _open_one(source, options)
+    if not source:
         raise InputValueError(options.name, expected="at least one shard", got="an empty list")
-    for item in sources:
-        if isinstance(item, (list, tuple, int, float)):
-            expected = "paths, arrays or stores in a list"
-            raise InputTypeError(options.name, expected=expected, got=type(item).__name__)
-    shards = [_open_one(item, options) for item in sources]
-    own = [shard for shard, item in zip(shards, sources, strict=True) if shard is not item]
-    return ShardStore(shards, options.axis, own)
+    shards = [_open_one(item, options) for item in source]
+    own = [shard for shard, item in zip(shards, source, strict=True) if shard is not item]
+    return ShardStore(shards, axis, own)
 
 
 def _open_one(source: Any, options: OpenOptions) -> Store:
-    """Make the store of a single source, and check that no option contradicts it."""
+    """Make the store of a single source, and check that no option is for others alone."""
     if isinstance(source, Store):
         return source
-    store = (_open_path if isinstance(source, PATHS) else _open_object)(source, options)
-    if isinstance(store, FileStore) and store.layout.is_raw:
-        return store
-    place = store.files[0] if store.files else repr(store)
-    for option, default in (("offset", 0), ("layout", "C")):
-        if getattr(options, option) != default:
-            raise InputValueError(option, f"only for raw binary files, not for {place}")
-    found = shape_of(store)
-    shape = options.shape or found
-    if len(shape) != len(found) or any(a not in (b, -1) for a, b in zip(shape, found, strict=True)):
-        raise InputValueError("shape", expected=f"{shape}", got=found, place=place)
-    return store
+    value = os.fsdecode(source) if isinstance(source, PATHS) else source
+    open_format = _format_of(value)
+    for option in _OPTIONS_OF_RAW if open_format is not _open_raw else ():
+        if getattr(options, option) != options._field_defaults[option]:
+            place = value if isinstance(value, str) else type(value).__name__
+            raise InputValueError(option, "only for raw binary files", place=place)
+    return open_format(value, options)
 
 
-def _open_object(value: Any, options: OpenOptions) -> Store:
-    if is_chunked(value):
-        return open_chunked(value, options)
-    if options.member is not None:
-        raise InputValueError("member", f"there are no members in {type(value).__name__}")
-    if counts_as_on_device(value):
-        from .on_device import device_store
-
-        return device_store(value, options)
-    return ArrayStore(as_scores(value, options.dtype, options.name, options.form), options.name)
-
-
-def _open_path(source: Any, options: OpenOptions) -> Store:
-    path = os.fsdecode(source)
-    if not path or "\0" in path:
-        raise InputValueError(options.name, expected="the path of a file", got=repr(path))
-    if os.path.isdir(path):
-        if is_zarr(path):
-            return open_library_file("zarr", path, options)
-        problem = "expected a file, or a folder of zarr, got a folder"
-        raise IsADirectoryError(errno.EISDIR, problem, path)
-    with open_input(options.name, path) as file:
-        status = os.fstat(file.fileno())
-        size, form = status.st_size, _format_of(path, file.read(8), options)
-        if form == "HDF5":
-            return open_library_file("h5py", path, options)
-        if form == ".npz":
-            layout = _npz_layout(file, path, size, options)
-        elif options.member is not None:
-            raise InputValueError("member", f"there are no members in a {form} file", place=path)
-        elif form == ".npy":
-            layout = _npy_layout(file, path, 0, size, options.name)
-        else:
-            layout, dtype = _raw_layout(path, size, options)
-            options = options._replace(dtype=dtype)
-    return FileStore(path, layout, status, options)
+def _format_of(value: Any) -> Callable[[Any, OpenOptions], Store]:
+    """Return the function that makes the store of a path, or of anything else."""
+    if not isinstance(value, str):
+        if is_chunked(value):
+            return open_chunked
+        return device_store if counts_as_on_device(value) else ArrayStore
+    suffix = os.path.splitext(value)[1].lower()
+    is_zarr = any(os.path.isfile(os.path.join(value, name)) for name in _ZARR)
+    if is_zarr or suffix in (".h5", ".hdf5"):
+        return open_library_file
+    return _open_numpy if suffix in (".npy", ".npz") else _open_raw
 
 
-def _format_of(path: str, start: bytes, options: OpenOptions) -> str:
-    """Find out the format of a file from its name, what is said of it, or its first bytes."""
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix in _SUFFIXES:
-        return _SUFFIXES[suffix]
-    if options.dtype is not None and options.shape is not None:
-        return "raw binary"
-    for mark, form in _MARKS.items():
-        if start.startswith(mark):
-            return form
-    hint = "" if start else "; this one is empty"
-    hint = NUMBERS_IN_TEXT if suffix in (".csv", ".tsv", ".txt") else hint
-    raw = "dtype= and shape= of a raw binary file"
-    expected = f"a .npy, .npz, HDF5 or zarr, or {raw}{hint}"
-    raise InputValueError(options.name, expected=expected, place=path)
-
-
-def _npy_layout(file: Stream[bytes], place: str, start: int, end: int, name: str) -> FileLayout:
-    """Find the matrix of a `.npy` that lies between two offsets of a file.
+def _open_numpy(path: str, options: OpenOptions) -> Store:
+    """Open a `.npy`, or a member of an `.npz` that is stored without compression.
 
     Raises
     ------
     ValueError
-        For a broken header; it names the file.
+        For a broken header; it names the file and the member.
     """
-    file.seek(start)
-    head = file.read(min(MAX_HEADER_BYTES, end - start))
-    with report_damage(name, place=place):
-        header = parse_npy_header(head)
-    where = place, "the header says", start + header.start, end
-    return FileLayout(*where, header.shape, header.dtype, header.by_columns)
+    with open_input(options.name, path) as file:
+        place, start, size = path, 0, os.fstat(file.fileno()).st_size
+        if path.lower().endswith(".npz"):
+            place, start, size = _stored_member(file, path, options)
+        with report_damage(options.name, place):
+            file.seek(start)
+            header = parse_npy_header(file.read(min(MAX_HEADER_BYTES, size)), size)
+        layout = header._replace(start=start + header.start)
+        return FileStore(file, place, layout, options)
 
 
-def _npz_layout(file: Stream[bytes], path: str, size: int, options: OpenOptions) -> FileLayout:
-    """Find the matrix of a member of an `.npz` that is stored without compression.
+def _stored_member(file: Stream[bytes], path: str, options: OpenOptions) -> tuple[str, int, int]:
+    """Return the name of a member of an `.npz`, where its bytes begin, and how many it has.
 
     Raises
     ------
     ValueError
-        For a damaged archive, and for a member that does not exist, is compressed or encrypted, or
-        has a broken header.
+        For a damaged archive, and for a member that does not exist, is compressed or encrypted.
     """
     import zipfile
 
-    name, member = options.name, options.member
-    with report_damage(name, "the archive is damaged: {}".format, place=path):
+    member = options.member and options.member.removesuffix(".npy")
+    with report_damage(options.name, path, "the archive is damaged: "):
         archive = zipfile.ZipFile(file)
         entries = npz_entries(archive)
-    info = entries[pick_member(path, list(entries), member and member.removesuffix(".npy"))]
+    info = entries[pick_member(path, list(entries), member)]
     place = f"{path}: {info.filename}"
-    if info.compress_type != zipfile.ZIP_STORED:
-        problem = (
-            "is compressed, and cannot be read in place; numpy.savez stores arrays as they are, "
-            "numpy.savez_compressed does not"
-        )
-        raise InputValueError(name, problem, place=place)
-    with report_damage(name, "cannot be read in place: {}".format, place=place):
+    with report_damage(options.name, place, "cannot be read in place: "):
+        if info.compress_type != zipfile.ZIP_STORED:
+            raise ValueError("it is compressed; numpy.savez stores arrays as they are")
         archive.open(info)  # which reads and checks its local header
-        start = min(file.tell(), size)
-    return _npy_layout(file, place, start, min(start + info.file_size, size), name)
+        return place, file.tell(), info.file_size
 
 
-def _raw_layout(path: str, size: int, options: OpenOptions) -> tuple[FileLayout, str | None]:
-    """Lay out the matrix of a raw binary file; return what the call says of the dtype as well.
-
-    The dtype may have "<" or ">" before it for a byte order, as in numpy. One length of the shape
-    may be -1 and follows from the size.
+def _open_raw(path: str, options: OpenOptions) -> Store:
+    """Open a raw binary file, of whose shape one length may follow from its size.
 
     Raises
     ------
     TypeError
-        For what is no dtype.
+        For what is no dtype of scores.
     ValueError
         For a file of another size.
     """
-    dtype, offset, lengths = options.dtype, options.offset, options.shape or ()
-    text = str(dtype).removeprefix("torch.")
-    declared: Any = text.lstrip("<>")
-    try:
-        if declared in DTYPES:  # with these names numpy takes no mark of a byte order
-            carrier = np.dtype("uint16" if declared == "bfloat16" else declared)
-            if text != declared:
-                carrier = np.dtype(text[0] + carrier.str[1:])
-        else:
-            declared, carrier = None, np.dtype(dtype)  # type: ignore[call-overload]
-    except TypeError:
-        expected = "a dtype that scores may have"
-        raise InputTypeError("dtype", expected=expected, got=repr(dtype)) from None
-    if -1 in lengths:
-        step = max(1, math.prod(map(abs, lengths)) * carrier.itemsize)
-        length, rest = divmod(size - offset, step)
-        if length < 0 or rest:
-            problem = (
-                f"expected a multiple of {step:,} bytes (shape {lengths}, {declared or carrier}) "
-                f"from byte {offset:,} on, the file has {size:,}"
-            )
-            raise InputValueError(options.name, problem, place=path)
-        lengths = tuple(length if asked == -1 else asked for asked in lengths)
-    where = path, "the call says", offset, size
-    by_columns = options.layout == "F"
-    return FileLayout(*where, lengths, carrier, by_columns, is_raw=True), declared
+    name, lengths, offset = options.name, options.shape, options.offset
+    with open_input(name, path) as file:
+        if options.dtype is None or lengths is None:
+            raw = "dtype= and shape= of a raw binary file"
+            raise InputValueError(name, expected=f"a .npy, .npz, .h5 or zarr, or {raw}", place=path)
+        carrier, size = named_dtype(options.dtype)[1], os.fstat(file.fileno()).st_size
+        if -1 in lengths:
+            step = -math.prod(lengths) * carrier.itemsize
+            open_length = max(0, size - offset) // step
+            lengths = tuple(open_length if n == -1 else n for n in lengths)
+        layout = NpyHeader(lengths, options.layout == "F", carrier, offset)
+        store = FileStore(file, path, layout, options)
+        if size > (end := offset + store.nbytes):
+            problem = f"expected {end:,} bytes ({lengths} {carrier}), the file has {size:,}"
+            raise InputValueError(name, problem, place=path)
+        return store

@@ -7,23 +7,17 @@ from __future__ import annotations
 
 import errno
 import os
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate, pairwise, zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
-from .store import FileBlock, Store, Tile, groups_of
+from .store import Array, FileBlock, Store, Tile, block_array, groups_of
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
-
-_AXES = ("columns", "rows")  # what must be the same, by axis
 _WILDCARDS = "*?["
 
 
@@ -49,8 +43,15 @@ class ShardStore(Store):
 
     def __init__(self, shards: Sequence[Store], axis: int, own: Sequence[Store]) -> None:
         first = shards[0]
+        dtype = f"dtype {first.dtype} ({first.carrier.str})"
         for shard in shards:
-            _check_matches(first, shard, axis)
+            place = " ".join(shard.files) or repr(shard)
+            if (got := f"dtype {shard.dtype} ({shard.carrier.str})") != dtype:
+                raise InputTypeError(first.name, expected=dtype, got=got, place=place)
+            if shard.shape[1 - axis] != (length := first.shape[1 - axis]):
+                expected = f"{length:,} {('columns', 'rows')[axis]}, as the first shard has"
+                got = f"shape {shard.shape}"
+                raise InputValueError(first.name, expected=expected, got=got, place=place)
         *starts, length = accumulate((shard.shape[axis] for shard in shards), initial=0)
         shape = (first.shape[0], length) if axis else (length, first.shape[1])
         # several shards may be in one file
@@ -59,40 +60,27 @@ class ShardStore(Store):
         self.in_place = all(shard.in_place for shard in shards)
         self.single_row = axis == 1 and all(shard.single_row for shard in shards)
         self.on_device = all(shard.on_device for shard in shards)
-        if self.on_device:
-            self.device = " + ".join(dict.fromkeys(shard.device for shard in shards))
+        self.device = " + ".join(dict.fromkeys(shard.device for shard in shards if shard.device))
         self.shards, self.starts, self.axis = tuple(shards), starts, axis
-        self._own = tuple(own)
+        self.own = tuple(own)
 
     def tiles(self, max_bytes: int) -> list[Tile]:
-        starts = zip(self.shards, self.starts, strict=True)
-        return [self._shifted(tile, by) for shard, by in starts for tile in shard.tiles(max_bytes)]
-
-    def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
-        shard, inside = self._located(tile)
-        if inside[self.axis] + inside[2 + self.axis] <= shard.shape[self.axis]:
-            return shard.block(inside, io)
-        return self._joined(tile)
+        return [
+            self._moved(tile, tile[self.axis] + start, tile[2 + self.axis])
+            for shard, start in zip(self.shards, self.starts, strict=True)
+            for tile in shard.tiles(max_bytes)
+        ]
 
     @contextmanager
-    def _joined(self, tile: Tile) -> Iterator[npt.NDArray[Any]]:
-        """Copy a tile of which several shards have a part."""
-        first, last = tile[self.axis], tile[self.axis] + tile[2 + self.axis]
-        blocks = []
-        for shard, start in zip(self.shards, self.starts, strict=True):
-            low, high = max(first, start), min(last, start + shard.shape[self.axis])
-            if low < high:
-                inside = [*tile]
-                inside[self.axis], inside[2 + self.axis] = low - start, high - low
-                with shard.block(Tile(*inside), "map") as block:
-                    blocks.append(np.array(block))
-        yield np.concatenate(blocks, self.axis)
+    def block(self, tile: Tile, io: str) -> Iterator[Array | FileBlock]:
+        with ExitStack() as stack:
+            parts = self._parts(tile)
+            blocks = [stack.enter_context(shard.block(part, io)) for shard, part in parts]
+            if len(blocks) > 1 or not self.in_place:
+                blocks = [block_array(block, self) for block in blocks]
+            yield blocks[0] if len(blocks) == 1 else np.concatenate(blocks, self.axis)
 
-    def decodes(self, tile: Tile) -> bool:
-        shard, inside = self._located(tile)
-        return shard.decodes(inside)
-
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: Array, columns: Array) -> Array:
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         # "right", so that shards of length 0 are skipped
         numbers = np.searchsorted(self.starts, (rows, columns)[self.axis], side="right") - 1
@@ -106,29 +94,25 @@ class ShardStore(Store):
         return [self.axis, [shard.state() for shard in self.shards]]
 
     def close(self) -> None:
-        for shard in self._own:
+        for shard in self.own:
             shard.close()
 
-    def _located(self, tile: Tile) -> tuple[Store, Tile]:
-        """Return the store that a tile is of, and the tile as that store places it."""
-        number = bisect_right(self.starts, tile.left if self.axis else tile.top) - 1
-        return self.shards[number], self._shifted(tile, -self.starts[number])
+    def _parts(self, tile: Tile) -> list[tuple[Store, Tile]]:
+        """Return the shards that have a part of a tile, and this part as they place it."""
+        first, last = tile[self.axis], tile[self.axis] + tile[2 + self.axis]
+        parts = []
+        for i in range(bisect_right(self.starts, first) - 1, bisect_left(self.starts, last)):
+            low = max(first, self.starts[i])
+            high = min(last, self.starts[i] + self.shards[i].shape[self.axis])
+            if low < high:
+                part = self._moved(tile, low - self.starts[i], high - low)
+                parts.append((self.shards[i], part))
+        return parts
 
-    def _shifted(self, placed: Tile, by: int) -> Tile:
+    def _moved(self, tile: Tile, start: int, length: int) -> Tile:
         if self.axis:
-            return placed._replace(left=placed.left + by)
-        return placed._replace(top=placed.top + by)
-
-
-def _check_matches(first: Store, shard: Store, axis: int) -> None:
-    place, other = (" ".join(store.files) or repr(store) for store in (shard, first))
-    kind, got = (f"{store.dtype} ({store.carrier.str})" for store in (first, shard))
-    if got != kind:
-        expected = f"dtype {kind}, as in {other}"
-        raise InputTypeError(shard.name, expected=expected, got=got, place=place)
-    if shard.shape[1 - axis] != (length := first.shape[1 - axis]):
-        expected, got = f"{length:,} {_AXES[axis]}, as in {other}", f"shape {shard.shape}"
-        raise InputValueError(shard.name, expected=expected, got=got, place=place)
+            return tile._replace(left=start, width=length)
+        return tile._replace(top=start, height=length)
 
 
 def is_glob(name: str) -> bool:
@@ -147,21 +131,20 @@ def matching_files(pattern: str) -> list[str]:
     import glob
     import re
 
-    def parts(name: str) -> list[Any]:
-        """Return the parts of a name, in which runs of digits are numbers."""
-        return [int(part) if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
-
-    names = sorted(glob.glob(pattern, recursive=True), key=lambda name: (parts(name), name))
+    parts: dict[str, list[Any]] = {  # runs of digits are numbers
+        name: [int(part) if i % 2 else part for i, part in enumerate(re.split("([0-9]+)", name))]
+        for name in glob.glob(pattern, recursive=True)
+    }
+    names = sorted(parts, key=lambda name: (parts[name], name))
     if not names:
         raise FileNotFoundError(errno.ENOENT, "no file matches the pattern", pattern)
-    columns = list(zip_longest(*map(parts, names)))
+    columns = zip_longest(*(parts[name] for name in names))
     varying = [column for column in columns if len(set(column)) > 1]
-    if len(varying) == 1 and columns.index(varying[0]) % 2 and None not in varying[0]:
+    if len(varying) == 1 and all(isinstance(number, int) for number in varying[0]):
         # numbers of which no two follow each other by one mean something else, such as first rows
         steps = [after - before for before, after in pairwise(varying[0])]
         if 1 in steps and max(steps) > 1:
-            i = next(i for i, step in enumerate(steps) if step > 1)
-            problem = f"a shard is missing between {names[i]} and {names[i + 1]}"
-            hint = "(if none is, give a list of names)"
-            raise FileNotFoundError(errno.ENOENT, f"{problem} {hint}", pattern)
+            i = steps.index(max(steps))
+            problem = f"a shard is missing between {names[i]} and {names[i + 1]} (else list them)"
+            raise FileNotFoundError(errno.ENOENT, problem, pattern)
     return names

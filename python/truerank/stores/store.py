@@ -6,72 +6,38 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from .._core import FileScores, Scores
-from ..inputs.errors import InputValueError
+from ..inputs.input_files import report_damage
 from ..inputs.naming import printable, public
 from ..inputs.scores import SCORES, Form, check_dimensions, dtype_name
-from ..inputs.words import IoMode
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from ..inputs.arrays import IntArray
+Array = np.ndarray[Any, Any]
 
 _DIGEST_TILE_BYTES = 1 << 24
-# Each map has a descriptor of its own: far below the usual limit of 1024 open files.
-_MAX_MAPS = 64
-# The limit is for the page tables, with 8 bytes for each page of 4 kB: 32 MB. The pages themselves
-# are the page cache's, and the system takes them away when it needs memory.
-_MAX_KEPT_BYTES = 16 << 30
-
-
-class KeptMaps:
-    """How much of its files a store may keep mapped; its shards have one limit in common."""
-
-    def __init__(self, most_bytes: int = 0) -> None:
-        self._bytes_left, self._files_left = most_bytes, _MAX_MAPS
-
-    @classmethod
-    def for_many_counts(cls) -> KeptMaps:
-        """Return the limit of a store that may be counted more than once."""
-        try:
-            import resource
-        except ImportError:  # Windows, where nobody else could shorten a file that is mapped
-            return cls()
-        limit = resource.getrlimit(resource.RLIMIT_AS)[0]  # of the address space
-        return cls(_MAX_KEPT_BYTES if limit == resource.RLIM_INFINITY else 0)
-
-    def share(self, nbytes: int) -> int:
-        """Return how many of the bytes of the next file may stay mapped."""
-        share = min(nbytes, self._bytes_left) if self._files_left else 0
-        self._bytes_left -= share
-        self._files_left -= share > 0
-        return share
-
-
-NO_MAPS = KeptMaps()
 
 
 class OpenOptions(NamedTuple):
-    """The options of `open_scores`, checked as far as that is possible without the source.
+    """What the caller says of scores: what they must be, what messages call them, where they are.
 
-    `name` is what messages call the scores, and `form` what they must be.
+    `shape`, `offset` and `layout` are of raw binary files.
     """
 
     dtype: object = None
-    form: Form = SCORES
     name: str = "scores"
-    axis: int = 0
+    form: Form = SCORES
     shape: tuple[int, ...] | None = None
     offset: int = 0
     layout: Literal["C", "F"] = "C"
     member: str | None = None
-    io: IoMode = "map"
-    maps: KeptMaps = NO_MAPS
+
+    def check(self, lengths: tuple[int, ...], carrier: np.dtype[Any], place: str) -> str:
+        """Check scores in a file like those in memory; return the name of their dtype."""
+        check_dimensions(lengths, self.name, self.form, place)
+        return dtype_name(carrier, self.dtype, self.name, self.form, place)
 
 
 class Tile(NamedTuple):
@@ -112,7 +78,7 @@ class FileBlock(NamedTuple):
         return self._replace(shape=self.shape[::-1], strides=self.strides[::-1])
 
 
-def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArray[Any]:
+def block_array(block: Array | FileBlock, store: Store) -> Array:
     """Return a tile's block as an array; a `FileBlock` is read from its file.
 
     Raises
@@ -124,21 +90,16 @@ def block_array(block: npt.NDArray[Any] | FileBlock, store: Store) -> npt.NDArra
         return block
     far = zip(block.shape, block.strides, strict=True)
     size = sum((length - 1) * step for length, step in far) + store.itemsize
-    with open(block.descriptor, "rb", closefd=False) as file:
+    problem = f"expected {size:,} bytes from {block.offset:,} on: "
+    with (
+        open(block.descriptor, "rb", closefd=False) as file,
+        report_damage(store.name, block.name, problem),
+    ):
         file.seek(block.offset)
-        data = whole(file.read(size), size, block.offset, block.name)
-    return np.ndarray(block.shape, store.carrier, data, 0, block.strides)
+        return np.ndarray(block.shape, store.carrier, file.read(size), 0, block.strides)
 
 
-def whole(data: bytes | bytearray, size: int, offset: int, place: str) -> bytes | bytearray:
-    """Return bytes that were read; fewer than were asked for are an error that names the file."""
-    if len(data) < size:
-        problem = f"expected {size:,} bytes from {offset:,} on, the file ends"
-        raise InputValueError("scores", problem, place=place)
-    return data
-
-
-def core_scores(block: npt.NDArray[Any] | FileBlock, store: Store) -> Scores | FileScores:
+def core_scores(block: Array | FileBlock, store: Store) -> Scores | FileScores:
     """Return a tile's block in the form that the core takes."""
     if isinstance(block, FileBlock):
         return FileScores(*block, store.dtype, store.swapped)
@@ -190,7 +151,6 @@ class Store(ABC):
     """
 
     in_place = True
-    single_row = False
     io = "map"
     _facts: tuple[Any, ...] = ()  # where scores lie in the files, for `state`
     on_device = False
@@ -199,18 +159,17 @@ class Store(ABC):
 
     def __init__(
         self,
-        shape: tuple[int, int],
+        lengths: tuple[int, ...],
         dtype: str,
         carrier: np.dtype[Any],
         files: tuple[str, ...],
         name: str = "scores",
     ) -> None:
-        self.shape = shape
-        self.dtype = dtype
-        self.carrier = carrier
-        self.swapped = not carrier.isnative
-        self.itemsize = carrier.itemsize
-        self.nbytes = shape[0] * shape[1] * carrier.itemsize
+        rows, columns = (1, *lengths)[-2:]
+        self.shape, self.single_row = (rows, columns), len(lengths) == 1
+        self.dtype, self.carrier = dtype, carrier
+        self.swapped, self.itemsize = not carrier.isnative, carrier.itemsize
+        self.nbytes = rows * columns * carrier.itemsize
         self.files, self.name = files, name
         self._paths = tuple(map(os.path.abspath, files))  # which stay valid after a chdir
 
@@ -224,7 +183,7 @@ class Store(ABC):
         """
 
     @abstractmethod
-    def block(self, tile: Tile, io: str) -> AbstractContextManager[npt.NDArray[Any] | FileBlock]:
+    def block(self, tile: Tile, io: str) -> AbstractContextManager[Array | FileBlock]:
         """Yield a tile as an array; if `io` is "read" and there is a file, as a `FileBlock`.
 
         The size of the file is checked first. The array is valid only within the `with` block.
@@ -235,12 +194,8 @@ class Store(ABC):
             If a file has changed its size; it names the file.
         """
 
-    def decodes(self, tile: Tile) -> bool:
-        """Whether a tile is decoded or copied; of shards, some may be and others not."""
-        return not self.in_place
-
     @abstractmethod
-    def take(self, rows: IntArray, columns: IntArray) -> npt.NDArray[Any]:
+    def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order.
 
         Files are not mapped for it.
@@ -254,7 +209,15 @@ class Store(ABC):
     def state(self) -> list[Any]:
         """Return values for JSON that stay the same as long as the scores do not change."""
         said = [list(self.shape), self.dtype, self.swapped, *self._facts]
-        return [*said, *(map(state_of_file, self._paths) if self._paths else [digest_scores(self)])]
+        if self._paths:
+            return [*said, *map(state_of_file, self._paths)]
+        import hashlib
+
+        sha = hashlib.sha256()
+        for tile in self.tiles(_DIGEST_TILE_BYTES):
+            with self.block(tile, "map") as block:
+                sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
+        return [*said, sha.hexdigest()]
 
     @abstractmethod
     def close(self) -> None:
@@ -267,26 +230,11 @@ class Store(ABC):
         self.close()
 
     def __repr__(self) -> str:
-        files = len(self.files)
-        where = f"; {self.files[0]}" if files == 1 else f"; {files} files" if files else ""
-        sizes = f"{self.shape[0]} x {self.shape[1]}"
-        return printable(f"{type(self).__name__}({sizes} {self.dtype}{where})")
+        where = "; ".join([f"{self.shape[0]} x {self.shape[1]} {self.dtype}", *self.files[:1]])
+        return printable(f"{type(self).__name__}({where})")
 
 
-def matrix_of(
-    place: str, lengths: tuple[int, ...], carrier: np.dtype[Any], options: OpenOptions
-) -> tuple[tuple[int, int], str]:
-    """Return the rows and columns of what lies in a file, and the name of its dtype.
-
-    They are checked by the same rules as those of arrays in memory.
-    """
-    asked, form, name, *_ = options
-    check_dimensions(lengths, name, form, place)
-    rows, columns = (1, *lengths)[-2:]
-    return (rows, columns), dtype_name(carrier, asked, name, form, place)
-
-
-def groups_of(numbers: IntArray) -> Iterator[tuple[int, IntArray]]:
+def groups_of(numbers: Array) -> Iterator[tuple[int, Array]]:
     """Yield each of some numbers, in ascending order, and the places where it stands.
 
     Examples
@@ -308,17 +256,6 @@ def state_of_file(path: str) -> list[int]:
     return [len(states), sum(state.st_size for state in states), max(times)]
 
 
-def digest_scores(store: Store) -> str:
-    """Return a digest of all scores, for stores without a file that tells them apart."""
-    import hashlib
-
-    sha = hashlib.sha256()
-    for tile in store.tiles(_DIGEST_TILE_BYTES):
-        with store.block(tile, "map") as block:
-            sha.update(np.ascontiguousarray(block).reshape(-1).view(np.uint8).data)
-    return sha.hexdigest()
-
-
 def cut_tiles(
     shape: tuple[int, int],
     itemsize: int,
@@ -327,7 +264,7 @@ def cut_tiles(
     by_columns: bool = False,
     unit: tuple[int, int] = (1, 1),
 ) -> list[Tile]:
-    """Cut a matrix into tiles of about equal size, at most `max_bytes`, in the order of storage.
+    """Cut a matrix into tiles of at most `max_bytes`, in the order of storage.
 
     Parameters
     ----------
@@ -355,19 +292,12 @@ def cut_tiles(
     tall, wide = unit[::-1] if by_columns else unit
     tall, wide = min(tall, outer), min(wide, inner)
     if tall * inner * itemsize <= max_bytes:
-        tall, wide = _even_step(outer, tall, max_bytes // (inner * itemsize)), inner
+        tall, wide = max_bytes // (tall * inner * itemsize) * tall, inner
     else:
-        wide = _even_step(inner, wide, max_bytes // (tall * itemsize))
+        wide *= max(1, max_bytes // (tall * wide * itemsize))
     tiles = [
         Tile(top, left, min(tall, outer - top), min(wide, inner - left))
         for top in range(0, outer, tall)
         for left in range(0, inner, wide)
     ]
     return [tile.T for tile in tiles] if by_columns else tiles
-
-
-def _even_step(length: int, unit: int, most: int) -> int:
-    """Return a multiple of a unit, at most `most` or one unit, that cuts a length evenly."""
-    units = -(-length // unit)
-    steps = -(-units // max(1, min(most // unit, units)))
-    return -(-units // steps) * unit

@@ -203,7 +203,7 @@ class Task(Generic[AnyReport]):
                 side, title = self.sides[key], name or key
                 check_columns(title, value, side.names)
                 table = frame_array(title, value) if is_frame(value) else value
-                matrix = read_scores(table, rules.dtype, title, io=io, tiled=True)
+                matrix = read_scores(table, rules.dtype, title, tiled=True)
                 store = cast("Store", stack.enter_context(owned(matrix, table)))
                 opened[key] = store
                 _, height, noun = side.rows_of(unique)

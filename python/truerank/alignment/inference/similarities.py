@@ -17,7 +17,6 @@ from ...inputs.errors import InputValueError
 from ...inputs.progress_listeners import Progress, as_listener
 from ...inputs.rules import PLAIN, Rules
 from ...stores import in_one_array, read_scores
-from ...stores.mapped import ArrayStore
 from ..aligned_pairs import BACKWARD, FORWARD
 from ..both_directions import TransposedStore
 from ..local_scaling import refuse_nan, scale, wide_dtype, widened
@@ -257,4 +256,5 @@ def open_similarities(
         least, most = int(matrix.array.min()), int(matrix.array.max())
         if max(-least, most) > _MAX_EXACT_INTEGER:
             raise InputValueError("left", expected="integers up to 2**53", got=f"{least} to {most}")
-    return Similarities(ArrayStore(matrix, "left"), rules, passes)
+    store: Any = read_scores(matrix, None, "left", tiled=True)
+    return Similarities(store, rules, passes)
