@@ -117,11 +117,15 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
     ("blocks", "kind", "words"),
     [
         ([], ValueError, "at least one block"),
-        ([SCORES], TypeError, r"blocks: expected \(scores, targets\)"),
-        ([(SCORES,)], TypeError, "block 0 is of 1 members"),
+        ([SCORES], TypeError, r"blocks: block 0: arguments: expected \(scores, targets\)"),
+        ([(SCORES,)], TypeError, "block 0: .* got 1 members"),
         ([(SCORES, TARGETS), (SCORES[:3], [0, 1])], ValueError, "blocks: block 1"),
         ([(SCORES, TARGETS), (SCORES.copy(), TARGETS + 90)], ValueError, "block 1: targets"),
-        ([(SCORES, TARGETS), (SCORES.copy(), TARGETS, FILTER)], ValueError, "all or none"),
+        (
+            [(SCORES, TARGETS), (SCORES.copy(), TARGETS, FILTER)],
+            ValueError,
+            "another protocol: filter",
+        ),
         ([(SCORES.astype(complex), TARGETS)], TypeError, "block 0: scores"),
     ],
 )

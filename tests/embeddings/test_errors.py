@@ -166,17 +166,22 @@ def test_indices() -> None:
     pair = vectors.queries, vectors.entities
     for function in (tr.rank_embeddings, tr.score_embeddings):
         for targets, message in (
-            ([0] * 6, "targets: expected 7 integers, one for each query, got 6"),
+            (
+                [0] * 6,
+                r"targets: expected 7 integers, one for each query, .*, got shape \(6,\)",
+            ),
             ([19] + [0] * 6, r"targets: expected integers from 0 to 18 \(19 entities\), got 19"),
             ([0] * 6 + [-1], "got -1 for task 6"),
             (19, r"\(19 entities\), got 19 for task 0"),
-            ([[0]], r"targets: expected one integer or a 1-D array, got shape \(1, 1\)"),
+            ([[0]], r"targets: expected 7 integers, .* got shape \(1, 1\)"),
         ):
             with pytest.raises(ValueError, match=message):
                 function(*pair, targets)
         with pytest.raises(TypeError, match="targets: expected integers, got dtype float64"):
             function(*pair, [0.0] * 7)
-        with pytest.raises(ValueError, match="rows: expected 2 rows, one for each target, got 1"):
+        with pytest.raises(
+            ValueError, match="targets: expected 1 integers, one for each entry of rows"
+        ):
             function(*pair, [0, 1], rows=[0])
     none = np.zeros((0, 10), np.float32)
     with pytest.raises(ValueError, match=r"targets: expected .* .0 entities"):

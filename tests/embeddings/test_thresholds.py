@@ -190,7 +190,7 @@ def test_progress_is_told_of_bounds() -> None:
     ("asked", "keywords", "message"),
     [
         ([0.5], {}, "thresholds: expected 2 thresholds, one for each query, or a matrix of 2 rows"),
-        ([[0.5, np.nan]] * 2, {}, "thresholds: expected numbers, got NaN for task 0, position 1"),
+        ([[0.5, np.nan]] * 2, {}, r"thresholds: expected numbers, got NaN at \[0, 1\]"),
         (
             0.5,
             {"rows": [0, 2]},

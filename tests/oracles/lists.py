@@ -82,9 +82,6 @@ def _count_task(task: _Task, n: int, order: str, nan: str) -> Counted:
 
 def _check_ids(ids: Lists, n: int) -> None:
     for i, one in enumerate(ids):
-        if len(one) > n:
-            raise Refused("ids", f"at most {n}", f"in list {i}")
-    for i, one in enumerate(ids):
         seen: set[int] = set()
         for position, candidate in enumerate(one):
             if not 0 <= candidate < n:

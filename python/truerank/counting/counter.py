@@ -20,7 +20,7 @@ from ..inputs.selection import selection_arrays
 from ..ranks.storage import open_archive, write_archive
 from ..stores import read_scores, shape_of
 from .block_columns import BlockColumns, bytes_of, check_number, first_of, locate_block
-from .job import ScoreNouns, digest, prepare_job, prepare_job_without_targets
+from .job import ScoreNouns, digest, prepare_job
 from .partial_counts import FIELDS, PartialCounts, read_true_scores, saved_counts
 from .tiles import begin_count
 
@@ -120,7 +120,7 @@ class RankCounter:
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job_without_targets((tasks, 0), None, None, None, rules)
+            job = prepare_job((tasks, 0), None, None, None, None, rules)
         else:
             expected = "an integer, the number of columns in all, beside targets"
             most = int(np.iinfo(np.int64).max)

@@ -160,77 +160,42 @@ def prepare_job(
     candidates: Any,
     rules: Rules,
     nouns: ScoreNouns = SCORES,
+    tasks: int = 1,
 ) -> Job:
     """Check the arguments of `rank`; raises its errors.
 
     The shape of the scores is (rows, columns), or (columns,) of a single row that all tasks read.
+    Without targets, all candidates are counted; then `tasks` read a single row, unless `rows` do.
     """
     *heights, columns = shape
-    task_targets = index_array("targets", targets)
-    if task_targets.ndim > 1:
-        expected = "one integer or a 1-D array"
-        raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
-    task_rows = None if rows is None else index_array("rows", rows)
-    if task_rows is not None:
-        check_shape("rows", task_rows.shape, 1, "a 1-D array")
-    if task_targets.ndim == 0:
-        tasks = len(task_rows) if task_rows is not None else heights[0] if heights else 1
-        # Before memory is taken: scores without columns can have any number of rows.
-        check_range("targets", task_targets.reshape(1)[:tasks], columns, nouns.columns)
-        task_targets = np.full(tasks, task_targets, dtype=np.int64)
-    tasks = len(task_targets)
-    if task_rows is not None:
-        if len(task_rows) != tasks:
-            expected = f"{tasks} rows, one for each target"
-            raise InputValueError("rows", expected=expected, got=len(task_rows))
-    elif heights and tasks != heights[0]:
-        expected = f"{heights[0]} integers, one for each {nouns.row}"
-        raise InputValueError("targets", expected=expected, got=tasks)
-    check_range("targets", task_targets, columns, nouns.columns)
-    return _job_of(shape, task_rows, task_targets, filter, candidates, rules, nouns)
-
-
-def prepare_job_without_targets(
-    shape: tuple[int, ...],
-    rows: Any,
-    filter: Any,
-    candidates: Any,
-    rules: Rules,
-    nouns: ScoreNouns = SCORES,
-    tasks: int = 1,
-) -> Job:
-    """Check the tasks of a count of all candidates; `tasks` read a single row, unless `rows` do."""
-    *heights, _ = shape
     task_rows = None if rows is None else index_array("rows", rows)
     if task_rows is not None:
         check_shape("rows", task_rows.shape, 1, "a 1-D array")
         tasks = len(task_rows)
     elif heights:
         tasks = heights[0]
-    targets = np.full(tasks, NO_COLUMN, np.int64)
-    return _job_of(shape, task_rows, targets, filter, candidates, rules, nouns)
-
-
-def _job_of(
-    shape: tuple[int, ...],
-    rows: IntArray | None,
-    targets: IntArray,
-    filter: Any,
-    candidates: Any,
-    rules: Rules,
-    nouns: ScoreNouns,
-) -> Job:
-    """Check the range of rows, and the selections."""
-    *heights, columns = shape
-    if rows is not None:
-        check_range("rows", rows, heights[0] if heights else 1, nouns.rows)
+    if targets is None:
+        task_targets = np.full(tasks, NO_COLUMN, np.int64)
+    else:
+        task_targets = index_array("targets", targets)
+        if task_targets.ndim == 0:
+            # Before memory is taken: scores without columns can have any number of rows.
+            check_range("targets", task_targets.reshape(1)[:tasks], columns, nouns.columns)
+            task_targets = np.full(tasks, task_targets, dtype=np.int64)
+        if task_targets.ndim > 1 or (len(task_targets) != tasks and (heights or rows is not None)):
+            each = nouns.row if rows is None else "entry of rows"
+            expected = f"{tasks} integers, one for each {each}, or one for all"
+            raise InputValueError("targets", expected=expected, got=f"shape {task_targets.shape}")
+        check_range("targets", task_targets, columns, nouns.columns)
+        tasks = len(task_targets)
+    if task_rows is not None:
+        check_range("rows", task_rows, heights[0] if heights else 1, nouns.rows)
     elif not heights:
-        rows = np.zeros(len(targets), np.int64)
+        task_rows = np.zeros(tasks, np.int64)
     threads = rules.num_threads
-    of_shape = len(targets), columns, threads
-    left_out = as_selection("filter", filter, *of_shape)
-    let_in = as_selection("candidates", candidates, *of_shape)
-    return Job(rows, targets, left_out, let_in, rules.core, threads, nouns)
+    left_out = as_selection("filter", filter, tasks, columns, threads)
+    let_in = as_selection("candidates", candidates, tasks, columns, threads)
+    return Job(task_rows, task_targets, left_out, let_in, rules.core, threads, nouns)
 
 
 def digest(*values: Any) -> str:

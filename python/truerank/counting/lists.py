@@ -19,13 +19,10 @@ from .job import NO_COLUMN, Job, ScoreNouns, prepare_job
 from .partial_counts import PartialCounts, TrueScores
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..inputs.arrays import IntArray
     from ..inputs.candidate_lists import CandidateLists
 
 _NOUNS = ScoreNouns(row="list", rows="lists", columns="candidates")
-_SCORED, _ORDERED = "scores", "order alone"  # what the protocol says of lists
 
 
 @public("truerank")
@@ -124,19 +121,14 @@ def rank_lists(
     lists = as_lists(ids, scores, rules.dtype)
     height = len(lists.indptr) - 1
     job = prepare_job((height, n), targets, rows, filter, None, rules, _NOUNS)
-    _check_lengths(lists, n)
-    job, by_list = _in_order_of_lists(job)
+    by_list = np.argsort(job.all_rows, kind="stable")  # as the core takes tasks
+    job = job.part(by_list, job.all_rows[by_list])
     sizes = lists.ids.nbytes, 0 if lists.scores is None else lists.scores.array.nbytes
     report = reporter(listener, sum(sizes))
     report(0)
-    fault, places = _core.find_listed(
-        _core.Selection(lists.indptr, lists.ids),
-        n,
-        job.all_rows,
-        job.targets,
-        job.filter,
-        job.threads,
-    )
+    listed = _core.Selection(lists.indptr, lists.ids)
+    tasks = job.all_rows, job.targets, job.filter, job.threads
+    fault, places = _core.find_listed(listed, n, *tasks)
     if fault is not None:
         raise _fault_of_ids(lists, n, *fault)
     if sizes[1]:
@@ -145,39 +137,11 @@ def rank_lists(
         counts = _counts_by_order(lists, job, places, n)
     else:
         counts = _counts_by_score(lists, lists.scores, job, places, n)
-    counts["listed"] = places["place"] >= 0
-    if by_list is not None:
-        counts = {name: _put_back(array, by_list) for name, array in counts.items()}
-    listed = counts.pop("listed")
     if sum(sizes):
         report(sum(sizes))
-    source = _ORDERED if lists.scores is None else _SCORED
     ranks = job.ranks(counts, None if lists.scores is None else lists.scores.dtype)
-    ranks = ranks.with_protocol(lists=source)
-    return ranks._with(listed=listed)
-
-
-def _check_lengths(lists: CandidateLists, n: int) -> None:
-    lengths = np.diff(lists.indptr)
-    if lengths.size and lengths.max() > n:
-        i = int((lengths > n).argmax())
-        expected = f"at most {n} ids in a list, the number of candidates"
-        raise InputValueError(lists.name, expected=expected, got=f"{lengths[i]} in list {i}")
-
-
-def _in_order_of_lists(job: Job) -> tuple[Job, IntArray | None]:
-    """Sort the tasks by their lists; return their order, too, or None if they are sorted."""
-    lists = job.rows
-    if lists is None or not (lists[1:] < lists[:-1]).any():
-        return job, None
-    order = np.argsort(lists, kind="stable")
-    return job.part(order, lists[order]), order
-
-
-def _put_back(array: npt.NDArray[Any], order: IntArray) -> npt.NDArray[Any]:
-    result = np.empty_like(array)
-    result[order] = array
-    return result
+    ranks = ranks.with_protocol(lists="order alone" if lists.scores is None else "scores")
+    return ranks._with(listed=places["place"] >= 0)[np.argsort(by_list)]
 
 
 def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> InputValueError:
@@ -194,27 +158,26 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
 
 def _counts_by_order(
     lists: CandidateLists, job: Job, places: dict[str, IntArray], n: int
-) -> dict[str, Any]:
-    rows, place = job.all_rows, places["place"]
-    start, end = lists.indptr[rows], lists.indptr[rows + 1]
-    is_listed = place >= 0
-    above = np.where(is_listed, place, end) - start - places["before"]
-    size = n - places["filtered"]
+) -> dict[str, IntArray]:
+    place, size = places["place"], n - places["filtered"]
+    is_listed, ends = place >= 0, lists.indptr[job.all_rows + 1]
+    above = np.where(is_listed, place, ends) - lists.indptr[job.all_rows] - places["before"]
     return {"above": above, "tied": np.where(is_listed, 1, size - above), "candidates": size}
 
 
 def _counts_by_score(
     lists: CandidateLists, scores: _core.Scores, job: Job, places: dict[str, IntArray], n: int
-) -> dict[str, Any]:
+) -> dict[str, IntArray]:
     place, rules = places["place"], job.rules
     is_listed = place >= 0
-    true = _true_scores(scores, place)
+    values = np.zeros(len(place), scores.array.dtype)  # those of misses count for nothing
+    values[is_listed] = scores.array[place[is_listed]]
+    true = TrueScores(values, scores.dtype)
     if (task := true.first_nan(rules.nan)) >= 0:
         raise _forbidden(lists, int(place[task]), rules.nan)
     filter = None
     if places["places"].any():
-        indptr = indptr_of(places["places"])
-        filter = _core.Selection(indptr, places["filtered_places"])
+        filter = _core.Selection(indptr_of(places["places"]), places["filtered_places"])
     # all lists are one row of scores, in which the candidates of a task are the range of its list
     in_lists = job._replace(
         rows=np.zeros_like(place),
@@ -228,27 +191,12 @@ def _counts_by_score(
     listed_size, listed_nan = counted.arrays["candidates"], counted.arrays["nan"]
     counts = PartialCounts(counted.arrays, rules).final_counts(true)
     size = n - places["filtered"] - (listed_nan if rules.nan == "omit" else 0)
-    is_nan = is_listed & true.nan
     above = np.where(is_listed, counts["above"], listed_size - listed_nan)
-    above = np.where(is_nan, size - 1, above)
+    above = np.where(is_listed & true.nan, size - 1, above)
     # under "worst", what is listed as NaN is behind the tie
     tied_misses = size - above - (listed_nan if rules.nan == "worst" else 0)
-    return {
-        "above": above,
-        "tied": np.where(is_listed, counts["tied"], tied_misses),
-        "candidates": size,
-    }
-
-
-def _true_scores(scores: _core.Scores, place: IntArray) -> TrueScores:
-    """Return the scores of the targets; those of misses are zeros, which count for nothing."""
-    array = scores.array
-    values = np.zeros(len(place), array.dtype)
-    is_listed = place >= 0
-    values[is_listed] = array[place[is_listed]]
-    if scores.swapped:
-        values = values.byteswap().view(values.dtype.newbyteorder())
-    return TrueScores(values, scores.dtype)
+    tied = np.where(is_listed, counts["tied"], tied_misses)
+    return {"above": above, "tied": tied, "candidates": size}
 
 
 def _forbidden(lists: CandidateLists, place: int, rule: str) -> InputValueError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from .._core import Scores
-from ..inputs.arrays import as_array
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
@@ -22,11 +22,7 @@ from .ranking import rank
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    import numpy.typing as npt
-
-
-SELECTIONS = ("filter", "candidates")
-ARGUMENTS = ("scores", "targets", "rows", *SELECTIONS)
+ARGUMENTS = ("scores", "targets", "filter", "rows", "candidates")
 
 ArgumentName = Callable[[int, str], str]  # returns what messages call an argument of block i
 
@@ -114,117 +110,68 @@ def rank_named_blocks(
 
     rules = read_rules(options)  # before the producer works in vain
     of_block: RuleOptions = {**options, "progress": None}
-    listener, counted = as_listener(rules.progress), list[Ranks]()
-    start, known = time.monotonic(), len(blocks) if isinstance(blocks, Sized) else 0
+    listener, counted, start = as_listener(rules.progress), list[Ranks](), time.monotonic()
+    known = len(blocks) if isinstance(blocks, Sized) else 0
 
-    def report() -> None:
+    def report(total: int) -> None:
         if listener is not None:
             seconds = time.monotonic() - start
-            listener(Progress(len(counted), known, seconds, unit="blocks"))
+            listener(Progress(len(counted), total, seconds, unit="blocks"))
 
-    def add(ranks: Ranks) -> None:
-        counted.append(ranks)
-        report()
+    def count(number: int, scores: Scores | Store, value: Any, tasks: dict[str, Any]) -> Ranks:
+        with _naming_block(name, number), owned(scores, value):
+            return rank(scores, **tasks, **of_block)
 
     if known:
-        report()
-    selected: set[str] | None = None
-    before: Any = None
+        report(known)
+    before: Scores | Store | None = None
+    running: Future[Ranks] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="truerank-count") as executor:
-        running: Future[Ranks] | None = None
         for number, block in enumerate(blocks):
-            given = _arguments(number, block)
             with _naming_block(name, number):
-                value = given.pop("scores")
+                tasks = _arguments(block)
+                value = tasks.pop("scores")
                 scores = read_scores(value, rules.dtype)
-                memory = _memory_of(scores, value)
-            selections = {key for key in SELECTIONS if given.get(key) is not None}
-            selected = selections if selected is None else selected
-            for key in sorted(selected ^ selections):
-                article = "a filter" if key == "filter" else key
-                raise InputValueError(
-                    "blocks", expected=f"{article} in all or none, unlike block {number}"
-                )
-            if _share_memory(memory, before):
-                expected = "memory other than that of the block before, which is counted meanwhile"
-                raise InputValueError(name(number, "scores"), expected=expected)
+                if _share_memory(scores, value, before):
+                    expected = "memory other than that of the block before, which is counted now"
+                    raise InputValueError("scores", expected=expected)
+                tasks = copy.deepcopy(tasks)  # so that the producer may change its own
             if running is not None:
-                add(running.result())
-            with _naming_block(name, number):
-                arguments = {key: _copy_argument(key, value) for key, value in given.items()}
-            own = owned(scores, value)
-            running = executor.submit(
-                _rank_block, name, number, own, scores, **arguments, **of_block
-            )
-            before = memory
-            del scores, memory, value, own, block
+                counted.append(running.result())
+                report(known)
+            running = executor.submit(count, number, scores, value, tasks)
+            before = scores
+            del scores, value, block
         if running is None:
             raise InputValueError("blocks", expected="at least one block", got="none")
-        known = len(counted) + 1  # now it is known in any case
-        add(running.result())
+        counted.append(running.result())
+    report(len(counted))
     return concatenate(counted)
 
 
-def _arguments(number: int, block: Any) -> dict[str, Any]:
+def _arguments(block: Any) -> dict[str, Any]:
     """Return the arguments of `rank` that a block contains."""
+    if isinstance(block, (tuple, list)) and len(block) in (2, 3):
+        return dict(zip(ARGUMENTS, block, strict=False))
     if isinstance(block, Mapping):
-        missing = {"scores", "targets"} - set(block)
-        if missing or set(block) - set(ARGUMENTS):
-            raise InputTypeError(
-                "blocks",
-                expected=(
-                    f"scores, targets and perhaps rows, filter, candidates, block {number} has "
-                    f"{', '.join(map(str, block)) or 'nothing'}"
-                ),
-            )
-        return dict(block)
-    if not isinstance(block, (tuple, list)) or len(block) not in (2, 3):
-        got = f"of {len(block)} members" if isinstance(block, (tuple, list)) else type(block)
-        expected = f"(scores, targets) or (scores, targets, filter), block {number} is {got}"
-        raise InputTypeError("blocks", expected=expected)
-    return dict(zip(("scores", "targets", "filter"), block, strict=False))
+        if {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
+            return dict(block)
+        got = f"a mapping of {', '.join(map(str, block)) or 'nothing'}"
+    else:
+        got = f"{len(block)} members" if isinstance(block, (tuple, list)) else type(block).__name__
+    expected = f"(scores, targets), (scores, targets, filter), or these and {ARGUMENTS[3:]} by name"
+    raise InputTypeError("arguments", expected=expected, got=got)
 
 
-def _copy_argument(name: str, value: Any) -> Any:
-    """Copy targets, or a filter in any form, so that the producer may change its own."""
-    if isinstance(value, (list, tuple)):
-        return type(value)(_copy_argument(name, item) for item in value)
-    if hasattr(value, "tocsr"):
-        return value.copy()
-    return as_array(value, name).copy() if hasattr(value, "__array__") else value
-
-
-def _memory_of(scores: Scores | Store, value: Any) -> npt.NDArray[Any] | Store | None:
-    """Return the memory of scores if a producer could fill it again."""
+def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:
+    """Whether two blocks have memory in common that a producer could fill again."""
     if isinstance(scores, Store):
-        return scores
-    # A producer cannot fill again what is read-only, such as one row that is broadcast to all.
+        return isinstance(before, Store) and 0 != scores.address == before.address
+    # nobody fills again what is read-only, such as one row that is broadcast to all
     is_fixed = isinstance(value, (np.ndarray, Scores)) and not scores.array.flags.writeable
-    return None if is_fixed or isinstance(value, (list, tuple)) else scores.array
-
-
-def _share_memory(memory: Any, before: Any) -> bool:
-    """Whether two blocks have memory in common, as far as a quick check can tell."""
-    if isinstance(memory, Store) and isinstance(before, Store):
-        return 0 != memory.address == before.address
-    if not (isinstance(memory, np.ndarray) and isinstance(before, np.ndarray)):
+    if is_fixed or not isinstance(before, Scores):
         return False
-    try:
-        return np.shares_memory(memory, before, max_work=100_000)  # type: ignore[arg-type]
-    except np.exceptions.TooHardError:
-        return True
-
-
-def _rank_block(
-    name: ArgumentName,
-    number: int,
-    own: AbstractContextManager[object],
-    *args: Any,
-    **keywords: Any,
-) -> Ranks:
-    """Rank a block, and close what was opened for it; errors name its arguments as `name` does."""
-    with _naming_block(name, number), own:
-        return rank(*args, **keywords)
+    return np.shares_memory(scores.array, before.array, max_work=100_000)  # type: ignore[arg-type]
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from ..inputs.progress_listeners import reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
 from ..inputs.selection import check_indptr
 from ..stores import Store, read_scores, shape_of
-from .job import prepare_job_without_targets
+from .job import prepare_job
 from .partial_counts import PartialCounts, read_true_scores
 from .tiles import begin_count
 
@@ -81,7 +81,7 @@ def rank_against(
     if read.dtype != true.dtype:
         raise InputTypeError("others", expected=f"{true.dtype}, as true_scores are", got=read.dtype)
     shape = shape_of(read)
-    job = job_of_blocks = prepare_job_without_targets((tasks, 0), None, None, None, rules)
+    job = job_of_blocks = prepare_job((tasks, 0), None, None, None, None, rules)
     if indptr is None:
         check_shape("others", shape, 2, "a matrix (tasks, k), or (values, indptr)")
         check_shape("others", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")

@@ -6,7 +6,6 @@ have: just as many scores are above either of them, and none is equal to the thr
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,9 +15,9 @@ from ..inputs.arithmetic import default_arithmetic
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
-from ..inputs.scores import FLOATS, Form, as_scores, widen_bfloat16
+from ..inputs.scores import FLOATS, Form, as_scores, check_dimensions, widen_bfloat16
 from ..stores import owned, read_scores, shape_of
-from .job import SCORES, Job, ScoreNouns, prepare_job_without_targets
+from .job import SCORES, Job, ScoreNouns, prepare_job
 from .tiles import count_store
 
 if TYPE_CHECKING:
@@ -33,29 +32,12 @@ if TYPE_CHECKING:
 
 
 _FORM = Form("a number, one for each task, or a matrix (tasks, m)", (0, 1, 2))
-
-
-class ThresholdValues(NamedTuple):
-    """Thresholds, each as a number that scores can have.
-
-    Attributes
-    ----------
-    scores : ndarray, shape (n,)
-        As the core takes scores of the dtype: the greatest number that is no greater than the
-        threshold, or the least of all if there is none.
-    exact : ndarray of bool, shape (n,)
-        Whether it is equal to the threshold.
-    lowest : ndarray of bool, shape (n,)
-        Whether the threshold is below all numbers that scores can have.
-    """
-
-    scores: npt.NDArray[Any]
-    exact: Flags
-    lowest: Flags
+# All integers from here on are above every finite score, and below an infinite one.
+_HUGE = int(np.finfo(np.float64).max) + 1
 
 
 def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
-    """Check thresholds and return them without rounding: float64, int64, uint64 or Python numbers.
+    """Check thresholds and return them without rounding: float64, integers or Python numbers.
 
     Parameters
     ----------
@@ -68,9 +50,9 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
     Raises
     ------
     TypeError
-        For anything but real numbers.
+        For anything but real numbers, also for lists of unlike lengths.
     ValueError
-        For more dimensions, lists of unlike lengths, and a NaN.
+        For more dimensions, and for a NaN.
 
     Examples
     --------
@@ -78,52 +60,31 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
     (dtype('float64'), dtype('O'))
     """
     if isinstance(value, (bool, int, float, list, tuple, range)):
-        array = _of_python(value)
+        array = np.array(value, dtype=object)
+        numbers = [x.item() if isinstance(x, np.generic) else x for x in array.flat]
+        kinds = {type(x).__name__ for x in numbers}
+        if kinds - {"int", "float"}:
+            got = min(kinds - {"int", "float"})
+            raise InputTypeError("thresholds", expected="real numbers", got=got)
+        check_dimensions(array.shape, "thresholds", _FORM)
+        array.flat[:] = [min(max(x, -_HUGE), _HUGE) if type(x) is int else x for x in numbers]
+        array = array if "int" in kinds else array.astype(np.float64)
     else:
-        raw = np.dtype(np.void) if getattr(value, "dtype", None) is None else value.dtype
-        is_raw = isinstance(raw, np.dtype) and raw.name.startswith("void")
-        array = _widened(value, dtype if is_raw else None)
+        raw_dtype = dtype if getattr(value, "dtype", None) == "V2" else None
+        scores = as_scores(value, raw_dtype, "thresholds", _FORM)
+        array = widen_bfloat16(scores.array) if scores.dtype == "bfloat16" else scores.array
+        array = array.astype(np.float64) if scores.dtype in FLOATS else array
     with_nan = np.argwhere(array != array)
     if len(with_nan):
-        task, *position = with_nan[0].tolist() or [0]
-        place = f"task {task}" + (f", position {position[0]}" if position else "")
-        got = f"NaN for {place}" if array.ndim else "NaN"
+        got = f"NaN at {with_nan[0].tolist()}"
         raise InputValueError("thresholds", expected="numbers", got=got)
     return array
 
 
-def _widened(value: Any, dtype: Any) -> npt.NDArray[Any]:
-    scores = as_scores(value, dtype, "thresholds", _FORM)
-    if scores.dtype == "bfloat16":
-        return widen_bfloat16(scores.array).astype(np.float64)
-    if scores.dtype in FLOATS:
-        return scores.array.astype(np.float64)
-    return scores.array.astype(np.uint64 if scores.dtype == "uint64" else np.int64)
-
-
-def _of_python(value: Any) -> npt.NDArray[Any]:
-    try:
-        objects = np.array(value, dtype=object)
-    except ValueError as error:
-        raise InputValueError("thresholds", expected=_FORM.shape, got=error) from None
-    if objects.ndim not in _FORM.dimensions:
-        raise InputValueError("thresholds", expected=_FORM.shape, got=f"shape {objects.shape}")
-    numbers = [x.item() if isinstance(x, (np.generic, np.ndarray)) else x for x in objects.flat]
-    kinds = {type(x) for x in numbers}
-    if other := kinds - {int, float}:
-        if list in other or tuple in other:
-            raise InputValueError(
-                "thresholds", expected=_FORM.shape, got="lists of unlike lengths or depths"
-            )
-        kind_name = min(kind.__name__ for kind in other)
-        raise InputTypeError("thresholds", expected="real numbers", got=kind_name)
-    exact = np.empty(len(numbers), np.float64 if kinds <= {float} else object)
-    exact[:] = numbers
-    return exact.reshape(objects.shape)
-
-
 @default_arithmetic()
-def representable(thresholds: npt.NDArray[Any], dtype: str) -> ThresholdValues:
+def representable(
+    thresholds: npt.NDArray[Any], dtype: str
+) -> tuple[npt.NDArray[Any], Flags, Flags]:
     """Find the numbers of a dtype that compare with its scores as thresholds do.
 
     Parameters
@@ -133,71 +94,43 @@ def representable(thresholds: npt.NDArray[Any], dtype: str) -> ThresholdValues:
     dtype : str
         The dtype of the scores.
 
+    Returns
+    -------
+    scores : ndarray, shape (n,)
+        As the core takes scores: the greatest number that is no greater than the threshold, or the
+        least of all if there is none.
+    is_greater, is_equal : ndarray of bool, shape (n,)
+        How it compares with the threshold.
+
     Examples
     --------
-    >>> representable(np.array([0.5, 0.1, -1e300]), "float32")[:2]
+    >>> representable(np.array([0.5, 0.1, -1e300]), "float32")[::2]
     (array([0.5       , 0.09999999,       -inf], dtype=float32), array([ True, False, False]))
-    >>> representable(np.array([2.5, -300.0]), "int8").scores
-    array([   2, -128], dtype=int8)
+    >>> representable(np.array([2.5, -300.0]), "int8")[:2]
+    (array([   2, -128], dtype=int8), array([False,  True]))
     """
-    if dtype not in FLOATS:
-        return _integers_below(thresholds, np.dtype(dtype))
-    narrow, exact = _floats_below(
-        thresholds, np.dtype(np.float32 if dtype == "bfloat16" else dtype)
-    )
-    if dtype == "bfloat16":
-        narrow, is_same = _bfloat16_below(narrow)
-        exact &= is_same
-    return ThresholdValues(narrow, exact, np.zeros(len(exact), np.bool_))
-
-
-def _floats_below(
-    thresholds: npt.NDArray[Any], dtype: np.dtype[Any]
-) -> tuple[npt.NDArray[Any], Flags]:
-    """Return the greatest numbers of a float that are no greater, and which are equal."""
     # numpy compares doubles exactly, and Python all numbers; doubles hold all other floats
-    is_double = thresholds.dtype == np.float64
-    exact = thresholds if is_double else thresholds.astype(object)
-    doubles = exact if is_double else np.array([_nearest_double(x) for x in exact], np.float64)
-    with np.errstate(all="ignore"):
-        nearest = doubles.astype(dtype)
-        below = np.nextafter(nearest, np.array(-np.inf, dtype))
-    wide = nearest.astype(np.float64).astype(exact.dtype)
-    is_greater, is_equal = (wide > exact).astype(np.bool_), (wide == exact).astype(np.bool_)
-    return np.where(is_greater, below, nearest), is_equal
-
-
-def _nearest_double(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
-
-
-def _bfloat16_below(floats: npt.NDArray[np.float32]) -> tuple[npt.NDArray[np.uint16], Flags]:
-    """Return the bits of the greatest bfloat16 numbers that are no greater, and which are equal."""
-    bits = floats.view(np.uint32)
-    exact = (bits & np.uint32(0xFFFF)) == 0
-    # The upper half is nearer to zero; of a negative number, the next one is further from it.
-    upper = (bits >> np.uint32(16)) + (~exact & (floats < 0))
-    return upper.astype(np.uint16), exact
-
-
-def _integers_below(thresholds: npt.NDArray[Any], dtype: np.dtype[Any]) -> ThresholdValues:
-    """Return the greatest integers of a dtype that are no greater, and how they compare."""
-    limits = np.iinfo(dtype)
-    least, most = int(limits.min), int(limits.max)
-    if thresholds.dtype.kind in "iu":
-        own = np.iinfo(thresholds.dtype)
-        inside = np.clip(thresholds, max(least, int(own.min)), min(most, int(own.max)))
-        lowest = (inside > thresholds) if least > own.min else np.zeros(len(inside), np.bool_)
-        return ThresholdValues(inside.astype(dtype), inside == thresholds, lowest)
-    scores = np.empty(len(thresholds), dtype)
-    exact, lowest = np.zeros((2, len(thresholds)), np.bool_)
-    for i, number in enumerate(thresholds.tolist()):
-        floor = most if number > most else least if number < least else math.floor(number)
-        scores[i], exact[i], lowest[i] = floor, floor == number, number < least
-    return ThresholdValues(scores, exact, lowest)
+    is_float = dtype in FLOATS
+    exact = thresholds if is_float and thresholds.dtype == np.float64 else thresholds.astype(object)
+    if is_float:
+        carrier = np.dtype(np.float32 if dtype == "bfloat16" else dtype)
+        with np.errstate(all="ignore"):
+            values = exact.astype(np.float64).astype(carrier)
+            below = np.nextafter(values, carrier.type(-np.inf))
+        is_greater = values.astype(np.float64).astype(exact.dtype) > exact
+        scores = values = np.where(is_greater.astype(np.bool_), below, values)
+        if dtype == "bfloat16":
+            bits = values.view(np.uint32)
+            # the upper half is nearer to zero; of a negative number, the next one is below it
+            is_cut = (bits & np.uint32(0xFFFF)) != 0
+            scores = ((bits >> np.uint32(16)) + (is_cut & (values < 0))).astype(np.uint16)
+            values = widen_bfloat16(scores)
+        values = values.astype(np.float64).astype(exact.dtype)
+    else:
+        limits = np.iinfo(dtype)
+        values = np.floor(np.clip(exact, limits.min, limits.max))
+        scores = values.astype(dtype)
+    return scores, (values > exact).astype(np.bool_), (values == exact).astype(np.bool_)
 
 
 @public("truerank.counting.score_thresholds")
@@ -216,41 +149,36 @@ class ThresholdCounts(NamedTuple):
     candidates: IntArray
 
 
-def count_scores(
-    scores: Any,
-    thresholds: Any,
-    rules: Rules,
-    **tasks: Any,
-) -> ThresholdCounts:
+def count_scores(scores: Any, thresholds: Any, rules: Rules, **tasks: Any) -> ThresholdCounts:
     """Count scores in memory, in files or on a device, as `count_above` does.
 
-    `given` are the rows and selections that `prepare_thresholds` takes.
+    `tasks` are the rows and selections that `prepare_thresholds` takes.
     """
     listener = as_listener(rules.progress)
     matrix = read_scores(scores, rules.dtype, tiled=listener is not None)
     with owned(matrix, scores):
         shape = shape_of(matrix)
         asked = prepare_thresholds(shape, matrix.dtype, thresholds, rules=rules, **tasks)
-        job, numbers = asked.job, asked.values.scores
         if isinstance(matrix, Scores):
-            return asked.counts(job.counts_of(matrix, numbers))
-        counts, _ = count_store(matrix, job, reporter(listener, matrix.nbytes), numbers)
-        return asked.counts(counts)
+            return asked.counts(asked.job.counts_of(matrix, asked.scores))
+        report = reporter(listener, matrix.nbytes)
+        return asked.counts(count_store(matrix, asked.job, report, asked.scores)[0])
 
 
 class ThresholdJob(NamedTuple):
     """What is to be counted, after all checks: one task of the job for each threshold."""
 
     job: Job
-    values: ThresholdValues
+    scores: npt.NDArray[Any]  # these three are what `representable` returns
+    is_greater: Flags
+    is_equal: Flags
     shape: tuple[int, ...]  # of the counts
 
     def counts(self, arrays: Mapping[str, IntArray]) -> ThresholdCounts:
         """Return the counts for thresholds, given those for the numbers that stand for them."""
         above, tied, size, nan = (arrays[x] for x in ("above", "tied", "candidates", "nan"))
-        _, exact, lowest = self.values
-        above = above + np.where(lowest, tied, 0)
-        tied = np.where(exact, tied, 0)
+        above = above + np.where(self.is_greater, tied, 0)
+        tied = np.where(self.is_equal, tied, 0)
         if self.job.rules.ascending:
             above = size - nan - above - tied
         size = size - nan if self.job.rules.nan == "omit" else size
@@ -271,15 +199,15 @@ def prepare_thresholds(
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
     numbers = read_thresholds(thresholds, rules.dtype)
     alone = len(numbers) if numbers.ndim else 1  # tasks of a single row
-    job = prepare_job_without_targets(shape, rows, filter, candidates, rules, nouns, alone)
+    job = prepare_job(shape, None, rows, filter, candidates, rules, nouns, alone)
     tasks = len(job.targets)
-    if numbers.ndim and len(numbers) != tasks:
+    if not numbers.ndim:
+        numbers = np.full(tasks, numbers, numbers.dtype)
+    if len(numbers) != tasks:
         each = "row" if rows is not None else nouns.row
         expected = f"{tasks} thresholds, one for each {each}, or a matrix of {tasks} rows of them"
         raise InputValueError("thresholds", expected=expected, got=f"shape {numbers.shape}")
-    if not numbers.ndim:
-        numbers = np.full(tasks, numbers, numbers.dtype)
     if numbers.ndim == 2:
         owners = np.repeat(np.arange(tasks), numbers.shape[1])
         job = job.part(owners, job.all_rows[owners])
-    return ThresholdJob(job, representable(numbers.ravel(), dtype), numbers.shape)
+    return ThresholdJob(job, *representable(numbers.ravel(), dtype), numbers.shape)

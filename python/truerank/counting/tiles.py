@@ -265,10 +265,12 @@ class TileCount:
                 self._read_scores = self._read_true_scores()
                 true_scores = self._read_scores.scores
         self.true_scores = true_scores
-        self._order = np.argsort(
-            job.all_rows, kind="stable"
-        )  # so that those of a tile are adjacent
-        self._rows = job.all_rows[self._order]
+        # tasks in the order of their rows, so that those of a tile are adjacent
+        self._rows = job.all_rows
+        self._order: IntArray | None = None
+        if (self._rows[1:] < self._rows[:-1]).any():
+            self._order = np.argsort(self._rows, kind="stable")
+            self._rows = self._rows[self._order]
 
     def _is_whole_rows(self, tile: Tile) -> bool:
         """Whether a tile has whole rows and is read row by row."""
@@ -291,31 +293,32 @@ class TileCount:
             raise job.error_of(_core.Fault("nan" if is_any else "nan_true_score", *place))
         return true_scores
 
-    def tasks_of(self, tile: Tile) -> IntArray:
-        """Return the tasks that read the rows of a tile, in the order of their rows."""
-        first, last = np.searchsorted(self._rows, [tile.top, tile.top + tile.height])
-        return self._order[first:last]
+    def tasks_of(self, tile: Tile) -> tuple[slice | IntArray, IntArray]:
+        """Return the tasks that read the rows of a tile, in the order of their rows; and these."""
+        some = slice(*np.searchsorted(self._rows, [tile.top, tile.top + tile.height]))
+        return some if self._order is None else self._order[some], self._rows[some]
 
     def is_needed(self, tile: Tile) -> bool:
         """Whether any task reads the rows of a tile."""
-        return len(self.tasks_of(tile)) > 0
+        return len(self.tasks_of(tile)[1]) > 0
 
     def add(self, tile: Tile, block: Any) -> None:
         """Count the block of the next tile; None if no task needs it."""
         if block is not None:
-            tasks = self.tasks_of(tile)
+            tasks, rows = self.tasks_of(tile)
             true_scores = None if self.true_scores is None else self.true_scores[tasks]
             scores = block
             if not isinstance(block, _core.Embeddings):
                 scores = core_scores(block, self.store)
             try:
-                job = self.job.part(tasks, self.job.all_rows[tasks] - tile.top)
+                job = self.job.part(tasks, None if self.job.rows is None else rows - tile.top)
                 counted = job.counted(scores, true_scores, tile.left)
             except EOFError as error:
                 raise InputValueError(self.job.nouns.argument, f"{block.name}: {error}") from None
             if fault := counted.fault:
                 place = fault.row + tile.top, fault.column + tile.left
-                raise self.job.error_of(_core.Fault(fault.kind, int(tasks[fault.task]), *place))
+                task = int(np.arange(len(self.job.targets))[tasks][fault.task])
+                raise self.job.error_of(_core.Fault(fault.kind, task, *place))
             self.is_half_added = True
             self.counts.add(counted.arrays, tasks)
         self.done += 1
@@ -384,7 +387,7 @@ class Checkpoint:
             count.done = integer("done", members["done"], least=0, most=len(count.tiles))
             most = np.zeros(len(count.job.targets), np.int64)
             for tile in count.tiles[: count.done]:
-                most[count.tasks_of(tile)] += tile.width
+                most[count.tasks_of(tile)[0]] += tile.width
             least_tied = np.minimum(most, count.true_scores is None)
             if count.true_scores is not None:  # the true candidates are added at the end
                 most = np.minimum(most, count.store.shape[1] - 1)

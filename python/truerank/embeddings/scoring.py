@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 import numpy as np
 
 from .. import _core
-from ..counting.job import prepare_job, prepare_job_without_targets
+from ..counting.job import prepare_job
 from ..devices.top_scores import top_scores
 from ..inputs.checks import positive_integer
 from ..inputs.naming import public
@@ -305,12 +305,9 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls)
-    tasks = rows, None, None, Rules(threads=threads), embeddings.roles.nouns
-    if targets is None:
-        job = prepare_job_without_targets(embeddings.shape, *tasks)
-        return embeddings.score(job.rows, None, job.threads)
-    job = prepare_job(shape_of(embeddings), targets, *tasks)
-    return embeddings.score(job.rows, job.targets, job.threads)
+    tasks = targets, rows, None, None, Rules(threads=threads), embeddings.roles.nouns
+    job = prepare_job(shape_of(embeddings), *tasks)
+    return embeddings.score(job.rows, None if targets is None else job.targets, job.threads)
 
 
 @public("truerank")
@@ -430,7 +427,7 @@ def topk_open_embeddings(
     length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
     nouns = embeddings.roles.nouns
-    job = prepare_job_without_targets(embeddings.shape, rows, filter, candidates, rules, nouns)
+    job = prepare_job(embeddings.shape, None, rows, filter, candidates, rules, nouns)
     width = min(length, max(1, embeddings.shape[1]))
     lists, is_open = (job.filter, job.candidates), True
     if embeddings.on_device and current_matches is None:

@@ -136,7 +136,7 @@ def count_above(
         nouns=embeddings.roles.nouns,
         **tasks,
     )
-    job, true_scores = asked.job, asked.values.scores
+    job, true_scores = asked.job, asked.scores
     several = asked.shape[1] if len(asked.shape) == 2 else 1
     # to store the scores is faster then, unless those of others would be made in vain
     are_many = several > MANY and job.candidates is None and asked.shape[0] >= embeddings.shape[0]
