@@ -17,7 +17,7 @@ from pykeen.utils import camel_to_snake
 
 from ...counting.ranking import rank
 from ...inputs.checks import several
-from ...inputs.errors import InputValueError, renamed
+from ...inputs.errors import InputError, InputValueError
 from ...inputs.naming import import_extra, public
 from ...metrics.keys import NEGATED, NO_ADJUSTMENT, PYKEEN_NAMES, Key
 from ...ranks.container import Ranks, concatenate
@@ -277,7 +277,7 @@ class RankEvaluator(RankBasedEvaluator):
         triples = triple_ids(mapped_triples)
         if pre_filtered_triples and do_time_consuming_checks:
             _check_restricted(triples, **restrictions)
-        with renamed(sides="targets"):
+        try:
             task = ModelTask(
                 triples,
                 _known_triples(additional_filter_triples, self.known_names)
@@ -288,6 +288,8 @@ class RankEvaluator(RankBasedEvaluator):
                 sides=targets,
                 candidates=self._candidates_among(restrict_entities_to),
             )
+        except InputError as error:
+            raise error.of("targets" if error.argument == "sides" else error.argument) from error
         model = model if device is None else model.to(device)
         queries = sum(len(side.queries) for side in task.sides.values())
         with _progress_bar(model.device, queries, use_tqdm, tqdm_kwargs) as bar:

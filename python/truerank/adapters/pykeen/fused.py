@@ -20,7 +20,6 @@ from pykeen.nn import modules
 from pykeen.utils import clamp_norm, project_entity
 
 from ...embeddings.scoring import rank_embeddings, score_embeddings
-from ...inputs.errors import renamed
 from ...inputs.words import Similarity
 from ...ranks.container import Ranks, concatenate
 
@@ -403,18 +402,17 @@ class SideVectors(NamedTuple):
         """Rank some or all tasks of a side; only the vectors of their queries are made."""
         query_rows, rows = np.unique(rows, return_inverse=True)
         filter_lists, candidate_lists = side.selections(tasks)
-        with renamed(queries="model", entities="model", scores="model"):
-            return rank_embeddings(
-                self._queries(side.queries[query_rows]),
-                candidates[0],
-                side.targets if tasks is None else side.targets[tasks],
-                similarity=self.similarity,
-                bias=candidates[1],
-                rows=rows,
-                filter=filter_lists,
-                candidates=candidate_lists,
-                **rules,
-            )
+        return rank_embeddings(
+            self._queries(side.queries[query_rows]),
+            candidates[0],
+            side.targets if tasks is None else side.targets[tasks],
+            similarity=self.similarity,
+            bias=candidates[1],
+            rows=rows,
+            filter=filter_lists,
+            candidates=candidate_lists,
+            **rules,
+        )
 
     def _queries(self, pairs: IntArray) -> Any:
         """Make the vectors of queries, in batches."""
