@@ -272,7 +272,8 @@ def mean_of_top(best: Array) -> FloatArray:
     array([0.375, 0.5  ])
     """
     with np.errstate(all="ignore"):  # infinities, and sums with them
-        total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1]  # in order
+        # in order, from 0.0 on, as in the core: no sum is -0.0
+        total: FloatArray = np.nancumsum(best, axis=1, dtype=np.float64)[:, -1] + 0.0
     total /= np.maximum(np.count_nonzero(~np.isnan(best), axis=1), 1)
     return total
 
