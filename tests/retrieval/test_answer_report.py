@@ -160,6 +160,8 @@ def test_groups() -> None:
     assert found.group_values("index.mrr")["x"] == 1
     with pytest.raises(KeyError, match="no value per query"):
         found.per_query("macro.mrr")
+    with pytest.raises(KeyError, match="there are no groups"):
+        report(found.ranks)["macro.mrr"]
     with pytest.raises(ValueError, match="by: expected one group for each query, got several"):
         report(found.ranks, by=["x", "y", "y", "y"])
 
@@ -279,5 +281,3 @@ def test_values_by_query_are_those_of_each_query() -> None:
     for key in ("map", "index.ndcg@10"):
         assert [row[key] for row in rows.values()] == found.per_query(key).tolist()
     assert list(found.by_query()["q2"]) == ["mrr", "map", "ndcg@10", "recall@10"]
-    with pytest.raises(KeyError, match="no value per query"):
-        found.by_query(["macro.mrr"])
