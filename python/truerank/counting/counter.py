@@ -189,8 +189,7 @@ class RankCounter:
             raise InputValueError("block", expected=expected, got=f"shape {shape}")
         located = locate_block(job, self._columns, shape[1], start, columns)
         self._refuse_counted("block", located.columns)
-        place = located.job, self._true.scores, located.first
-        counting, is_pending = begin_count(scores, *place)
+        counting, is_pending = begin_count(scores, located.job, self._true.scores, located.first)
         with self._lock:
             self._refuse_counted("block", located.columns)  # another thread may have been faster
             self._pending = located, counting

@@ -141,7 +141,8 @@ class Job(NamedTuple):
 
         `fields` are others of the protocol: sampled, similarity.
         """
-        arrays = {name: counts[name] for name in ("above", "tied", "candidates")}
+        above, tied, candidates = counts["above"], counts["tied"], counts["candidates"]
+        arrays = {"above": above, "tied": tied, "candidates": candidates}
         if "inf" in counts:
             zeros = np.zeros_like(counts["inf"])
             arrays["audit"] = np.array([counts.get(name, zeros) for name in Audit._fields])
@@ -193,9 +194,11 @@ def prepare_job(
     elif not heights:
         task_rows = np.zeros(tasks, np.int64)
     threads = rules.num_threads
-    left_out = as_selection("filter", filter, tasks, columns, threads)
-    let_in = as_selection("candidates", candidates, tasks, columns, threads)
-    return Job(task_rows, task_targets, left_out, let_in, rules.core, threads, nouns)
+    if filter is not None:
+        filter = as_selection("filter", filter, tasks, columns, threads)
+    if candidates is not None:
+        candidates = as_selection("candidates", candidates, tasks, columns, threads)
+    return Job(task_rows, task_targets, filter, candidates, rules.core, threads, nouns)
 
 
 def digest(*values: Any) -> str:

@@ -93,8 +93,7 @@ def rank_against(
         if isinstance(read, Store):  # which is counted in tiles, and ranges are not cut
             lists = _core.Selection(indptr, np.arange(indptr[-1]))
         job_of_blocks = job._replace(rows=np.zeros(tasks, np.int64), candidates=lists)
-    counting, _ = begin_count(read, job_of_blocks, true.scores)
-    counts, fault = counting()
+    counts, fault = begin_count(read, job_of_blocks, true.scores)[0]()
     if fault:
         place = f"the score at row {fault.row}, column {fault.column}"
         if indptr is not None:
@@ -102,5 +101,5 @@ def rank_against(
             place = f"the score at position {fault.column}, of task {task},"
         raise forbidden_nan("others", place, rules.nan)
     report(tasks)
-    final = PartialCounts(counts, job.rules).final_counts(true)
-    return job.ranks(final, true.dtype, sampled=True)
+    counts = PartialCounts(counts, job.rules).final_counts(true)
+    return job.ranks(counts, true.dtype, sampled=True)

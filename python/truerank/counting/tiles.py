@@ -307,9 +307,8 @@ class TileCount:
         if block is not None:
             tasks, rows = self.tasks_of(tile)
             true_scores = None if self.true_scores is None else self.true_scores[tasks]
-            scores = block
-            if not isinstance(block, _core.Embeddings):
-                scores = core_scores(block, self.store)
+            is_vectors = isinstance(block, _core.Embeddings)
+            scores = block if is_vectors else core_scores(block, self.store)
             try:
                 job = self.job.part(tasks, None if self.job.rows is None else rows - tile.top)
                 counted = job.counted(scores, true_scores, tile.left)
