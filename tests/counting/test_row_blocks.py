@@ -118,7 +118,7 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
     [
         ([], ValueError, "at least one block"),
         ([SCORES], TypeError, r"blocks: block 0: arguments: expected \(scores, targets\)"),
-        ([(SCORES,)], TypeError, "block 0: .* got 1 members"),
+        ([(SCORES,)], TypeError, "block 0: .* got tuple"),
         ([(SCORES, TARGETS), (SCORES[:3], [0, 1])], ValueError, "blocks: block 1"),
         ([(SCORES, TARGETS), (SCORES.copy(), TARGETS + 90)], ValueError, "block 1: targets"),
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from .._core import Scores
+from ..inputs.arrays import as_array
 from ..inputs.errors import InputError, InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.progress_listeners import Progress, as_listener
@@ -115,8 +115,7 @@ def rank_named_blocks(
 
     def report(total: int) -> None:
         if listener is not None:
-            seconds = time.monotonic() - start
-            listener(Progress(len(counted), total, seconds, unit="blocks"))
+            listener(Progress(len(counted), total, time.monotonic() - start, unit="blocks"))
 
     def count(number: int, scores: Scores | Store, value: Any, tasks: dict[str, Any]) -> Ranks:
         with _naming_block(name, number), owned(scores, value):
@@ -135,7 +134,7 @@ def rank_named_blocks(
                 if _share_memory(scores, value, before):
                     expected = "memory other than that of the block before, which is counted now"
                     raise InputValueError("scores", expected=expected)
-                tasks = copy.deepcopy(tasks)  # so that the producer may change its own
+                tasks = {key: _copied(each) for key, each in tasks.items()}
             if running is not None:
                 counted.append(running.result())
                 report(known)
@@ -153,14 +152,20 @@ def _arguments(block: Any) -> dict[str, Any]:
     """Return the arguments of `rank` that a block contains."""
     if isinstance(block, (tuple, list)) and len(block) in (2, 3):
         return dict(zip(ARGUMENTS, block, strict=False))
-    if isinstance(block, Mapping):
-        if {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
-            return dict(block)
-        got = f"a mapping of {', '.join(map(str, block)) or 'nothing'}"
-    else:
-        got = f"{len(block)} members" if isinstance(block, (tuple, list)) else type(block).__name__
+    if isinstance(block, Mapping) and {"scores", "targets"} <= set(block) <= set(ARGUMENTS):
+        return dict(block)
+    got = list(block) if isinstance(block, Mapping) else type(block).__name__
     expected = f"(scores, targets), (scores, targets, filter), or these and {ARGUMENTS[3:]} by name"
     raise InputTypeError("arguments", expected=expected, got=got)
+
+
+def _copied(value: Any) -> Any:
+    """Copy targets, or a filter in any form, so that the producer may change its own."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    if hasattr(value, "tocsr"):
+        return value.copy()
+    return as_array(value).copy() if hasattr(value, "__array__") else value
 
 
 def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:

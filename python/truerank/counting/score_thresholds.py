@@ -63,9 +63,8 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
         array = np.array(value, dtype=object)
         numbers = [x.item() if isinstance(x, np.generic) else x for x in array.flat]
         kinds = {type(x).__name__ for x in numbers}
-        if kinds - {"int", "float"}:
-            got = min(kinds - {"int", "float"})
-            raise InputTypeError("thresholds", expected="real numbers", got=got)
+        if others := kinds - {"int", "float"}:
+            raise InputTypeError("thresholds", expected="real numbers", got=min(others))
         check_dimensions(array.shape, "thresholds", _FORM)
         array.flat[:] = [min(max(x, -_HUGE), _HUGE) if type(x) is int else x for x in numbers]
         array = array if "int" in kinds else array.astype(np.float64)
@@ -76,8 +75,7 @@ def read_thresholds(value: Any, dtype: Any = None) -> npt.NDArray[Any]:
         array = array.astype(np.float64) if scores.dtype in FLOATS else array
     with_nan = np.argwhere(array != array)
     if len(with_nan):
-        got = f"NaN at {with_nan[0].tolist()}"
-        raise InputValueError("thresholds", expected="numbers", got=got)
+        raise InputValueError("thresholds", f"expected numbers, got NaN at {with_nan[0].tolist()}")
     return array
 
 
