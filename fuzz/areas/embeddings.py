@@ -137,7 +137,7 @@ FAULTS = [
     Fault(
         "a checked size left out",
         "python/truerank/embeddings/vectors.py",
-        'if similarity == "complex_l1" and length % 2:',
-        'if similarity == "complex_l1" and length % 2 and length > 1:',
+        '(similarity == "complex_l1" and length % 2)',
+        '(similarity == "complex_l1" and length % 2 and length > 1)',
     ),
 ]

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from .arrays import IntArray
 
+# A mask is read in blocks of rows of about so many cells, so that no copy of it is made.
+_MASK_CELLS = 1 << 22
 _FLAT = (int, np.integer, str)  # what a list of columns has, and no list of lists
 
 
@@ -232,8 +234,10 @@ def _of_mask(name: str, mask: npt.NDArray[np.bool_], shape: tuple[int, int]) -> 
     check_shape(name, mask.shape, shape, f"a mask of shape (tasks, columns), here {shape}")
     indptr = indptr_of(np.count_nonzero(mask, axis=1))
     indices = np.empty(indptr[-1], np.int32 if shape[1] < 2**31 else np.int64)
-    for row, start, end in zip(mask, indptr, indptr[1:], strict=False):  # so no copy of it is made
-        indices[start:end] = np.flatnonzero(row)
+    step = max(1, _MASK_CELLS // max(1, shape[1]))
+    for top in range(0, shape[0], step):
+        ends = indptr[top : top + step + 1]
+        indices[ends[0] : ends[-1]] = mask[top : top + step].nonzero()[1]
     return Selection(indptr, indices, None, False)
 
 

@@ -156,7 +156,8 @@ def audit_triples(
             ("unseen_entities", splits.entities, (0, 2)),
             ("unseen_relations", splits.relations, (1,)),
         ):
-            new = np.setdiff1d(test[:, columns], trained[:, columns])
+            ids = np.unique(test[:, columns])
+            new = ids[~np.isin(ids, trained[:, columns])]
             unseen[name] = SplitFinding.of(new.tolist(), vocabulary.label_of)
             is_new |= np.isin(test[:, columns], new).any(axis=1)
         lacking_split = f"{TRAIN} has not" if TRAIN in splits.known else "no known split has"

@@ -18,7 +18,6 @@ from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..tables.writing import replace_text
 from ..tasks.named_lists import NamedLists, lists_of_file, lists_of_rows, without_ranx
-from ..tasks.row_keys import distinct
 from ..tasks.sampling import join_ranges
 from ..tasks.text import is_path
 
@@ -71,7 +70,8 @@ def lists_in_order(
     rows[asked] = lists.rows_of("ids", names)
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
-    used, ids = distinct(lists.ids[where]), np.zeros(len(lists.names), np.int64)
+    used = np.flatnonzero(np.bincount(lists.ids[where]))
+    ids = np.zeros(len(lists.names), np.int64)
     ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()])
     scores = None if lists.scores is None else (lists.scores[where], indptr)
     return (ids[lists.ids[where]], indptr), scores

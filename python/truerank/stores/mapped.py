@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from itertools import zip_longest
 from typing import IO, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..inputs.npy_files import NpyHeader
 from ..inputs.scores import as_scores
 from .store import Array, FileBlock, OpenOptions, Store, Tile, cut_tiles
 
-# How far ahead the system is told of reads.
+# How many reads the system is told about in advance.
 _PREFETCHED_READS = 64
 # With the first, reading a cold file leaves huge pages in the page cache, and the next map of the
 # file is as fast as memory. Without it pages are small and each one faults: three times as slow.
@@ -114,14 +113,16 @@ class FileStore(Store):
         lines, inside = (columns, rows) if self._by_columns else (rows, columns)
         places = self._offset + lines * self._line_bytes + inside * self.itemsize
         order, size, data = np.argsort(places, kind="stable"), self.itemsize, bytearray()
-        ordered = places[order].tolist()
         with self._opened() as file:
-            for place, later in zip_longest(ordered, ordered[_PREFETCHED_READS:]):
-                if later is not None and hasattr(os, "posix_fadvise"):  # so that it is fetched
+            for first in range(0, len(order), _PREFETCHED_READS):
+                group = places[order[first : first + _PREFETCHED_READS]].tolist()
+                if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
                     with suppress(OSError):  # not every file system takes hints
-                        os.posix_fadvise(file.fileno(), later, size, os.POSIX_FADV_WILLNEED)
-                file.seek(place)
-                data += file.read(size)
+                        for place in group:
+                            os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
+                for place in group:
+                    file.seek(place)
+                    data += file.read(size)
             self._check(os.fstat(file.fileno()))
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         out[order] = np.frombuffer(data, self.carrier)
