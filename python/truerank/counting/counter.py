@@ -120,7 +120,7 @@ class RankCounter:
                 if value is not None:
                     expected = "none without targets, as candidates then have no columns"
                     raise InputValueError(name, expected=expected)
-            job = prepare_job((tasks, 0), None, None, None, None, rules)
+            job = prepare_job((tasks, 0), ..., None, None, None, rules)
         else:
             expected = "an integer, the number of columns in all, beside targets"
             most = int(np.iinfo(np.int64).max)

@@ -166,7 +166,8 @@ def prepare_job(
     """Check the arguments of `rank`; raises its errors.
 
     The shape of the scores is (rows, columns), or (columns,) of a single row that all tasks read.
-    Without targets, all candidates are counted; then `tasks` read a single row, unless `rows` do.
+    Without targets (``...``), all candidates are counted, and `tasks` read a single row, unless
+    `rows` do.
     """
     *heights, columns = shape
     task_rows = None if rows is None else index_array("rows", rows)
@@ -175,7 +176,7 @@ def prepare_job(
         tasks = len(task_rows)
     elif heights:
         tasks = heights[0]
-    if targets is None:
+    if targets is ...:
         task_targets = np.full(tasks, NO_COLUMN, np.int64)
     else:
         task_targets = index_array("targets", targets)

@@ -134,7 +134,11 @@ def rank_lists(
     if sizes[1]:
         report(sizes[0])
     if lists.scores is None:
-        counts = _counts_by_order(lists, job, places, n)
+        place, size = places["place"], n - places["filtered"]
+        is_listed, ends = place >= 0, lists.indptr[job.all_rows + 1]
+        above = np.where(is_listed, place, ends) - lists.indptr[job.all_rows] - places["before"]
+        tied = np.where(is_listed, 1, size - above)
+        counts = {"above": above, "tied": tied, "candidates": size}
     else:
         counts = _counts_by_score(lists, lists.scores, job, places, n)
     if sum(sizes):
@@ -154,15 +158,6 @@ def _fault_of_ids(lists: CandidateLists, n: int, place: int, earlier: int) -> In
     if lists.ids[place] == PAD:
         expected += f" and pads ({PAD}) only at the end of a row"
     return InputValueError(lists.name, expected=expected, got=f"{got} {position}")
-
-
-def _counts_by_order(
-    lists: CandidateLists, job: Job, places: dict[str, IntArray], n: int
-) -> dict[str, IntArray]:
-    place, size = places["place"], n - places["filtered"]
-    is_listed, ends = place >= 0, lists.indptr[job.all_rows + 1]
-    above = np.where(is_listed, place, ends) - lists.indptr[job.all_rows] - places["before"]
-    return {"above": above, "tied": np.where(is_listed, 1, size - above), "candidates": size}
 
 
 def _counts_by_score(

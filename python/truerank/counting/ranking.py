@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from .._core import Scores
+from ..inputs.checks import IO, choice
 from ..inputs.naming import public
 from ..inputs.progress_listeners import as_listener, reporter
 from ..inputs.rules import RuleOptions, read_rules, with_options
@@ -137,6 +138,8 @@ def rank(
     array([1])
     """
     rules = read_rules(options)
+    if io is not None:
+        choice("io", io, IO)
     listener = as_listener(rules.progress)
     tiled = listener is not None or checkpoint is not None
     matrix = read_scores(scores, rules.dtype, tiled=tiled)

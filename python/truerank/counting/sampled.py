@@ -81,7 +81,7 @@ def rank_against(
     if read.dtype != true.dtype:
         raise InputTypeError("others", expected=f"{true.dtype}, as true_scores are", got=read.dtype)
     shape = shape_of(read)
-    job = job_of_blocks = prepare_job((tasks, 0), None, None, None, None, rules)
+    job = job_of_blocks = prepare_job((tasks, 0), ..., None, None, None, rules)
     if indptr is None:
         check_shape("others", shape, 2, "a matrix (tasks, k), or (values, indptr)")
         check_shape("others", shape, (tasks, shape[1]), f"{tasks} rows, one for each task")

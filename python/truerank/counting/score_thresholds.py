@@ -197,7 +197,7 @@ def prepare_thresholds(
     """Check the arguments of `count_above` for scores of a given shape and dtype."""
     numbers = read_thresholds(thresholds, rules.dtype)
     alone = len(numbers) if numbers.ndim else 1  # tasks of a single row
-    job = prepare_job(shape, None, rows, filter, candidates, rules, nouns, alone)
+    job = prepare_job(shape, ..., rows, filter, candidates, rules, nouns, alone)
     tasks = len(job.targets)
     if not numbers.ndim:
         numbers = np.full(tasks, numbers, numbers.dtype)

@@ -61,7 +61,7 @@ MAX_TIME_SHARE = 0.02  # of the time may be taken by writing checkpoints
 def count_store(
     store: Store,
     job: Job,
-    report: Callable[..., None],
+    report: Callable[..., object],
     true_scores: npt.NDArray[Any] | None = None,
     *,
     io: str | None = None,
@@ -86,7 +86,7 @@ def count_store(
     device : str or None
         The device and the way of counting, as a protocol names them.
     """
-    io = io or store.io
+    io = store.io if io is None else io
     if true_scores is None:
         job.check_targets()
     if store.on_device and checkpoint is None:
@@ -107,7 +107,7 @@ def count_store(
 
 def count_tiles(
     count: TileCount,
-    report: Callable[..., None],
+    report: Callable[..., object],
     checkpoint: str | os.PathLike[str] | None = None,
 ) -> None:
     """Count the tiles that are left, and keep the counts in a file if there is to be one."""

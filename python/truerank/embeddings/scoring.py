@@ -305,7 +305,8 @@ def score_embeddings(
     array([3., 4., 3.])
     """
     embeddings = Embeddings(queries, entities, similarity, bias, dtype, csls)
-    tasks = targets, rows, None, None, Rules(threads=threads), embeddings.roles.nouns
+    nouns, asked = embeddings.roles.nouns, ... if targets is None else targets
+    tasks = asked, rows, None, None, Rules(threads=threads), nouns
     job = prepare_job(shape_of(embeddings), *tasks)
     return embeddings.score(job.rows, None if targets is None else job.targets, job.threads)
 
@@ -427,7 +428,7 @@ def topk_open_embeddings(
     length = positive_integer("k", k)
     size = positive_integer("block", block) if block is not None else 0
     nouns = embeddings.roles.nouns
-    job = prepare_job(embeddings.shape, None, rows, filter, candidates, rules, nouns)
+    job = prepare_job(embeddings.shape, ..., rows, filter, candidates, rules, nouns)
     width = min(length, max(1, embeddings.shape[1]))
     lists, is_open = (job.filter, job.candidates), True
     if embeddings.on_device and current_matches is None:

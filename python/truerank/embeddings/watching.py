@@ -41,14 +41,9 @@ def watch_of_part(watch: Watch | None, sizes: Sequence[int], number: int) -> Wat
     return lambda done, total: watch(before + size * done // total, whole)
 
 
-def report_of(watch: Watch | None, total: int) -> Callable[..., None]:
+def report_of(watch: Watch | None, total: int) -> Callable[..., object]:
     """Return what `count_tiles` calls with how many of the bytes of the scores are done."""
-
-    def report(done: int, resumed: int) -> None:
-        if watch is not None:
-            watch(done, total, resumed)
-
-    return report
+    return lambda done, resumed: watch and watch(done, total, resumed)
 
 
 @contextmanager

@@ -145,10 +145,7 @@ def renamed(**names: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        known = error.among(names)
-        if known.argument == error.argument:
-            raise
-        raise known from error
+        raise error.among(names) from error
 
 
 def warn_user(text: str) -> None:

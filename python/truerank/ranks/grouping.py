@@ -63,16 +63,12 @@ def group_codes(ranks: Ranks, by: LabelsLike) -> tuple[IntArray, list[Hashable]]
     if not isinstance(by, str):
         return _used_labels(as_labels("by", by, len(ranks)))
     labels = _find_labels(ranks, "by", by)
-    if ranks.side is not None and _differs_by_side(LABEL_ALIASES.get(by), ranks.side):
-        return _labels_within_side(ranks.side, labels)
+    side, label = ranks.side, LABEL_ALIASES.get(by)
+    # equal ids on different sides differ for queries, and for targets unless of one graph
+    of_one_graph = side is None or set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH
+    if side is not None and (label == "queries" or (label == "targets" and not of_one_graph)):
+        return _labels_within_side(side, labels)
     return _used_labels(labels)
-
-
-def _differs_by_side(label: str | None, side: Labels) -> bool:
-    """Whether equal ids on different sides differ, as for queries and most targets."""
-    if label == "targets":
-        return not set(_used_labels(side)[1]) <= _SIDES_OF_ONE_GRAPH
-    return label == "queries"
 
 
 def task_weights_by(ranks: Ranks, name: str) -> FloatArray:

@@ -42,7 +42,7 @@ def reciprocal_sums(above: IntArray, places: IntArray) -> FloatArray:
     [1.5, 0.5, 0.0]
     """
     sums: FloatArray = (places > 0) / (above + 1.0)
-    return _put(sums, places > 1, _sum_reciprocals, above, places)
+    return _put(sums, places > 1, lambda a, n: n * mean_power(a + 1.0, n, -1.0), above, places)
 
 
 def discount_sums(above: IntArray, places: IntArray) -> FloatArray:
@@ -123,10 +123,6 @@ def _put(
         _, first, inverse = np.unique(row_keys(rows), return_index=True, return_inverse=True)
         values[places] = function(*(row[first] for row in rows))[inverse]
     return values
-
-
-def _sum_reciprocals(above: IntArray, places: IntArray) -> FloatArray:
-    return places * mean_power(above.astype(np.float64) + 1, places, -1.0)
 
 
 @cache

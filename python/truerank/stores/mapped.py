@@ -116,10 +116,9 @@ class FileStore(Store):
         with self._opened() as file:
             for first in range(0, len(order), _PREFETCHED_READS):
                 group = places[order[first : first + _PREFETCHED_READS]].tolist()
-                if hasattr(os, "posix_fadvise"):  # so that the system fetches them at once
-                    with suppress(OSError):  # not every file system takes hints
-                        for place in group:
-                            os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
+                with suppress(OSError, AttributeError):  # not every system takes such hints
+                    for place in group:  # so that it fetches them at once
+                        os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
                 for place in group:
                     file.seek(place)
                     data += file.read(size)

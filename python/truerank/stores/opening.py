@@ -270,9 +270,8 @@ def _format_of(value: Any) -> Callable[[Any, OpenOptions], Store]:
             return open_chunked
         return device_store if counts_as_on_device(value) else ArrayStore
     suffix = os.path.splitext(value)[1].lower()
-    in_folder = _ZARR if os.path.isdir(value) else ()
-    is_zarr = any(os.path.isfile(os.path.join(value, name)) for name in in_folder)
-    if is_zarr or suffix in (".h5", ".hdf5"):
+    marks = [os.path.join(value, name) for name in _ZARR] if os.path.isdir(value) else []
+    if any(map(os.path.isfile, marks)) or suffix in (".h5", ".hdf5"):
         return open_library_file
     return _open_numpy if suffix in (".npy", ".npz") else _open_raw
 

@@ -20,7 +20,7 @@ from ...stores import in_one_array, read_scores
 from ...stores.store import Tile
 from ..aligned_pairs import BACKWARD, FORWARD
 from ..both_directions import TransposedStore
-from ..local_scaling import refuse_nan, scale, wide_dtype, widened
+from ..local_scaling import read_floats, refuse_nan, scale, wide_dtype, widened
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -116,8 +116,7 @@ class Similarities:
         height, width = len(rows), self.shape[1]
         if height and len(self.right_ids) == width and (np.diff(rows) == 1).all():
             tile = Tile(int(rows[0]), 0, height, width)  # copied quicker than single scores
-            with self.scores.block(tile, "map") as block:
-                return widened(block, self.scores.dtype)
+            return read_floats(self.scores, tile, "map")
         scores = self.scores.take(rows[:, None], self.right_ids)
         return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
 
