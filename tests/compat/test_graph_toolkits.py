@@ -133,7 +133,7 @@ def test_torchdrug_and_nbfnet(seed: int, preset: str) -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(
     ("preset", "filler", "scale"),
-    [("compgcn", -1e7, 1.0), ("compgcn", -1e7, 1e7), ("simkgc", -1.0, 1.0), ("simkgc", -1.0, 0.1)],
+    [("compgcn", -1e7, 1e7), ("simkgc", -1.0, 1.0), ("simkgc", -1.0, 0.1), ("stare", -1e6, 1e6)],
 )
 def test_fillers_and_sorts(seed: int, preset: str, filler: float, scale: float) -> None:
     """Filtered candidates get one score; CompGCN sorts twice, which inverts the permutation."""

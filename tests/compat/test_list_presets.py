@@ -48,6 +48,8 @@ def test_presets_are_loops(seed: int, k: int, weighted: bool) -> None:
         ranks = ranks.with_weights(rng.random(lists) + 0.1)
     table = compat.table_lists(ranks, ks=[k])
     assert list(table) == list(compat.LIST_PRESETS)
+    assert repr(table) == "ListTable(zero, pyclause, middle, k + 1)"
+    assert [line.split()[0] for line in str(table).splitlines()[1:4]] == list(table)[:3]
     for name, found in table.items():
         assert found == pytest.approx(plain(ranks, name, k), nan_ok=True)
 

@@ -173,6 +173,10 @@ def simkgc(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     return _sorted_places(_filled(scores, target, filtered, -1), target, True)
 
 
+def stare(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+    return _sorted_places(_filled(scores, target, filtered, -1e6), target, True)
+
+
 def _filled(scores: np.ndarray, target: int, filtered: Filter, filler: float) -> list[np.float32]:
     left_out = (filtered or set()) - {target}
     return [Single(filler) if j in left_out else s for j, s in enumerate(scores)]
@@ -223,6 +227,7 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
     "nbfnet": dgl_ke,
     "compgcn": compgcn,
     "simkgc": simkgc,
+    "stare": stare,
     "ampligraph": ampligraph,
 }
 

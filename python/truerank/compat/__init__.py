@@ -10,7 +10,7 @@ counts misses of lists as others do.
 from .conventions import EXACT, Convention
 from .evaluation import report, report_against, table, table_against
 from .figures import Figure
-from .list_presets import LIST_PRESETS, ListPreset, report_lists, table_lists
+from .list_presets import LIST_PRESETS, ListPreset, ListTable, report_lists, table_lists
 from .presets import PRESETS, Metric, Preset, describe, preset
 from .results import CompatReport, CompatTable, Step
 
@@ -23,6 +23,7 @@ __all__ = [
     "Convention",
     "Figure",
     "ListPreset",
+    "ListTable",
     "Metric",
     "Preset",
     "Step",

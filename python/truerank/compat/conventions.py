@@ -131,32 +131,17 @@ TRANSFORMS = {
 }
 
 
-def _filler(score: float) -> Callable[[Values, Values], Values]:
-    return lambda scores, _: np.full_like(scores, score)
+def _filler(score: str) -> FilterRule:
+    effect = "they count if the true score is as low"
+    if score == "-inf":
+        effect = "they tie with a true score of -inf"
+    says = f"filtered candidates score {score} and stay: {effect}"
+    return FilterRule(lambda scores, _: np.full_like(scores, float(score)), says)
 
 
 FILTERS = {
     "left out": FilterRule(None, "filtered candidates are left out"),
-    "-inf": FilterRule(
-        _filler(-np.inf),
-        "filtered candidates score -inf and stay: they tie with a true score of -inf",
-    ),
-    "-1e6": FilterRule(
-        _filler(-1e6),
-        "filtered candidates score -1e6 and stay: they count if the true score is as low",
-    ),
-    "-1e9": FilterRule(
-        _filler(-1e9),
-        "filtered candidates score -1e9 and stay: they count if the true score is as low",
-    ),
-    "-1e7": FilterRule(
-        _filler(-1e7),
-        "filtered candidates score -1e7 and stay: they count if the true score is as low",
-    ),
-    "-1": FilterRule(
-        _filler(-1),
-        "filtered candidates score -1 and stay: they count if the true score is as low",
-    ),
+    **{score: _filler(score) for score in ("-inf", "-1", "-1e6", "-1e7", "-1e9")},
     "truth - 1": FilterRule(
         lambda scores, true_scores: np.broadcast_to(true_scores - 1, scores.shape),
         "filtered candidates get the true score minus 1 and stay: rounding may make a tie",
@@ -218,39 +203,44 @@ NAN_HANDLING = {
     ),
 }
 
+
+def _best(above: Values, tied: Values) -> Any:
+    return above + 1
+
+
+def _middle(above: Values, tied: Values) -> Any:
+    return above + (tied + 1) / 2
+
+
+def _rounded(above: Values, tied: Values) -> Any:
+    return above + 1 + tied // 2
+
+
+def _worst(above: Values, tied: Values) -> Any:
+    return above + tied
+
+
 PLACES = {
-    "realistic": TieRule(
-        lambda above, tied: above + (tied + 1) / 2,
-        lambda above, tied: above + (tied + 1) / 2,
-        "the middle of the tie",
-    ),
-    "optimistic": TieRule(
-        lambda above, tied: above + 1, lambda above, tied: above + 1, "the best place of the tie"
-    ),
-    "pessimistic": TieRule(
-        lambda above, tied: above + tied,
-        lambda above, tied: above + tied,
-        "the worst place of the tie",
-    ),
+    "realistic": TieRule(_middle, _middle, "the middle of the tie"),
+    "optimistic": TieRule(_best, _best, "the best place of the tie"),
+    "pessimistic": TieRule(_worst, _worst, "the worst place of the tie"),
     "rounded": TieRule(
-        lambda above, tied: above + 1 + tied // 2,
-        lambda above, tied: above + 1 + tied // 2,
-        "the middle of the tie, rounded up: above + tied // 2 + 1",
+        _rounded, _rounded, "the middle of the tie, rounded up: above + tied // 2 + 1"
     ),
     "any": TieRule(
-        lambda above, tied: above + 1,
-        lambda above, tied: above + tied,
+        _best,
+        _worst,
         "the place in a sort that leaves the order of ties open: anywhere in the tie",
     ),
     "lowest column": TieRule(
-        lambda above, tied: above + 1,
-        lambda above, tied: above + tied,
+        _best,
+        _worst,
         "the place by column: the lowest column of a tie is first",
         before=lambda lower: lower,
     ),
     "highest column": TieRule(
-        lambda above, tied: above + 1,
-        lambda above, tied: above + tied,
+        _best,
+        _worst,
         "the place by column: the highest column of a tie is first",
         before=lambda lower: ~lower,
     ),

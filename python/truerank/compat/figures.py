@@ -204,10 +204,17 @@ def figure(
         parts = [figure(key, _tasks_of(counts, group), convention) for group in groups]
         halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
         return Figure(*halves.mean(axis=0).tolist())  # OpenKE also adds and halves floats
+    if convention.candidates == "finite" and (counts.candidates**2).sum() < len(counts.candidates):
+        return Figure(*[float("nan")] * 3)  # PyKEEN raises: (n**2 - 1) / 12 is no variance
     first, last = places(counts, convention)
     mean = _MEANS[convention.mean]
     if key == "amri":
-        value = _adjusted_index(first, counts.candidates, mean)
+        beyond_first = mean("mr", first) - 1
+        by_chance = float((counts.candidates + 1).mean()) / 2 - 1
+        if by_chance:
+            value = 1 - beyond_first / by_chance
+        else:  # PyKEEN divides by 1e-12
+            value = beyond_first * 1e12 if convention.candidates == "finite" else float("nan")
         return Figure(value, value, value)
     bounds = sorted((mean(key, first), mean(key, last)))
     value = (bounds[0] + bounds[1]) / 2
@@ -215,13 +222,6 @@ def figure(
     if is_open and key != "mr":  # the mean rank is linear: its mean over all orders is the middle
         value = _mean_over_orders(key, counts)
     return Figure(value, *bounds)
-
-
-def _adjusted_index(
-    ranks: FloatArray, candidates: IntArray, mean: Callable[[str, FloatArray], float]
-) -> float:
-    expected = float((candidates + 1).mean()) / 2
-    return 1 - (mean("mr", ranks) - 1) / (expected - 1) if expected != 1 else float("nan")
 
 
 def _mean_over_orders(key: str, counts: ConventionCounts) -> float:

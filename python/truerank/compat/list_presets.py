@@ -12,8 +12,11 @@ import numpy as np
 from ..inputs.checks import positive_integer, several
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
+from ..metrics.keys import table_name
 from ..ranks.container import Ranks
+from ..tables import Column, Table
 from .presets import read_rows
+from .results import Numbers
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -174,12 +177,39 @@ def report_lists(
 
 
 @public("truerank.compat")
+class ListTable(Numbers[dict[str, float]]):
+    """The numbers of lists by preset, as `table_lists` makes them: `table["zero"]["mrr"]`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.rank_lists([[4, 7], [4, 7]], None, [7, 2], candidates=10)
+    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown(digits=3))
+    | preset | MR ↓ | MRR ↑ | Hits@3 ↑ |
+    | :--- | ---: | ---: | ---: |
+    | zero | 6 | 0.25 | 0.5 |
+    | k + 1 | 2.5 | 0.417 | 1 |
+    """
+
+    index = "preset"
+
+    def __repr__(self) -> str:
+        return f"ListTable({', '.join(self)})"
+
+    def table(self) -> Table:
+        """Return a row for each preset."""
+        rows = [[name, *values.values()] for name, values in self.items()]
+        keys = dict.fromkeys(key for values in self.values() for key in values)
+        return Table([self.index, *(Column(key, table_name(key)) for key in keys)], rows)
+
+
+@public("truerank.compat")
 def table_lists(
     ranks: Ranks,
     *,
     presets: Iterable[str | ListPreset] | None = None,
     ks: Sequence[int] = (1, 3, 10),
-) -> dict[str, dict[str, float]]:
+) -> ListTable:
     """Show the numbers of several presets for the same ranks from lists.
 
     Parameters
@@ -191,7 +221,7 @@ def table_lists(
 
     Returns
     -------
-    dict of str to dict
+    ListTable
         By the name of the preset, what `report_lists` returns.
 
     Examples
@@ -203,7 +233,7 @@ def table_lists(
     """
     names = LIST_PRESETS if presets is None else several("presets", presets, "names or ListPresets")
     rows = [_look_up(name) for name in names]
-    return {row.name: report_lists(ranks, preset=row, ks=ks) for row in rows}
+    return ListTable({row.name: report_lists(ranks, preset=row, ks=ks) for row in rows})
 
 
 def _look_up(name: object) -> ListPreset:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ..reporting import Report
     from .presets import Metric, Preset
 
+Value = TypeVar("Value")
 EXACT_ROW = "exact"  # name of the first row of a table, before those of the presets
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
@@ -48,8 +49,39 @@ class Step(NamedTuple):
     figures: dict[str, float]
 
 
+class Numbers(Mapping[str, Value], AsTable):
+    """What was computed, by name, with its forms."""
+
+    __hash__ = None  # type: ignore[assignment]
+    index = "convention"  # the first column of its table
+
+    def __init__(self, rows: Mapping[str, Value]) -> None:
+        self._rows = dict(rows)
+
+    def __getitem__(self, name: str) -> Value:
+        return self._rows[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers by their names."""
+        return dict(self)
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """Return `to_dict` as JSON; nan becomes null."""
+        return write_json(self.to_dict(), indent)
+
+    def to_pandas(self) -> Any:
+        """Return the numbers of the table as a DataFrame, with a row for each name."""
+        return super().to_pandas().set_index(self.index)
+
+
 @public("truerank.compat")
-class CompatReport(Mapping[str, float], AsTable):
+class CompatReport(Numbers[float]):
     """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
 
     If the toolkit leaves the order of ties open, the number is the mean over all orders, and
@@ -77,7 +109,7 @@ class CompatReport(Mapping[str, float], AsTable):
     [('nan', 0), ('rank', 1), ('mean', 0)]
     """
 
-    __hash__ = None  # type: ignore[assignment]
+    index = "name"
     first: FloatArray
     last: FloatArray
 
@@ -108,17 +140,13 @@ class CompatReport(Mapping[str, float], AsTable):
             values = {key: found.value for key, found in self._figures.items()}
             steps.append(Step(name, convention.says(name), changed, values))
         self.steps = tuple(steps)
+        scaled = {name: self._figures[m.key].value * m.scale for name, m in self._metrics.items()}
+        super().__init__(scaled)
 
     def __getitem__(self, name: str) -> float:
         """Return a number of the toolkit, on its scale."""
-        metric = self._metric(name)
-        return self._figures[metric.key].value * metric.scale
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._metrics)
-
-    def __len__(self) -> int:
-        return len(self._metrics)
+        self._metric(name)
+        return super().__getitem__(name)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {self.printed(name)}" for name in self)
@@ -181,18 +209,6 @@ class CompatReport(Mapping[str, float], AsTable):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    def to_dict(self) -> dict[str, float]:
-        """Return the toolkit's numbers by its names."""
-        return dict(self)
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; nan becomes null."""
-        return write_json(self.to_dict(), indent)
-
-    def to_pandas(self) -> Any:
-        """Return its numbers, with bounds and exact ones, as a DataFrame by name."""
-        return super().to_pandas().set_index("name")
-
     def table(self) -> Table:
         """Return its numbers beside the exact ones, with the steps between them below.
 
@@ -235,7 +251,7 @@ class CompatReport(Mapping[str, float], AsTable):
 
 
 @public("truerank.compat")
-class CompatTable(Mapping[str, CompatReport], AsTable):
+class CompatTable(Numbers[CompatReport]):
     """Reports of the same tasks by preset: `table["openke"]`.
 
     If the order of ties is open, text shows both bounds of a number, and records hold its mean over
@@ -259,21 +275,9 @@ class CompatTable(Mapping[str, CompatReport], AsTable):
     | rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, exact: Report, rows: Mapping[str, CompatReport]) -> None:
         self.exact = exact
-        self._rows = dict(rows)
-
-    def __getitem__(self, name: str) -> CompatReport:
-        """The report of a preset."""
-        return self._rows[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._rows)
-
-    def __len__(self) -> int:
-        return len(self._rows)
+        super().__init__(rows)
 
     def __repr__(self) -> str:
         return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
@@ -297,14 +301,6 @@ class CompatTable(Mapping[str, CompatReport], AsTable):
                 for name, row in self._rows.items()
             },
         }
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; nan becomes null."""
-        return write_json(self.to_dict(), indent)
-
-    def to_pandas(self) -> Any:
-        """Return `to_dict` as a DataFrame with a row for each preset."""
-        return super().to_pandas().set_index("convention")
 
     def table(self) -> Table:
         """Return a row for each preset; people read both bounds of numbers that ties leave open."""
