@@ -38,12 +38,12 @@ ROOMS = {
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
-    "compat": (1061, 650),
+    "compat": (1037, 650),
     "adapters": (1700, 1700),
     "cli": (2595, 1300),
 }
 FOLDERS = {
-    "python/truerank": (23150, 21000),
+    "python/truerank": (23126, 21000),
     "tests": (38601, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),

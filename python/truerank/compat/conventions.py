@@ -351,17 +351,8 @@ FIELD_WORDS: dict[str, Any] = {
 
 EXACT = Convention()
 
-# The steps from the exact definition to a toolkit's number, in order, with the fields of each.
-STEPS: dict[str, tuple[str, ...]] = {
-    "nan": ("nan",),
-    "candidates": ("candidates",),
-    "transform": ("transform",),
-    "tolerance": ("rtol", "atol"),
-    "filter": ("filter",),
-    "itself": ("itself",),
-    "rank": ("rank",),
-    "mean": ("mean",),
-}
+# The steps from the exact definition to a toolkit's number, in order.
+STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
 
 
 def steps_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
@@ -373,7 +364,8 @@ def steps_to(convention: Convention) -> Iterator[tuple[str, Convention]]:
     ['nan', 'rank']
     """
     reached = EXACT
-    for step, names in STEPS.items():
+    for step in STEPS:
+        names = ("rtol", "atol") if step == "tolerance" else (step,)
         changed = replace(reached, **{name: getattr(convention, name) for name in names})
         if changed != reached:
             reached = changed

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
 
-class ScoredTasks:
+class ScoredTasks(NamedTuple):
     """Tasks with exact counts, whose scores can be counted under other conventions.
 
     Attributes
@@ -46,14 +46,13 @@ class ScoredTasks:
         The exact ranks, with ``nan="worst"`` and an audit.
     filtered : bool
         Whether there is a filter.
+    blocks : callable
+        Yields the scores, block by block, in the order of the tasks.
     """
 
     exact: Ranks
-    filtered: bool = False
-
-    def blocks(self) -> Iterator[TaskBlock]:
-        """Yield the scores, block by block, in the order of the tasks."""
-        raise NotImplementedError
+    filtered: bool
+    blocks: Callable[[], Iterator[TaskBlock]]
 
     def counts(self, conventions: Sequence[Convention]) -> list[ConventionCounts]:
         """Count under several conventions, in one pass over the scores if the scores are needed.
@@ -77,84 +76,69 @@ class ScoredTasks:
         return [_concatenate(counted[c]) if counted.get(c) else exact for c in counting_conventions]
 
 
-class FullTasks(ScoredTasks):
+def _full_tasks(
+    scores: Any,
+    targets: Any,
+    rows: Any,
+    filter: Any,
+    candidates: Any,
+    order: ScoreOrder,
+    dtype: Any,
+) -> ScoredTasks:
     """Tasks with a score for every candidate, in memory, as `rank` takes them."""
+    found = in_one_array(read_scores(scores, dtype))
+    selections: dict[str, Any] = {"filter": filter, "candidates": candidates}
+    exact = rank(found, targets, rows=rows, **selections, order=order, nan="worst", audit=True)
+    tasks, array = len(exact), np.atleast_2d(found.array)
+    columns = array.shape[1]
+    targets = np.broadcast_to(index_array("targets", targets), tasks)
+    if rows is not None:
+        rows = index_array("rows", rows)
+    else:
+        rows = np.arange(tasks) if len(array) > 1 else np.zeros(tasks, int)
+    left_out = as_selection("filter", filter, tasks, columns, 0)
+    let_in = as_selection("candidates", candidates, tasks, columns, 0)
 
-    def __init__(
-        self,
-        scores: Any,
-        targets: Any,
-        *,
-        rows: Any = None,
-        filter: Any = None,
-        candidates: Any = None,
-        order: ScoreOrder = "descending",
-        dtype: Any = None,
-    ) -> None:
-        found = in_one_array(read_scores(scores, dtype))
-        given: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-        self.exact = rank(found, targets, **given, order=order, nan="worst", audit=True)
-        tasks = len(self.exact)
-        self._array = found.with_array(np.atleast_2d(found.array))
-        self._columns = columns = self._array.array.shape[1]
-        self._order = order
-        self._targets = np.broadcast_to(index_array("targets", targets), tasks)
-        if rows is not None:
-            self._rows = index_array("rows", rows)
-        else:
-            self._rows = np.arange(tasks) if len(self._array.array) > 1 else np.zeros(tasks, int)
-        self._filter = as_selection("filter", filter, tasks, columns, 0)
-        self.filtered = filter is not None
-        self._candidates = as_selection("candidates", candidates, tasks, columns, 0)
-
-    def blocks(self) -> Iterator[TaskBlock]:
-        """Yield the scores of one slice of tasks after another."""
-        for where in task_slices(len(self.exact), self._columns):
-            block = self._array.array[self._rows[where]]
-            values = as_floats(self._array.with_array(block), self._order)
-            place = np.arange(len(values)), self._targets[where]
+    def blocks() -> Iterator[TaskBlock]:
+        for where in task_slices(tasks, columns):
+            values = as_floats(found.with_array(array[rows[where]]), order)
+            place = np.arange(len(values)), targets[where]
             is_true = np.zeros(values.shape, bool)
             is_true[place] = True
-            others = selection_mask(self._candidates, where, self._columns, True) & ~is_true
-            filtered = selection_mask(self._filter, where, self._columns, False) & ~is_true
+            others = selection_mask(let_in, where, columns, True) & ~is_true
+            filtered = selection_mask(left_out, where, columns, False) & ~is_true
             true_scores = values[place][:, None]
-            yield TaskBlock(values, true_scores, others, filtered, is_true, self.filtered)
+            yield TaskBlock(values, true_scores, others, filtered, is_true, filter is not None)
+
+    return ScoredTasks(exact, filter is not None, blocks)
 
 
-class SampledTasks(ScoredTasks):
+def _sampled_tasks(true_scores: Any, others: Any, order: ScoreOrder, dtype: Any) -> ScoredTasks:
     """Tasks with scores of sampled negatives, as `rank_against` takes them."""
+    exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
+    true_column = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
+    is_ragged = isinstance(others, tuple)
+    negatives = as_scores(others[0] if is_ragged else others, dtype, "others")
+    if is_ragged:
+        indptr = index_array("others: indptr", others[1])
+    else:
+        indptr = np.arange(len(exact) + 1) * negatives.array.shape[1]
+    lengths = np.diff(indptr)
+    widest = int(lengths.max(initial=0))
 
-    def __init__(
-        self, true_scores: Any, others: Any, *, order: ScoreOrder = "descending", dtype: Any = None
-    ) -> None:
-        rules: dict[str, Any] = {"order": order, "dtype": dtype, "nan": "worst", "audit": True}
-        self.exact = rank_against(true_scores, others, **rules)
-        self._order = order
-        self._true_scores = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
-        self._is_ragged = isinstance(others, tuple)
-        values = others[0] if self._is_ragged else others
-        self._others = as_scores(values, dtype, "others")
-        if self._is_ragged:
-            self._indptr = index_array("others: indptr", others[1])
-        else:
-            self._indptr = np.arange(len(self.exact) + 1) * self._others.array.shape[1]
-
-    def blocks(self) -> Iterator[TaskBlock]:
-        """Yield the scores of one slice of tasks after another; short rows are padded."""
-        indptr, lengths = self._indptr, np.diff(self._indptr)
-        widest = int(lengths.max(initial=0))
-        for where in task_slices(len(self.exact), widest):
-            true_scores = self._true_scores[where]
+    def blocks() -> Iterator[TaskBlock]:  # short rows are padded
+        for where in task_slices(len(exact), widest):
             is_listed = np.arange(widest) < lengths[where, None]
-            part = slice(indptr[where.start], indptr[where.stop]) if self._is_ragged else where
-            block = self._others.with_array(self._others.array[part])
-            values = as_floats(block, self._order)
-            if self._is_ragged:
-                padded = np.zeros(is_listed.shape, true_scores.dtype)
+            part = slice(indptr[where.start], indptr[where.stop]) if is_ragged else where
+            values = as_floats(negatives.with_array(negatives.array[part]), order)
+            if is_ragged:
+                padded = np.zeros(is_listed.shape, true_column.dtype)
                 padded[is_listed] = values
                 values = padded
             none = np.zeros(is_listed.shape, bool)
-            yield TaskBlock(values, true_scores, is_listed, none, none, False)
+            yield TaskBlock(values, true_column[where], is_listed, none, none, False)
+
+    return ScoredTasks(exact, False, blocks)
 
 
 def _for_counting(convention: Convention) -> Convention:
@@ -222,8 +206,7 @@ def report(
     (3.0, 4.0)
     """
     row = _preset(preset)
-    options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    tasks = FullTasks(scores, targets, **options, order=order, dtype=dtype)
+    tasks = _full_tasks(scores, targets, rows, filter, candidates, order, dtype)
     return evaluate_presets(tasks, [row], side)[row.name]
 
 
@@ -258,7 +241,7 @@ def report_against(
     1.0
     """
     row = _preset(preset)
-    tasks = SampledTasks(true_scores, others, order=order, dtype=dtype)
+    tasks = _sampled_tasks(true_scores, others, order, dtype)
     return evaluate_presets(tasks, [row], side)[row.name]
 
 
@@ -294,8 +277,7 @@ def table(
     >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
     (0.5, 1.0, 1.5)
     """
-    options: dict[str, Any] = {"rows": rows, "filter": filter, "candidates": candidates}
-    tasks = FullTasks(scores, targets, **options, order=order, dtype=dtype)
+    tasks = _full_tasks(scores, targets, rows, filter, candidates, order, dtype)
     return evaluate_presets(tasks, look_up_presets(presets), side)
 
 
@@ -327,7 +309,7 @@ def table_against(
     >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
     1.5
     """
-    tasks = SampledTasks(true_scores, others, order=order, dtype=dtype)
+    tasks = _sampled_tasks(true_scores, others, order, dtype)
     return evaluate_presets(tasks, look_up_presets(presets), side)
 
 
