@@ -115,9 +115,11 @@ def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     for key, (function, options, is_graded) in functions.items():
         for i, (scores, gains) in enumerate(zip(*problem, strict=True)):
             target = torch.tensor(gains if is_graded else gains > 0)
-            # its average precision takes right answers with scores of 0 or less for wrong ones
             value = float(function(torch.tensor(scores + 2), target, **options))
             assert report.per_query(key)[i] == pytest.approx(value, rel=1e-5), key
+            if key in ("map", "mrr", "recall@5", "precision@5"):  # as the page says
+                assert float(function(torch.tensor(scores - 2), target, **options)) == 0
+    assert functions["map"][0](*torch.tensor([[2.0, 1], [1, 1]]), 1) == 1  # by all it is 1/2
 
 
 def test_pytorch_geometric(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:

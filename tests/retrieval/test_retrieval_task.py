@@ -514,9 +514,9 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
     [
         ({"u": {"z": 0.5}}, None, ValueError, "ids: .* got 'z' at position 0"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
-        ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got {'a': 'x'} for 'u'"),
-        ({"u": "a"}, None, ValueError, "ids: expected .*, got 'a' for 'u'"),
-        ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got {'a': 1} for 'v'"),
+        ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got 'u': {'a': 'x'}"),
+        ({"u": "a"}, None, ValueError, "ids: expected .*, got 'u': 'a'"),
+        ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query of"),
         ([["z"], []], None, ValueError, "ids: .* got 'z' at position 0"),

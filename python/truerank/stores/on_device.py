@@ -70,7 +70,7 @@ class DeviceStore(Store):
 
     Parameters
     ----------
-    array : torch.Any or jax.Array, shape (rows, columns) or (columns,)
+    array : torch.Tensor or jax.Array, shape (rows, columns) or (columns,)
         Its computation may still run: copies wait for all work on the current stream of the calling
         thread.
     dtype, carrier, name

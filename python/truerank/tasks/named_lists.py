@@ -323,7 +323,7 @@ def lists_of_rows(
         is_right = all(issubclass(kind, kinds) for kind in {*map(type, names)})
         is_right &= array.dtype != object and key not in queries.codes
         if not is_right or (ids and has_scores != bool(scores)):
-            got = f"{listed!r} for {key!r}"
+            got = f"{key!r}: {listed!r}"  # the query first, for a long list is cut
             raise InputValueError(argument, expected=expected, got=got, place=place)
         queries.encode([key])
         ids.append(index.encode(list(map(str, names))))
