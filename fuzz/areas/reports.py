@@ -25,7 +25,7 @@ from support.example_ranks import any_ranks, same
 from support.metric_keys import keys_where
 
 FOLDER = tempfile.TemporaryDirectory(prefix="truerank-fuzz-")  # removed at the end
-LABELS = ("side", "relation", "queries", "targets")
+LABELS = ("side", "relation", "queries", "targets", "unit")
 COUNTS = ("above", "tied", "candidates")
 METRICS = keys_where(lambda metric: True)
 RATIONAL = ("mr", "mrr", "hits@1", "hits@3", "median", "imr", "hmr")

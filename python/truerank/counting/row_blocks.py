@@ -134,7 +134,7 @@ def rank_named_blocks(
                 if _share_memory(scores, value, before):
                     expected = "memory other than that of the block before, which is counted now"
                     raise InputValueError("scores", expected=expected)
-                tasks = {key: _copied(each) for key, each in tasks.items()}
+                tasks = {key: _copied(each, key) for key, each in tasks.items()}
             if running is not None:
                 counted.append(running.result())
                 report(known)
@@ -159,13 +159,13 @@ def _arguments(block: Any) -> dict[str, Any]:
     raise InputTypeError("arguments", expected=expected, got=got)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Any, name: str) -> Any:
     """Copy targets, or a filter in any form, so that the producer may change its own."""
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_copied, value))
+        return type(value)(_copied(member, name) for member in value)
     if hasattr(value, "tocsr"):
         return value.copy()
-    return as_array(value).copy() if hasattr(value, "__array__") else value
+    return as_array(value, name).copy() if hasattr(value, "__array__") else value
 
 
 def _share_memory(scores: Scores | Store, value: Any, before: Scores | Store | None) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .checks import check_shape, choice
-from .errors import InputTypeError, InputValueError
+from .errors import InputError, InputTypeError, InputValueError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -193,9 +193,10 @@ def as_array(value: Any, name: str = "array", what: str = "an array") -> npt.NDA
     try:
         return np.asarray(on_host(value, name))
     except (RuntimeError, TypeError, ValueError) as error:
-        got = f"{type(value).__name__}: {error}"
-        if "inhomogeneous" in got:
-            got = "lists of unlike lengths"
+        if isinstance(error, InputError):  # which says what is wrong
+            raise
+        is_ragged = "inhomogeneous" in str(error)
+        got = "lists of unlike lengths" if is_ragged else f"{type(value).__name__}: {error}"
         kind = InputValueError if isinstance(error, ValueError) else InputTypeError
         raise kind(name, expected=what, got=got) from error
 
@@ -207,7 +208,6 @@ def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 _INT64 = np.dtype(np.int64)  # numpy has one object of it
-_INT64_MAX = np.iinfo(np.int64).max
 
 
 def index_array(name: str, value: object, *, copy: bool = True, what: str = "an array") -> IntArray:
@@ -243,7 +243,7 @@ def index_array(name: str, value: object, *, copy: bool = True, what: str = "an 
         array = array.astype(np.int64)
     if array.dtype.kind not in "iu":
         raise InputTypeError(name, expected="integers", got=_type_of(array, value))
-    if array.dtype == np.uint64 and array.size and (largest := int(array.max())) > _INT64_MAX:
+    if array.dtype == np.uint64 and array.size and (largest := int(array.max())) >= 1 << 63:
         raise InputValueError(name, expected="integers below 2**63", got=largest)
     return array.astype(np.int64, order="C", copy=copy)
 

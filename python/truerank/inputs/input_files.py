@@ -54,7 +54,9 @@ def open_input(
     truerank.InputValueError: path: /dev/null: expected a regular file, no pipe, socket or device
     """
     name = os.fsdecode(path)
-    mode = os.stat(name).st_mode  # before it is opened, which may wait for somebody to write
+    mode = (
+        0 if "\0" in name else os.stat(name).st_mode
+    )  # before it is opened, which may wait for somebody to write
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         expected = "a regular file, no pipe, socket or device"
         raise InputValueError(argument, expected=expected, place=name)

@@ -70,8 +70,7 @@ def lists_in_order(
     rows[asked] = lists.rows_of("ids", names)
     lengths = np.diff(lists.indptr, append=lists.indptr[-1])[rows]
     where, indptr = join_ranges(lists.indptr[rows], lengths), indptr_of(lengths)
-    used = np.flatnonzero(np.bincount(lists.ids[where]))
-    ids = np.zeros(len(lists.names), np.int64)
+    used, ids = np.flatnonzero(np.bincount(lists.ids[where])), np.zeros(len(lists.names), int)
     ids[used] = entities.ids_of("ids", [lists.names[code] for code in used.tolist()])
     scores = None if lists.scores is None else (lists.scores[where], indptr)
     return (ids[lists.ids[where]], indptr), scores

@@ -115,8 +115,8 @@ class Similarities:
             return self.scores.score(rows, None, self.rules.num_threads)[:, self.right_ids]
         height, width = len(rows), self.shape[1]
         if height and len(self.right_ids) == width and (np.diff(rows) == 1).all():
-            tile = Tile(int(rows[0]), 0, height, width)  # copied quicker than single scores
-            return read_floats(self.scores, tile, "map")
+            # a tile is copied quicker than single scores
+            return read_floats(self.scores, Tile(int(rows[0]), 0, height, width), "map")
         scores = self.scores.take(rows[:, None], self.right_ids)
         return scores if scores.dtype == self.dtype else widened(scores, self.scores.dtype)
 
