@@ -256,12 +256,12 @@ def native_indices(name: str, value: object) -> npt.NDArray[Any]:
     return index_array(name, value)
 
 
-def integers(name: str, value: object, *, length: int | None = None, copy: bool = True) -> IntArray:
+def integers(name: str, value: object, *, length: int | None = None) -> IntArray:
     """Check a 1-D array of integers and return it as read-only int64.
 
     Parameters
     ----------
-    name, value, copy
+    name, value
         As in `index_array`.
     length : int, optional
         The length that is expected.
@@ -280,7 +280,7 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
     >>> integers("above", [0, 2])
     array([0, 2])
     """
-    array = index_array(name, value, copy=copy, what="a 1-D array of integers")
+    array = index_array(name, value, what="a 1-D array of integers")
     expected = "a 1-D array of integers"
     if length is not None:
         expected = f"{length} integers, one for each task"
@@ -289,7 +289,7 @@ def integers(name: str, value: object, *, length: int | None = None, copy: bool 
 
 
 def checked_weights(
-    value: object, *, length: int, copy: bool = True, name: str = "weights", each: str = "task"
+    value: object, *, length: int, name: str = "weights", each: str = "task"
 ) -> FloatArray:
     """Check weights, one for each task, and return them as read-only float64.
 
@@ -299,8 +299,6 @@ def checked_weights(
         Finite and not negative. The caller checks that not all of them are 0.
     length : int
         The number of tasks.
-    copy : bool
-        False takes over a float64 array that nobody else writes to.
     name, each : str
         The name of the argument, and what has a weight.
 
@@ -324,7 +322,7 @@ def checked_weights(
     if array.dtype.kind not in "iuf":
         raise InputTypeError(name, expected="real numbers", got=_type_of(array, value))
     check_shape(name, array.shape, (length,), f"{length} numbers, one for each {each}")
-    array = array.astype(np.float64, order="C", copy=copy)
+    array = array.astype(np.float64, order="C")
     wrong = ~(np.isfinite(array) & (array >= 0))
     if wrong.any():
         got = f"{array[wrong][0]} at position {wrong.argmax()}"
