@@ -83,7 +83,7 @@ def test_groups_from_json_in_every_form(grouped: Report) -> None:
         group = back.groups[label]
         text = group.to_markdown(["mr"])
         tasks = measured.tasks()
-        assert text.startswith(f"{tasks} task{'s' if tasks > 1 else ''} (")
+        assert text.startswith(f"{tasks} test task{'s' if tasks > 1 else ''} (")
         assert "No task ties" not in text  # it is not known
         rows = [made.to_csv(kinds=["realistic"]).splitlines() for made in (measured, group)]
         assert [row.rsplit(",", 1)[0] for row in rows[0]] == [r.rsplit(",", 1)[0] for r in rows[1]]
@@ -98,8 +98,8 @@ def test_values_of_groups_that_are_not_stored(grouped: Report) -> None:
     back = Report.from_json(grouped.to_json(["mr", "amri", "optimistic.mr"]))
     assert "left out" not in back.to_markdown()
     stored = Report.from_json(grouped.to_json(["mr", "macro.mr", "amri"])).to_markdown()
-    assert stored.splitlines()[-4].startswith("| *macro* | 5 | ")
-    assert stored.splitlines()[-4].endswith(" |  |")  # the macro average of the index
+    assert stored.splitlines()[-6].startswith("| macro | 5 | ")
+    assert stored.splitlines()[-6].endswith(" |  |")  # the macro average of the index
     ranks = Ranks([0, 3], [1, 1], [1, 10])
     nothing = Report.from_json(report(ranks, by=[0, 1]).to_json(["mr", "macro.mr"]))
     assert "nan" not in nothing.to_csv()
@@ -132,10 +132,10 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
         ["optimistic", "realistic"],
         ["amri", "hits@2", "mrr"],
     )
-    assert "| Hits@2 \u2191 |  | 0.5 |" in back.to_markdown()
-    assert "Hits@2 $\\uparrow$ &  & 0.5 " in back.to_latex()
-    assert "<td></td>" in back._repr_html_()
-    assert "tail,2,hits@2,,0.5" in back.to_csv()
+    assert "| tail | realistic | 2 |  | 0.500 |  |" in back.to_markdown()
+    assert "tail & realistic & 2 &  & 0.500 & " in back.to_latex()
+    assert '<td style="text-align: right"></td>' in back._repr_html_()
+    assert "tail,realistic,2,,0.5,\n" in back.to_csv()
     assert "nan" not in back.to_csv()
     with pytest.raises(KeyError, match="'hits@7': not among"):
         back.to_markdown(["hits@7"])
@@ -369,12 +369,12 @@ def test_a_group_without_tasks_of_a_stored_side(sided: Ranks) -> None:
     back = Report.from_json(measured.to_json(["mr", "tail.hits@1"]))
     assert back.groups["knows"].sides == ("both", "head")
     assert "hits@1" not in back.groups["knows"].to_markdown()
-    assert "| Hits@1 \u2191 | " in back.groups["likes"].to_markdown()
+    assert " | Hits@1 \u2191 |" in back.groups["likes"].to_markdown()
 
 
 def test_a_macro_average_alone(grouped: Report) -> None:
     back = Report.from_json(grouped.to_json(["mr", "macro.amri"]))
-    assert "macro,,both,5,amri,0.447" in back.to_csv()
+    assert "macro,macro,both,realistic,5,,0.447" in back.to_csv()
     with pytest.raises(KeyError, match="'mrr': not among the 2 keys"):
         back.to_csv(["mrr"])
 

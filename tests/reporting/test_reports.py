@@ -202,7 +202,6 @@ def test_summary_of_nothing_and_of_no_ties() -> None:
 
 def test_summary_of_an_audit() -> None:
     assert report(everything()).summary.audit == {"nan": 3, "inf": 3, "at_best": 4}
-    assert "3 NaN, 3 infinite; 4 at the best score" in report(everything()).to_markdown()
 
 
 # -- weights, chance, intervals --------------------------------------------------------------------
@@ -396,7 +395,9 @@ def test_values_of_each_query() -> None:
     for query, row in found.items():
         for key, value in row.items():
             assert same(value, within.groups[query][key])
-    assert list(next(iter(measured.by_query().values()))) == list(tr.table(measured).metrics)
+    assert list(next(iter(measured.by_query().values()))) == [
+        column.name for column in tr.table(measured).columns[1:]
+    ]
     with pytest.raises(KeyError, match="macro average"):
         measured.by_query(["macro.mr"])
     with pytest.raises(ValueError, match="queries"):

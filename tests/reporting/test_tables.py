@@ -84,8 +84,6 @@ def test_repeats_in_every_form(models: dict[str, Report]) -> None:
     text = repeats.to_markdown(["mr"])
     assert text.startswith("3 runs; split valid, unfiltered, all candidates, nan raise (")
     assert text.endswith("| MR \u2193 | 2.5 | 0.866 |")
-    assert "MR $\\downarrow$ & 2.5 & 0.866 \\\\" in repeats.to_latex()
-    assert '<th scope="row">AMRR \u2191</th>' in repeats._repr_html_()
 
 
 def test_wrong_repeats(models: dict[str, Report]) -> None:
@@ -106,52 +104,52 @@ def test_wrong_repeats(models: dict[str, Report]) -> None:
 # -- tables ----------------------------------------------------------------------------------------
 
 
+def best(reports: dict[str, Report], *keys: str) -> list[list[str]]:
+    """Return the names of the models that are marked as the best of each column."""
+    lines = [line.split() for line in str(table(reports, keys)).splitlines()[1 : len(reports) + 1]]
+    names = [" ".join(line[: -len(keys)]) for line in lines]
+    marks = [[cell.endswith("*") for cell in line[-len(keys) :]] for line in lines]
+    return [[n for n, row in zip(names, marks, strict=True) if row[j]] for j in range(len(keys))]
+
+
 def test_best_of_a_column(models: dict[str, Report]) -> None:
-    made = table(models, ["mr", "mrr", "amri", "amr", "zmr", "std", "hits@5", "median"])
-    assert made.best("mr") == ["RotatE", "odd & <b>|_1"]
-    assert made.best("mrr") == ["RotatE"]
-    assert made.best("amri") == made.best("amr") == made.best("zmr") == made.best("mr")
-    assert made.best("hits@5") == ["RotatE", "odd & <b>|_1"]
-    assert made.best("std") == []
-    assert made.best("gmr") == ["RotatE"]
-    with pytest.raises(KeyError, match="no metric"):
-        made.best("mmr")
+    both = ["RotatE", "odd & <b>|_1"]
+    assert best(models, "mr", "mrr", "amri") == [both, ["RotatE"], both]
+    assert best(models, "amr", "zmr", "hits@5", "std") == [both, both, both, []]
     lonely = {name: report(Ranks([0], [1], 1, protocol=VALID)) for name in "ab"}
-    assert table(lonely).best("amri") == []
-    mixed = table({"a": lonely["a"], "b": one(19)}, ["amri"], allow_unlike=True)
-    assert mixed.best("amri") == ["b"]
+    assert best(lonely, "amri") == [[]]
+    assert best({"a": lonely["a"], "b": one(19)}, "amri") == [["b"]]
+    with pytest.raises(KeyError, match="no metric"):
+        table(models, "mmr")
 
 
-def test_a_table_is_a_mapping(models: dict[str, Report]) -> None:
-    made = table(models)
-    assert list(made) == list(models)
-    assert made["TransE"]["mrr"] == models["TransE"]["mrr"]
-    assert made.metrics == ("mr", "mrr", "hits@1", "hits@10", "amri", "amrr")
-    assert not made.repeated
-    assert repr(made) == (
-        "Models(3 models: TransE, RotatE, odd & <b>|_1; mr, mrr, hits@1, hits@10, amri, amrr)"
-    )
-    assert made.to_dict()["RotatE"] == {key: models["RotatE"][key] for key in made.metrics}
-    assert made.notes == ()
+def test_a_table_holds_the_values(models: dict[str, Report]) -> None:
+    keys = ["mr", "mrr", "hits@1", "hits@3", "hits@10", "amri"]
+    found = table(models)
+    assert [column.name for column in found.columns] == ["model", *keys]
+    assert list(found) == [(name, *(r[key] for key in keys)) for name, r in models.items()]
+    assert found.notes == ()
+    every = [column.name for column in table(models, "all").columns]
+    assert every == ["model", *dict.fromkeys(key for key in models["TransE"] if "." not in key)]
 
 
 def test_markdown_of_a_table(models: dict[str, Report]) -> None:
     assert table(models, ["mr", "mrr", "std"]).to_markdown() == (
         "| model | MR \u2193 | MRR \u2191 | std |\n"
         "| :--- | ---: | ---: | ---: |\n"
-        "| TransE | 3.5 | 0.5833 | 2.5 |\n"
-        "| RotatE | **2** | **0.6667** | 1 |\n"
-        "| odd & &lt;b>\\|\\_1 | **2** | 0.5 | 0 |"
+        "| TransE | 3.5 | 0.583 | 2.5 |\n"
+        "| RotatE | **2.0** | **0.667** | 1.0 |\n"
+        "| odd & &lt;b>\\|\\_1 | **2.0** | 0.500 | 0.0 |"
     )
 
 
 def test_an_asterisk_is_bold_in_plain_text(models: dict[str, Report]) -> None:
     made = table(models, ["mr", "mrr"])
     assert str(made).splitlines() == [
-        "model         MR \u2193    MRR \u2191",
-        "TransE         3.5  0.5833",
-        "RotatE         2*   0.6667*",
-        "odd & <b>|_1   2*   0.5",
+        "model         MR \u2193   MRR \u2191",
+        "TransE        3.5   0.583",
+        "RotatE        2.0*  0.667*",
+        "odd & <b>|_1  2.0*  0.500",
         "",
         "* the best of its column",
     ]
@@ -162,7 +160,6 @@ def test_an_asterisk_is_bold_in_plain_text(models: dict[str, Report]) -> None:
 def test_bold_is_what_prints_as_the_best() -> None:
     near = {"a": one(*[0] * 10**4, 1), "b": one(*[0] * 10**4, 2), "c": one(0, 1)}
     made = table(near, ["mrr"])
-    assert made.best("mrr") == ["a"]
     assert made.to_markdown(digits=3).count("**") == 4
     assert made.to_markdown(digits=9).count("**") == 2
     assert "**" not in table({"a": one(1)}).to_markdown()  # the best of one
@@ -172,66 +169,52 @@ def test_latex_of_a_table(models: dict[str, Report]) -> None:
     assert table(models, ["mr", "hits@1"]).to_latex() == (
         "\\begin{tabular}{lrr}\n\\toprule\n"
         "model & MR $\\downarrow$ & Hits@1 $\\uparrow$ \\\\\n\\midrule\n"
-        "TransE & 3.5 & \\textbf{0.5} \\\\\n"
-        "RotatE & \\textbf{2} & \\textbf{0.5} \\\\\n"
-        "odd \\& \\textless{}b\\textgreater{}\\textbar{}\\_1 & \\textbf{2} & 0 \\\\\n"
+        "TransE & 3.5 & \\textbf{0.500} \\\\\n"
+        "RotatE & \\textbf{2.0} & \\textbf{0.500} \\\\\n"
+        "odd \\& \\textless{}b\\textgreater{}\\textbar{}\\_1 & \\textbf{2.0} & 0.000 \\\\\n"
         "\\bottomrule\n\\end{tabular}"
     )
 
 
 def test_html_of_a_table(models: dict[str, Report]) -> None:
     text = table(models, ["mr"])._repr_html_()
-    assert '<th scope="row">odd &amp; &lt;b&gt;|_1</th><td><strong>2</strong></td>' in text
+    assert '<th scope="row">odd &amp; &lt;b&gt;|_1</th>' in text
+    assert '<td style="text-align: right"><strong>2.0</strong></td>' in text
 
 
 def test_data_of_a_table(models: dict[str, Report]) -> None:
-    made = table(models, ["mr", "zmr"])
-    rows = list(csv.reader(io.StringIO(made.to_csv())))
-    assert rows[0] == ["model", "mr", "zmr"]
-    assert [float(cell) for cell in rows[1][1:]] == [models["TransE"][key] for key in made.metrics]
-    content = json.loads(made.to_json(), parse_constant=pytest.fail)
-    assert content["models"] == made.to_dict()
-    assert content["kind"] == "truerank.table"
-    assert content["fingerprints"] == dict.fromkeys(models, VALID.fingerprint)
-
-
-def test_pandas_of_a_table(models: dict[str, Report]) -> None:
     pandas = pytest.importorskip("pandas")
-    for made in (table(models, ["mr"]), table({"a": [one(1), one(2)], "b": one(3)}, ["mr"])):
-        frame = made.to_pandas()
-        assert frame.index.name == "model"
-        read = pandas.read_csv(io.StringIO(made.to_csv()), index_col="model")
-        pandas.testing.assert_frame_equal(frame, read, check_dtype=False)
+    for found in (table(models, ["mr"]), table({"a": [one(1), one(2)], "b": one(3)}, ["mr"])):
+        read = pandas.read_csv(io.StringIO(found.to_csv()))
+        pandas.testing.assert_frame_equal(found.to_pandas(), read, check_dtype=False)
+        content = json.loads(found.to_json(), parse_constant=pytest.fail)
+        assert content["kind"] == "truerank.table"
+        assert [row["mr"] for row in content["rows"]] == found["mr"]
 
 
 def test_a_table_of_repeats() -> None:
-    made = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": Repeats([one(2)])}, ["mr"])
-    assert made.repeated
-    assert made["a"].runs == 3
-    assert made.best("mr") == ["b"]
+    found = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": Repeats([one(2)])}, ["mr"])
     std = statistics.stdev([1, 2, 6])
-    assert made.to_dict()["a"] == {"runs": 3, "mr": 3.0, "mr std": pytest.approx(std)}
-    assert math.isnan(made.to_dict()["b"]["mr std"])
-    assert "| a | 3 \u00b1 2.6 |\n| b | **2** |" in made.to_markdown()
-    assert "a & 3 $\\pm$ 2.6 \\\\" in made.to_latex()
-    assert made.to_csv().splitlines()[0] == "model,runs,mr,mr std"
-    assert json.loads(made.to_json())["models"]["b"]["mr std"] is None
-    alone = table([one(0), one(4)], ["mr"])
-    assert list(alone) == ["2 runs"]
-    assert alone["2 runs"]["mr"] == 3
-    assert list(table(report([one(0), one(4)]))) == ["2 runs"]
-    assert list(table(one(0))) == ["1 run"]
+    assert found.rows[0] == ("a", 3, 3.0, pytest.approx(std))
+    assert math.isnan(found["mr std"][1])
+    assert "| a | 3.0 \u00b1 2.6 |\n| b | **2.0** |" in found.to_markdown()
+    assert "a & 3.0 $\\pm$ 2.6 \\\\" in found.to_latex()
+    assert found.to_csv().splitlines()[0] == "model,runs,mr,mr std"
+    assert json.loads(found.to_json())["rows"][1]["mr std"] is None
+    assert table([one(0), one(4)], ["mr"]).rows[0][:3] == ("2 runs", 2, 3.0)
+    assert table(report([one(0), one(4)]))["model"] == ["2 runs"]
+    assert table(one(0))["model"] == ["1 run"]
 
 
 def test_tables_of_read_reports_and_groups(models: dict[str, Report]) -> None:
     read = {name: Report.from_json(r.to_json(["mrr", "hits@1"])) for name, r in models.items()}
-    assert table(read).metrics == ("mrr", "hits@1")
+    assert [column.name for column in table(read).columns] == ["model", "mrr", "hits@1"]
     other = {name: Report.from_json(r.to_json(["hits@7"])) for name, r in models.items()}
-    assert table(other).metrics == ("hits@7",)
+    assert [column.name for column in table(other).columns] == ["model", "hits@7"]
     with pytest.raises(KeyError, match="read from JSON"):
         table(read, ["mr"])
     by = {name: report(r.ranks, by=[0, 1]) for name, r in models.items()}
-    assert table(by, ["macro.mr"]).best("macro.mr") == ["RotatE", "odd & <b>|_1"]
+    assert best(by, "macro.mr") == [["RotatE", "odd & <b>|_1"]]
 
 
 def test_wrong_tables(models: dict[str, Report]) -> None:
@@ -317,8 +300,7 @@ def test_all_runs_count() -> None:
         made = table({"A": runs, "B": valid}, allow_unlike=True)
         assert made.notes[0] == unlike
         assert "numbers of the test split" in made.notes[1]
-        prints = json.loads(made.to_json())["fingerprints"]
-        assert prints == {"A": [r.protocol.fingerprint for r in (valid, test)], "B": prints["B"]}
+        assert "*" not in str(made)  # unlike numbers have no best
     later = table({"A": valid, "B": [test, test]}, allow_unlike=True)
     assert (
         later.notes[0] == "A and B were ranked under unlike protocols: split: valid against test."
@@ -406,18 +388,18 @@ def test_unlike_groups_of_macro_averages_are_noted() -> None:
     assert table({"a": given[1], "b": read}, ["macro.mr"]).notes == ()
 
 
-@pytest.mark.parametrize("digits", [0, -3, 18, 10**7, 10**400, 2.5, True, "4"])
+@pytest.mark.parametrize("digits", [-3, 16, 10**7, 10**400, 2.5, True, "4"])
 def test_wrong_digits(digits: object) -> None:
-    """More than 17 digits say nothing about a float64, and 10**7 took 18 seconds."""
+    """More digits say nothing about a float64, and 10**7 took 18 seconds."""
     error = ValueError if type(digits) is int else TypeError
     pairs = compare({"a": one(1).ranks, "b": one(1).ranks})
     renders = [pairs.to_markdown, pairs.to_text]
     for made in (table({"a": one(1)}), report([one(1)]), one(1)):
         renders += [made.to_text, made.to_markdown, made.to_latex]
     for render in renders:
-        with pytest.raises(error, match=r"^digits: expected an integer from 1 to 17, got "):
+        with pytest.raises(error, match=r"^digits: expected an integer from 0 to 15, got "):
             render(digits=digits)
-        assert render(digits=17)
+        assert render(digits=15)
     assert table({"a": one(1)}).to_markdown(digits=np.int64(3))
 
 
@@ -442,13 +424,10 @@ def test_pandas_of_repeats() -> None:
 
 
 def test_a_key_counts_once_and_runs_are_integers() -> None:
-    made = table({"a": [one(1), one(2)], "b": one(3)}, ["mr", "mr"])
-    assert made.metrics == ("mr",)
+    found = table({"a": [one(1), one(2)], "b": one(3)}, ["mr", "mr"])
+    assert found.to_dict().keys() == {"model", "runs", "mr", "mr std"}
     pytest.importorskip("pandas")
-    frame = made.to_pandas()
-    assert frame["runs"].tolist() == [2, 1]
-    assert frame["runs"].dtype.kind == "i"
-    assert list(frame.columns) == ["runs", "mr", "mr std"]
+    assert found.to_pandas()["runs"].dtype.kind == "i"
 
 
 def test_keys_are_made_unique_in_linear_time() -> None:

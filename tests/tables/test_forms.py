@@ -58,10 +58,7 @@ def test_names_are_at_the_left() -> None:
     assert text == "a    b      p\n1    22  0.5\n333  4   0.25"
 
 
-def test_lines_tables_and_notes_are_apart() -> None:
-    found = Table(["metric", "value"], [["mr", 4.5]])
-    table = "metric  value\nmr        4.5"
-    several = Table([], before=["x", "y"], notes=["note\x1b"], below=[found, found])
-    assert several.to_text() == f"x\ny\n\n{table}\n\n{table}\n\nnote\\x1b"
-    assert found.to_text() == table
-    assert Table([], notes=["few"]).to_text() == "few"
+def test_lines_table_and_notes_are_apart() -> None:
+    table = Table(["metric", "value"], [["mr", 4.5]], before=["x", "y"], notes=["note\x1b"])
+    assert table.to_text() == "x\ny\n\nmetric  value\nmr        4.5\n\nnote\\x1b"
+    assert table.to_text(notes=False) == "metric  value\nmr        4.5"

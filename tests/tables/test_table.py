@@ -219,10 +219,10 @@ TABLE = Table(COLUMNS, ROWS, significant=[(0, "mr")], before=["x"], notes=["few 
 def test_a_table_as_a_paper_prints_it() -> None:
     assert str(TABLE) == (
         "x\n\n"
-        "model           MRR \u2191     MR \u2193  Hits@10 (%)        range\n"
-        "A      0.460 \u00b1 0.010*  2500.0\u2020         50.0  0.25 to 0.5\n"
-        "B      0.460*           357.2*         31.4  1\n"
-        "C                       nan           100.0\n\n"
+        "model          MRR \u2191     MR \u2193  Hits@10 (%)        range\n"
+        "A      0.460 \u00b1 0.01*  2500.0\u2020         50.0  0.25 to 0.5\n"
+        "B      0.460*          357.2*         31.4  1\n"
+        "C                      nan           100.0\n\n"
         "* the best of its column\nfew units"
     )
 
@@ -237,7 +237,7 @@ def test_programs_read_what_was_given() -> None:
         TABLE["MRR"]
 
 
-def test_digits_replace_decimals() -> None:
+def test_digits_move_decimals() -> None:
     lines = TABLE.to_text(digits=2, notes=False).split("\n")
     assert lines[1].split() == [
         "A",
@@ -250,7 +250,18 @@ def test_digits_replace_decimals() -> None:
         "to",
         "0.5",
     ]
-    assert Table(["x"], [[1 / 3]], names=0, digits=3).to_markdown().endswith("| 0.333 |")
+    assert Table(["x"], [[1 / 3]], names=0, digits=2).to_markdown().endswith("| 0.333 |")
+    assert TABLE.to_latex("mr", digits=4).count("2500.00\\rlap") == 1
+
+
+def test_chosen_columns_keep_their_marks() -> None:
+    chosen = TABLE.table(["mr", "mrr"], notes=False)
+    assert [column.name for column in chosen.columns] == ["model", "mr", "mrr", "std"]
+    assert chosen.to_text() == TABLE.to_text(["mr", "mrr"], notes=False)
+    assert chosen.to_text().split("\n")[1] == "A      2500.0\u2020  0.460 \u00b1 0.01*"
+    assert TABLE.to_csv("seed") == "model,seed\nA,1\nB,2\nC,3\n"
+    with pytest.raises(KeyError, match=r"metrics: expected one of model, mrr, .*, got 'amri'"):
+        TABLE.to_text("amri")
 
 
 def test_papers_have_no_notes_unless_asked() -> None:
@@ -263,16 +274,15 @@ def test_papers_have_no_notes_unless_asked() -> None:
     assert TABLE.to_latex(notes=True).startswith("% x\n\\begin{tabular}{lrrrr}")
 
 
-def test_chosen_cells_are_bold_and_averages_italic() -> None:
-    table = Table(["", "a", "b"], [["x", 1, 2], ["mean", 3, 4]], best=[(0, "b")], averages=[1])
-    assert table.to_markdown().split("\n")[2:] == ["| x | 1 | **2** |", "| *mean* | 3 | 4 |"]
+def test_chosen_cells_are_bold() -> None:
+    table = Table(["", "a", "b"], [["x", 1, 2], ["y", 3, 4]], best=[(0, "b")])
+    assert table.to_markdown().split("\n")[2:] == ["| x | 1 | **2** |", "| y | 3 | 4 |"]
 
 
-def test_tables_below_are_for_people() -> None:
-    table = Table(["x"], [[1]], below=[Table(["y"], [[2]])], names=0)
-    assert table.to_text() == "x\n1\n\ny\n2"
-    assert table.to_csv() == "x\n1\n"
-    assert Table([], before=["only a line"]).to_markdown() == "only a line"
+def test_people_read_so_many_rows() -> None:
+    table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], most=1)
+    assert table.to_text() == "x       n\na       1\n2 more"
+    assert table.to_csv() == "x,n\na,1\nb,2\nc,3\n"
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
@@ -289,7 +299,7 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ([Column("a", better="more")], {}, "better: expected"),  # type: ignore[arg-type]
         ([Column("a", spread="b")], {}, "spread: expected"),
         (["a"], {"names": 2}, "names: expected"),
-        (["a"], {"digits": 0}, "digits: expected an integer from 1 to 17, got 0"),
+        (["a"], {"digits": -1}, "digits: expected an integer from 0 to 15, got -1"),
         (["a"], {"best": [(0, "a")]}, "best, significant: expected a row, from 0, and the name"),
     ],
 )
@@ -304,8 +314,9 @@ def test_a_mapping_has_its_cells() -> None:
 
 
 class Doubled(AsTable):
-    def table(self) -> Table:
-        return Table(["x", "twice"], [["a", 2.0]], notes=["a note"])
+    def table(self, *metrics: Any, **options: Any) -> Table:
+        table = Table(["x", "twice"], [["a", 2.0]], notes=["a note"])
+        return table.table(*metrics, **options)
 
 
 def test_a_result_is_written_as_its_table(tmp_path: Path) -> None:
@@ -313,6 +324,9 @@ def test_a_result_is_written_as_its_table(tmp_path: Path) -> None:
     for form in ("text", "markdown", "latex", "html", "csv", "json"):
         method = f"to_{form}"
         assert getattr(found, method)() == getattr(found.table(), method)()
+        if form != "json":
+            bare = getattr(found, method)("twice", notes=False)
+            assert bare == getattr(found.table("twice"), method)(notes=False)
     assert str(found) == "x  twice\na      2\n\na note"
     found.save(tmp_path / "found.md")
     assert (tmp_path / "found.md").read_text() == found.to_markdown() + "\n"

@@ -102,7 +102,7 @@ class Demo(AsTable):
     seconds: float
     disagreements: list[str] = field(default_factory=list)
 
-    def table(self) -> Table:
+    def table(self, metrics: Any = None, **options: Any) -> Table:
         """Return the measured figures beside the published ones, and those of bfloat16 below."""
         figures, speed = self.published.figures, self.speed
         columns: list[Column] = [Column("metric")]
@@ -112,8 +112,6 @@ class Demo(AsTable):
             for row in rows:
                 key = f"{side}.realistic.{row[0]}"
                 row += [self.exact[key], figures[key]]
-        kinds = [Column(kind, decimals=6) for kind in KINDS]
-        rounded = [[m, *(self.rounded[f"{kind}.{m}"] for kind in KINDS)] for m in METRICS]
         tied, tied_exactly = self.rounded.ranks.tied, self.exact.ranks.tied
         return Table(
             columns,
@@ -122,11 +120,8 @@ class Demo(AsTable):
                 f"{self.published.model} on {self.published.dataset}: head and tail of "
                 f"{len(tied) // 2:,} test triples, {len(tied):,} filtered tasks.",
                 *textwrap.wrap(f"The model was {self.published.source}.", 90),
-                "Measured figures beside the published ones, by realistic ranks; then those of the "
-                "same scores",
-                "rounded to bfloat16, of both sides:",
+                "Measured figures beside the published ones, by realistic ranks:",
             ],
-            below=[Table([columns[0], *kinds], rounded)],
             notes=[
                 f"{len(figures) - len(self.disagreements)} of {len(figures)} published figures "
                 "agree: optimistic and pessimistic ones to the last",

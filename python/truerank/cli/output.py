@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
-
-from rich import box
-from rich.console import Console
-from rich.table import Table as RichTable
 
 from ..html.descriptions import interval_lines
 from ..inference.comparisons import format_notes, gather_notes
@@ -20,17 +15,10 @@ from ..inference.units import TASK, describe_units
 from ..inputs.naming import printable
 from ..metrics.chance_model.tails import spelled_p
 from ..metrics.keys import table_name
-from ..reporting.rendering import group_rows, label_text, summary_lines
+from ..reporting.rendering import label_text
 from ..tables import AsTable, Table
-from ..tables.cells import format_count
-from ..tables.forms import (
-    TextGrid,
-    aligned_columns,
-    html_paragraphs,
-    latex_comment,
-    markdown_list,
-    write_json,
-)
+from ..tables.cells import format_count, one_line
+from ..tables.forms import html_text, markdown_cell, write_json
 from .app import write_line
 
 if TYPE_CHECKING:
@@ -56,21 +44,17 @@ class Sheet(AsTable):
     def __init__(self, printed: Table, records: Table, content: Any) -> None:
         self.printed, self.records, self.content = printed, records, content
 
-    def table(self) -> Table:
+    def table(self, metrics: Any = None, **options: Any) -> Table:
         """Return what people read."""
-        return self.printed
+        return self.printed.table(metrics, **options)
 
-    def to_latex(self, *, digits: int | None = 4, notes: bool = True) -> str:
-        """Return LaTeX with notes, which a CSV leaves to standard error."""
-        return self.printed.to_latex(digits=digits, notes=notes)
-
-    def to_csv(self, *, spreadsheet: bool = False) -> str:
+    def to_csv(self, metrics: Any = None, *, spreadsheet: bool = False, **options: Any) -> str:
         """Return the records, and write the notes to standard error."""
         for note in self.printed.notes:
             write_line(note)
         return self.records.to_csv(spreadsheet=spreadsheet)
 
-    def to_json(self, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: Any = None, *, indent: int | None = 2) -> str:
         """Return the content as JSON."""
         return write_json(self.content, indent)
 
@@ -86,7 +70,7 @@ def _csv(found: AsTable, spreadsheet: bool = False) -> str:
 
 
 FORMATS: dict[str, Callable[[AsTable], str]] = {
-    "table": lambda found: draw_to_text(draw_tables, found.table()),
+    "table": lambda found: found.to_text(),
     "json": lambda found: found.to_json(),
     "markdown": lambda found: found.to_markdown(),
     "csv": _csv,
@@ -99,9 +83,9 @@ CSV_FORMATS = ("csv", "spreadsheet")
 # them.
 LINE_FORMATS: dict[str, Callable[[Iterable[str]], str]] = {
     "table": lambda lines: "\n".join(map(printable, lines)),
-    "markdown": markdown_list,
-    "latex": latex_comment,
-    "html": html_paragraphs,
+    "markdown": lambda lines: "\n".join(f"- {markdown_cell(line)}" for line in lines),
+    "latex": lambda lines: "".join(f"% {one_line(line)}\n" for line in lines),
+    "html": lambda lines: "".join(f"<p>{html_text(line)}</p>\n" for line in lines),
 }
 
 
@@ -122,7 +106,7 @@ def adjusted_sheet(found: Adjusted, about: dict[str, Any]) -> Sheet:
         f"{name} (as good by chance)": f"{p} ({found.method})",
     }
     heading = [found.metric, format_count(found.tasks, "task")]
-    table = Table(heading, rows.items(), before=lines, notes=found.notes, digits=6)
+    table = Table(heading, rows.items(), before=lines, notes=found.notes, digits=5)
     fields = {**about, **found.to_dict()}
     cells = {name: value for name, value in fields.items() if name not in ("notes", "bounds")}
     if found.bounds is not None:
@@ -159,7 +143,7 @@ def comparison_sheet(pairs: Sequence[Comparison]) -> Sheet:
     ]
     effects = " or ".join(dict.fromkeys(pair.effect for pair in pairs))
     columns = [*names, "a", "b", effects, bounds, "p", *holm, "wins / ties / losses"]
-    table = Table(columns, rows, names=len(names), before=lines, notes=notes, digits=6)
+    table = Table(columns, rows, names=len(names), before=lines, notes=notes, digits=5)
     fields = [pair.to_dict() for pair in pairs]
     records = {name: [row[name] for row in fields] for name in fields[0] if name != "notes"}
     return Sheet(table, Table(records), {"comparisons": fields})
@@ -198,16 +182,11 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     tasks = measured.group_tasks(measured.sides[0]) if within else {}
     labels = sorted(tasks, key=lambda label: -tasks[label])
 
-    below = []
-    if within:
-        rows = group_rows(labels, tasks, list(by_group.values()))
-        below = [Table([f"by {measured.by}", "tasks", *within], rows, digits=6)]
     table = Table(
         ["key", "value", *bounds],
         [[key, *line(key)] for key in keys],
-        before=[*summary_lines(measured), *interval_lines(intervals)],
+        before=[*measured.table().before, *interval_lines(intervals)],
         notes=gather_notes({key: found.notes for key, found in intervals.items()}),
-        below=below,
         digits=6,
     )
     group = ["group"] if within else []
@@ -220,75 +199,3 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     if intervals:
         stored["intervals"] = {key: found.to_dict() for key, found in intervals.items()}
     return Sheet(table, Table([*group, "key", "value", *bounds], records), stored)
-
-
-# -- on a terminal ---------------------------------------------------------------------------------
-
-CONSOLE_WIDTH = 1000  # cells are not wrapped; a narrow terminal wraps whole lines
-
-
-def rich_table(console: Console, grid: TextGrid) -> RichTable:
-    """Make a table for a console, which has lines only on a terminal; points are aligned.
-
-    Examples
-    --------
-    >>> console = Console(width=40)
-    >>> console.print(rich_table(console, TextGrid(["metric", "value"], [["mr", "4.5"]])))
-    metric  value
-    mr        4.5
-    """
-    # the edges of this box are blank lines
-    lines = box.SIMPLE_HEAD if console.is_terminal else None
-    table = RichTable(box=lines, show_edge=False, pad_edge=False)
-    heading, *cells = aligned_columns(grid)
-    for column in heading:
-        table.add_column(column, no_wrap=True)
-    for row in cells:
-        table.add_row(*row)
-    return table
-
-
-def draw_tables(table: Table, console: Console) -> None:
-    """Print lines, tables and notes, with an empty line before each table and before the notes.
-
-    Nothing precedes an empty line at the start.
-
-    Examples
-    --------
-    >>> found = Table(["metric", "value"], [["mr", 4.5]], before=["two tasks"])
-    >>> draw_tables(found, Console(width=40))
-    two tasks
-    <BLANKLINE>
-    metric  value
-    mr        4.5
-    """
-    for line in table.before:
-        console.print(printable(line))
-    needs_gap = bool(table.before)
-    for grid in table.grids(digits=6):
-        if needs_gap:
-            console.print()
-        console.print(rich_table(console, grid))
-        needs_gap = True
-    if table.notes and needs_gap:
-        console.print()
-    for note in table.notes:
-        console.print(printable(note))
-
-
-def draw_to_text(draw: Callable[..., None], *values: Any) -> str:
-    """Return what a function draws on a rich console: styled on a terminal, plain otherwise."""
-    output = Console()
-    text = io.StringIO()  # `emit` writes it, and knows what to do where that fails
-    console = Console(
-        file=text,
-        force_terminal=output.is_terminal,
-        color_system=output.color_system,  # type: ignore[arg-type]
-        legacy_windows=output.legacy_windows,
-        width=CONSOLE_WIDTH,
-        highlight=False,
-        emoji=False,
-        markup=False,
-    )
-    draw(*values, console)
-    return "\n".join(line.rstrip() for line in text.getvalue().split("\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -184,7 +184,7 @@ class ListTable(Numbers[dict[str, float]]):
     --------
     >>> import truerank as tr
     >>> ranks = tr.rank_lists([[4, 7], [4, 7]], None, [7, 2], candidates=10)
-    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown(digits=3))
+    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown(digits=2))
     | preset | MR ↓ | MRR ↑ | Hits@3 ↑ |
     | :--- | ---: | ---: | ---: |
     | zero | 6 | 0.25 | 0.5 |
@@ -196,11 +196,12 @@ class ListTable(Numbers[dict[str, float]]):
     def __repr__(self) -> str:
         return f"ListTable({', '.join(self)})"
 
-    def table(self) -> Table:
+    def table(self, metrics: Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each preset."""
         rows = [[name, *values.values()] for name, values in self.items()]
         keys = dict.fromkeys(key for values in self.values() for key in values)
-        return Table([self.index, *(Column(key, table_name(key)) for key in keys)], rows)
+        table = Table([self.index, *(Column(key, table_name(key)) for key in keys)], rows)
+        return table.table(metrics, **options)
 
 
 @public("truerank.compat")

@@ -71,11 +71,11 @@ class Numbers(Mapping[str, Value], AsTable):
         """Return the numbers by their names."""
         return dict(self)
 
-    def to_json(self, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: Any = None, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON; nan becomes null."""
         return write_json(self.to_dict(), indent)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, metrics: Any = None, **options: Any) -> Any:
         """Return the numbers of the table as a DataFrame, with a row for each name."""
         return super().to_pandas().set_index(self.index)
 
@@ -209,7 +209,7 @@ class CompatReport(Numbers[float]):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    def table(self) -> Table:
+    def table(self, metrics: Any = None, **options: Any) -> Table:
         """Return its numbers beside the exact ones, with the steps between them below.
 
         Examples
@@ -236,13 +236,9 @@ class CompatReport(Numbers[float]):
             ]
             for name, row in self._metrics.items()
         ]
-        keys = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
-        first = [EXACT_ROW, None, *(exact_value(key, self.exact) for key in keys)]
-        steps = [[s.words, s.tasks, *(s.figures[key] for key in keys)] for s in self.steps]
-        headings = [Column(key, _heading(key)) for key in keys]
-        below = Table(["step", "tasks changed", *headings], [first, *steps], digits=6)
         name = Column("name", self.preset.name)
-        return Table([name, "printed", *data, "exact", "key"], rows, below=[below], digits=6)
+        table = Table([name, "printed", *data, "exact", "key"], rows, digits=5)
+        return table.table(metrics, **options)
 
     def _metric(self, name: str) -> Metric:
         if name not in self._metrics:
@@ -266,7 +262,7 @@ class CompatTable(Numbers[CompatReport]):
     --------
     >>> from truerank import compat
     >>> found = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke", "dgl-ke", "rotate"])
-    >>> print(found.to_markdown(digits=3))
+    >>> print(found.to_markdown(digits=2))
     | convention | MR ↓ | MRR ↑ | Hits@1 ↑ | Hits@10 ↑ |
     | :--- | ---: | ---: | ---: | ---: |
     | exact | 1.5 | 0.667 | 0 | 1 |
@@ -302,7 +298,7 @@ class CompatTable(Numbers[CompatReport]):
             },
         }
 
-    def table(self) -> Table:
+    def table(self, metrics: Any = None, **options: Any) -> Table:
         """Return a row for each preset; people read both bounds of numbers that ties leave open."""
         values = self.to_dict()
         bounds: dict[str, list[Any]] = {
@@ -315,7 +311,8 @@ class CompatTable(Numbers[CompatReport]):
         ]
         data = [Column(key, only="data") for key in COMMON_KEYS]
         shown = [Column(f"{key} bounds", table_name(key), only="print") for key in COMMON_KEYS]
-        return Table(["convention", *data, *shown], rows)
+        table = Table(["convention", *data, *shown], rows)
+        return table.table(metrics, **options)
 
 
 def _heading(key: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -12,17 +12,7 @@ from ..inference.comparisons import gather_notes
 from ..inputs.errors import InputTypeError
 from ..metrics.keys import RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
-from ..reporting.axes import Axes, compose_key, unique_keys
-from ..reporting.rendering import (
-    GROUPS_SHOWN,
-    filter_table,
-    group_rows,
-    group_table,
-    metric_columns,
-    metric_tables,
-    printed_axes,
-    summary_lines,
-)
+from ..reporting.axes import compose_key, unique_keys
 from ..reporting.report_content import content_of, json_object
 from ..tables import Table
 from ..tables.cells import number
@@ -32,7 +22,6 @@ from .documents import (
     bullet_list,
     cards,
     definition_list,
-    details,
     document,
     download,
     paragraph,
@@ -58,63 +47,13 @@ METRIC = "mrr"  # the metric that orders the groups
 
 
 def groups_section(report: Report, with_plot: bool) -> str:
-    """The tables of groups, with a plot if `with_plot`; empty without groups."""
-    _, axes = printed_axes(report)
-    if axes is None or report.by is None:
+    """Draw the groups."""
+    from ..plot import groups
+
+    if not with_plot or report.by is None:
         return ""
-    (side,), (kind,), metrics = axes
-    beside = table(group_table(report, axes, DIGITS))
-    if with_plot and METRIC in metrics:
-        from ..plot import groups
-
-        key = compose_key(side, kind, METRIC)
-        caption = f"{key} of the groups with the most tasks, and how sure it is"
-        draw = partial(groups, report, key)
-        beside = pictures.picture(draw, "groups", caption) + beside
-    parts = [side_by_side(beside)]
-    tasks = report.group_tasks(side)
-    labels = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
-    if len(labels) > GROUPS_SHOWN:
-        parts += _other_groups(report, axes, labels)
-    return "\n".join(parts)
-
-
-def _other_groups(report: Report, axes: Axes, labels: Sequence[Hashable]) -> list[str]:
-    """The groups that the table of the largest leaves out, as far as there is room for them."""
-    (side,), (kind,), metrics = axes
-    ordered = METRIC if METRIC in metrics else metrics[0]
-    values = report.group_cells(compose_key(side, kind, ordered))
-    known = {
-        label: value
-        for label in labels
-        if (value := values[label]) is not None and not math.isnan(value)
-    }
-    rising = sorted(known, key=known.__getitem__)
-    make = _group_tables(report, axes)
-    extremes = [
-        make(f"lowest {ordered}", rising[:EXTREMES]),
-        make(f"highest {ordered}", rising[: -EXTREMES - 1 : -1]),
-    ]
-    if len(labels) > MOST_GROUPS:
-        text = f"There are {len(labels):,} groups, too many for this page: a report as CSV has all."
-        return [tables(extremes), paragraph(text)]
-    return [
-        tables(extremes),
-        details(f"All {len(labels):,} groups", table(make("by number of tasks", labels))),
-    ]
-
-
-def _group_tables(report: Report, axes: Axes) -> Callable[[str, Sequence[Hashable]], Table]:
-    """Return a function that makes a table of some groups with a heading."""
-    (side,), (kind,), metrics = axes
-    tasks = report.group_tasks(side)
-    columns = [report.group_cells(compose_key(side, kind, metric)) for metric in metrics]
-
-    def make(heading: str, labels: Sequence[Hashable]) -> Table:
-        rows = group_rows(labels, tasks, columns, most=len(labels))
-        return Table([heading, "tasks", *metric_columns(metrics)], rows, digits=DIGITS)
-
-    return make
+    caption = f"{METRIC} of the groups with the most tasks, and how sure it is"
+    return pictures.picture(partial(groups, report, METRIC), "groups", caption)
 
 
 HEAD_METRICS = ("mrr", "hits@1", "hits@10", "mr", "amri")
@@ -247,8 +186,7 @@ def _head(report: Report, keys: Sequence[str], intervals: Mapping[str, Interval]
 
 
 def _evaluated(report: Report, options: PageOptions, ranked: bool) -> str:
-    _, *lines = summary_lines(report)
-    lines = lines[report.by is not None :]  # the definition list has the content of the first two
+    lines = report.table().notes
     notes = [] if ranked else [NO_RANKS]
     parts = [
         *map(paragraph, options.notes),
@@ -268,9 +206,7 @@ def _audit(report: Report, options: PageOptions) -> str:
 
 def _metrics(report: Report) -> str:
     """A table of kinds of rank for each side; one table of all sides if no task ties."""
-    axes, few = printed_axes(report)
-    under_filters = [filter_table(report, few, DIGITS)] if few and report.filters else []
-    return tables([*metric_tables(report, axes, DIGITS), *under_filters])
+    return table(report.table())
 
 
 def _against_chance(report: Report) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
@@ -167,7 +167,7 @@ class Comparisons(Sequence[Comparison], AsTable):
         """The notes of all pairs, each once."""
         return tuple(format_notes(self._pairs))
 
-    def table(self) -> Table:
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
@@ -188,9 +188,11 @@ class Comparisons(Sequence[Comparison], AsTable):
         ]
         how = f"{first.method}, {first.describe_units()}."
         columns = shown + [Column(name, only="data") for name in fields]
-        return Table(columns, rows, names=2 + several, notes=[how, *self.notes])
+        return Table(columns, rows, names=2 + several, notes=[how, *self.notes]).table(
+            metrics, **options
+        )
 
-    def to_json(self, *, indent: int | None = 2) -> str:
+    def to_json(self, metrics: Any = None, *, indent: int | None = 2) -> str:
         """Return `to_dict` as JSON; nan becomes null."""
         return write_json(self.to_dict(), indent)
 

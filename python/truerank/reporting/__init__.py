@@ -9,7 +9,7 @@ from __future__ import annotations
 from .repeats import Repeats, report
 from .reports import Report
 from .summary import Summary
-from .tables import Models, table
+from .tables import table
 from .validity import Finding
 
-__all__ = ["Finding", "Models", "Repeats", "Report", "Summary", "report", "table"]
+__all__ = ["Finding", "Repeats", "Report", "Summary", "report", "table"]

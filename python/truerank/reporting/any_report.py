@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from ..inputs.checks import choice, flag
+from ..inputs.checks import flag
 from ..tables import AsTable, Table
 from .axes import nest, unique_keys
-from .rendering import report_records, report_table
+from .rendering import report_table
 from .report_base import ReportBase
 from .report_content import json_text
 
@@ -84,195 +84,32 @@ class AnyReport(ReportBase, AsTable):
         """
         return json_text(self, metrics, indent)
 
-    def to_csv(
-        self,
-        metrics: Names = None,
-        *,
-        sides: Names = None,
-        kinds: Names = None,
-        spreadsheet: bool = False,
-    ) -> str:
-        """Return CSV with the columns side, tasks, metric, and one for each kind of rank.
-
-        With groups, two columns come first: the average ("micro", "macro", or "group") and the
-        group's label. Numbers have all their digits. The parameters are those of `to_markdown`, but
-        the default of `kinds` is always optimistic, realistic and pessimistic. Labels are written
-        as they are, for programs; with `spreadsheet`, one that begins as a formula does (with =,
-        +, -, @, a tab or a line break) gets an apostrophe before it, unless it is a number.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> print(report(Ranks([0], [1], 10)).to_csv(["mrr"], kinds=["realistic"]), end="")
-        side,tasks,metric,realistic
-        both,1,mrr,1.0
-        """
-        return report_records(self, metrics, sides, kinds).to_csv(spreadsheet=spreadsheet)
-
-    def to_pandas(
-        self,
-        metrics: Names = None,
-        *,
-        sides: Names = None,
-        kinds: Names = None,
-        layout: Literal["long", "wide"] = "long",
-    ) -> Any:
-        """Return a pandas DataFrame with the columns side, tasks, metric, kind and value.
-
-        With groups, the columns average ("micro", "macro", or "group") and group come first.
-
-        Parameters
-        ----------
-        metrics, sides, kinds : str or iterable of str, optional
-            As in `to_csv`.
-        layout : {"long", "wide"}
-            "wide" has a column for each kind of rank instead of kind and value, as in `to_csv`.
-
-        Returns
-        -------
-        pandas.DataFrame
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        ValueError
-            For another layout, and where `to_markdown` raises one.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0], [1], 10)).to_pandas(["mrr"], kinds=["realistic"])
-           side  tasks metric       kind  value
-        0  both      1    mrr  realistic    1.0
-        """
-        choice("layout", layout, ("long", "wide"))
-        found = report_records(self, metrics, sides, kinds)
-        names = [column.name for column in found.columns]
-        values = names[names.index("metric") + 1 :]
-        wide = found.to_pandas().astype(dict.fromkeys(values, float))
-        if layout == "wide":
-            return wide
-        # by row, so that a row's values stay together
-        names = names[: -len(values)] if values else names
-        long = wide.melt(names, values, "kind", "value", ignore_index=False)
-        return long.sort_index(kind="stable").reset_index(drop=True)
-
-    def table(self, metrics: Names = None, *, sides: Names = None, kinds: Names = None) -> Table:
-        """Return what `print` shows as a Table; the parameters are those of `to_markdown`."""
-        return report_table(self, metrics, sides, kinds)
-
-    def to_text(
-        self,
-        metrics: Names = None,
-        *,
-        sides: Names = None,
-        kinds: Names = None,
-        digits: int | None = None,
-        notes: bool = True,
-    ) -> str:
-        """Return tables in columns of plain text below the lines of `to_markdown`; `print` does.
-
-        The parameters are those of `to_markdown`, and so are the digits; the points of a column
-        stand below each other.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> ranks = Ranks([0, 3], [1, 1], 10, side=["head", "tail"])
-        >>> print(report(ranks).to_text(["mr", "mrr"]))
-        2 tasks (head 1 + tail 1), 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        No task ties: all kinds of rank agree.
-        <BLANKLINE>
-        metric  both (2 tasks)  head (1 task)  tail (1 task)
-        MR ↓             2.5                1           4
-        MRR ↑            0.625              1           0.25
-        """  # noqa: E501
-        return self.table(metrics, sides=sides, kinds=kinds).to_text(digits=digits, notes=notes)
-
-    def to_markdown(
-        self,
-        metrics: Names = None,
-        *,
-        sides: Names = None,
-        kinds: Names = None,
-        digits: int | None = None,
-        notes: bool = True,
-    ) -> str:
-        """Return Markdown tables below lines on tasks, protocol and ties.
-
-        For a single kind of rank there is one table with a column for each side, else a table for
-        each side with a column for each kind. With groups, a table of the averages and of the
-        largest groups follows. Names are those of the literature, which are keys as well, and an
-        arrow says which way is better.
+    def table(self, metrics: Names = None, **options: Any) -> Table:
+        """Return the table that the report is printed as.
 
         Parameters
         ----------
         metrics : str or iterable of str, optional
-            The rows: `[adjustment.]metric[@k][:p]`, without side and kind.
-        sides : str or iterable of str, optional
-            All that have tasks if not given, but not "both" beside a single other one. An empty
-            list gives only the lines.
-        kinds : str or iterable of str, optional
-            If not given, realistic alone where no task ties, since all kinds agree then; else
-            optimistic, realistic, pessimistic and expected.
-        digits : int, optional
-            The number of significant digits; 6 if not given.
-        notes : bool
-            Whether the lines on tasks, protocol and ties stand above the tables.
+            The columns, `[adjustment.]metric[@k][:p]` each, or "all". Default: mr, mrr, hits@1,
+            hits@3, hits@10 and amri.
+        sides, kinds : str or iterable of str, optional
+            The rows. Default: all sides; and where tasks tie all kinds of rank, else realistic.
+        digits : int
+            The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
+            Default: 3.
+        percent : bool
+            Whether hits@k is printed as a percentage.
+        notes : bool, optional
+            Whether the lines above and below are written. Default: not in LaTeX and CSV.
 
         Raises
         ------
         KeyError
-            For an unknown metric, side or kind.
+            For an unknown metric, side or kind, and for one that a report from JSON does not hold.
         ValueError
-            For a metric that names a side or kind, and for digits below 1 or above 17.
-        TypeError
-            If digits is not an integer.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> print(report(Ranks([0, 3], [1, 2], 10)).to_markdown(["mr", "mrr"]))
-        2 tasks, 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        1 of 2 tasks tie (50 %): 2 candidates at most, 2 on average. Optimistic minus pessimistic: mr -0.5, mrr 0.025, hits@1 0, hits@10 0.
-        <BLANKLINE>
-        | both (2 tasks) | optimistic | realistic | pessimistic | expected |
-        | :--- | ---: | ---: | ---: | ---: |
-        | MR ↓ | 2.5 | 2.75 | 3 | 2.75 |
-        | MRR ↑ | 0.625 | 0.611111 | 0.6 | 0.6125 |
-        """  # noqa: E501
-        made = self.table(metrics, sides=sides, kinds=kinds)
-        return made.to_markdown(digits=digits, notes=notes)
-
-    def to_latex(
-        self,
-        metrics: Names = None,
-        *,
-        sides: Names = None,
-        kinds: Names = None,
-        digits: int | None = 4,
-        notes: bool = False,
-    ) -> str:
-        """Return the tables of `to_markdown` with the rules of the LaTeX package booktabs.
-
-        The parameters are those of `to_markdown`. With notes, its lines come first, as comments.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> print(report(Ranks([0], [1], 10)).to_latex("hits@1", notes=True))
-        % 1 task, 10 candidates; unfiltered, all candidates, nan raise (fingerprint a641f68e38144777).
-        % No task ties: all kinds of rank agree.
-        \\begin{tabular}{lr}
-        \\toprule
-        metric & both (1 task) \\\\
-        \\midrule
-        Hits@1 $\\uparrow$ & 1 \\\\
-        \\bottomrule
-        \\end{tabular}
-        """  # noqa: E501
-        return self.table(metrics, sides=sides, kinds=kinds).to_latex(digits=digits, notes=notes)
+            For a metric that names a side or kind, or is a macro average.
+        """
+        return report_table(self, metrics, **options)
 
     def save_html(
         self,
@@ -334,9 +171,3 @@ class AnyReport(ReportBase, AsTable):
         from ..html.report_page import save_report
 
         save_report(self, path, title, metrics, intervals, notes)
-
-    def _page(self) -> str:
-        """Write the page of `save_html`, for `save`."""
-        from ..html.report_page import default_page
-
-        return default_page(self)

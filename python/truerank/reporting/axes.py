@@ -18,8 +18,8 @@ DEFAULT_METRICS = (
 )
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
-# The columns of a table that has a row for each group or model.
-FEW_METRICS = ("mr", "mrr", "hits@1", "hits@10", "amri", "amrr")
+FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
+ALL_METRICS = "all"
 
 
 class Axes(NamedTuple):
@@ -117,6 +117,22 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
         if not isinstance(key, str):
             raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
     return list(dict.fromkeys(listed))
+
+
+def choose_metrics(
+    metrics: str | Iterable[str] | None, few: Iterable[str], every: Sequence[str]
+) -> list[str]:
+    """List the metrics of a table: those that were asked for, "all", or a few if they are there.
+
+    Examples
+    --------
+    >>> choose_metrics(None, ["mr"], ["mr", "mrr"]), choose_metrics("mrr", ["mr"], ["mr", "mrr"])
+    (['mr'], ['mrr'])
+    """
+    if metrics is None:
+        return list(few if set(few) <= set(every) else every)
+    is_all = isinstance(metrics, str) and metrics == ALL_METRICS
+    return list(every) if is_all else unique_keys(metrics)
 
 
 def rows_by_label(

@@ -17,7 +17,7 @@ from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count, number
 from ..tables.forms import write_json
-from .axes import FEW_METRICS, nest, unique_keys
+from .axes import DEFAULT_METRICS, FEW_METRICS, choose_metrics, nest, unique_keys
 from .keyed_tables import KeyedTables
 from .reports import Report
 
@@ -237,9 +237,9 @@ class Repeats(KeyedTables):
         }
         return write_json(content, indent)
 
-    def table(self, metrics: str | Iterable[str] | None = None) -> Table:
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return means and standard deviations, below the number of runs and the protocol."""
-        keys = common_keys(FEW_METRICS, [self]) if metrics is None else unique_keys(metrics)
+        keys = choose_metrics(metrics, FEW_METRICS, common_keys(DEFAULT_METRICS, [self]))
         runs, protocol = format_count(self.runs, "run"), self.protocol
         heading = f"{runs}; {protocol} (fingerprint {protocol.fingerprint})."
         notes = (f"{note[:1].upper()}{note[1:]}." for note in self.notes)
@@ -253,11 +253,7 @@ class Repeats(KeyedTables):
             [(key, table_name(key), self[key], self.std(key), *self.values(key)) for key in keys],
             names=2,
             before=[heading, *notes],
-        )
-
-    def records(self, metrics: str | Iterable[str] | None = None) -> Table:
-        """Return the table of `table`, by default of all keys."""
-        return self.table(self if metrics is None else metrics)
+        ).table(**options)
 
 
 @overload

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,15 +12,16 @@ from ..inputs.arrays import checked_weights, read_only
 from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
-from ..metrics.keys import NO_ADJUSTMENT, quote, table_name
+from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..reporting.axes import rows_by_label, unique_keys
+from ..reporting.axes import choose_metrics, rows_by_label, unique_keys
 from ..reporting.keyed_tables import KeyedTables
-from ..reporting.rendering import group_rows, label_text
+from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
 from ..tables import Column, Table
-from ..tables.cells import format_count, percent
+from ..tables.cells import format_count
+from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from .answer_metrics import ANSWER_METRICS, LEVELS, ORDER_KINDS, AnswerKey, read_key
 from .answer_ties import RankedAnswers, Ties
@@ -352,40 +353,45 @@ class RetrievalReport(KeyedTables):
         }
         return write_json(content, indent)
 
-    def records(self, metrics: Names = None) -> Table:
-        """Return a row for each metric; with groups, also for each metric of each group."""
-        means = {
-            metric: np.stack([self._means(read_key(f"{each}.{metric}")) for each in _COLUMNS])
-            for metric in _rows_of(metrics)
-        }
-        labels = ["", *map(label_text, self._groups)]
-        sizes = [len(self.queries), *self._group_sizes]
-        rows = [
-            [label, size, metric, *values[:, i].tolist()]
-            for i, (label, size) in enumerate(zip(labels, sizes, strict=True))
-            for metric, values in means.items()
-        ]
-        first = 2 if self.by is None else 0
-        names = [self.by or "", "queries", "metric", *_COLUMNS][first:]
-        return Table(names, [row[first:] for row in rows])
+    def table(
+        self, metrics: Names = None, *, kinds: Names = None, percent: bool = False, **options: Any
+    ) -> Table:
+        """Return a row for each kind of order; with groups, the macro average and the groups.
 
-    def table(self, metrics: Names = None) -> Table:
-        """Return the lines on queries, ties and protocol, and the tables."""
-        chosen = _rows_of(metrics)
-        rows = [
-            [table_name(read_key(metric)), *(self[f"{each}.{metric}"] for each in _COLUMNS)]
-            for metric in chosen
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The columns, `metric[@k]` each, or "all". Default: mrr, map, ndcg@10 and recall@10.
+        kinds : str or iterable of str, optional
+            The rows: "expected", "optimistic", "pessimistic", "chance" and "index". Default:
+            expected; without groups, where right answers tie, optimistic and pessimistic, too.
+        digits, percent, notes
+            As of `Report.table`.
+        """
+        chosen = _rows_of(choose_metrics(metrics, _FEW_METRICS, DEFAULT_METRICS))
+        if kinds is None:
+            kinds = ORDER_KINDS if not self.by and np.any(self.ranks.tied > 1) else EXPECTED_KIND
+        rows_of_kind = unique_keys(kinds, "kinds")
+        labels = ["micro", *([MACRO] if self.by else []), *map(label_text, self._groups)]
+        sizes = [len(self.queries), *([len(self.queries)] if self.by else []), *self._group_sizes]
+        rows: list[list[Any]] = []
+        for kind in rows_of_kind:
+            means = np.stack([self._means(read_key(f"{kind}.{metric}")) for metric in chosen], 1)
+            if self.by:
+                macro = [self[f"{MACRO}.{kind}.{metric}"] for metric in chosen]
+                means = np.insert(means, 1, macro, axis=0)
+            rows += [
+                [label, kind, size, *values]
+                for label, size, values in zip(labels, sizes, means.tolist(), strict=True)
+            ]
+        columns = [
+            Column("group", self.by or "", only=None if self.by else "data"),
+            Column("kind", only=None if len(rows_of_kind) > 1 else "data"),
+            Column("queries"),
+            *(metric_column(metric, read_key(metric), percent=percent) for metric in chosen),
         ]
-        below = []
-        if self.by is not None:
-            few = _FEW_METRICS if metrics is None else chosen
-            sizes = self.group_queries()
-            labels = sorted(sizes, key=lambda label: -sizes[label])
-            body = group_rows(labels, sizes, [self.group_values(metric) for metric in few])
-            heading = f"by {self.by} ({format_count(len(labels), 'group')})"
-            columns = [Column(metric, table_name(read_key(metric))) for metric in few]
-            below = [Table([heading, "queries", *columns], body)]
-        return Table(["metric", *_COLUMNS], rows, before=self._lines(), below=below)
+        table = Table(columns, rows, names=2, before=self._lines(), most=GROUPS_SHOWN)
+        return table.table(**options)
 
     def _lines(self) -> list[str]:
         tied = int(np.count_nonzero(self.ranks.tied > 1))
@@ -394,11 +400,11 @@ class RetrievalReport(KeyedTables):
         lines = [f"{self._sizes()}, {tied:,} of them tied, among {among} candidates"]
         if self.ranks.listed is not None:
             missed = float(1 - self.ranks.listed.mean())
-            lines.append(f"{percent(missed)} of the right answers are missed by their lists")
+            lines.append(f"{percentage(missed)} of the right answers are missed by their lists")
         if self.without_answers:
             left_out = format_count(self.without_answers, "query", "queries")
             lines.append(f"{left_out} without a right answer left out")
-        return [*lines, str(self.protocol)]
+        return lines
 
     def _sizes(self) -> str:
         queries = format_count(len(self.queries), "query", "queries")
@@ -409,9 +415,9 @@ class RetrievalReport(KeyedTables):
         return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
 
 
-def _rows_of(metrics: Names) -> list[str]:
+def _rows_of(metrics: Iterable[str]) -> list[str]:
     """Check the rows of a table; None stands for the default ones."""
-    rows = unique_keys(DEFAULT_METRICS if metrics is None else metrics)
+    rows = unique_keys(metrics)
     for row in rows:
         parsed = read_key(row)
         if parsed != parsed.alone:

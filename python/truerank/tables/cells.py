@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ..inputs.checks import integer
 from ..inputs.naming import printable
 
+DIGITS = 3  # of shares behind the point, unless a table is asked for others
 EXPONENT_FROM = 1e15  # from here on a number is written with an exponent
 
 
@@ -63,11 +63,6 @@ def format_count(n: int, thing: str, things: str = "") -> str:
     ('1 task', '2,000 tasks', '2 losses')
     """
     return f"{n:,} {thing if n == 1 else things or thing + 's'}"
-
-
-def check_digits(digits: int) -> int:
-    """Check a number of significant digits, 1 to 17: these tell every float64 from all others."""
-    return integer("digits", digits, least=1, most=17)
 
 
 def one_line(text: str) -> str:

@@ -1,17 +1,17 @@
 """One writer for each form of a table, and the one place where text is escaped for it.
 
-The forms for people take a `TextGrid`, cells of text under a heading; CSV takes values.
+The forms for people take a `Grid`, cells of text under a heading; CSV takes values.
 """
 
 from __future__ import annotations
 
 import csv
-import html
 import json
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from html import escape
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -20,6 +20,8 @@ from ..inputs.naming import printable
 from .cells import one_line
 
 # A minus rather than a hyphen: before a number, and not within a word or after another sign.
+DAGGER = "\u2020"
+BEST = "* the best of its column"
 _MINUS = re.compile(r"(?<![\w.}-])-(?=\.?\d|inf\b)")
 # An underscore within a word has no effect in Markdown, and an ampersand only where it starts an
 # entity.
@@ -36,8 +38,8 @@ _NUMBER = re.compile(
 )
 
 
-class TextGrid(NamedTuple):
-    """A table of text, whose first column names the rows and whose other columns hold numbers.
+class Grid(NamedTuple):
+    """What people read of a table, as text.
 
     Attributes
     ----------
@@ -45,73 +47,71 @@ class TextGrid(NamedTuple):
         The heading, one text for each column.
     rows : sequence of sequences of str
         The cells of each row, one for each column.
-    best : set of (row, column)
-        The cells that are set in bold; in plain text an asterisk follows them.
-    averages : set of int
-        The rows that are averages of others. Their names are set in italics, since another row may
-        have the same name.
+    best, significant : set of (row, column)
+        The cells that are set in bold (in plain text an asterisk follows them), and those that have
+        a dagger.
     names : int
         How many columns, from the left, hold names rather than numbers.
+    before, notes : sequence of str
+        Lines above and below.
+    more : int
+        The number of rows that are left out at the end.
+    legend : bool
+        Whether text says what an asterisk means.
     """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    best: frozenset[tuple[int, int]] = frozenset()
-    averages: frozenset[int] = frozenset()
+    best: Collection[tuple[int, int]] = frozenset()
+    significant: Collection[tuple[int, int]] = frozenset()
     names: int = 1
+    before: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    more: int = 0
+    legend: bool = False
 
-
-def _marked_rows(
-    grid: TextGrid,
-    escape: Callable[[str], str],
-    bold: Callable[[str], str],
-    italic: Callable[[str], str],
-) -> list[list[str]]:
-    """Escape the rows; set the best cells in bold and the names of averages in italics."""
-    rows = [[escape(text) for text in row] for row in grid.rows]
-    for i, j in grid.best:
-        rows[i][j] = bold(rows[i][j])
-    for i in grid.averages:
-        rows[i][0] = italic(rows[i][0])
-    return rows
+    def cells(
+        self, write: Callable[[str], str], bold: str, dagger: str = DAGGER
+    ) -> list[list[str]]:
+        """Escape the cells, and mark those that are the best or significant."""
+        rows = [[write(text) for text in row] for row in self.rows]
+        for i, j in self.best:
+            rows[i][j] = bold.format(rows[i][j])
+        for i, j in self.significant:
+            rows[i][j] += dagger
+        if self.more:
+            rows.append([write(f"{self.more:,} more"), *[""] * (len(self.columns) - 1)])
+        return rows
 
 
 # -- plain text ------------------------------------------------------------------------------------
 
 
-def text_table(grid: TextGrid) -> str:
+def text(grid: Grid) -> str:
     """Write columns of text with two blanks between them, the points of numbers at one place.
-
-    Examples
-    --------
-    >>> rows = [["A", "7.25", "0.5"], ["B", "12", "0.375"]]
-    >>> print(text_table(TextGrid(["model", "mr", "mrr"], rows, frozenset({(0, 2)}))))
-    model     mr    mrr
-    A       7.25  0.5*
-    B      12     0.375
-    """
-    return "\n".join("  ".join(cells).rstrip() for cells in aligned_columns(grid))
-
-
-def aligned_columns(grid: TextGrid) -> list[list[str]]:
-    """Pad the heading and the rows, so that the cells of a column are equally wide on a terminal.
 
     Control characters are escaped, and an asterisk stands behind the best cells.
 
     Examples
     --------
-    >>> aligned_columns(TextGrid(["metric", "value"], [["mr", "7.25"], ["hits@10", "0.5"]]))
-    [['metric ', 'value'], ['mr     ', ' 7.25'], ['hits@10', ' 0.5 ']]
+    >>> rows = [["A", "7.25", "0.5"], ["B", "12", "0.375"]]
+    >>> print(text(Grid(["model", "mr", "mrr"], rows, {(0, 2)})))
+    model     mr    mrr
+    A       7.25  0.5*
+    B      12     0.375
     """
-    lines = [list(map(printable, grid.columns)), *_marked_rows(grid, printable, "{}*".format, str)]
-    padded = []
+    columns = []
+    lines = [list(map(printable, grid.columns)), *grid.cells(printable, "{}*")]
     for j, (heading, *cells) in enumerate(zip(*lines, strict=True)):
         is_name = j < grid.names
-        if not is_name:
-            cells = _with_aligned_points(cells)
+        cells = cells if is_name else _with_aligned_points(cells)
         width = max(map(_width, [heading, *cells]))
-        padded.append([_pad(text, width, at_left=is_name) for text in (heading, *cells)])
-    return [list(row) for row in zip(*padded, strict=True)]
+        columns.append([_pad(text, width, at_left=is_name) for text in (heading, *cells)])
+    table = "\n".join("  ".join(cells).rstrip() for cells in zip(*columns, strict=True))
+    legend = [BEST] * bool(grid.legend and grid.best)
+    above = "\n".join(map(printable, grid.before))
+    below = "\n".join(map(printable, [*legend, *grid.notes]))
+    return "\n\n".join(filter(None, [above, table, below]))
 
 
 def _with_aligned_points(cells: list[str]) -> list[str]:
@@ -152,33 +152,26 @@ def markdown_cell(text: str) -> str:
     return _MARKDOWN.sub(r"\\\g<0>", plain)
 
 
-def markdown_table(grid: TextGrid) -> str:
-    """Write a pipe table.
+def markdown(grid: Grid) -> str:
+    """Write a pipe table, the lines above it as a paragraph and the notes as a list.
 
     Examples
     --------
-    >>> print(markdown_table(TextGrid(["metric", "value"], [["mr", "4.5"]])))
+    >>> print(markdown(Grid(["metric", "value"], [["mr", "4.5"]], notes=["few units"])))
     | metric | value |
     | :--- | ---: |
     | mr | 4.5 |
+    <BLANKLINE>
+    - few units
     """
     heading = [markdown_cell(word) for word in grid.columns]
     numbers = len(heading) - grid.names
     lines = [heading, [*[":---"] * grid.names, *["---:"] * numbers]]
-    lines += _marked_rows(grid, markdown_cell, "**{}**".format, "*{}*".format)
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def markdown_list(lines: Iterable[str]) -> str:
-    """Write a list with an item for each line.
-
-    Examples
-    --------
-    >>> print(markdown_list(["few units", "1 < 2"]))
-    - few units
-    - 1 &lt; 2
-    """
-    return "\n".join(f"- {markdown_cell(line)}" for line in lines)
+    lines += grid.cells(markdown_cell, "**{}**")
+    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines if cells)
+    above = "\n".join(map(markdown_cell, grid.before))
+    below = "\n".join(f"- {markdown_cell(line)}" for line in grid.notes)
+    return "\n\n".join(filter(None, [above, table, below]))
 
 
 # -- LaTeX -----------------------------------------------------------------------------------------
@@ -195,7 +188,7 @@ _LATEX = str.maketrans(
         "\u00b1": "$\\pm$",
         "\u2191": "$\\uparrow$",
         "\u2193": "$\\downarrow$",
-        "\u2020": "$^{\\dagger}$",
+        DAGGER: "$^{\\dagger}$",
     }
 )
 
@@ -211,56 +204,39 @@ def latex_cell(text: str) -> str:
     return _MINUS.sub("$-$", one_line(text).translate(_LATEX))
 
 
-def latex_table(grid: TextGrid) -> str:
-    """Write a tabular with the rules of the package booktabs.
+def latex(grid: Grid) -> str:
+    """Write a tabular with the rules of the package booktabs, lines above as comments, and notes.
+
+    Daggers take no room, so that the points of numbers stand below each other.
 
     Examples
     --------
-    >>> print(latex_table(TextGrid(["metric", "value"], [["hits@1", "0.5"]], frozenset({(0, 1)}))))
+    >>> rows = [["R&D", "0.5"], ["B", "0.4"]]
+    >>> print(latex(Grid(["model", "MRR"], rows, {(0, 1)}, {(1, 1)}, before=["2 tasks"])))
+    % 2 tasks
     \\begin{tabular}{lr}
     \\toprule
-    metric & value \\\\
+    model & MRR \\\\
     \\midrule
-    hits@1 & \\textbf{0.5} \\\\
+    R\\&D & \\textbf{0.5} \\\\
+    B & 0.4\\rlap{$^{\\dagger}$} \\\\
     \\bottomrule
     \\end{tabular}
     """
     numbers = len(grid.columns) - grid.names
+    rows = grid.cells(latex_cell, "\\textbf{{{}}}", "\\rlap{$^{\\dagger}$}")
     lines = [
+        *(f"% {one_line(line)}" for line in grid.before),
         f"\\begin{{tabular}}{{{'l' * grid.names}{'r' * numbers}}}",
         "\\toprule",
         _latex_row(map(latex_cell, grid.columns)),
         "\\midrule",
-        *map(
-            _latex_row,
-            _marked_rows(grid, latex_cell, "\\textbf{{{}}}".format, "\\emph{{{}}}".format),
-        ),
+        *map(_latex_row, rows),
         "\\bottomrule",
         "\\end{tabular}",
+        *(f"\\par{{\\footnotesize {latex_cell(line)}\\par}}" for line in grid.notes),
     ]
     return "\n".join(lines)
-
-
-def latex_comment(lines: Iterable[str]) -> str:
-    """Write lines as comments of LaTeX.
-
-    Examples
-    --------
-    >>> print(latex_comment(["2 tasks"]), end="")
-    % 2 tasks
-    """
-    return "".join(f"% {one_line(line)}\n" for line in lines)
-
-
-def latex_note(line: str) -> str:
-    """Write a line as a footnote below a tabular.
-
-    Examples
-    --------
-    >>> print(latex_note("few units: 12 queries"))
-    \\par{\\footnotesize few units: 12 queries\\par}
-    """
-    return f"\\par{{\\footnotesize {latex_cell(line)}\\par}}"
 
 
 def _latex_row(cells: Iterable[str]) -> str:
@@ -280,40 +256,59 @@ def html_text(text: str) -> str:
     >>> print(html_text("a < b"), html_text("red \\x1b[31m"))
     a &lt; b red \\x1b[31m
     """
-    return html.escape(printable(text))
+    return escape(printable(text))
 
 
-def html_table(grid: TextGrid) -> str:
+def html_table(grid: Grid) -> str:
     """Write a table with headings that screen readers find; all text is escaped.
 
     Examples
     --------
-    >>> print(html_table(TextGrid(["metric", "value"], [["mr", "4.5"]])))
+    >>> print(html_table(Grid(["metric", "value"], [["mr", "4.5"]])))
     <table>
     <thead><tr><th scope="col">metric</th><th scope="col">value</th></tr></thead>
     <tbody>
-    <tr><th scope="row">mr</th><td>4.5</td></tr>
+    <tr><th scope="row">mr</th><td style="text-align: right">4.5</td></tr>
     </tbody>
     </table>
     """
     heading = "".join(f'<th scope="col">{html_text(word)}</th>' for word in grid.columns)
-    rows = _marked_rows(grid, html_text, "<strong>{}</strong>".format, "<em>{}</em>".format)
     lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
-    for name, *cells in rows:
-        values = "".join(f"<td>{text}</td>" for text in cells)
-        lines.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
+    marked = {j for _, j in grid.significant}  # all cells of such a column leave room for a dagger
+    rows = grid.cells(html_text, "<strong>{}</strong>", "<sup>\u2020</sup>")
+    for i, (name, *cells) in enumerate(rows):
+        for j, cell in enumerate(cells, 1):
+            if j in marked and (i, j) not in grid.significant:
+                cells[j - 1] = f'{cell}<sup style="visibility: hidden">\u2020</sup>'
+        numbers = "".join(
+            f"<td>{cell}</td>" if j < grid.names else f'<td style="text-align: right">{cell}</td>'
+            for j, cell in enumerate(cells, 1)
+        )
+        lines.append(f'<tr><th scope="row">{name}</th>{numbers}</tr>')
     return "\n".join([*lines, "</tbody>", "</table>"])
 
 
-def html_paragraphs(lines: Iterable[str]) -> str:
-    """Write a paragraph for each line, escaped.
+def html(grid: Grid) -> str:
+    """Write a table with a paragraph for each line above and below it.
 
     Examples
     --------
-    >>> html_paragraphs(["a < b"])
-    '<p>a &lt; b</p>\\n'
+    >>> print(html(Grid(["metric"], [], notes=["a < b"])))
+    <table>
+    <thead><tr><th scope="col">metric</th></tr></thead>
+    <tbody>
+    </tbody>
+    </table>
+    <p>a &lt; b</p>
     """
-    return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
+    above, below = ([f"<p>{html_text(line)}</p>" for line in x] for x in (grid.before, grid.notes))
+    return "\n".join([*above, html_table(grid), *below])
+
+
+def html_page(title: str, body: str) -> str:
+    """Write a page that holds one result."""
+    head = '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">'
+    return f"{head}\n<title>{html_text(title)}</title>\n{body}"
 
 
 # -- CSV -------------------------------------------------------------------------------------------

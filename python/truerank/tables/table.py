@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 from abc import ABC, abstractmethod
@@ -14,12 +15,9 @@ from ..inputs.checks import choice, flag, integer
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import import_extra, printable, public, terminal_text
 from . import forms
-from .cells import cell, check_digits, format_count
-from .forms import TextGrid
+from .cells import DIGITS, cell, format_count
+from .forms import Grid
 from .writing import replace_file, writable_place
-
-BEST = "* the best of its column"
-DAGGER = "\u2020"
 
 # Endings of files, and the methods that write what they hold.
 FORMS = {
@@ -28,10 +26,11 @@ FORMS = {
     ".tex": "to_latex",
     ".csv": "to_csv",
     ".json": "to_json",
-    ".html": "_page",
+    ".html": "to_html",
 }
 
 Position = tuple[int, str]  # a row, from 0, and the name of a column
+Names = str | Iterable[str] | None
 
 
 @public("truerank.tables")
@@ -45,7 +44,8 @@ class Column(NamedTuple):
     heading : str
         Its name for people. Default: `name`.
     decimals : int or None
-        The number of digits behind the point. Default: as many significant digits as the table has.
+        The number of digits behind the point in a table of 3 digits; one more for each digit more.
+        None: numbers have one significant digit more than the table has digits.
     unit : str
         Stands behind the heading in brackets. With "%" shares are printed as percentages;
         programs read the shares.
@@ -68,50 +68,100 @@ class Column(NamedTuple):
 
 @public("truerank.tables")
 class AsTable(ABC):
-    """Base class of results that are printed and saved as the Table that `table` makes of them."""
+    """Base class of results that are printed and saved as the Table that `table` makes of them.
+
+    All forms take the options of `table`. Every result has these:
+
+    metrics : str or iterable of str, optional
+        The columns of numbers, by their names for programs.
+    digits : int
+        How precise numbers are: shares have so many decimals, mean ranks and percentages two fewer.
+        Default: 3.
+    notes : bool, optional
+        Whether the lines above the table and the notes below it are written. Default: in text,
+        Markdown and HTML, not in LaTeX and CSV.
+    """
 
     @abstractmethod
-    def table(self) -> Table:
+    def table(self, *metrics: Any, **options: Any) -> Table:
         """Return the result as a Table, with its notes."""
 
-    def to_text(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return columns of plain text; see `Table.to_text`."""
-        return self.table().to_text(digits=digits, notes=notes)
+    def to_text(self, metrics: Names = None, **options: Any) -> str:
+        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells."""
+        return forms.text(self.table(metrics, **options).grid(notes=True))
 
-    def to_markdown(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return Markdown; see `Table.to_markdown`."""
-        return self.table().to_markdown(digits=digits, notes=notes)
+    def to_markdown(self, metrics: Names = None, **options: Any) -> str:
+        """Return a table of Markdown, with the notes as a list."""
+        return forms.markdown(self.table(metrics, **options).grid(notes=True))
 
-    def to_latex(self, *, digits: int | None = None, notes: bool = False) -> str:
-        """Return LaTeX; see `Table.to_latex`."""
-        return self.table().to_latex(digits=digits, notes=notes)
+    def to_latex(self, metrics: Names = None, **options: Any) -> str:
+        """Return a tabular of LaTeX with the rules of the package booktabs."""
+        return forms.latex(self.table(metrics, **options).grid(notes=False))
 
-    def to_html(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return HTML; see `Table.to_html`."""
-        return self.table().to_html(digits=digits, notes=notes)
+    def to_html(self, metrics: Names = None, **options: Any) -> str:
+        """Return HTML, as a notebook shows it."""
+        return forms.html(self.table(metrics, **options).grid(notes=True))
 
-    def to_csv(self, *, spreadsheet: bool = False) -> str:
-        """Return CSV; see `Table.to_csv`."""
-        return self.table().to_csv(spreadsheet=spreadsheet)
+    def to_csv(self, metrics: Names = None, *, spreadsheet: bool = False, **options: Any) -> str:
+        """Return CSV, with numbers in all their digits.
 
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return JSON; see `Table.to_json`."""
-        return self.table().to_json(indent=indent)
+        Parameters
+        ----------
+        metrics, options
+            As of `table`; with ``notes=True`` lines and notes follow, each behind a #.
+        spreadsheet : bool
+            Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
+            it. Default: texts are written as they are, for programs.
+        """
+        table = self.table(metrics, **options).data()
+        rows = [[column.name for column in table.columns], *table]
+        lines = table.grid(notes=False)
+        text = forms.csv_text(rows, spreadsheet=flag("spreadsheet", spreadsheet))
+        return text + "".join(f"# {printable(line)}\n" for line in (*lines.before, *lines.notes))
 
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame; see `Table.to_pandas`."""
-        return self.table().to_pandas()
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+        """Return rows, lines and notes as JSON, the rows as objects; nan is null.
+
+        Parameters
+        ----------
+        metrics
+            As of `table`.
+        indent : int or None
+            The blanks of each level; None writes one line.
+        """
+        table = self.table(metrics).data()
+        names = [column.name for column in table.columns]
+        content = {
+            "kind": "truerank.table",
+            "format": 1,
+            "columns": names,
+            "rows": [dict(zip(names, row, strict=True)) for row in table],
+            "before": table.before,
+            "notes": table.notes,
+        }
+        return forms.write_json(content, indent)
+
+    def to_pandas(self, metrics: Names = None, **options: Any) -> Any:
+        """Return a pandas DataFrame of all columns, with numbers in all their digits."""
+        cells = self.table(metrics, **options).to_dict()
+        floats = [name for name, values in cells.items() if _are_floats(values)]
+        frame = import_extra("pandas", "to_pandas").DataFrame(cells)
+        return frame.astype(dict.fromkeys(floats, float))
 
     def __str__(self) -> str:
         return terminal_text(self.to_text())
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def _repr_html_(self) -> str:
+        """Return the result as HTML, for notebooks."""
+        return self.to_html()
+
+    def save(self, path: str | os.PathLike[str], metrics: Names = None, **options: Any) -> None:
         """Write the result to a file, in the form that the ending of its name asks for.
 
-        The ending, in any case, is that of a method with its default options: .txt (`to_text`), .md
-        (`to_markdown`), .tex (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (a page).
-        The file appears whole or not at all, exactly at `path`, and one that is there is replaced
-        (see `truerank.tables.writing`). Text is UTF-8.
+        The ending, in any case, is that of a method: .txt (`to_text`), .md (`to_markdown`), .tex
+        (`to_latex`), .csv (`to_csv`), .json (`to_json`), or .html (`to_html`). The file appears
+        whole or not at all, exactly at `path`, and one that is there is replaced (see
+        `truerank.tables.writing`). Text is UTF-8.
 
         Raises
         ------
@@ -140,17 +190,11 @@ class AsTable(ABC):
             raise InputValueError(
                 "path", expected=f"a name that ends in one of {', '.join(FORMS)}", got=got
             )
-        text: str = getattr(self, FORMS[ending])()
+        text: str = getattr(self, FORMS[ending])(metrics, **options)
+        if ending == ".html":
+            text = forms.html_page(type(self).__name__, text)
         with replace_file(path) as file:
             file.write(f"{text.removesuffix(chr(10))}\n".encode(errors="backslashreplace"))
-
-    def _page(self) -> str:
-        head = '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">\n'
-        return f"{head}<title>{type(self).__name__}</title>\n{self.to_html()}"
-
-    def _repr_html_(self) -> str:
-        """Return the result as HTML, for notebooks."""
-        return self.to_html() + "\n"
 
 
 @public("truerank")
@@ -171,21 +215,18 @@ class Table(AsTable):
         How many columns, from the left, hold names rather than numbers.
     best, significant : iterable of (int, str)
         The row, from 0, and the column of cells that are set in bold, and that have a dagger.
-    averages : iterable of int
-        The rows that are averages of others; their names are set in italics.
     before, notes : iterable of str
         Lines above the table; and what limits the trust in the numbers, below it.
-    below : iterable of Table
-        Tables that people read below this one; their lines and notes are left out.
     digits : int
-        The number of significant digits in columns without `decimals`.
+        How precise numbers are; see `Column`.
+    most : int, optional
+        People read so many rows; programs read all.
 
     Attributes
     ----------
     columns : tuple of Column
     rows : tuple of tuples
     before, notes : tuple of str
-    below : tuple of Table
 
     Examples
     --------
@@ -216,11 +257,10 @@ class Table(AsTable):
         names: int = 1,
         best: Iterable[Position] = (),
         significant: Iterable[Position] = (),
-        averages: Iterable[int] = (),
         before: Iterable[str] = (),
         notes: Iterable[str] = (),
-        below: Iterable[Table] = (),
-        digits: int = 4,
+        digits: int = DIGITS,
+        most: int | None = None,
     ) -> None:
         if isinstance(columns, Mapping):
             if rows is not None:
@@ -234,7 +274,7 @@ class Table(AsTable):
                 raise InputValueError(
                     "rows", expected=f"{wanted} in every row", got=f"{len(row)} in row {i}"
                 )
-        self.before, self.notes, self.below = tuple(before), tuple(notes), tuple(below)
+        self.before, self.notes = tuple(before), tuple(notes)
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
         self._best, self._significant = frozenset(best), frozenset(significant)
         known = [column.name for column in self.columns]
@@ -242,15 +282,13 @@ class Table(AsTable):
             if i not in range(len(self)) or name not in known:
                 expected = "a row, from 0, and the name of a column"
                 raise InputValueError("best, significant", expected=expected, got=(i, name))
-        self._averages = frozenset(averages)
-        self._digits = check_digits(digits)
+        self._digits, self._most = check_digits(digits), most
+        self._notes_shown: bool | None = None
 
     def __getitem__(self, name: str) -> list[Any]:
         """Return the cells of a column by its name."""
-        names = [column.name for column in self.columns]
-        if name not in names:
-            raise UnknownKeyError("name", "", f"one of {', '.join(names)}", repr(name))
-        return [row[names.index(name)] for row in self.rows]
+        place = self._place("name", name)
+        return [row[place] for row in self.rows]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -262,122 +300,106 @@ class Table(AsTable):
         names = ", ".join(column.name for column in self.columns)
         return printable(f"Table({format_count(len(self), 'row')}: {names})")
 
-    def table(self) -> Table:
-        """Return the table itself, as results return the one that they are printed as."""
-        return self
+    def table(
+        self, metrics: Names = None, *, digits: int | None = None, notes: bool | None = None
+    ) -> Table:
+        """Return the same table with fewer columns, other digits, or with or without notes.
+
+        Examples
+        --------
+        >>> table = Table(["model", "MRR", "MR"], [["TransE", 0.294, 357.0]])
+        >>> print(table.table("MRR", digits=2))
+        model     MRR
+        TransE  0.294
+        """
+        table = copy.copy(self)
+        if digits is not None:
+            table._digits = check_digits(digits)
+        if notes is not None:
+            table._notes_shown = flag("notes", notes)
+        if metrics is None:
+            return table
+        chosen = [metrics] if isinstance(metrics, str) else list(metrics)
+        places = [*range(self._names), *(self._place("metrics", name) for name in chosen)]
+        spreads = [self.columns[place].spread for place in places]
+        places += [self._place("metrics", name) for name in spreads if name is not None]
+        return table._of(places)
+
+    def _of(self, places: Iterable[int]) -> Table:
+        """Return a table of the columns at some positions."""
+        places, table = list(dict.fromkeys(places)), copy.copy(self)
+        table.columns = tuple(self.columns[place] for place in places)
+        table.rows = tuple(tuple(row[place] for place in places) for row in self.rows)
+        return table
+
+    def _place(self, argument: str, name: str) -> int:
+        """Return the position of a column."""
+        names = [column.name for column in self.columns]
+        if name not in names:
+            raise UnknownKeyError(argument, "", f"one of {', '.join(names)}", repr(name))
+        return names.index(name)
 
     # -- for people --------------------------------------------------------------------------------
 
-    def to_text(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return columns of plain text, as `print` shows them; an asterisk marks the best cells.
-
-        Parameters
-        ----------
-        digits, notes
-            As in `to_markdown`.
-        """
-        grids = self.grids(digits)
-        tables = [forms.text_table(grid) for grid in grids]
-        if not flag("notes", notes):
-            return "\n\n".join(tables)
-        legend = [BEST] * any(grid.best for grid in grids)
-        above = "\n".join(map(printable, self.before))
-        below = "\n".join(map(printable, (*legend, *self.notes)))
-        return "\n\n".join(filter(None, [above, *tables, below]))
-
-    def to_markdown(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return Markdown.
-
-        Parameters
-        ----------
-        digits : int, optional
-            The number of significant digits of every float, in place of those of the columns.
-        notes : bool
-            Whether the lines above and below, and the notes, are written as well.
-        """
-        tables = map(forms.markdown_table, self.grids(digits))
-        if not flag("notes", notes):
-            return "\n\n".join(tables)
-        above = "\n".join(map(forms.markdown_cell, self.before))
-        below = forms.markdown_list(self.notes)
-        return "\n\n".join(filter(None, [above, *tables, below]))
-
-    def to_latex(self, *, digits: int | None = None, notes: bool = False) -> str:
-        """Return LaTeX with the rules of the package booktabs.
-
-        Parameters
-        ----------
-        digits
-            As in `to_markdown`.
-        notes
-            Whether the lines above and below are written as comments before the tabular, and the
-            notes as footnotes behind it.
-        """
-        tables = "\n\n".join(map(forms.latex_table, self.grids(digits)))
-        if not flag("notes", notes):
-            return tables
-        comments = forms.latex_comment(self.before).removesuffix("\n")
-        below = map(forms.latex_note, self.notes)
-        return "\n".join(filter(None, [comments, tables, *below]))
-
-    def to_html(self, *, digits: int | None = None, notes: bool = True) -> str:
-        """Return HTML, as a notebook shows it; the parameters are those of `to_markdown`."""
-        tables = "".join(f"{forms.html_table(grid)}\n" for grid in self.grids(digits))
-        if flag("notes", notes):
-            below = forms.html_paragraphs(self.notes)
-            tables = forms.html_paragraphs(self.before) + tables + below
-        return tables.removesuffix("\n")
-
-    def grids(self, digits: int | None = None) -> list[TextGrid]:
-        """Return what people read as text: of this table, if it has columns, and of those below."""
-        if digits is not None:
-            check_digits(digits)
-        own = [self._grid(digits)] if self.columns else []
-        return [*own, *(grid for table in self.below for grid in table.grids(digits))]
-
-    def _grid(self, digits: int | None) -> TextGrid:
+    def grid(self, *, notes: bool) -> Grid:
+        """Return the texts that people read; `notes` says whether the form has lines by default."""
+        shown = notes if self._notes_shown is None else self._notes_shown
         spreads = {column.spread for column in self.columns}
-        shown = [c for c in self.columns if c.only != "data" and c.name not in spreads]
-        columns = [self._column(column, digits) for column in shown]
-        return TextGrid(
-            [f"{c.heading or c.name} ({c.unit})" if c.unit else c.heading or c.name for c in shown],
-            [[texts[i] for texts, _ in columns] for i in range(len(self))],
-            frozenset((i, j) for j, (_, best) in enumerate(columns) for i in best),
-            self._averages,
-            names=sum(column in shown for column in self.columns[: self._names]),
+        columns = [c for c in self.columns if c.only != "data" and c.name not in spreads]
+        place = {column.name: j for j, column in enumerate(columns)}
+        texts = [self._texts(column) for column in columns]
+        best = {(i, j) for j, c in enumerate(columns) for i in self._best_rows(c, texts[j])}
+        for j, column in enumerate(columns):
+            if column.spread is not None:
+                spread = self._texts(self.columns[self._place("spread", column.spread)])
+                texts[j] = list(map(_join_spread, texts[j], spread))
+        return Grid(
+            [
+                f"{c.heading or c.name} ({c.unit})" if c.unit else c.heading or c.name
+                for c in columns
+            ],
+            [[cells[i] for cells in texts] for i in range(len(self))][: self._most],
+            best,
+            {(i, place[name]) for i, name in self._significant if name in place},
+            names=sum(column in columns for column in self.columns[: self._names]),
+            before=self.before if shown else (),
+            notes=self.notes if shown else (),
+            more=len(self) - len(self.rows[: self._most]),
+            legend=shown,
         )
 
-    def _column(self, column: Column, digits: int | None) -> tuple[list[str], set[int]]:
-        """Return the cells of a column as text, and the rows that are set in bold."""
-        fallback = self._digits if digits is None else digits
-        decimals = column.decimals if digits is None else None
+    def _texts(self, column: Column) -> list[str]:
+        """Return the cells of a column as text."""
+        decimals = column.decimals
+        if decimals is not None:
+            decimals = max(0, decimals + self._digits - DIGITS)
+        factor = 100 if column.unit == "%" else 1
 
-        def write(value: Any, digits: int = fallback) -> str:
-            if column.unit == "%" and isinstance(value, float):
-                value = 100 * value
-            return cell(value, digits, decimals)
+        def write(value: Any) -> str:
+            value = factor * value if isinstance(value, float) else value
+            return cell(value, self._digits + 1, decimals)
 
-        values = self[column.name]
-        texts = list(map(write, values))
+        return list(map(write, self[column.name]))
+
+    def _best_rows(self, column: Column, texts: Sequence[str]) -> set[int]:
+        """Return the rows that are set in bold: those printed like the best number."""
         best = {i for i, name in self._best if name == column.name}
-        known = [x for x in values if isinstance(x, (int, float)) and not math.isnan(x)]
-        if column.better is not None and known and len(values) > 1:
-            top = write(max(known) if column.better == "higher" else min(known))
-            best |= {i for i, text in enumerate(texts) if text == top}
-        for i, spread in enumerate(() if column.spread is None else self[column.spread]):
-            if spread is not None and not math.isnan(spread):
-                texts[i] += f" \u00b1 {write(spread, 2)}"
-        for i, name in self._significant:
-            texts[i] += DAGGER * (name == column.name)
-        return texts, best
+        numbers = {
+            i: value
+            for i, value in enumerate(self[column.name])
+            if isinstance(value, (int, float)) and not math.isnan(value)
+        }
+        if column.better is None or not numbers or len(self) < 2:
+            return best
+        choose = max if column.better == "higher" else min
+        top = texts[choose(numbers, key=numbers.__getitem__)]
+        return best | {i for i in numbers if texts[i] == top}
 
     # -- for programs ------------------------------------------------------------------------------
 
-    def _data(self) -> tuple[list[str], list[list[Any]]]:
-        """Return the names of the columns that programs read, and the rows."""
-        kept = [j for j, column in enumerate(self.columns) if column.only != "print"]
-        rows = [[row[j] for j in kept] for row in self.rows]
-        return [self.columns[j].name for j in kept], rows
+    def data(self) -> Table:
+        """Return the columns that programs read."""
+        return self._of([j for j, column in enumerate(self.columns) if column.only != "print"])
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the cells of each column by its name.
@@ -387,59 +409,19 @@ class Table(AsTable):
         >>> Table(["model", "MRR"], [["TransE", 0.294]]).to_dict()
         {'model': ['TransE'], 'MRR': [0.294]}
         """
-        names, rows = self._data()
-        return {name: [row[j] for row in rows] for j, name in enumerate(names)}
-
-    def to_csv(self, *, spreadsheet: bool = False, notes: bool = False) -> str:
-        """Return CSV, with numbers in all their digits.
-
-        Parameters
-        ----------
-        spreadsheet : bool
-            Whether a text that a spreadsheet would compute as a formula gets an apostrophe before
-            it. Default: texts are written as they are, for programs.
-        notes : bool
-            Whether all lines and notes follow, each in a line that begins with #.
-        """
-        names, rows = self._data()
-        text = forms.csv_text([names, *rows], spreadsheet=flag("spreadsheet", spreadsheet))
-        lines = (*self.before, *self.notes) if flag("notes", notes) else ()
-        return text + "".join(f"# {printable(line)}\n" for line in lines)
-
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """Return rows, lines and notes as JSON, the rows as objects; nan is null.
-
-        Parameters
-        ----------
-        indent : int or None
-            The blanks of each level; None writes one line.
-        """
-        names, rows = self._data()
-        content = {
-            "kind": "truerank.table",
-            "format": 1,
-            "columns": names,
-            "rows": [dict(zip(names, row, strict=True)) for row in rows],
-            "before": self.before,
-            "notes": self.notes,
-        }
-        return forms.write_json(content, indent)
-
-    def to_pandas(self) -> Any:
-        """Return a pandas DataFrame, with an empty cell as nan in a column of numbers.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        cells = self.to_dict()
-        floats = [name for name, values in cells.items() if _are_floats(values)]
-        frame = import_extra("pandas", "to_pandas").DataFrame(cells)
-        return frame.astype(dict.fromkeys(floats, float))
+        return {column.name: self[column.name] for column in self.data().columns}
 
 
 # -- checks ----------------------------------------------------------------------------------------
+
+
+def check_digits(digits: int) -> int:
+    """Check how precise numbers are to be printed."""
+    return integer("digits", digits, least=0, most=15)
+
+
+def _join_spread(text: str, spread: str) -> str:
+    return text if spread in ("", "nan") else f"{text} \u00b1 {spread}"
 
 
 def _checked_columns(given: Iterable[str | Column]) -> tuple[Column, ...]:
