@@ -122,7 +122,7 @@ def html(case: Case) -> None:
     report = case.report()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
-        report.save_html(path)
+        tr.html.save(path, report)
         page = Page(path.read_text(encoding="utf-8"))
     assert json.loads(page.json())["metrics"] == json.loads(report.to_json())["metrics"]
     assert_printable("".join(page.text).replace("\t", ""))

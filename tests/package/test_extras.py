@@ -40,7 +40,7 @@ CASES = [
     Case("zarr", "files", "scores: store.zarr", "tr.open_scores('store.zarr')"),
     Case("h5py", "files", "scores: store.h5", "tr.open_scores('store.h5')"),
     Case("tqdm", "progress", "progress=True", "tr.rank(numpy.eye(3), 0, progress=True)"),
-    Case("matplotlib", "plot", "an HTML page", f"{MAKE_REPORT}.save_html('x.html')"),
+    Case("matplotlib", "plot", "an HTML page", f"tr.html.save('x.html', {MAKE_REPORT})"),
 ]
 CASES += [
     Case("matplotlib", "plot", f"truerank.plot.{name}", f"plot.{name}({what})")

@@ -31,24 +31,24 @@ ROOMS = {
     "embeddings": (600, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (2002, 1000),
+    "reporting": (1988, 1000),
     "plot": (700, 700),
-    "html": (481, 200),
+    "html": (200, 200),
     "tasks": (1433, 1000),
     "link_prediction": (1400, 1400),
     "alignment": (1800, 1800),
     "retrieval": (1300, 1300),
     "compat": (1035, 650),
     "adapters": (1700, 1700),
-    "cli": (2534, 1300),
+    "cli": (2531, 1300),
 }
 FOLDERS = {
-    "python/truerank": (22822, 21000),
-    "tests": (38552, 24000),
+    "python/truerank": (22509, 21000),
+    "tests": (38433, 24000),
     "fuzz": (3016, 1500),
     "bench": (12313, 6000),
 }
-FILES = (198, 180)  # of the package
+FILES = (195, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -157,10 +157,10 @@ def _check_picture(path: Path, axes: Any, renew: bool) -> int:
     """Write the picture of axes, or compare its texts: they are the same on any machine."""
     import matplotlib.style
 
-    from truerank.html.pictures import SETTINGS
-
     made = StringIO()
-    with matplotlib.style.context(["default", SETTINGS]):
+    with matplotlib.style.context(
+        ["default", {"svg.fonttype": "none", "svg.hashsalt": "truerank"}]
+    ):
         axes.figure.savefig(made, format="svg", metadata={"Date": None})
     if renew:
         path.write_text(made.getvalue(), encoding="utf-8")

@@ -17,7 +17,6 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank.html import documents
 from truerank.tables import writing
 
 pytestmark = [
@@ -35,7 +34,6 @@ def save_counter(path: Path) -> None:
 DOORS: dict[str, Callable[[Path], object]] = {
     "ranks": RANKS.save,
     "counter": save_counter,
-    "page": lambda path: documents.save(path, "<p>"),
 }
 
 
@@ -221,14 +219,12 @@ LIMITED = """
 import resource, sys
 import numpy as np
 import truerank as tr
-from truerank.html import documents
 
 folder = sys.argv[1]
 zeros = np.zeros(100_000, np.int64)
 doors = {
     "ranks": lambda path: tr.Ranks(zeros, zeros + 1, 5).save(path),
     "counter": lambda path: tr.RankCounter(zeros, 0, candidates=5).save(path),
-    "page": lambda path: documents.save(path, "x" * 100_000),
 }
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 for name, door in doors.items():
@@ -243,7 +239,7 @@ def test_a_full_disk_is_an_error_that_names_the_file(
     run_python: Callable[..., str], tmp_path: Path
 ) -> None:
     done = run_python(LIMITED, tmp_path)
-    names = ("ranks", "counter", "page")
+    names = ("ranks", "counter")
     assert done.splitlines() == [f"{name} {errno.EFBIG} True 1" for name in names]
     assert os.listdir(tmp_path) == []
 

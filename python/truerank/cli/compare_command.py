@@ -7,13 +7,12 @@ from pathlib import Path
 
 import click
 
-from .. import load, report
-from ..html.comparison_page import ComparisonContent, comparison_page
+from .. import Report, load, report
 from ..inference.comparing import compare
 from ..inference.units import COUNT, COUNT_MESSAGE, TASK, UNIT
 from ..metrics import parse
 from ..ranks.labels import LABEL_ALIASES
-from .app import Subcommand, command_line, emit, error_text, user_errors
+from .app import Subcommand, emit, error_text, user_errors
 from .files import is_file
 from .options import (
     File,
@@ -104,23 +103,12 @@ def compare_files(
             raise click.BadParameter(error_text(error), param_hint="'--metric'") from error
     sheet = comparison_sheet(pairs)
 
-    def page() -> str:
+    def reports() -> dict[str, Report]:
         shown = None if isinstance(groups, str) and groups == TASK else groups
-        chosen = {"by": units, "level": level}
-        return comparison_page(
-            ComparisonContent(
-                f"{', '.join(metrics)} of {', '.join(names)}",
-                metrics,
-                {name: report(found, by=shown) for name, found in models.items()},
-                [*sheet.printed.before, *sheet.printed.notes],
-                sheet.printed,
-                sheet.to_json(),
-                {**chosen, "allow_unlike": allow_unlike},
-                command_line(),
-            )
-        )
+        return {name: report(found, by=shown) for name, found in models.items()}
 
-    with writing_page(html, page):
+    options = {"by": units, "level": level, "allow_unlike": allow_unlike}
+    with writing_page(html, reports, metrics=metrics, **options):
         emit(FORMATS[style](sheet))
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..html.descriptions import interval_lines
 from ..inference.comparisons import format_notes, gather_notes
 from ..inference.pairing import BY_POSITION_ONLY
 from ..inference.units import TASK, describe_units
@@ -199,3 +198,16 @@ def metrics_sheet(measured: Report, keys: Sequence[str], intervals: dict[str, In
     if intervals:
         stored["intervals"] = {key: found.to_dict() for key, found in intervals.items()}
     return Sheet(table, Table([*group, "key", "value", *bounds], records), stored)
+
+
+def interval_lines(intervals: Mapping[str, Interval]) -> list[str]:
+    """Say how intervals were made, with a line for those that were made alike."""
+    alike: dict[str, list[str]] = {}
+    for key, bounds in intervals.items():
+        how = f"{100 * bounds.level:g} %, {bounds.method}, "
+        alike.setdefault(how + describe_units(bounds.units, bounds.by), []).append(key)
+    lines = [f"Intervals of {', '.join(keys)}: {how}." for how, keys in alike.items()]
+    missing = [key for key, bounds in intervals.items() if math.isnan(bounds.low)]
+    if missing:
+        lines.append(f"No bounds of {', '.join(missing)}: fewer than 2 units, or no value.")
+    return lines

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from .. import Ranks, Report, report
-from ..html.documents import save
-from ..html.pictures import check_library
-from ..html.report_page import PageOptions, page, title_of
+from ..html import save
 from ..inputs.errors import InputValueError
+from ..inputs.naming import import_extra
 from ..metrics import parse
 from ..ranks.grouping import WEIGHTS
 from ..ranks.labels import LABEL_ALIASES
@@ -130,7 +129,7 @@ def check_writable(path: Path, files: Sequence[str | Path], option: str = "--sav
 def check_page_path(html: Path | None, files: Sequence[str | Path]) -> None:
     """Raise an error if a page cannot be drawn, or cannot be written to its path."""
     if html is not None:
-        check_library()
+        import_extra("matplotlib", "an HTML page", "plot")
         check_writable(html, files, "--html")
 
 
@@ -172,10 +171,11 @@ def print_report(
     if description is not None:
         text = _with_heading(text, description, request.style)
     lines = [] if description is None else description.audit.split("\n")[1:]
-    lines += _finding_lines(measured) if request.audit or request.html is not None else []
-    title, heading = (title_of(measured), ()) if description is None else description[:2]
-    shown = PageOptions(title, request.metrics, bounds, heading, command_line(), lines)
-    with writing_page(request.html, lambda: page(measured, shown)):
+    page: dict[str, Any] = {"metrics": request.metrics or None, "notes": lines}
+    if description is not None:
+        page |= {"title": description.title, "notes": [*description.heading, *lines]}
+    lines = [*lines, *_finding_lines(measured)] if request.audit else []
+    with writing_page(request.html, lambda: measured, **page):
         emit(_with_findings(text, lines, request.style) if request.audit else text)
 
 
@@ -208,11 +208,11 @@ def _with_heading(text: str, description: TaskDescription, style: str) -> str:
 
 
 @contextmanager
-def writing_page(html: Path | None, page: Callable[[], str]) -> Iterator[None]:
+def writing_page(html: Path | None, reports: Callable[[], Any], **options: Any) -> Iterator[None]:
     """Write the page, if one is requested, after the block has printed, even if that failed."""
     try:
         yield
     finally:
         if html is not None:
             with user_errors():
-                save(html, page())
+                save(html, reports(), command=command_line(), **options)

@@ -1,5 +1,9 @@
-"""Write a report, or a comparison of models, as a single HTML file.
+"""Reports as a page: one HTML file with tables and plots, which needs no other and no network.
 
-`documents` has the frame of any page, `page.css` its style, and `pictures` turns plots into SVG;
-`report_page` and `comparison_page` have the content of the pages.
+`save` is all that there is. `page.html` is the frame of every page and `page.css` its style;
+`page` fills it, and `pictures` turns plots into SVG.
 """
+
+from .page import save
+
+__all__ = ["save"]

@@ -1,4 +1,4 @@
-"""Plots as SVG in a page: the same report gives the same text."""
+"""Plots as SVG within a page, in the page's colours."""
 
 from __future__ import annotations
 
@@ -7,98 +7,47 @@ import re
 import warnings
 from collections.abc import Callable
 from typing import Any
-from xml.etree import ElementTree
 
 from ..inputs.naming import import_extra
+from ..plot.drawing import COLOURS
 from ..tables.forms import html_text
-from .documents import replace_illegal
 
-USER, EXTRA = "an HTML page", "plot"
-# Text stays text, which is small and can be read aloud and searched.
-SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "truerank"}
+# The same settings for everybody, so that the same report gives the same bytes. Words stay words: a
+# reader can select them. Figures are as wide as half a page, so that they are shown as they are.
+SETTINGS: dict[str, Any] = {"svg.fonttype": "none", "figure.figsize": (5.6, 3.6)}
+# The style sheet has what changes between light and dark: the ink and the colours of the data.
+THEME = {"#000000": "currentColor"}
+THEME |= {colour: f"var(--data-{i}, {colour})" for i, colour in enumerate(COLOURS)}
 
-REFERENCE = re.compile(r"url\(#([^)]+)\)")
-
-Draw = Callable[[], Any]
-
-
-def check_library() -> None:
-    """Check that matplotlib is installed, before anything is computed.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed.
-    """
-    import_extra("matplotlib", USER, EXTRA)
+_TAG = re.compile("<[^>]*>")  # text between tags has no "<" of its own
+_COLOUR = re.compile("#[0-9a-f]{6}")
+_LEFT_OUT = re.compile(r"(?s)<(metadata|style)\b.*?</\1>|<!--.*?-->")
 
 
-def picture(draw: Draw, name: str, caption: str) -> str:
-    """Draw a plot and return it as an HTML figure with a caption of plain text.
+def picture(name: str, caption: str, draw: Callable[[], Any]) -> str:
+    """Draw a plot and return a figure of HTML.
 
     Parameters
     ----------
-    draw : callable
-        Returns axes of matplotlib.
     name : str
-        A word that is unique among the pictures of the page.
+        A word that no other picture of the page has, from which ids are made.
     caption : str
+    draw : callable
+        Called without arguments; returns matplotlib's Axes, of a figure of their own.
     """
-    style = import_extra("matplotlib.style", USER, EXTRA)
+    style = import_extra("matplotlib.style", "an HTML page", "plot")
     text = io.StringIO()
-    with style.context(["default", SETTINGS]), warnings.catch_warnings():
-        # the browser has fonts for glyphs that matplotlib misses
+    with style.context(["default", {**SETTINGS, "svg.hashsalt": name}]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", r"Glyph .* missing from", UserWarning)
         figure = draw().figure
         figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
-    svg = inline(text.getvalue(), name, caption)
+    svg = text.getvalue()
+    svg = _TAG.sub(_for_page, _LEFT_OUT.sub("", svg[svg.index("<svg") :]))
+    svg = svg.replace("<svg", f'<svg role="img" aria-label="{html_text(caption)}"', 1).strip()
     return f"<figure>\n{svg}\n<figcaption>{html_text(caption)}</figcaption>\n</figure>\n"
 
 
-def inline(text: str, name: str, label: str) -> str:
-    """Turn an SVG file into an element of HTML.
-
-    The header of the file, comments, metadata, and ids that nothing refers to are removed. The
-    other ids get the prefix `name`, since ids must be unique in a page.
-
-    Examples
-    --------
-    >>> inline('<svg xmlns="http://www.w3.org/2000/svg" width="9pt" viewBox="0 0 9 9">'
-    ...        '<g id="a"><path id="m1" d="M 0 0"/></g><use href="#m1"/></svg>', "x", "a < b")
-    '<svg viewBox="0 0 9 9" role="img" aria-label="a &lt; b"><g><path id="x-m1" d="M 0 0" /></g><use href="#x-m1" /></svg>'
-    """  # noqa: E501
-    root = ElementTree.fromstring(replace_illegal(text))
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if _local_name(child.tag) in ("metadata", "style"):
-                parent.remove(child)
-    elements = list(root.iter())
-    for element in elements:
-        element.tag = _local_name(element.tag)
-        element.attrib = {_local_name(key): value for key, value in element.attrib.items()}
-    names = {found for element in elements for found in _references(element)}
-    for element in elements:
-        element.attrib = {
-            key: f"{name}-{value}" if key == "id" else _rename_references(key, value, name)
-            for key, value in element.attrib.items()
-            if key != "id" or value in names
-        }
-    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": label}
-    return ElementTree.tostring(root, encoding="unicode").strip()
-
-
-def _references(element: ElementTree.Element) -> list[str]:
-    """The ids that an element refers to."""
-    found = [name for value in element.attrib.values() for name in REFERENCE.findall(value)]
-    return [*found, element.attrib.get("href", "").removeprefix("#")]
-
-
-def _rename_references(key: str, value: str, name: str) -> str:
-    if key == "href":
-        return value.replace("#", f"#{name}-", 1)
-    return REFERENCE.sub(rf"url(#{name}-\1)", value)
-
-
-def _local_name(name: str) -> str:
-    """A name without its namespace."""
-    return name.rpartition("}")[2]
+def _for_page(tag: re.Match[str]) -> str:
+    """Return a tag without the id of a group, which other pictures have too, and in colours."""
+    bare = re.sub('^<g id="[^"]*"', "<g", tag[0])
+    return _COLOUR.sub(lambda colour: THEME.get(colour[0], colour[0]), bare)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 from ..inputs.checks import flag
 from ..tables import AsTable, Table
@@ -11,11 +11,6 @@ from .axes import nest, unique_keys
 from .rendering import report_table
 from .report_base import ReportBase
 from .report_content import json_text
-
-if TYPE_CHECKING:
-    import os
-
-    from ..inference.intervals import Interval
 
 Names = str | Iterable[str] | None
 
@@ -110,64 +105,3 @@ class AnyReport(ReportBase, AsTable):
             For a metric that names a side or kind, or is a macro average.
         """
         return report_table(self, metrics, **options)
-
-    def save_html(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        title: str | None = None,
-        metrics: str | Iterable[str] = (),
-        intervals: str | Iterable[str] | Mapping[str, Interval] = (),
-        notes: Iterable[str] = (),
-    ) -> None:
-        """Write the whole report as a page: a single HTML file.
-
-        The page says what was evaluated and how, and has the audit, the metrics of every side and
-        kind and their values under chance, plots, the groups, and the report as JSON. It runs no
-        script and fetches nothing. The same report gives the same bytes under the same version of
-        matplotlib. Plots are binned, so that the file is small however many tasks there are.
-
-        Parameters
-        ----------
-        path : str or path-like
-            The file, written whole or not at all; no suffix is added. An existing file is replaced.
-        title : str, optional
-            The heading; by default it names the split.
-        metrics : str or iterable of str
-            The keys whose values are at the head of the page; a few usual ones if none are given.
-        intervals : str, iterable of str, or mapping of str to Interval
-            Keys whose 95 % intervals are shown there, too, computed by `Report.interval`; or its
-            results by key.
-        notes : iterable of str
-            Lines on what was evaluated, such as the model and the data.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed, which the extra `plot` brings.
-        KeyError
-            For an unknown key.
-        TypeError
-            If the title is not a str, and for a single str in place of the notes.
-        AttributeError
-            For intervals of a report that was read from JSON. Its page has no plots of ranks.
-        OSError
-            If the folder is absent or cannot be written, or the disk is full.
-        ValueError
-            If `path` exists and is not a regular file.
-
-        Examples
-        --------
-        >>> import tempfile
-        >>> from pathlib import Path
-        >>> from truerank import Ranks, report
-        >>> measured = report(Ranks([0, 3], [1, 1], 10))
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     page = Path(folder, "report.html")
-        ...     measured.save_html(page, title="Two tasks", intervals=["mrr"])
-        ...     "<h1>Two tasks</h1>" in page.read_text(encoding="utf-8")
-        True
-        """
-        from ..html.report_page import save_report
-
-        save_report(self, path, title, metrics, intervals, notes)

@@ -1,0 +1,229 @@
+"""The page of a report or of several: results, plots, findings, what was evaluated, the numbers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from functools import partial
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+from ..inference.comparing import compare
+from ..inference.units import UNIT
+from ..inputs.checks import several
+from ..inputs.naming import public
+from ..metrics.keys import ALL_SIDES, MACRO, parse
+from ..plot import comparison, groups, hits_curve, rank_distribution
+from ..plot.drawing import check_named
+from ..reporting.axes import unique_keys
+from ..reporting.reports import Report
+from ..reporting.tables import table
+from ..tables import Table
+from ..tables.forms import html_text
+from ..tables.writing import replace_file
+from .pictures import picture
+
+if TYPE_CHECKING:
+    from ..ranks.labels import LabelsLike
+
+# What HTML may not contain, not even escaped.
+ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+MOST_GROUPS = 1000  # of more groups the page has no JSON, but for the metrics that it shows
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
+FACTS = {
+    "split": "Split",
+    "filter": "Known answers left out",
+    "filter_rule": "Rule of the filter",
+    "candidates": "Candidates",
+    "sampled": "Sampled candidates",
+    "nan": "NaN among candidates",
+    "order": "Order of scores",
+    "dtype": "Scores",
+    "similarity": "Similarity",
+    "lists": "From lists",
+    "device": "Device",
+    "version": "Counted by truerank",
+    "files": "Files",
+    "fingerprint": "Fingerprint",
+}
+
+
+@public("truerank.html")
+def save(
+    path: str | os.PathLike[str],
+    reports: Report | Mapping[str, Report],
+    *,
+    title: str | None = None,
+    metrics: str | Iterable[str] | None = None,
+    notes: Iterable[str] = (),
+    command: str = "",
+    by: LabelsLike | None = UNIT,
+    level: float = 0.95,
+    allow_unlike: bool = False,
+) -> None:
+    """Write one report, or several models beside each other, as one HTML file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file. It appears whole or not at all, and one that is there is replaced.
+    reports : Report or mapping of name to Report
+        One report, or those of several models, which are compared if they have ranks.
+    title : str, optional
+        The heading. Default: the evaluated split, or the names of the models.
+    metrics : iterable of str, optional
+        The keys that are shown first and compared: "mrr", "tail.hits@10", "macro.mrr". Default: the
+        columns of a table of models.
+    notes : iterable of str
+        Lines of your own about the models and the data.
+    command : str
+        The command that made the page, which it then shows.
+    by, level, allow_unlike
+        As in `truerank.compare`.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed, which the extra `plot` brings.
+    KeyError
+        For an unknown key.
+    TypeError, ValueError
+        For anything but Reports, and for models of unlike protocols, as `truerank.table` does.
+    OSError
+        If the file cannot be written; it names the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import truerank as tr
+    >>> report = tr.report(tr.Ranks([0, 3], [1, 1], 10))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     tr.html.save(path, report, title="Two tasks")
+    ...     path.read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    models = check_named("reports", reports, Report)
+    lines = several("notes", notes, "lines")
+    if title is None:
+        (first, *_) = models.values()
+        title = (
+            ", ".join(filter(None, models)) or f"Evaluation of {first.protocol.split or 'ranks'}"
+        )
+    keys = None if metrics is None else unique_keys(metrics)
+    options = {"by": by, "level": level, "allow_unlike": allow_unlike}
+    results, numbers = _results(models, keys, options)
+    content = {
+        "title": html_text(title),
+        "notes": _paragraphs(lines),
+        "results": results,
+        "plots": _plots(models, keys, options),
+        "findings": _findings(models),
+        "evaluated": _evaluated(models),
+        "reproduce": _reproduce(numbers, command),
+        "style": (files(__package__) / "page.css").read_text(encoding="utf-8"),
+        "version": __version__,
+    }
+    frame = Template((files(__package__) / "page.html").read_text(encoding="utf-8"))
+    with replace_file(path) as file:
+        file.write(ILLEGAL.sub("\ufffd", frame.substitute(content)).encode())
+
+
+def _results(
+    models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Return the tables, and all numbers as JSON."""
+    shown: list[Any] = []
+    if len(models) > 1 or keys is not None:
+        named = {name or "all tasks": report for name, report in models.items()}
+        shown.append(table(named, keys, allow_unlike=options["allow_unlike"]))
+    if len(models) == 1:
+        (report,) = models.values()
+        return _tables([*shown, report]), _json(report)
+    numbers = {"models": {name: json.loads(_json(report)) for name, report in models.items()}}
+    if _have_ranks(models):
+        shown.append(compare(models, metric=keys or ["mrr"], **options))
+        numbers["comparisons"] = json.loads(shown[-1].to_json())
+    return _tables(shown), json.dumps(numbers, allow_nan=False)
+
+
+def _tables(results: Iterable[Any]) -> str:
+    return "".join(f'<div class="scroll">\n{result.to_html()}\n</div>\n' for result in results)
+
+
+def _paragraphs(lines: Iterable[str]) -> str:
+    return "".join(f"<p>{html_text(line)}</p>\n" for line in lines)
+
+
+def _json(report: Report) -> str:
+    if report.by is None or len(report.group_tasks(report.sides[0])) <= MOST_GROUPS:
+        return report.to_json(indent=None)
+    keys = _usual_keys(report)
+    return report.to_json([*keys, *(f"{MACRO}.{key}" for key in keys)], indent=None)
+
+
+def _usual_keys(report: Report) -> list[str]:
+    side = report.sides[0]
+    return [metric if side == ALL_SIDES else f"{side}.{metric}" for metric in METRICS]
+
+
+def _have_ranks(models: Mapping[str, Report]) -> bool:
+    return all(hasattr(report, "ranks") and len(report.ranks) for report in models.values())
+
+
+def _plots(models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]) -> str:
+    (first, *others) = models.values()
+    one = models if others else first
+    shown = keys or _usual_keys(first)
+    drawn = [picture("values", shown[0], partial(comparison, one, shown[0], **options))]
+    if _have_ranks(models):
+        drawn += [
+            picture("hits", "The share of tasks whose rank is at most k", partial(hits_curve, one)),
+            picture("ranks", "How many tasks have which rank", partial(rank_distribution, one)),
+        ]
+        if others:
+            against = partial(comparison, models, shown[0], against=next(iter(models)), **options)
+            drawn.append(picture("differences", "Differences", against))
+    if not others and first.by is not None:
+        key = str(parse(shown[0])._replace(macro=False))
+        drawn.append(picture("groups", f"By {first.by}", partial(groups, first, key)))
+    return "".join(drawn)
+
+
+def _findings(models: Mapping[str, Report]) -> str:
+    lines = []
+    for name, report in models.items():
+        prefix = f"{name}: " if len(models) > 1 else ""
+        lines += [f"{prefix}{finding}" for finding in report.audit()]
+    return _paragraphs(lines or ["Nothing was found that is suspect."])
+
+
+def _evaluated(models: Mapping[str, Report]) -> str:
+    """Return a table of the protocol: one column if all models have the same."""
+    columns = {name or "setting": _facts(report) for name, report in models.items()}
+    if all(facts == next(iter(columns.values())) for facts in columns.values()):
+        columns = {"setting": next(iter(columns.values()))}
+    names = [name for name in FACTS.values() if any(facts[name] for facts in columns.values())]
+    rows = [[name, *(facts[name] for facts in columns.values())] for name in names]
+    return _tables([Table(["protocol", *columns], rows, names=len(columns) + 1)])
+
+
+def _facts(report: Report) -> dict[str, str]:
+    facts = {}
+    for field, name in FACTS.items():
+        value = getattr(report.protocol, field)
+        words = ", ".join(value) if isinstance(value, tuple) else str(value or "")
+        facts[name] = words if value is not True else "yes"
+    return facts
+
+
+def _reproduce(numbers: str, command: str) -> str:
+    data = base64.b64encode(numbers.encode()).decode()
+    link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
+    made = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n" if command else ""
+    return f"{made}<p>All numbers in all their digits, as {link}.</p>\n"

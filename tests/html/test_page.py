@@ -1,0 +1,258 @@
+"""Test the page of reports: its content, that it is one valid file, and that text is escaped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.example_ranks import any_ranks
+from support.html_reader import Page
+from truerank import Protocol, Ranks, Report, compare, html, report
+
+pytest.importorskip("matplotlib", reason="pages have plots")
+
+from truerank.html.pictures import picture
+from truerank.plot.drawing import COLOURS
+
+pytestmark = pytest.mark.python_only
+
+EVIL = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "</text></svg><script>alert(2)</script>",
+    "]]><!-- --> &lt; &amp;lt; <![CDATA[ x",
+    "'; alert(3) //",
+    "$x^2$ \\frac \\",
+    "a\x00b\x0bc\x1b[31m\x7f",
+    "\u202eright to left\u202c \u6f22\u5b57",
+    "a\nb\tc",
+    "</style><style>*{display:none}</style>",
+    "half \ud83d of a character",
+    "#000000",
+    "${title} $style",
+    "",
+)
+
+
+def saved(reports: Any, **options: Any) -> tuple[str, Page]:
+    """Save a page; return its text, and the page as it was parsed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "report.html")
+        html.save(path, reports, **options)
+        text = path.read_text(encoding="utf-8")
+    return text, Page(text)
+
+
+# -- what is on it ---------------------------------------------------------------------------------
+
+
+def test_everything_is_there(grouped: Report) -> None:
+    options = {"title": "R&D <1>", "notes": ["A model of mine"], "command": "truerank <x>"}
+    text, page = saved(grouped, **options)
+    assert "<title>R&amp;D &lt;1&gt;</title>" in text
+    for heading in ("Results", "Plots", "Findings", "What was evaluated", "Reproduce"):
+        assert f"<h2>{heading}</h2>" in text
+    assert page.count("svg") == 4
+    for words in ("A model of mine", "truerank <x>", *(x.message for x in grouped.audit())):
+        assert words in page.words
+    assert {*map(str, grouped.groups), grouped.protocol.fingerprint} <= set(page.cells)
+    assert Report.from_json(page.json()) == grouped
+    assert grouped.table().to_html() in text
+
+
+def test_protocol_in_words() -> None:
+    protocol = Protocol(
+        filter=("train", "valid", "test"),
+        candidates="typed",
+        sampled=True,
+        nan="omit",
+        split="valid",
+        files=("a.npy", "b<c>.npy"),
+    )
+    ranks = Ranks([0, 3], [1, 2], [9, 10], side="tail", protocol=protocol)
+    _, page = saved(report(ranks))
+    assert "Evaluation of valid" in page.words
+    cells = dict(zip(page.cells, page.cells[1:], strict=False))
+    assert cells["Known answers left out"] == "train, valid, test"
+    assert (cells["Candidates"], cells["Sampled candidates"]) == ("typed", "yes")
+    assert (cells["NaN among candidates"], cells["Files"]) == ("omit", "a.npy, b<c>.npy")
+    assert "Similarity" not in cells  # nobody said
+
+
+def test_metrics_that_are_shown_first(grouped: Report) -> None:
+    _, page = saved(grouped, metrics=["macro.mrr", "tail.hits@10"])
+    assert page.cells.index("all tasks") < page.cells.index("micro")
+    with pytest.raises(KeyError, match="no metric 'mmr'"):
+        saved(grouped, metrics=["mmr"])
+
+
+def test_several_models(sided: Ranks) -> None:
+    other = np.maximum(sided.above - 1, 0), sided.tied, sided.candidates
+    better = Ranks(*other, side=sided.side, protocol=sided.protocol)
+    models = {"A": report(sided), "B & C": report(better)}
+    text, page = saved(models, metrics=["mrr"], allow_unlike=True)
+    assert "<title>A, B &amp; C</title>" in text
+    assert page.count("svg") == 4
+    assert {"A", "B & C", "split"} - set(page.cells) == {"split"}  # one protocol, one column
+    pairs = compare(models, metric=["mrr"], allow_unlike=True)
+    assert pairs.to_html() in text
+    numbers = json.loads(page.json())
+    assert numbers["comparisons"] == json.loads(pairs.to_json())
+    back = {name: Report.from_json(json.dumps(x)) for name, x in numbers["models"].items()}
+    assert back == models
+    assert saved(back)[1].count("svg") == 1
+    unlike = {"A": report(sided), "B": report(sided.with_protocol(split="valid"))}
+    with pytest.raises(ValueError, match="unlike protocols"):
+        saved(unlike)
+    assert {"A", "B", "valid"} <= set(saved(unlike, allow_unlike=True)[1].cells)
+
+
+def test_a_report_without_tasks_or_ranks(grouped: Report) -> None:
+    for by in (None, []):
+        _, page = saved(report(Ranks([], [], 9), by=by))
+        assert "nan" in page.cells
+    back = Report.from_json(grouped.to_json())
+    text, page = saved(back)
+    assert page.count("svg") == 2  # the values, and those of groups
+    assert back.table().to_html() in text
+    assert Report.from_json(page.json()) == grouped
+
+
+def test_a_side_alone() -> None:
+    only = report(Ranks([0, 3, 1], [1, 1, 1], 9, side="relation"))
+    assert saved(only)[1].count("svg") == 3
+
+
+# -- one file --------------------------------------------------------------------------------------
+
+
+def test_the_same_report_gives_the_same_bytes(tmp_path: Path) -> None:
+    script = f"""
+import truerank as tr
+names = ["knows", "likes", "knows"]
+ranks = tr.Ranks([0, 3, 1], [1, 2, 1], 10, side=["head", "tail", "tail"], relation=names)
+tr.html.save({str(tmp_path / "{}.html")!r}, tr.report(ranks, by="relation"))
+"""
+    for name, seed in (("a", "0"), ("b", "1")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "MPLCONFIGDIR": str(tmp_path)}
+        (tmp_path / "matplotlibrc").write_text("text.color: red\nfont.size: 30\n" * (name == "b"))
+        code = script.replace("{}", name)
+        subprocess.run([sys.executable, "-c", code], check=True, env=environment, cwd=tmp_path)
+    assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+
+def test_matplotlib_settings_stay(grouped: Report) -> None:
+    import matplotlib
+
+    before = {name: value for name, value in matplotlib.rcParams.items() if name != "backend"}
+    saved(grouped)
+    after = {name: value for name, value in matplotlib.rcParams.items() if name != "backend"}
+    assert before == after
+
+
+def test_many_tasks_and_groups_make_no_larger_page() -> None:
+    rng = np.random.default_rng(0)
+    n = 300_000
+    above = np.minimum(rng.pareto(0.5, n), 14_000).astype(np.int64)
+    ranks = Ranks(above, rng.integers(1, 5, n), 14_541)
+    text, page = saved(report(ranks))
+    assert page.count("svg") == 3
+    assert len(text) < 200_000
+    text, page = saved(report(ranks[:5000], by=np.arange(5000)))
+    assert len(text) < 3_000_000
+    assert Report.from_json(page.json())["macro.mrr"] > 0
+
+
+def test_an_older_page_stays_until_the_new_one_is_complete(
+    grouped: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", fail)
+        with pytest.raises(OSError, match="No space left"):
+            html.save(path, grouped)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["report.html"]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def test_names_are_text() -> None:
+    n = len(EVIL)
+    ranks = Ranks(
+        np.arange(n),
+        np.ones(n, int),
+        99,
+        side=[f"side{i % 2}" for i in range(n)],
+        relation=(np.arange(n), EVIL),
+        protocol=Protocol(split=EVIL[0], filter=EVIL[:3], candidates=EVIL[1], files=EVIL[:5]),
+    )
+    measured = report(ranks, by="relation")
+    text, page = saved(measured, title=EVIL[0], notes=EVIL, command=EVIL[2])
+    assert page.count("svg") == 4
+    assert page.count("style") == 1
+    assert "<script" not in text
+    assert "onerror=alert" not in "".join(str(attributes) for _, attributes in page.tags)
+    for name in (*EVIL[:6], *EVIL[-3:], "\\u202eright to left\\u202c \u6f22\u5b57", "a\\nb\\tc"):
+        assert name in page.cells
+        assert page.words.count(name) >= 2  # in the plot, too
+    assert "\x00" not in text
+    saved(dict.fromkeys(EVIL, measured), notes=EVIL)
+
+
+@settings(max_examples=8)
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=4, unique=True))
+def test_any_names(names: list[str]) -> None:
+    n = len(names)
+    ranks = Ranks(np.arange(n), np.ones(n, int), 99, relation=(np.arange(n), names))
+    saved(report(ranks, by="relation"), title=names[0], notes=names, command=names[-1])
+
+
+@settings(max_examples=8)
+@given(any_ranks())
+def test_any_ranks(ranks: Ranks) -> None:
+    measured = report(ranks)
+    assert Report.from_json(saved(measured)[1].json()) == measured
+
+
+def test_nothing_but_reports() -> None:
+    with pytest.raises(TypeError, match="reports: expected Report, or a mapping of names to them"):
+        saved(3)
+    with pytest.raises(TypeError, match="notes: expected several lines, got str"):
+        saved(report(Ranks([0], [1], 9)), notes="mrr")
+
+
+# -- pictures --------------------------------------------------------------------------------------
+
+
+def test_pictures_take_the_colours_of_the_page() -> None:
+    from matplotlib.figure import Figure
+
+    ax = Figure().subplots()
+    ax.plot([0, 1], color=COLOURS[0], label="#000000")
+    ax.set_title("\u6f22\u5b57 <b>")  # a glyph that is missing is no warning
+    ax.legend()
+    svg = picture("x", "y & z", lambda: ax)
+    assert 'aria-label="y &amp; z"' in svg
+    assert "\u6f22\u5b57 &lt;b&gt;" in svg
+    assert f"stroke: var(--data-0, {COLOURS[0]})" in svg
+    assert ": #000000" not in svg
+    assert ">#000000<" in svg
+    style = (Path(html.__file__).parent / "page.css").read_text()
+    assert [i for i in range(len(COLOURS)) if style.count(f"--data-{i}:") < 2] == []
