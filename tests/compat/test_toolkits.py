@@ -9,7 +9,7 @@ import pytest
 
 from support.toolkit_scores import lists, scores_and_filter
 from truerank import compat
-from truerank.compat.conventions import logsigmoid_bounds
+from truerank.compat.interpreter import logsigmoid_bounds
 
 pytestmark = pytest.mark.python_only
 

@@ -16,8 +16,8 @@ import truerank as tr
 from truerank import _core, open_scores
 from truerank.alignment import CSLS
 from truerank.alignment.local_scaling import ScaledStore, means_of_store
-from truerank.compat import EXACT
-from truerank.compat.convention_counts import TaskBlock, as_floats, count_block
+from truerank.compat.interpreter import Block, as_floats, count
+from truerank.compat.presets import EXACT
 from truerank.inputs.arithmetic import default_arithmetic
 from truerank.inputs.scores import as_scores
 
@@ -89,8 +89,8 @@ def conventions(scores: Any) -> list[Any]:
     values = as_floats(as_scores(scores), "ascending")
     is_true = np.arange(8) == TARGETS[:, None]
     true_scores = values[np.arange(6), TARGETS][:, None]
-    block = TaskBlock(values, true_scores, ~is_true, np.zeros((6, 8), bool), is_true, False)
-    return [values, *count_block(block, EXACT)]
+    block = Block(values, true_scores, ~is_true, np.zeros((6, 8), bool), is_true)
+    return [values, count(block, EXACT)]
 
 
 CASES: dict[str, Callable[[Any], list[Any]]] = {

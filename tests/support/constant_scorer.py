@@ -1,4 +1,4 @@
-"""The tables of docs/constant-scorer.md, computed; run it as a program to write them again.
+"""The tables of docs/constant-scorer.md and docs/compat.md; run it to write them again.
 
 PYTHONPATH=python:tests python tests/support/constant_scorer.py
 """
@@ -17,7 +17,7 @@ from truerank import compat
 CANDIDATES = 1000
 KEYS = ("mr", "mrr", "hits@1", "hits@10")
 KINDS = ("optimistic", "realistic", "expected", "pessimistic")
-PAGE = Path(__file__).parents[2] / "docs" / "constant-scorer.md"
+DOCS = Path(__file__).parents[2] / "docs"
 FIRST, LAST, EACH = [0], [CANDIDATES - 1], np.arange(CANDIDATES)
 
 
@@ -27,8 +27,12 @@ def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTab
     return compat.table(scores, targets, rows=np.zeros(len(targets), np.int64))
 
 
+def tables_by_page() -> dict[str, dict[str, str]]:
+    """Return the tables of each page, as Markdown, by name."""
+    return {"constant-scorer.md": constant_tables(), "compat.md": {"toolkits": compat.describe()}}
+
+
 def constant_tables() -> dict[str, str]:
-    """Return the tables of the page, as Markdown, by name."""
     zeros = [table(0.0, targets) for targets in (FIRST, EACH, LAST)]
     nans = [table(float("nan"), targets) for targets in (FIRST, EACH, LAST)]
     by_column = [name for name, row in compat.PRESETS.items() if "column" in row.convention.rank]
@@ -50,21 +54,22 @@ def constant_tables() -> dict[str, str]:
         "columns": _markdown(
             "preset | lowest column | every column in turn | highest column",
             (
-                [f"`{name}`", *(_number(found[name].figure("mrr").value) for found in zeros)]
+                [f"`{name}`", *(_number(found[name].figures["mrr"].value) for found in zeros)]
                 for name in by_column
             ),
         ),
     }
 
 
-def write_page() -> None:
-    """Replace the tables of the page, each of which stands behind a comment with its name."""
-    text = PAGE.read_text(encoding="utf-8")
-    for name, found in constant_tables().items():
-        marked = re.compile(rf"(<!-- table: {name} -->\n\n)(?:\|[^\n]*\n)*\n*")
-        before, mark, after = marked.split(text)
-        text = f"{before}{mark}{found}\n{after}"
-    PAGE.write_text(text, encoding="utf-8")
+def write_pages() -> None:
+    """Replace the tables of the pages, each of which stands behind a comment with its name."""
+    for page, tables in tables_by_page().items():
+        text = (DOCS / page).read_text(encoding="utf-8")
+        for name, found in tables.items():
+            marked = re.compile(rf"(<!-- table: {name} -->\n\n)(?:\|[^\n]*\n)*\n*")
+            before, mark, after = marked.split(text)
+            text = f"{before}{mark}{found}\n{after}"
+        (DOCS / page).write_text(text, encoding="utf-8")
 
 
 def _exact_rows() -> list[list[str]]:
@@ -78,7 +83,7 @@ def _exact_rows() -> list[list[str]]:
 
 def _range(tables: Sequence[compat.CompatTable], name: str, key: str) -> str:
     """Return the least and the greatest number, wherever the true candidates stand."""
-    figures = [found[name].figure(key) for found in tables]
+    figures = [found[name].figures[key] for found in tables]
     ends = min(f.least for f in figures), max(f.most for f in figures)
     return " to ".join(dict.fromkeys(map(_number, ends)))
 
@@ -95,4 +100,4 @@ def _markdown(heading: str, rows: Iterable[list[str]], text_columns: int = 1) ->
 
 
 if __name__ == "__main__":
-    write_page()
+    write_pages()

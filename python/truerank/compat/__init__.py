@@ -7,15 +7,30 @@ scores. `report_against` and `table_against` do the same for sampled negatives, 
 counts misses of lists as others do.
 """
 
-from .conventions import EXACT, Convention
-from .evaluation import report, report_against, table, table_against
-from .figures import Figure
-from .list_presets import LIST_PRESETS, ListPreset, ListTable, report_lists, table_lists
-from .presets import PRESETS, Metric, Preset, describe, preset
-from .results import CompatReport, CompatTable, Step
+from .evaluation import (
+    CompatReport,
+    CompatTable,
+    Step,
+    report,
+    report_against,
+    report_lists,
+    table,
+    table_against,
+    table_lists,
+)
+from .interpreter import Figure
+from .presets import (
+    LIST_PRESETS,
+    PRESETS,
+    Convention,
+    ListPreset,
+    Metric,
+    Preset,
+    describe,
+    preset,
+)
 
 __all__ = [
-    "EXACT",
     "LIST_PRESETS",
     "PRESETS",
     "CompatReport",
@@ -23,7 +38,6 @@ __all__ = [
     "Convention",
     "Figure",
     "ListPreset",
-    "ListTable",
     "Metric",
     "Preset",
     "Step",

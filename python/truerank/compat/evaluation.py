@@ -1,171 +1,283 @@
-"""Evaluates scores under the conventions of toolkits: one report, or a table of several."""
+"""Reports: a toolkit's numbers for some scores, the exact ones, and the steps between them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from ..counting.ranking import rank
+from ..counting.job import prepare_job
 from ..counting.sampled import rank_against
-from ..inputs.arrays import index_array
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.checks import positive_integer
+from ..inputs.errors import InputTypeError, UnknownKeyError
 from ..inputs.naming import public
+from ..inputs.rules import read_rules, with_options
 from ..inputs.scores import as_scores
-from ..inputs.selection import as_selection
+from ..metrics.keys import table_name
+from ..ranks.container import Ranks
+from ..reporting import Report
 from ..reporting import report as exact_report
+from ..retrieval.answer_metrics import read_key
 from ..stores import in_one_array, read_scores
-from .convention_counts import (
-    ConventionCounts,
-    TaskBlock,
+from ..tables import AsTable, Column, Table
+from .interpreter import (
+    Block,
     as_floats,
-    count_block,
-    counts_of_ranks,
-    needs_scores,
-    selection_mask,
-    task_slices,
+    counts_by_convention,
+    figure,
+    full_blocks,
+    per_task,
+    places,
+    sampled_blocks,
+    split_key,
 )
-from .conventions import EXACT, PLACES, Convention, steps_to
-from .presets import PRESETS, Preset, preset
-from .results import CompatReport, CompatTable
+from .presets import EXACT, LIST_PRESETS, PRESETS, Convention, ListPreset, Preset, look_up
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
     from ..inputs.words import ScoreOrder
-    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
 
-
-class ScoredTasks(NamedTuple):
-    """Tasks with exact counts, whose scores can be counted under other conventions.
-
-    Attributes
-    ----------
-    exact : Ranks
-        The exact ranks, with ``nan="worst"`` and an audit.
-    filtered : bool
-        Whether there is a filter.
-    blocks : callable
-        Yields the scores, block by block, in the order of the tasks.
-    """
-
-    exact: Ranks
-    filtered: bool
-    blocks: Callable[[], Iterator[TaskBlock]]
-
-    def counts(self, conventions: Sequence[Convention]) -> list[ConventionCounts]:
-        """Count under several conventions, in one pass over the scores if the scores are needed.
-
-        Parameters
-        ----------
-        conventions : sequence of Convention
-        """
-        audit = self.exact.audit
-        nonfinite = 0 if audit is None else int(audit.nan.sum() + audit.inf.sum())
-        exact = counts_of_ranks(self.exact)
-        tied = bool((self.exact.tied > 1).any())
-        counting_conventions = [_for_counting(c) for c in conventions]
-        counted: dict[Convention, list[ConventionCounts]] = {
-            c: [] for c in counting_conventions if needs_scores(c, nonfinite, tied)
-        }
-        if counted:
-            for block in self.blocks():
-                for convention, found in counted.items():
-                    found.append(count_block(block, convention))
-        return [_concatenate(counted[c]) if counted.get(c) else exact for c in counting_conventions]
+COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
 
-def _full_tasks(
-    scores: Any,
-    targets: Any,
-    rows: Any,
-    filter: Any,
-    candidates: Any,
-    order: ScoreOrder,
-    dtype: Any,
-) -> ScoredTasks:
-    """Tasks with a score for every candidate, in memory, as `rank` takes them."""
-    found = in_one_array(read_scores(scores, dtype))
-    selections: dict[str, Any] = {"filter": filter, "candidates": candidates}
-    exact = rank(found, targets, rows=rows, **selections, order=order, nan="worst", audit=True)
-    tasks, array = len(exact), np.atleast_2d(found.array)
-    columns = array.shape[1]
-    targets = np.broadcast_to(index_array("targets", targets), tasks)
-    if rows is not None:
-        rows = index_array("rows", rows)
-    else:
-        rows = np.arange(tasks) if len(array) > 1 else np.zeros(tasks, int)
-    left_out = as_selection("filter", filter, tasks, columns, 0)
-    let_in = as_selection("candidates", candidates, tasks, columns, 0)
+class SampledOptions(TypedDict, total=False):
+    """Options of all reports here: what scores mean, and the sides of the tasks."""
 
-    def blocks() -> Iterator[TaskBlock]:
-        for where in task_slices(tasks, columns):
-            values = as_floats(found.with_array(array[rows[where]]), order)
-            place = np.arange(len(values)), targets[where]
-            is_true = np.zeros(values.shape, bool)
-            is_true[place] = True
-            others = selection_mask(let_in, where, columns, True) & ~is_true
-            filtered = selection_mask(left_out, where, columns, False) & ~is_true
-            true_scores = values[place][:, None]
-            yield TaskBlock(values, true_scores, others, filtered, is_true, filter is not None)
-
-    return ScoredTasks(exact, filter is not None, blocks)
+    order: ScoreOrder
+    dtype: Any
+    side: LabelsLike | None
 
 
-def _sampled_tasks(true_scores: Any, others: Any, order: ScoreOrder, dtype: Any) -> ScoredTasks:
-    """Tasks with scores of sampled negatives, as `rank_against` takes them."""
-    exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
-    true_column = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
-    is_ragged = isinstance(others, tuple)
-    negatives = as_scores(others[0] if is_ragged else others, dtype, "others")
-    if is_ragged:
-        indptr = index_array("others: indptr", others[1])
-    else:
-        indptr = np.arange(len(exact) + 1) * negatives.array.shape[1]
-    lengths = np.diff(indptr)
-    widest = int(lengths.max(initial=0))
+class FullOptions(SampledOptions, total=False):
+    """Those, and the options of scores with a column for every candidate."""
 
-    def blocks() -> Iterator[TaskBlock]:  # short rows are padded
-        for where in task_slices(len(exact), widest):
-            is_listed = np.arange(widest) < lengths[where, None]
-            part = slice(indptr[where.start], indptr[where.stop]) if is_ragged else where
-            values = as_floats(negatives.with_array(negatives.array[part]), order)
-            if is_ragged:
-                padded = np.zeros(is_listed.shape, true_column.dtype)
-                padded[is_listed] = values
-                values = padded
-            none = np.zeros(is_listed.shape, bool)
-            yield TaskBlock(values, true_column[where], is_listed, none, none, False)
-
-    return ScoredTasks(exact, False, blocks)
-
-
-def _for_counting(convention: Convention) -> Convention:
-    """Drop what does not affect the counts: the arithmetic, and a place in a tie but by column."""
-    by_column = PLACES[convention.rank].before is not None
-    return replace(convention, rank=convention.rank if by_column else EXACT.rank, mean=EXACT.mean)
-
-
-def _concatenate(blocks: list[ConventionCounts]) -> ConventionCounts:
-    return ConventionCounts(*(np.concatenate(column) for column in zip(*blocks, strict=True)))
-
-
-_preset = preset
+    rows: Any
+    filter: Any
+    candidates: Any
 
 
 @public("truerank.compat")
+class Step(NamedTuple):
+    """One difference between the exact definition and a toolkit.
+
+    Attributes
+    ----------
+    name : str
+        "nan", "candidates", "transform", "tolerance", "filter", "itself", "rank" or "mean".
+    words : str
+        What the toolkit does.
+    tasks : int
+        The number of tasks whose place this step changes, after the earlier steps.
+    figures : dict of str to float
+        The numbers after this step, by truerank's keys.
+    """
+
+    name: str
+    words: str
+    tasks: int
+    figures: dict[str, float]
+
+
+@public("truerank.compat")
+class CompatReport(dict[str, float], AsTable):
+    """The numbers of a toolkit for some scores: `report[name]` is its number of that name.
+
+    If the toolkit leaves the order of ties open, the number is the mean over all orders, and
+    `bounds` gives the least and the greatest number that it may show. If the rounding of a
+    transform leaves an order open, the number is the middle of the bounds.
+
+    Attributes
+    ----------
+    preset : Preset
+        The preset of the toolkit.
+    exact : Report
+        The report of the exact counts of the same tasks (``nan="worst"``), for any key.
+    steps : tuple of Step
+        What it does otherwise, in turn; the last one arrives at its numbers.
+    first, last : ndarray of float64, shape (tasks,)
+        The first and the last place that the true candidate of each task can take.
+    figures : dict of str to Figure
+        Metrics by their keys in truerank, not scaled: "mr", "mrr", "hits@1", "hits@10", and those
+        that the toolkit shows.
+
+    Examples
+    --------
+    >>> from truerank import compat
+    >>> found = compat.report([[0.5, 0.5, 0.1]], [0], preset="openke")
+    >>> found["MRR"], round(found.corrected("MRR"), 6)
+    (1.0, 0.666667)
+    >>> [(step.name, step.tasks) for step in found.steps]
+    [('nan', 0), ('rank', 1), ('mean', 0)]
+    """
+
+    first: FloatArray
+    last: FloatArray
+
+    def __init__(
+        self, preset: Preset, exact: Report, counts: Mapping[Convention, IntArray]
+    ) -> None:
+        self.preset = preset
+        self.exact = exact
+        suffix = preset.suffix if exact.ranks.protocol.filter else ""
+        self._metrics = {m.name.format(filtered=suffix): m for m in preset.metrics}
+        keys = dict.fromkeys([*(metric.key for metric in preset.metrics), *COMMON_KEYS])
+        side = exact.ranks.side if preset.averaged else None
+        groups = [] if side is None else [side.codes == code for code in np.unique(side.codes)]
+        steps: list[Step] = []
+        for name, convention in [("", EXACT), *preset.convention.steps()]:
+            reached = counts[convention]
+            first, last = places(reached, convention)
+            self.figures = {key: figure(key, reached, convention, groups) for key in keys}
+            if name:
+                changed = int(np.count_nonzero((first != self.first) | (last != self.last)))
+                values = {key: shown.value for key, shown in self.figures.items()}
+                steps.append(Step(name, convention.says(name), changed, values))
+            self.first, self.last = first, last
+        self.steps = tuple(steps)
+        super().__init__(
+            (name, self.figures[m.key].value * m.scale) for name, m in self._metrics.items()
+        )
+
+    def __missing__(self, name: str) -> float:
+        raise UnknownKeyError("name", "", f"one of {', '.join(self)}", repr(name))
+
+    def bounds(self, name: str) -> tuple[float, float]:
+        """Return the least and the greatest number that the toolkit may show, on its scale.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="rotate").bounds("MRR")
+        (0.5, 1.0)
+        """
+        metric = self._metrics[name]
+        _, least, most = self.figures[metric.key]
+        return least * metric.scale, most * metric.scale
+
+    def printed(self, name: str) -> str:
+        """Write a number with the digits of the toolkit, or both bounds if ties leave it open.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openke").printed("MRR")
+        '1.000000'
+        """
+        ends, form = self.bounds(name), self._metrics[name].form
+        texts = (repr(float(end)) if form == "repr" else format(end, form) for end in ends)
+        return " to ".join(dict.fromkeys(texts))
+
+    def corrected(self, name: str) -> float:
+        """Return the exact number in place of the toolkit's, on its scale, by realistic ranks.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> compat.report([[0.5, 0.5, 0.1]], [0], preset="openea").corrected("hits@5")
+        100.0
+        """
+        metric = self._metrics[name]
+        return _exact_value(metric.key, self.exact) * metric.scale
+
+    def table(self) -> Table:
+        """Return its numbers beside the exact ones, with the steps between them below.
+
+        Examples
+        --------
+        >>> from truerank import compat
+        >>> found = compat.report([[0.5, 0.5, 0.1]], [0], preset="gcn-align")
+        >>> print(found.to_markdown().partition(chr(10) * 2)[0])
+        | gcn-align | printed | exact | key |
+        | :--- | ---: | ---: | ---: |
+        | Hits@1 | 0.00 to 100.00 | 0 | hits@1 |
+        | Hits@10 | 100.00 | 100 | hits@10 |
+        | Hits@50 | 100.00 | 100 | hits@50 |
+        | Hits@100 | 100.00 | 100 | hits@100 |
+        """
+        rows = [
+            [name, self.printed(name), value, *self.bounds(name), self.corrected(name), metric.key]
+            for (name, value), metric in zip(self.items(), self._metrics.values(), strict=True)
+        ]
+        keys = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
+        steps = [["exact", None, *(_exact_value(key, self.exact) for key in keys)]]
+        steps += [[s.words, s.tasks, *(s.figures[key] for key in keys)] for s in self.steps]
+        headings = [Column(key, _heading(key)) for key in keys]
+        below = Table(["step", "tasks changed", *headings], steps, digits=6)
+        data = [Column(name, only="data") for name in ("value", "least", "most")]
+        name = Column("name", self.preset.name)
+        return Table([name, "printed", *data, "exact", "key"], rows, below=[below], digits=6)
+
+
+@public("truerank.compat")
+class CompatTable(dict[str, CompatReport], AsTable):
+    """Reports of the same tasks by preset: `table["openke"]`.
+
+    If the order of ties is open, text shows both bounds of a number, and records hold its mean over
+    all orders.
+
+    Attributes
+    ----------
+    exact : Report
+        The report of the exact counts of these tasks.
+
+    Examples
+    --------
+    >>> from truerank import compat
+    >>> found = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke", "dgl-ke", "rotate"])
+    >>> print(found.to_markdown(digits=3))
+    | convention | MR ↓ | MRR ↑ | Hits@1 ↑ | Hits@10 ↑ |
+    | :--- | ---: | ---: | ---: | ---: |
+    | exact | 1.5 | 0.667 | 0 | 1 |
+    | openke | 1 | 1 | 1 | 1 |
+    | dgl-ke | 3 | 0.333 | 0 | 1 |
+    | rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |
+    """
+
+    def __init__(self, exact: Report, rows: Iterable[CompatReport]) -> None:
+        self.exact = exact
+        super().__init__((row.preset.name, row) for row in rows)
+
+    def __repr__(self) -> str:
+        return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
+
+    def table(self) -> Table:
+        """Return a row for each preset; people read both bounds of numbers that ties leave open."""
+        exact = [self.exact[key] for key in COMMON_KEYS]
+        rows: list[list[Any]] = [["exact", *exact, *exact]]
+        for name, row in self.items():
+            figures = [row.figures[key] for key in COMMON_KEYS]
+            rows.append([name, *(f.value for f in figures), *(f[1:] for f in figures)])
+        data = [Column(key, only="data") for key in COMMON_KEYS]
+        shown = [Column(f"{key} bounds", _heading(key), only="print") for key in COMMON_KEYS]
+        return Table(["convention", *data, *shown], rows)
+
+
+def _heading(key: str) -> str:
+    """The heading of a metric, of which some have a cutoff that reports on ranks do not have."""
+    name, cutoff = split_key(key)
+    return table_name(read_key(key) if cutoff and name != "hits" else key)
+
+
+def _exact_value(key: str, exact: Report) -> float:
+    """Return the value of realistic ranks, also of keys that no report of ranks has."""
+    name, cutoff = split_key(key)
+    if not cutoff or name == "hits":
+        return exact[key]
+    ranks = exact.ranks.realistic
+    return float(per_task(key, ranks).mean()) if len(ranks) else float("nan")
+
+
+# -- scores in columns, and bare ones --------------------------------------------------------------
+
+
+@public("truerank.compat")
+@with_options(FullOptions)
 def report(
-    scores: Any,
-    targets: Any,
-    *,
-    preset: str | Preset,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    order: ScoreOrder = "descending",
-    dtype: Any = None,
-    side: LabelsLike | None = None,
+    scores: Any, targets: Any, *, preset: str | Preset, **options: Unpack[FullOptions]
 ) -> CompatReport:
     """Evaluate scores as a toolkit does, and show how its numbers depart from the exact ones.
 
@@ -176,8 +288,7 @@ def report(
     Parameters
     ----------
     scores : array_like, shape (rows, columns) or (columns,)
-        A column for each candidate, as in `rank`. Paths are not accepted: open a ``.npy`` file with
-        ``np.load(path, mmap_mode="r")``. Integers of 64 bits are not accepted either.
+        A column for each candidate, as in `rank`. Integers of 64 bits are not accepted.
     targets, rows, filter, candidates, dtype
         As in `rank`. The filter holds what the toolkit filters; without it, the result has the
         toolkit's unfiltered numbers.
@@ -205,20 +316,51 @@ def report(
     >>> found["mean_rank"], found.corrected("mean_rank")  # all four tie within its tolerance
     (3.0, 4.0)
     """
-    row = _preset(preset)
-    tasks = _full_tasks(scores, targets, rows, filter, candidates, order, dtype)
-    return evaluate_presets(tasks, [row], side)[row.name]
+    return next(iter(table(scores, targets, presets=[preset], **options).values()))
 
 
 @public("truerank.compat")
-def report_against(
-    true_scores: Any,
-    others: Any,
+@with_options(FullOptions)
+def table(
+    scores: Any,
+    targets: Any,
     *,
-    preset: str | Preset,
-    order: ScoreOrder = "descending",
-    dtype: Any = None,
-    side: LabelsLike | None = None,
+    presets: Iterable[str | Preset] | None = None,
+    **options: Unpack[FullOptions],
+) -> CompatTable:
+    """Compare the numbers of several toolkits for the same scores with the exact numbers.
+
+    Parameters
+    ----------
+    scores, targets, rows, filter, candidates, order, dtype, side
+        As in `report`.
+    presets : iterable of str or Preset, optional
+        Default: all of `PRESETS`.
+
+    Returns
+    -------
+    CompatTable
+
+    Examples
+    --------
+    >>> found = table([[0.5, 0.5, 0.1]], [0])
+    >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
+    (0.5, 1.0, 1.5)
+    """
+    chosen = look_up(presets, PRESETS, Preset)
+    rules = replace(read_rules(options, FullOptions), nan="worst", audit=True)
+    matrix = in_one_array(read_scores(scores, rules.dtype))
+    rows, filter, candidates = map(options.get, ("rows", "filter", "candidates"))
+    job = prepare_job(matrix.array.shape, targets, rows, filter, candidates, rules)
+    exact = job.ranks(job.counts_of(matrix), matrix.dtype)
+    blocks = partial(full_blocks, matrix, job, rules.order)
+    return _evaluate(exact, blocks, chosen, options.get("side"))
+
+
+@public("truerank.compat")
+@with_options(SampledOptions)
+def report_against(
+    true_scores: Any, others: Any, *, preset: str | Preset, **options: Unpack[SampledOptions]
 ) -> CompatReport:
     """Evaluate true scores among sampled negatives as a toolkit does.
 
@@ -240,56 +382,17 @@ def report_against(
     >>> report_against([0.5, 0.2], [[0.1, 0.5], [0.2, 0.3]], preset="ogb")["hits@3_list"]
     1.0
     """
-    row = _preset(preset)
-    tasks = _sampled_tasks(true_scores, others, order, dtype)
-    return evaluate_presets(tasks, [row], side)[row.name]
+    return next(iter(table_against(true_scores, others, presets=[preset], **options).values()))
 
 
 @public("truerank.compat")
-def table(
-    scores: Any,
-    targets: Any,
-    *,
-    rows: Any = None,
-    filter: Any = None,
-    candidates: Any = None,
-    order: ScoreOrder = "descending",
-    dtype: Any = None,
-    side: LabelsLike | None = None,
-    presets: Iterable[str | Preset] | None = None,
-) -> CompatTable:
-    """Compare the numbers of several toolkits for the same scores with the exact numbers.
-
-    Parameters
-    ----------
-    scores, targets, rows, filter, candidates, order, dtype, side
-        As in `report`.
-    presets : iterable of str or Preset, optional
-        Default: all of `PRESETS`.
-
-    Returns
-    -------
-    CompatTable
-
-    Examples
-    --------
-    >>> found = table([[0.5, 0.5, 0.1]], [0])
-    >>> found["pytorch-biggraph"]["mrr"], found["openke"]["MRR"], found.exact["mr"]
-    (0.5, 1.0, 1.5)
-    """
-    tasks = _full_tasks(scores, targets, rows, filter, candidates, order, dtype)
-    return evaluate_presets(tasks, look_up_presets(presets), side)
-
-
-@public("truerank.compat")
+@with_options(SampledOptions)
 def table_against(
     true_scores: Any,
     others: Any,
     *,
-    order: ScoreOrder = "descending",
-    dtype: Any = None,
-    side: LabelsLike | None = None,
     presets: Iterable[str | Preset] | None = None,
+    **options: Unpack[SampledOptions],
 ) -> CompatTable:
     """Do the same as `table` for true scores among sampled negatives.
 
@@ -306,49 +409,124 @@ def table_against(
 
     Examples
     --------
-    >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"]).to_dict()["ogb"]["mr"]
-    1.5
+    >>> table_against([0.5], [[0.5, 0.1]], presets=["ogb"])["ogb"].bounds("mrr_list")
+    (0.6666666865348816, 0.6666666865348816)
     """
-    tasks = _sampled_tasks(true_scores, others, order, dtype)
-    return evaluate_presets(tasks, look_up_presets(presets), side)
+    chosen = look_up(presets, PRESETS, Preset)
+    rules = read_rules(options, SampledOptions)
+    order, dtype = rules.order, rules.dtype
+    exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
+    true_column = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
+    negatives = as_scores(others[0] if isinstance(others, tuple) else others, dtype, "others")
+    flat = negatives.with_array(negatives.array.reshape(-1))
+    blocks = partial(sampled_blocks, true_column, flat, exact.candidates - 1, order)
+    return _evaluate(exact, blocks, chosen, options.get("side"))
 
 
-def look_up_presets(presets: Iterable[str | Preset] | None) -> list[Preset]:
-    """Look up several presets; None means all of them.
-
-    Examples
-    --------
-    >>> [row.name for row in look_up_presets(["ogb", "rotate"])]
-    ['ogb', 'rotate']
-    """
-    if isinstance(presets, (str, Preset)) or not isinstance(presets, (Iterable, type(None))):
-        raise InputTypeError("presets", expected="several names or Presets", got=repr(presets))
-    return [_preset(name) for name in (PRESETS if presets is None else presets)]
-
-
-def evaluate_presets(
-    tasks: ScoredTasks, rows: list[Preset], side: LabelsLike | None
+def _evaluate(
+    ranks: Ranks,
+    blocks: Callable[[], Iterator[Block]],
+    rows: list[Preset],
+    side: LabelsLike | None,
 ) -> CompatTable:
-    """Evaluate under several conventions, in one pass over the scores.
+    exact = exact_report(ranks if side is None else ranks.with_labels(side=side))
+    conventions = [reached for row in rows for _, reached in row.convention.steps()]
+    counts = counts_by_convention(ranks, blocks, [EXACT, *conventions])
+    return CompatTable(exact, [CompatReport(row, exact, counts) for row in rows])
+
+
+# -- lists -----------------------------------------------------------------------------------------
+
+
+@public("truerank.compat")
+def report_lists(
+    ranks: Ranks, *, preset: str | ListPreset, ks: Sequence[int] = (1, 3, 10)
+) -> dict[str, float]:
+    """Average ranks from lists as others do, with one number for every miss.
+
+    The exact bounds are the optimistic and pessimistic values of `report`. A tie among the listed
+    has its middle, because the toolkits leave its order open; lists in order alone have none.
 
     Parameters
     ----------
-    tasks : ScoredTasks
-    rows : list of Preset
-    side : labels, optional
+    ranks : Ranks
+        From lists, as `rank_lists` makes them.
+    preset : str or ListPreset
+        A row of `LIST_PRESETS`, or one of your own.
+    ks : sequence of int
+        The k of each hits@k.
+
+    Returns
+    -------
+    dict of str to float
+        "mr" (NaN where there is none), "mrr" and "hits@k"; NaN without tasks.
+
+    Raises
+    ------
+    KeyError
+        For an unknown preset.
+    TypeError, ValueError
+        For ranks that are not from lists, and a k below 1.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.rank_lists([[4, 7], [4, 7]], None, [7, 2], candidates=10)
+    >>> report_lists(ranks, preset="zero", ks=[3])
+    {'mr': 6.0, 'mrr': 0.25, 'hits@3': 0.5}
+    >>> report_lists(ranks, preset="k + 1", ks=[3])["mrr"]
+    0.41666666666666663
     """
-    names = [row.name for row in rows]
-    if len(set(names)) < len(names):
-        raise InputValueError("presets", expected="each name once", got=", ".join(names))
-    ranks = tasks.exact if side is None else tasks.exact.with_labels(side=side)
-    exact = exact_report(ranks)
-    steps = {row.name: [convention for _, convention in steps_to(row.convention)] for row in rows}
-    conventions = list(dict.fromkeys(convention for each in steps.values() for convention in each))
-    counted = dict(zip(conventions, tasks.counts(conventions), strict=True))
-    found = {
-        row.name: CompatReport(
-            row, exact, [counted[convention] for convention in steps[row.name]], tasks.filtered
-        )
-        for row in rows
-    }
-    return CompatTable(exact, found)
+    (row,) = look_up([preset], LIST_PRESETS, ListPreset)
+    listed = getattr(ranks, "listed", None)
+    if listed is None:
+        raise InputTypeError("ranks", expected="Ranks from lists", got=repr(ranks))
+    middle = ranks.realistic
+    # What a miss adds: its place to mrr and hits@k, and its rank to mr.
+    place_of_miss: Any = {"middle": middle, "next": ranks.optimistic}.get(row.misses, np.inf)
+    rank_of_miss: Any = {"zero": ranks.candidates, "no rank": np.nan}.get(row.misses, place_of_miss)
+    is_hit = listed if row.cut is None else listed & (middle <= row.cut)
+    places = np.where(is_hit, middle, place_of_miss)
+    values = {"mr": np.where(is_hit, middle, rank_of_miss), "mrr": 1 / places}
+    values |= {f"hits@{k}": places <= k for k in (positive_integer("ks", k) for k in ks)}
+    if not len(ranks):
+        return dict.fromkeys(values, float("nan"))
+    return {key: float(np.average(value, weights=ranks.weights)) for key, value in values.items()}
+
+
+@public("truerank.compat")
+def table_lists(
+    ranks: Ranks,
+    *,
+    presets: Iterable[str | ListPreset] | None = None,
+    ks: Sequence[int] = (1, 3, 10),
+) -> Table:
+    """Show the numbers of several presets for the same ranks from lists.
+
+    Parameters
+    ----------
+    ranks, ks
+        As in `report_lists`.
+    presets : iterable of str or ListPreset, optional
+        Default: all of `LIST_PRESETS`.
+
+    Returns
+    -------
+    Table
+        A row for each preset, a column for each number of `report_lists`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> ranks = tr.rank_lists([[4, 7], [4, 7]], None, [7, 2], candidates=10)
+    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown(digits=3))
+    | preset | MR ↓ | MRR ↑ | Hits@3 ↑ |
+    | :--- | ---: | ---: | ---: |
+    | zero | 6 | 0.25 | 0.5 |
+    | k + 1 | 2.5 | 0.417 | 1 |
+    """
+    rows = look_up(presets, LIST_PRESETS, ListPreset)
+    numbers = {row.name: report_lists(ranks, preset=row, ks=ks) for row in rows}
+    keys = next(iter(numbers.values()), {})
+    cells = [[name, *values.values()] for name, values in numbers.items()]
+    return Table(["preset", *(Column(key, table_name(key)) for key in keys)], cells)

@@ -1,21 +1,26 @@
-"""Presets: one row for each toolkit, with the places in its code that define it.
-
-`presets.toml` has the rows, which are read when the first of them is asked for.
-"""
+"""Presets: the rows of `presets.toml`, one for each toolkit and one for each count of misses."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from ..inputs.errors import InputTypeError, UnknownKeyError
+from ..inputs.checks import choice, several
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
 from ..inputs.naming import public
 from ..tables.forms import markdown_cell
-from .conventions import Convention, steps_to
+
+Row = TypeVar("Row", "Preset", "ListPreset")
+
+_CONTENT = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+# By field of a `Convention`, its words and what each says to people.
+WORDS: dict[str, dict[str, str]] = _CONTENT["words"]
+# The steps from the exact definition to a toolkit's number, in order.
+STEPS = ("nan", "candidates", "transform", "tolerance", "filter", "itself", "rank", "mean")
 
 
 @public("truerank.compat")
@@ -39,6 +44,85 @@ class Metric(NamedTuple):
     key: str
     form: str = "repr"
     scale: float = 1.0
+
+
+@public("truerank.compat")
+@dataclass(frozen=True, kw_only=True)
+class Convention:
+    """How a toolkit ranks the true candidate; the default is the exact definition.
+
+    The words of each field, and what they mean, are in `presets.toml`.
+
+    Parameters
+    ----------
+    nan : str
+        How NaN is treated.
+    candidates : {"all", "finite"}
+        Which scores count as candidates in adjusted metrics.
+    transform : {"none", "float32", "logsigmoid", "thousandths"}
+        How all scores are changed first.
+    rtol, atol : float
+        A candidate is tied if its distance to the true score a is at most atol + rtol * abs(a), as
+        in ``torch.isclose``.
+    filter : str
+        How filtered candidates are treated.
+    itself : {"no", "always", "as filtered"}
+        Whether the true candidate is also among its own negatives.
+    rank : str
+        The place of the true candidate in its tie. By column it is exact for scores in columns, and
+        anywhere in the tie for bare scores.
+    mean : str
+        The arithmetic of the average.
+
+    Raises
+    ------
+    ValueError
+        For an unknown word.
+
+    Examples
+    --------
+    >>> Convention(rank="optimistic") == EXACT
+    False
+    """
+
+    nan: str = "worst"
+    candidates: str = "all"
+    transform: str = "none"
+    rtol: float = 0.0
+    atol: float = 0.0
+    filter: str = "left out"
+    itself: str = "no"
+    rank: str = "realistic"
+    mean: str = "float64"
+
+    def __post_init__(self) -> None:
+        for name in WORDS.keys() & vars(self).keys():
+            choice(name, getattr(self, name), tuple(WORDS[name]))
+
+    def says(self, name: str) -> str:
+        """Describe the choice for a field, or for "tolerance", in words."""
+        if name == "tolerance":
+            return f"scores within {self.atol:g} + {self.rtol:g} * |true score| tie"
+        return WORDS[name][getattr(self, name)]
+
+    def steps(self) -> Iterator[tuple[str, Convention]]:
+        """Yield the steps from the exact definition to this one, and the convention after each.
+
+        Examples
+        --------
+        >>> [name for name, _ in Convention(nan="compared", rank="optimistic").steps()]
+        ['nan', 'rank']
+        """
+        reached = EXACT
+        for step in STEPS:
+            names = ("rtol", "atol") if step == "tolerance" else (step,)
+            changed = replace(reached, **{name: getattr(self, name) for name in names})
+            if changed != reached:
+                reached = changed
+                yield step, reached
+
+
+EXACT = Convention()
 
 
 @public("truerank.compat")
@@ -86,37 +170,78 @@ class Preset:
     averaged: bool = False
     notes: tuple[str, ...] = ()
 
-    def departures(self) -> dict[str, str]:
-        """Describe the differences from the exact definition in words, by step.
 
-        Examples
-        --------
-        >>> from truerank import compat
-        >>> compat.PRESETS["openke"].departures()["rank"]
-        'the best place of the tie'
-        """
-        return {step: changed.says(step) for step, changed in steps_to(self.convention)}
+@public("truerank.compat")
+@dataclass(frozen=True, kw_only=True)
+class ListPreset:
+    """How misses are counted: targets that are not in the list of their query.
+
+    Attributes
+    ----------
+    name : str
+        Its name here.
+    toolkits : str
+        Who counts so.
+    source : tuple of str
+        Repository, file and functions that do.
+    misses : {"zero", "no rank", "middle", "next"}
+        What a miss adds.
+    cut : int, optional
+        A target behind this place counts as a miss.
+    notes : tuple of str
+        Further facts that help to read its numbers.
+
+    Examples
+    --------
+    >>> LIST_PRESETS["pyclause"].cut
+    100
+    """
+
+    name: str
+    toolkits: str
+    source: tuple[str, ...] = ()
+    misses: str = "zero"
+    cut: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        choice("misses", self.misses, tuple(WORDS["misses"]))
 
 
-def read_rows(kind: str) -> dict[str, dict[str, Any]]:
-    """Read the rows of `presets.toml` of a kind, "toolkits" or "lists", by their names."""
-    text = (Path(__file__).parent / "presets.toml").read_text(encoding="utf-8")
-    return {
-        name: {field: tuple(v) if isinstance(v, list) else v for field, v in row.items()}
-        for name, row in tomllib.loads(text)[kind].items()
-    }
+def _read_preset(name: str, row: dict[str, Any]) -> Preset:
+    convention = Convention(**row.pop("convention", {}))
+    metrics = tuple(Metric(*metric) for metric in row.pop("metrics"))
+    return Preset(name=name, convention=convention, metrics=metrics, **_frozen(row))
 
 
-def _read_presets() -> Mapping[str, Preset]:
-    found = {}
-    for name, row in read_rows("toolkits").items():
-        convention = Convention(**row.pop("convention", {}))
-        metrics = tuple(Metric(*metric) for metric in row.pop("metrics"))
-        found[name] = Preset(name=name, convention=convention, metrics=metrics, **row)
-    return MappingProxyType(found)
+def _frozen(row: dict[str, Any]) -> dict[str, Any]:
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}
 
 
-PRESETS = _read_presets()
+PRESETS: Mapping[str, Preset] = MappingProxyType(
+    {name: _read_preset(name, row) for name, row in _CONTENT["toolkits"].items()}
+)
+LIST_PRESETS: Mapping[str, ListPreset] = MappingProxyType(
+    {name: ListPreset(name=name, **_frozen(row)) for name, row in _CONTENT["lists"].items()}
+)
+
+
+def look_up(
+    names: Iterable[str | Row] | None, rows: Mapping[str, Row], kind: type[Row]
+) -> list[Row]:
+    """Return rows by their names, each of which stands once; None means all of them."""
+    expected = f"a name or a {kind.__name__}"
+    chosen = several("presets", rows if names is None else names, "names or rows")
+    for name in chosen:
+        if not isinstance(name, (str, kind)):
+            raise InputTypeError("preset", expected=expected, got=type(name).__name__)
+        if isinstance(name, str) and name not in rows:
+            raise UnknownKeyError("preset", "", f"one of {', '.join(rows)}", repr(name))
+    wanted = [rows[name] if isinstance(name, str) else name for name in chosen]
+    if len({row.name for row in wanted}) < len(wanted):
+        got = ", ".join(row.name for row in wanted)
+        raise InputValueError("presets", expected="each name once", got=got)
+    return wanted
 
 
 @public("truerank.compat")
@@ -142,16 +267,10 @@ def preset(name: str | Preset) -> Preset:
     >>> from dataclasses import replace  # the same toolkit with another setting
     >>> row = preset("libkge")
     >>> old = replace(row, name="old", convention=replace(row.convention, rtol=0.0, atol=0.0))
-    >>> preset(old).convention.tolerant
-    False
+    >>> preset(old).convention.atol
+    0.0
     """
-    if isinstance(name, Preset):
-        return name
-    if not isinstance(name, str):
-        raise InputTypeError("preset", expected="a name or a Preset", got=type(name).__name__)
-    if name not in PRESETS:
-        raise UnknownKeyError("preset", "", f"one of {', '.join(PRESETS)}", repr(name))
-    return PRESETS[name]
+    return look_up([name], PRESETS, Preset)[0]
 
 
 @public("truerank.compat")
@@ -163,10 +282,11 @@ def describe() -> str:
     >>> print(describe().splitlines()[0])
     | preset | toolkit | place in a tie | what else differs | splits filtered | candidates |
     """
-    heading = "preset", "toolkit", "place in a tie", "what else differs"
-    rows = [[*heading, "splits filtered", "candidates"], [":---"] * (len(heading) + 2)]
+    heading = "preset", "toolkit", "place in a tie", "what else differs", "splits filtered"
+    lines = [[*heading, "candidates"], [":---"] * (len(heading) + 1)]
     for row in PRESETS.values():
-        others = "; ".join(says for step, says in row.departures().items() if step != "rank")
+        steps = row.convention.steps()
+        others = "; ".join(reached.says(step) for step, reached in steps if step != "rank")
         cells = [row.toolkit, row.convention.says("rank"), others, row.splits, row.candidates]
-        rows.append([f"`{row.name}`", *map(markdown_cell, cells)])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in rows) + "\n"
+        lines.append([f"`{row.name}`", *map(markdown_cell, cells)])
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)

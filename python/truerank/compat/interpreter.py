@@ -1,0 +1,490 @@
+"""The interpreter of conventions: scores to counts, counts to places, places to numbers.
+
+It is plain NumPy over blocks of tasks, slow and easy to check. If a convention differs from the
+exact definition only in ties, arithmetic or unused rules for NaN, its numbers are derived from the
+counts of `rank`. A tolerance, a transform, or another score for filtered candidates changes the
+counts themselves, so that the scores are needed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .._core import Scores
+from ..counting.job import Job
+from ..inputs.arithmetic import default_arithmetic
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..inputs.scores import widen_bfloat16
+from ..inputs.selection import indptr_of
+from ..ranks.container import Ranks
+from ..reporting import report
+from .presets import EXACT, Convention
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from .._core import Selection
+    from ..inputs.arrays import FloatArray, IntArray
+
+    Values = npt.NDArray[np.floating[Any]]
+    Flags = npt.NDArray[np.bool_]
+
+# Counts are the rows of an array of int64, shape (4, tasks): the candidates above the true one,
+# those tied with it (itself included), all of them, and those whose order with it is open, by the
+# rounding of a transform or a NaN. These are neither above nor tied.
+Single = np.float32
+BLOCK_ENTRIES = 1 << 20  # scores in a block: its temporary arrays take some megabytes
+LAST_UNITS = 8  # by so many units in the last place can a log-sigmoid be off
+
+
+# -- scores ----------------------------------------------------------------------------------------
+
+
+class Block(NamedTuple):
+    """The float scores of some tasks: all candidates and the true one; higher is better.
+
+    Attributes
+    ----------
+    values : ndarray of float, shape (tasks, columns)
+    true_scores : ndarray of float, shape (tasks, 1)
+    others : ndarray of bool, shape (tasks, columns)
+        The candidates other than the true one, including filtered ones.
+    filtered : ndarray of bool, shape (tasks, columns)
+        What a filter leaves out, the true candidate included.
+    is_true : ndarray of bool, shape (tasks, columns)
+        Where the true candidate is; nowhere for sampled scores.
+    """
+
+    values: Values
+    true_scores: Values
+    others: Flags
+    filtered: Flags
+    is_true: Flags
+
+
+@default_arithmetic()
+def as_floats(scores: Scores, order: str) -> Values:
+    """Convert scores to floats that compare in the same way, negated if lower ones are better.
+
+    Raises
+    ------
+    TypeError
+        For integers of 64 bits, which floats cannot represent.
+
+    Examples
+    --------
+    >>> from truerank.inputs.scores import as_scores
+    >>> as_floats(as_scores(np.array([1, 2], np.int8)), "ascending")
+    array([-1., -2.], dtype=float32)
+    """
+    array = scores.array
+    if scores.dtype == "bfloat16":
+        array = widen_bfloat16(array)
+    elif scores.dtype == "float16":  # perhaps as raw bits
+        array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
+    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
+        expected = "floats, or integers of up to 32 bits"
+        raise InputTypeError("scores", expected=expected, got=array.dtype)
+    wide = np.result_type(array.dtype.newbyteorder("="), Single)
+    floats: Values = array.astype(wide, copy=False)
+    return -floats if order == "ascending" else floats
+
+
+def task_slices(tasks: int, columns: int) -> Iterator[slice]:
+    """Split tasks into slices with at most `BLOCK_ENTRIES` scores each.
+
+    Examples
+    --------
+    >>> list(task_slices(3, BLOCK_ENTRIES // 2))
+    [slice(0, 2, None), slice(2, 3, None)]
+    """
+    step = max(1, BLOCK_ENTRIES // max(columns, 1))
+    for start in range(0, tasks, step):
+        yield slice(start, min(start + step, tasks))
+
+
+def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
+    """Yield the scores of tasks with a column for every candidate, in the order of the tasks."""
+    array = np.atleast_2d(scores.array)
+    columns = array.shape[1]
+    for where in task_slices(len(job.targets), columns):
+        values = as_floats(scores.with_array(array[job.all_rows[where]]), order)
+        is_true = np.arange(columns) == job.targets[where, None]
+        others = _selected(job.candidates, where, columns, True) & ~is_true
+        filtered = _selected(job.filter, where, columns, False)
+        filtered |= is_true & (job.filter is not None)
+        yield Block(values, values[is_true][:, None], others, filtered, is_true)
+
+
+def _selected(selection: Selection | None, where: slice, columns: int, default: bool) -> Flags:
+    """Convert the selection of some tasks to flags; without a selection, all are `default`."""
+    tasks = np.arange(where.start, where.stop)
+    flags = np.full((len(tasks), columns), default and selection is None)
+    if selection is not None:
+        lists = tasks if selection.lists is None else selection.lists[where]
+        indptr, indices = selection.indptr, selection.indices
+        for i, entry in enumerate(np.zeros_like(tasks) if selection.shared else lists):
+            flags[i, indices[indptr[entry] : indptr[entry + 1]]] = True
+    return flags
+
+
+def sampled_blocks(
+    true_scores: Values, negatives: Scores, lengths: IntArray, order: str
+) -> Iterator[Block]:
+    """Yield bare scores, which follow each other: rows of unlike lengths are padded."""
+    indptr, widest = indptr_of(lengths), int(lengths.max(initial=0))
+    for where in task_slices(len(lengths), widest):
+        is_listed = np.arange(widest) < lengths[where, None]
+        part = negatives.array[indptr[where.start] : indptr[where.stop]]
+        values = np.zeros(is_listed.shape, true_scores.dtype)
+        values[is_listed] = as_floats(negatives.with_array(part), order)
+        nowhere = np.zeros_like(is_listed)
+        yield Block(values, true_scores[where], is_listed, nowhere, nowhere)
+
+
+# -- transforms ------------------------------------------------------------------------------------
+
+
+@np.errstate(under="ignore", invalid="ignore")
+def logsigmoid_bounds(scores: Values) -> tuple[Values, Values]:
+    """Bound log(1 / (1 + exp(-score))) as libraries compute it in floats of this dtype.
+
+    The last bits of exp and log1p differ between libraries and processors: torch's are off by up to
+    1.6 units in the last place, and differ between its code for AVX2 and for SSE. Far below 0 the
+    result is the score itself, far above 0 it is 0, and both bounds are equal.
+
+    Examples
+    --------
+    >>> low, high = logsigmoid_bounds(np.array([-800.0, 0.0, 800.0]))
+    >>> low == high
+    array([ True, False,  True])
+    >>> bool(low[1] < -np.log(2) < high[1])
+    True
+    """
+    wide = scores.astype(np.float64)
+    softplus = np.log1p(np.exp(-np.abs(wide)))
+    middle = np.minimum(wide, 0) - softplus
+    slack = LAST_UNITS * np.spacing(np.abs(middle).astype(scores.dtype)).astype(np.float64)
+    score_itself = (scores < 0) & ~(4 * softplus >= np.spacing(np.abs(scores)))
+    saturated = scores > 2 - np.log(np.finfo(scores.dtype).smallest_subnormal)
+    middle = np.where(score_itself, wide, np.where(saturated, 0, middle))
+    slack = np.where(score_itself | saturated, 0, slack)
+    low, high = middle - slack, np.minimum(middle + slack, 0)
+    return low.astype(scores.dtype), high.astype(scores.dtype)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def thousandths_bounds(scores: Values) -> tuple[Values, Values]:
+    """Bound 1000 * score, cut to a 32-bit integer.
+
+    Past 2**31 and for NaN the integer depends on the code: TensorFlow on a processor gives -2**31;
+    code compiled by XLA the nearest integer there is, and 0 for NaN. The bounds are the least and
+    the greatest of these.
+
+    Examples
+    --------
+    >>> low, high = thousandths_bounds(np.array([0.0019, 0.5, 3e6]))
+    >>> low.tolist(), high.tolist()
+    ([1.0, 500.0, -2147483648.0], [1.0, 500.0, 2147483648.0])
+    """
+    least = scores.dtype.type(-(2.0**31))
+    cut = np.trunc(scores * scores.dtype.type(1000))
+    fits = (cut >= least) & (cut < -least)  # False for NaN
+    low = np.where(fits, cut, least)
+    high = np.where(fits, cut, np.where(np.isnan(cut), 0, np.clip(cut, least, -least)))
+    return low.astype(scores.dtype), high.astype(scores.dtype)
+
+
+TRANSFORMS: dict[str, Callable[[Values], tuple[Values, Values]]] = {
+    "none": lambda scores: (scores, scores),
+    "float32": lambda scores: (scores.astype(Single), scores.astype(Single)),
+    "logsigmoid": logsigmoid_bounds,
+    "thousandths": thousandths_bounds,
+}
+
+
+# -- counts ----------------------------------------------------------------------------------------
+
+# Where a NaN of another candidate and one of the true candidate stand, if numbers stand at 0: what
+# stands higher is above, what stands alike is compared, and two NaN that stand alike tie.
+NAN_LEVELS = {
+    "worst": (-1, -2),
+    "compared": (-1, 2),
+    "compared, itself too": (-1, 2),
+    "first": (1, 1),
+    "last": (-1, -1),
+    "above": (1, -2),
+}
+
+
+@default_arithmetic()
+@np.errstate(over="ignore", under="ignore", invalid="ignore")
+def count(block: Block, convention: Convention) -> IntArray:
+    """Count one block under one convention.
+
+    Examples
+    --------
+    >>> values = np.array([[5.0, 5.0, 7.0]])
+    >>> is_true = np.array([[True, False, False]])
+    >>> block = Block(values, values[:, :1], ~is_true, np.zeros((1, 3), bool), is_true)
+    >>> count(block, EXACT).ravel()
+    array([1, 2, 3, 0])
+    """
+    values, true_scores, others, filtered, is_true = block
+    if convention.itself != "no":
+        others = others | is_true
+    if convention.itself == "always":
+        filtered = filtered | is_true
+    if convention.nan == "-inf":
+        values, true_scores = (np.where(np.isnan(x), -np.inf, x) for x in (values, true_scores))
+    bounds = TRANSFORMS[convention.transform]
+    (low, high), (true_low, true_high) = bounds(values), bounds(true_scores)
+    if convention.filter == "left out":
+        others = others & ~filtered
+    else:
+        low = np.where(filtered, _filler(convention.filter, low, true_low), low)
+        high = np.where(filtered, _filler(convention.filter, high, true_high), high)
+
+    true_is_nan = np.isnan(true_scores)
+    is_nan = np.isnan(low) | (np.isnan(values) & ~filtered)  # also if it became a number
+    level, true_level = NAN_LEVELS.get(convention.nan, (0, 0))
+    levels, true_levels = is_nan * np.int8(level), true_is_nan * np.int8(true_level)
+    alike = levels == true_levels
+    equal = (low == true_high) & (high == true_low)
+    equal |= (values == true_scores) & ~filtered  # one score has one transform
+    equal |= is_nan & true_is_nan
+    if convention.rtol or convention.atol:
+        distance = np.abs(low - true_low)
+        allowed = convention.atol + np.abs(convention.rtol * true_low)
+        equal |= np.isfinite(distance) & (distance <= allowed)
+    equal &= alike
+    above = (levels > true_levels) | (alike & (low > true_high) & ~equal)
+    is_open = alike & (high >= true_low) & ~above & ~equal
+    if convention.rank.endswith("column") and is_true.any():
+        lower = ~np.logical_or.accumulate(is_true, axis=1)
+        above |= equal & (lower if convention.rank == "lowest column" else ~lower)
+        equal[:] = False
+    if convention.nan == "any":
+        broken = true_is_nan | (is_nan & others).any(axis=1, keepdims=True)
+        above, equal, is_open = above & ~broken, equal & ~broken, is_open | broken
+
+    tied = (equal & others).sum(axis=1) + 1
+    if convention.nan == "compared, itself too":
+        tied -= true_is_nan[:, 0]
+    candidates = others.sum(axis=1) + 1
+    if convention.candidates == "finite":
+        candidates = (np.isfinite(low) & others).sum(axis=1) + np.isfinite(true_low)[:, 0]
+    return np.stack(
+        [(above & others).sum(axis=1), tied, candidates, (is_open & others).sum(axis=1)]
+    )
+
+
+def _filler(word: str, scores: Values, true_scores: Values) -> Any:
+    """Return the scores of filtered candidates that stay."""
+    if word == "truth - 1":
+        return true_scores - 1
+    return scores - 1 if word == "score - 1" else scores.dtype.type(word)
+
+
+def counts_by_convention(
+    exact: Ranks, blocks: Callable[[], Iterator[Block]], conventions: Iterable[Convention]
+) -> dict[Convention, IntArray]:
+    """Count under several conventions, in one pass over the scores if the scores are needed.
+
+    Parameters
+    ----------
+    exact : Ranks
+        The exact ranks, with ``nan="worst"`` and an audit.
+    blocks : callable
+        Yields the scores, block by block, in the order of the tasks.
+    conventions : iterable of Convention
+    """
+    audit = exact.audit
+    unused: dict[str, Any] = {}  # choices that change none of these counts
+    if audit is None or not (audit.nan.any() or audit.inf.any()):
+        unused |= {"nan": EXACT.nan, "candidates": EXACT.candidates}
+    if not (exact.tied > 1).any():
+        unused["rank"] = EXACT.rank
+    counting = {}  # each convention without what is done after counting
+    for convention in conventions:
+        rank = convention.rank if convention.rank.endswith("column") else EXACT.rank
+        counting[convention] = replace(convention, rank=rank, mean=EXACT.mean)
+    parts: dict[Convention, list[IntArray]] = {
+        c: [] for c in counting.values() if replace(c, **unused) != EXACT
+    }
+    for block in blocks() if parts else ():
+        for convention, counts in parts.items():
+            counts.append(count(block, convention))
+    whole = {c: np.concatenate(counts, axis=1) for c, counts in parts.items() if counts}
+    above, tied = exact.above, exact.tied
+    settled = np.stack([above, tied, exact.candidates, np.zeros_like(above)])
+    return {c: whole.get(counted, settled) for c, counted in counting.items()}
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@public("truerank.compat")
+class Figure(NamedTuple):
+    """A number, with its least and greatest value if a toolkit leaves the order of ties open.
+
+    Attributes
+    ----------
+    value : float
+        The number; if the order of ties is open, its mean over all orders; if the rounding of a
+        transform leaves an order open, the middle of the bounds.
+    least, most : float
+        The bounds; equal to `value` if the order is not open.
+    """
+
+    value: float
+    least: float
+    most: float
+
+
+# What a task adds whose true candidate is among the first k: all others add 0.
+_AMONG_K: dict[str, Callable[[Values], Values]] = {
+    "hits": np.ones_like,
+    "mrr": lambda ranks: 1 / ranks,
+    "ndcg": lambda ranks: 1 / np.log2(ranks + 1),  # one right answer, with gain 1
+}
+
+
+def split_key(key: str) -> tuple[str, int]:
+    """Return the name and the k of a key, 0 without a k.
+
+    Examples
+    --------
+    >>> split_key("hits@10"), split_key("mr")
+    (('hits', 10), ('mr', 0))
+    """
+    name, _, k = key.partition("@")
+    if key not in ("mr", "mrr", "amri") and not (name in _AMONG_K and k.isdecimal()):
+        expected = "mr, mrr, hits@k, mrr@k, ndcg@k or amri"
+        raise InputValueError("key", expected=expected, got=repr(key))
+    return name, int(k or 0)
+
+
+def places(counts: IntArray, convention: Convention) -> tuple[FloatArray, FloatArray]:
+    """Compute the first and the last place that the true candidate of each task can take.
+
+    Examples
+    --------
+    >>> places(np.array([[2], [3], [9], [0]]), Convention(rank="any"))
+    (array([3.]), array([5.]))
+    """
+    above, tied, _, unsettled = counts
+    ends = {
+        "realistic": ((tied + 1) / 2,) * 2,
+        "optimistic": (1, 1),
+        "pessimistic": (tied, tied),
+        "rounded": (1 + tied // 2,) * 2,
+    }
+    first, last = ends.get(convention.rank, (1, tied))
+    return (above + first).astype(np.float64), (above + unsettled + last).astype(np.float64)
+
+
+def per_task(key: str, ranks: Values) -> Values:
+    """Compute the values whose mean a metric is, in the precision of the ranks.
+
+    Examples
+    --------
+    >>> per_task("hits@3", np.array([1.0, 3.5])), per_task("mrr@3", np.array([2.0, 4.0]))
+    (array([1., 0.]), array([0.5, 0. ]))
+    """
+    name, k = split_key(key)
+    if name == "mr":
+        return ranks
+    with np.errstate(divide="ignore"):  # one toolkit gives a true score of NaN rank 0
+        values = _AMONG_K[name](ranks)
+    return np.where(ranks <= k, values, 0).astype(ranks.dtype) if k else values
+
+
+def mean(key: str, ranks: FloatArray, arithmetic: str) -> float:
+    """Average a metric in the arithmetic of a toolkit: a word for the mean of a `Convention`.
+
+    Examples
+    --------
+    >>> mean("mrr", np.array([1.0, 3.0, 3.0]), "float32")
+    0.5555555820465088
+    """
+    if arithmetic == "float32 sums":  # as C adds a double to a float
+        values = per_task(key, ranks).tolist()
+        total = reduce(lambda total, value: Single(float(total) + value), values, Single(0))
+        return float(total / Single(len(ranks)))
+    if arithmetic == "float32 histogram" and not key.startswith("hits@"):
+        ranks, tasks = np.unique(ranks, return_counts=True)
+        terms = tasks.astype(Single) * per_task(key, ranks.astype(Single))
+        return float(terms.sum(dtype=Single)) / int(tasks.sum())
+    if arithmetic == "float32, from 0" and key == "mr":
+        ranks = ranks - 1
+    adds_singles = arithmetic in ("float32", "float32, from 0")
+    if adds_singles or (arithmetic, key) == ("float32 reciprocals", "mrr"):
+        ranks = ranks.astype(Single)
+    return float(per_task(key, ranks).mean(dtype=Single if adds_singles else np.float64))
+
+
+def figure(
+    key: str, counts: IntArray, convention: Convention, groups: Sequence[IntArray] = ()
+) -> Figure:
+    """Compute one metric under a convention.
+
+    Parameters
+    ----------
+    key : str
+        "mr", "mrr", "hits@k", "mrr@k", "ndcg@k" or "amri".
+    counts : ndarray of int64, shape (4, tasks)
+        The counts under that convention: above, tied, candidates, unsettled.
+    convention : Convention
+        It gives the place in a tie and the arithmetic.
+    groups : sequence of ndarray of int64
+        Groups of tasks whose means are averaged; none: all tasks are one.
+
+    Examples
+    --------
+    >>> figure("mrr", np.array([[0], [2], [9], [0]]), Convention(rank="any"))
+    Figure(value=0.75, least=0.5, most=1.0)
+    """
+    candidates, unsettled = counts[2:]
+    nothing = Figure(*[float("nan")] * 3)
+    if not len(candidates):
+        return nothing
+    if groups:
+        parts = [figure(key, counts[:, group], convention) for group in groups]
+        halves = np.array(parts, Single if convention.mean == "float32 sums" else np.float64)
+        return Figure(*halves.mean(axis=0).tolist())  # OpenKE also adds and halves floats
+    is_finite = convention.candidates == "finite"
+    if is_finite and (candidates**2).sum() < len(candidates):
+        return nothing  # PyKEEN raises: (n**2 - 1) / 12 is no variance
+    first, last = places(counts, convention)
+    if key == "amri":
+        beyond_first = mean("mr", first, convention.mean) - 1
+        by_chance = float((candidates + 1).mean()) / 2 - 1
+        if by_chance:
+            value = 1 - beyond_first / by_chance
+        else:  # PyKEEN divides by 1e-12
+            value = beyond_first * 1e12 if is_finite else float("nan")
+        return Figure(value, value, value)
+    bounds = sorted(mean(key, ranks, convention.mean) for ranks in (first, last))
+    value = (bounds[0] + bounds[1]) / 2
+    is_open = bounds[0] != bounds[1] and not unsettled.any()
+    if is_open and key != "mr":  # the mean rank is linear: its mean over all orders is the middle
+        value = _mean_over_orders(key, counts)
+    return Figure(value, *bounds)
+
+
+def _mean_over_orders(key: str, counts: IntArray) -> float:
+    above, tied, candidates, _ = counts
+    name, k = split_key(key)
+    if not k or name == "hits":
+        ranks = Ranks(above, tied, np.maximum(candidates, above + tied))
+        return report(ranks)[f"expected.{key}"]
+    sums = np.append(0, _AMONG_K[name](np.arange(1.0, k + 1)).cumsum())
+    last, before = np.minimum(above + tied, k), np.minimum(above, k)
+    return float(((sums[last] - sums[before]) / tied).mean())
