@@ -425,20 +425,21 @@ def test_no_tasks_and_one_candidate() -> None:
 
 def test_forms() -> None:
     found = compat.table([[0.5, 0.5, 0.1]], [0])
-    assert "| rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |" in found.to_markdown()
+    shown = found.to_markdown(["mr", "mrr"])
+    assert "| MR \u2193 | MRR \u2191 |" in shown
+    assert "| rotate | 1.0 to 2.0 | 0.500 to 1.000 |" in shown
     assert '<th scope="row">openke</th>' in found._repr_html_()
     assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
     one = found["openke"]
-    assert "| MR \u2193 | MRR \u2191 | Hits@1 \u2191 |" in found.to_markdown()
-    assert "the best place of the tie" in one.to_markdown()
-    assert str(one) == one.to_text() == one.to_text(notes=False)
-    assert one.to_text().splitlines()[:2] == [
-        "openke   printed     exact      key",
-        "MRR     1.000000  0.666667      mrr",
+    assert "rank (tasks changed: 1): the best place of the tie" in one.to_markdown()
+    assert str(one).splitlines()[:2] == [
+        "openke     exact  rank   printed      key",
+        "MRR     0.666667     1  1.000000      mrr",
     ]
-    assert "  0.67  " in one.to_text(digits=2)
-    assert "MRR & 1.000000 & 0.6667 & mrr" in one.to_latex(digits=4)
-    assert one.to_csv().splitlines()[1] == f"MRR,1.000000,1.0,1.0,1.0,{one.corrected('MRR')!r},mrr"
+    assert one.to_csv("MR", digits=2).splitlines() == [
+        "name,exact,nan,rank,mean,value,least,most,printed,key",
+        "MR,1.5,1.5,1.0,1.0,1.0,1.0,1.0,1.000000,mr",
+    ]
     assert {row["name"]: row["value"] for row in json.loads(one.to_json())["rows"]} == one
     assert "<table>" in one._repr_html_()
     with pytest.raises(KeyError, match="name: expected one of MRR"):

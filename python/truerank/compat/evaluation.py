@@ -20,7 +20,6 @@ from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from ..reporting import Report
 from ..reporting import report as exact_report
-from ..retrieval.answer_metrics import read_key
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from ..inputs.words import ScoreOrder
     from ..ranks.labels import LabelsLike
 
+Names = str | Iterable[str] | None
 COMMON_KEYS = ("mr", "mrr", "hits@1", "hits@10")
 
 
@@ -183,33 +183,34 @@ class CompatReport(dict[str, float], AsTable):
         metric = self._metrics[name]
         return _exact_value(metric.key, self.exact) * metric.scale
 
-    def table(self) -> Table:
-        """Return its numbers beside the exact ones, with the steps between them below.
+    def table(self, metrics: Names = None, **options: Any) -> Table:
+        """Return a row for each number: the exact one, those after the steps, and the toolkit's.
+
+        People read the steps that change the place of a task. `metrics` are names of the toolkit;
+        other options are those of `Table.table`.
 
         Examples
         --------
         >>> from truerank import compat
         >>> found = compat.report([[0.5, 0.5, 0.1]], [0], preset="gcn-align")
-        >>> print(found.to_markdown().partition(chr(10) * 2)[0])
-        | gcn-align | printed | exact | key |
-        | :--- | ---: | ---: | ---: |
-        | Hits@1 | 0.00 to 100.00 | 0 | hits@1 |
-        | Hits@10 | 100.00 | 100 | hits@10 |
-        | Hits@50 | 100.00 | 100 | hits@50 |
-        | Hits@100 | 100.00 | 100 | hits@100 |
+        >>> print(found.to_markdown(["Hits@1", "Hits@10"], notes=False))
+        | gcn-align | exact | rank | printed | key |
+        | :--- | ---: | ---: | ---: | ---: |
+        | Hits@1 | 0 | 50 | 0.00 to 100.00 | hits@1 |
+        | Hits@10 | 100 | 100 | 100.00 | hits@10 |
         """
-        rows = [
-            [name, self.printed(name), value, *self.bounds(name), self.corrected(name), metric.key]
-            for (name, value), metric in zip(self.items(), self._metrics.values(), strict=True)
-        ]
-        keys = list(dict.fromkeys(metric.key for metric in self._metrics.values()))[:4]
-        steps = [["exact", None, *(_exact_value(key, self.exact) for key in keys)]]
-        steps += [[s.words, s.tasks, *(s.figures[key] for key in keys)] for s in self.steps]
-        headings = [Column(key, _heading(key)) for key in keys]
-        below = Table(["step", "tasks changed", *headings], steps, digits=6)
+        rows = []
+        for name in _names(metrics, self):
+            numbers, metric = (self[name], *self.bounds(name)), self._metrics[name]
+            reached = (step.figures[metric.key] * metric.scale for step in self.steps)
+            exact, printed = self.corrected(name), self.printed(name)
+            rows.append([name, exact, *reached, *numbers, printed, metric.key])
+        steps = [Column(s.name, only=None if s.tasks else "data") for s in self.steps]
         data = [Column(name, only="data") for name in ("value", "least", "most")]
-        name = Column("name", self.preset.name)
-        return Table([name, "printed", *data, "exact", "key"], rows, below=[below], digits=6)
+        columns = [Column("name", self.preset.name), Column("exact"), *steps, *data]
+        columns += map(Column, ("printed", "key"))
+        notes = [f"{s.name} (tasks changed: {s.tasks:,}): {s.words}" for s in self.steps]
+        return Table(columns, rows, notes=notes, digits=5).table(**options)
 
 
 @public("truerank.compat")
@@ -228,13 +229,13 @@ class CompatTable(dict[str, CompatReport], AsTable):
     --------
     >>> from truerank import compat
     >>> found = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke", "dgl-ke", "rotate"])
-    >>> print(found.to_markdown(digits=3))
+    >>> print(found.to_markdown())
     | convention | MR ↓ | MRR ↑ | Hits@1 ↑ | Hits@10 ↑ |
     | :--- | ---: | ---: | ---: | ---: |
-    | exact | 1.5 | 0.667 | 0 | 1 |
-    | openke | 1 | 1 | 1 | 1 |
-    | dgl-ke | 3 | 0.333 | 0 | 1 |
-    | rotate | 1 to 2 | 0.5 to 1 | 0 to 1 | 1 |
+    | exact | 1.5 | 0.667 | 0.000 | 1.000 |
+    | openke | 1.0 | 1.000 | 1.000 | 1.000 |
+    | dgl-ke | 3.0 | 0.333 | 0.000 | 1.000 |
+    | rotate | 1.0 to 2.0 | 0.500 to 1.000 | 0.000 to 1.000 | 1.000 |
     """
 
     def __init__(self, exact: Report, rows: Iterable[CompatReport]) -> None:
@@ -244,22 +245,30 @@ class CompatTable(dict[str, CompatReport], AsTable):
     def __repr__(self) -> str:
         return f"CompatTable({len(self.exact.ranks):,} tasks; {', '.join(self)})"
 
-    def table(self) -> Table:
-        """Return a row for each preset; people read both bounds of numbers that ties leave open."""
-        exact = [self.exact[key] for key in COMMON_KEYS]
+    def table(self, metrics: Names = None, **options: Any) -> Table:
+        """Return a row for each preset; people read both bounds of numbers that ties leave open.
+
+        `metrics` are mr, mrr, hits@1 and hits@10; other options are those of `Table.table`.
+        """
+        keys = _names(metrics, COMMON_KEYS)
+        exact = [self.exact[key] for key in keys]
         rows: list[list[Any]] = [["exact", *exact, *exact]]
         for name, row in self.items():
-            figures = [row.figures[key] for key in COMMON_KEYS]
+            figures = [row.figures[key] for key in keys]
             rows.append([name, *(f.value for f in figures), *(f[1:] for f in figures)])
-        data = [Column(key, only="data") for key in COMMON_KEYS]
-        shown = [Column(f"{key} bounds", _heading(key), only="print") for key in COMMON_KEYS]
-        return Table(["convention", *data, *shown], rows)
+        data = [Column(key, only="data") for key in keys]
+        shown = [_column(key)._replace(name=f"{key} bounds", only="print") for key in keys]
+        return Table(["convention", *data, *shown], rows).table(**options)
 
 
-def _heading(key: str) -> str:
-    """The heading of a metric, of which some have a cutoff that reports on ranks do not have."""
-    name, cutoff = split_key(key)
-    return table_name(read_key(key) if cutoff and name != "hits" else key)
+def _names(chosen: Names, default: Iterable[str]) -> list[str]:
+    if chosen is None or chosen == "all":
+        return list(default)
+    return [chosen] if isinstance(chosen, str) else list(chosen)
+
+
+def _column(key: str) -> Column:
+    return Column(key, table_name(key), 1 if key == "mr" else 3)
 
 
 def _exact_value(key: str, exact: Report) -> float:
@@ -519,14 +528,14 @@ def table_lists(
     --------
     >>> import truerank as tr
     >>> ranks = tr.rank_lists([[4, 7], [4, 7]], None, [7, 2], candidates=10)
-    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown(digits=3))
+    >>> print(table_lists(ranks, presets=["zero", "k + 1"], ks=[3]).to_markdown())
     | preset | MR ↓ | MRR ↑ | Hits@3 ↑ |
     | :--- | ---: | ---: | ---: |
-    | zero | 6 | 0.25 | 0.5 |
-    | k + 1 | 2.5 | 0.417 | 1 |
+    | zero | 6.0 | 0.250 | 0.500 |
+    | k + 1 | 2.5 | 0.417 | 1.000 |
     """
     rows = look_up(presets, LIST_PRESETS, ListPreset)
     numbers = {row.name: report_lists(ranks, preset=row, ks=ks) for row in rows}
     keys = next(iter(numbers.values()), {})
     cells = [[name, *values.values()] for name, values in numbers.items()]
-    return Table(["preset", *(Column(key, table_name(key)) for key in keys)], cells)
+    return Table(["preset", *map(_column, keys)], cells)

@@ -81,7 +81,7 @@ class Convention:
 
     Examples
     --------
-    >>> Convention(rank="optimistic") == EXACT
+    >>> Convention(rank="optimistic") == Convention()
     False
     """
 
