@@ -1,7 +1,8 @@
-"""`truerank` and `python -m truerank`: run the command line, which needs click and rich."""
+"""`truerank` and `python -m truerank`: run the command line, which needs click."""
 
 from __future__ import annotations
 
+import io
 import sys
 
 from .inputs.naming import import_extra
@@ -10,21 +11,22 @@ from .inputs.naming import import_extra
 def main() -> None:
     """Run the command line, and end with one line where anything is wrong.
 
-    The exit code is 0 for success, 1 for data that cannot be evaluated or written, 2 for a wrong
-    command line or a missing library, 70 for a fault of truerank, and 130 after Ctrl-C.
+    The exit code is 0 for success, 2 for a wrong command line or a missing library, and 1 for
+    anything else.
 
     Examples
     --------
     >>> main()  # doctest: +SKIP
     """
     try:
-        for library in ("click", "rich"):
-            import_extra(library, "the command line", "cli")
+        import_extra("click", "the command line", "cli")
     except ImportError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(2)
     from truerank.cli.commands import commands
 
+    if isinstance(sys.stdout, io.TextIOWrapper):  # names may have what its encoding lacks
+        sys.stdout.reconfigure(errors="backslashreplace")
     commands(prog_name="truerank")
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import json
 from collections.abc import Callable, Collection
 from functools import cache
 from pathlib import Path
@@ -20,7 +17,6 @@ from support import cli_files
 from support.alignment_folders import DBP15K, OPENEA, fill_folder
 from support.cli_files import Outcome, Run
 from truerank.alignment import Task
-from truerank.cli import protocol_runs
 
 pytestmark = pytest.mark.python_only
 
@@ -164,45 +160,38 @@ def test_protocol_and_labels(align: Align, folder: Path) -> None:
     assert ranks.protocol.candidates == "unaligned"
     assert ranks.protocol.similarity == "cosine, csls 2"
     files = ["L.npy", "R.npy", "test_named.gz", "train_named.gz", "left.txt", "right.txt"]
-    assert list(ranks.protocol.files) == files
+    assert set(ranks.protocol.files) == set(files)
     assert ranks.side is not None
     assert ranks.queries is not None
     assert ranks.side.values.tolist() == ["left_to_right"] * 5 + ["right_to_left"] * 5
     assert ranks.queries.values.tolist()[0] == world().names[0][4]
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "l1", "inverse_l2"])
-@pytest.mark.parametrize("csls", [None, 1, 3, 99])
-def test_ranks_equal_those_of_the_python_task(
-    similarity: str, csls: int | None, align: Align, folder: Path
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("L.npy R.npy test.tsv --similarity inverse_l2", {"similarity": "inverse_l2"}),
+        ("L.npy R.npy test.tsv --csls 3", {"csls": 3}),
+        ("--scores S.npy test.tsv --csls 2", {"csls": 2}),
+        ("--scores S.npy test.tsv --order ascending", {"order": "ascending"}),
+        ("L16.npy R16.npy test.tsv --dtype bfloat16", {}),
+    ],
+)
+def test_options_are_keywords_of_the_task(
+    line: str, options: dict[str, Any], align: Align, folder: Path
 ) -> None:
-    found = world()
-    task = Task(PAIRS["test"], left=LEFT, right=RIGHT, known=PAIRS["train"])
-    report = task.evaluate_embeddings(found.left, found.right, similarity=similarity, csls=csls)
-    line = f"L.npy R.npy test.tsv --train train.tsv --similarity {similarity} --save ranks.npz"
-    assert align(line, *([] if csls is None else ["--csls", str(csls)])).code == 0
-    assert np.array_equal(tr.load("ranks.npz").above, report.ranks.above)
-    assert np.array_equal(tr.load("ranks.npz").tied, report.ranks.tied)
-
-
-def test_scores_with_csls_or_ascending_order(align: Align, folder: Path) -> None:
-    task = Task(PAIRS["test"], left=LEFT, right=RIGHT)
-    for options, rules in (
-        ("--csls 2", {"csls": 2}),
-        ("--order ascending", {"order": "ascending"}),
-    ):
-        assert align(f"--scores S.npy test.tsv {options} --save ranks.npz").code == 0
-        ranks = task.evaluate_scores(world().scores, **rules).ranks
-        assert np.array_equal(tr.load("ranks.npz").above, ranks.above)
-
-
-def test_bfloat16(align: Align, folder: Path) -> None:
     for name in ("L", "R"):
-        array = np.load(f"{name}.npy")
-        np.save(f"{name}16.npy", array.astype(ml_dtypes.bfloat16).view("V2"))
-    line = "L16.npy R16.npy test.tsv --similarity dot --dtype bfloat16 --save ranks.npz"
-    assert align(line).code == 0
-    assert saved(folder / "ranks.npz") == plain(known=())
+        raw = np.load(f"{name}.npy").astype(ml_dtypes.bfloat16).view("V2")
+        np.save(f"{name}16.npy", raw)
+    task = Task(PAIRS["test"], left=LEFT, right=RIGHT, known=PAIRS["train"])
+    if "--scores" in line:
+        report = task.evaluate_scores(world().scores, **options)
+    else:
+        report = task.evaluate_embeddings(world().left, world().right, **options)
+    assert align(f"{line} --train train.tsv --save ranks.npz").code == 0
+    ranks = tr.load("ranks.npz")
+    assert np.array_equal(ranks.above, report.ranks.above)
+    assert np.array_equal(ranks.tied, report.ranks.tied)
 
 
 # -- data sets -------------------------------------------------------------------------------------
@@ -236,22 +225,11 @@ def sets(folder: Path) -> Path:
 def test_data_sets(
     line: str, tasks: int, filtered: tuple[str, ...], align: Align, sets: Path
 ) -> None:
-    outcome = align(f"{line} --save ranks.npz --by degree --format csv")
+    outcome = align(f"{line} --save ranks.npz")
     assert (outcome.code, outcome.err) == (0, "")
     ranks = tr.load("ranks.npz")
     assert len(ranks) == tasks
     assert ranks.protocol.filter == filtered
-    assert set(ranks.labels) == {"degree"}
-
-
-def test_degrees_are_sums_of_both_entities(align: Align, sets: Path) -> None:
-    outcome = align("o1.npy o2.npy --data oea --fold 1 --by degree --format json --save ranks.npz")
-    assert outcome.code == 0
-    ranks = tr.load("ranks.npz")
-    # Steiermark 1 + Styria 2, Wien 1 + Vienna 1
-    assert ranks.labels["degree"].values.tolist() == ["1-5"] * 4
-    assert ranks.queries is not None
-    assert ranks.queries.values.tolist() == ["Steiermark", "Wien", "Styria", "Vienna"]
 
 
 def test_entities_with_equal_names_are_labelled_by_ids(align: Align, sets: Path) -> None:
@@ -265,225 +243,73 @@ def test_entities_with_equal_names_are_labelled_by_ids(align: Align, sets: Path)
 # -- what is printed -------------------------------------------------------------------------------
 
 
-def test_table(align: Align) -> None:
-    outcome = align(f"{VECTORS} {KNOWN} --candidates test")
-    lines = outcome.out.splitlines()
-    assert lines[0] == "test: 5 pairs, 5 ranked; known: train 4, valid 1"
-    assert lines[1] == (
-        "distinct queries: left_to_right 4 (among 4 of 10 entities), "
-        "right_to_left 4 (among 4 of 8 entities)"
-    )
-    assert "do not compare across test sizes" in outcome.out
-    for side in ("left_to_right", "right_to_left"):
-        assert any(line.startswith(f"{side} (5 tasks)") for line in lines)
-    assert "do not compare across" not in align(f"{VECTORS} {KNOWN}").out
-    assert "(among 10 entities)" in align(VECTORS).out
-
-
-def test_json(align: Align) -> None:
-    content = json.loads(align(f"{VECTORS} {KNOWN} --format json").out)
-    assert content["task"]["sides"]["right_to_left"] == {
-        "tasks": 5,
-        "queries": 4,
-        "candidates": 8,
-        "columns": 8,
-    }
-    assert content["task"]["audit"]["known"] == {"train": 4, "valid": 1}
-
-
-@pytest.mark.parametrize("style", ["table", "json", "markdown", "csv", "latex", "html"])
-def test_formats(style: str, align: Align) -> None:
-    for more in ("", "--metrics mrr,left_to_right.amri", "--metrics mrr --interval", "--by side"):
-        outcome = align(f"{VECTORS} {KNOWN} --audit --format {style} {more}")
-        assert outcome.code == 0
-        assert "mrr" in outcome.out.lower()
-
-
-def test_metrics(align: Align) -> None:
+def test_metrics_and_findings(align: Align, folder: Path) -> None:
     line = f"{VECTORS} {KNOWN} --metrics left_to_right.mr,right_to_left.optimistic.mr --format csv"
-    rows = list(csv.reader(io.StringIO(align(line).out)))
     counts = plain()
-    realistic = [above + (tied + 1) / 2 for above, tied, _ in counts[:5]]
-    optimistic = [above + 1 for above, _, _ in counts[5:]]
-    assert rows[0] == ["key", "value"]
-    assert [float(value) for _, value in rows[1:]] == [np.mean(realistic), np.mean(optimistic)]
-
-
-def test_audit_reports_duplicates_and_leaks(align: Align, folder: Path) -> None:
+    realistic = np.mean([above + (tied + 1) / 2 for above, tied, _ in counts[:5]])
+    optimistic = np.mean([above + 1 for above, _, _ in counts[5:]])
+    assert align(line).out.splitlines()[1] == f"value,{float(realistic)!r},{float(optimistic)!r}"
     Path("again.tsv").write_text("4\t5\n4\t5\n0\t0\n")
-    outcome = align("L.npy R.npy again.tsv --train train.tsv --audit")
-    assert outcome.err == ""
-    assert "duplicates: 1 (4 5), kept" in outcome.out
-    assert "leaks: in train 1 (0 0), kept" in outcome.out
-    outcome = align("L.npy R.npy again.tsv --train train.tsv")
-    assert outcome.err.count("Warning: ") == 2
-    assert "--duplicates" in outcome.err
-    outcome = align("L.npy R.npy again.tsv --train train.tsv --leaks drop --duplicates drop")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "test: 3 pairs, 1 ranked; known: train 4" in outcome.out
-    outcome = align("L.npy R.npy again.tsv --train train.tsv --leaks raise --duplicates drop")
-    assert (outcome.code, outcome.out) == (1, "")
-
-
-def test_saved_ranks_are_evaluated_again(align: Align, run: Run, folder: Path) -> None:
-    first = align(f"{VECTORS} {KNOWN} --save ranks.npz --metrics mrr --format csv")
-    again = run("evaluate", "ranks.npz", "--metrics", "mrr", "--format", "csv")
-    assert again.out == first.out
-
-
-def test_progress_of_scores(align: Align, monkeypatch: pytest.MonkeyPatch) -> None:
-    reports: list[Any] = []
-    monkeypatch.setattr(protocol_runs, "ProgressListener", lambda bar: reports.append)
-    assert align(f"--scores S.npy test.tsv {KNOWN}").code == 0
-    assert reports[-1].done == reports[-1].total > 0
+    line = "L.npy R.npy again.tsv --train train.tsv"
+    out = align(f"{line} --audit").out
+    assert "duplicates: 1 (4 5), kept" in out
+    assert "leaks: in train 1 (0 0), kept" in out
+    assert align(line).err.count("Warning: ") == 2
+    assert align(f"{line} --leaks drop --duplicates drop --save ranks.npz").err == ""
+    assert len(tr.load("ranks.npz")) == 2
+    assert align(f"{line} --leaks raise --duplicates drop").code == 1
 
 
 # -- what is wrong ---------------------------------------------------------------------------------
 
-WRONG_LINES = {
-    "nothing": ("", "expected LEFT RIGHT PAIRS, got none"),
-    "no pairs": ("L.npy R.npy", "expected LEFT RIGHT PAIRS, got L.npy R.npy"),
-    "too much": (f"{VECTORS} x", "expected LEFT RIGHT PAIRS, got L.npy R.npy test.tsv x"),
-    "scores and vectors": (
-        f"{VECTORS} --scores S.npy",
-        "expected PAIRS with --scores, got L.npy R.npy test.tsv; the shell splits a pattern",
-    ),
-    "data and pairs": (
-        f"{VECTORS} --data dbp",
-        "expected LEFT RIGHT with --data, got L.npy R.npy test.tsv",
-    ),
-    "all of it": (
-        "test.tsv --data dbp --scores S.npy",
-        "expected no file with --scores and with --data, got test.tsv",
-    ),
-    "known of data": (
-        "L.npy R.npy --data dbp --train train.tsv --known a=b",
-        "--train, --known cannot apply to --data",
-    ),
-    "labels of data": (
-        "L.npy R.npy --data dbp --left-labels left.txt",
-        "--left-labels cannot apply to --data",
-    ),
-    "fold of pairs": (f"{VECTORS} --fold 1", "--fold cannot apply to pairs without --data"),
-    "similarity of scores": (
-        "--scores S.npy test.tsv --similarity l1",
-        "--similarity cannot apply to scores",
-    ),
-    "order of vectors": (f"{VECTORS} --order ascending", "--order cannot apply to vectors"),
-    "fold of dbp15k": ("d1.npy d2.npy --data dbp --fold 1", "--fold cannot apply to --layout dbp"),
-    "known twice": (
-        f"{VECTORS} --train train.tsv --known train=valid.tsv",
-        "--known train and --train: expected one of them",
-    ),
-    "split is known": (
-        f"{VECTORS} --split train --train train.tsv",
-        "--split train: it is the name of known pairs, too",
-    ),
-    "candidates": (f"{VECTORS} --candidates some", "expected all, test, unaligned, or two .npy"),
-    "one file": (f"{VECTORS} --candidates l.npy", "expected all, test, unaligned, or two .npy"),
-    "csls": (f"{VECTORS} --csls 0", "'--csls': 0 is not in the range"),
-    "similarity": (f"{VECTORS} --similarity cos", "'--similarity': 'cos' is not one of"),
-    "metric": (f"{VECTORS} --metrics head.mrr", "'--metrics'"),
-    "label": (f"{VECTORS} --by degree", "'--by'"),
-    "interval": (f"{VECTORS} --interval", "--interval needs --metrics"),
-}
 
-
-@pytest.mark.parametrize(("line", "message"), WRONG_LINES.values(), ids=WRONG_LINES)
-def test_wrong_lines(line: str, message: str, align: Align, sets: Path) -> None:
-    outcome = align(line)
-    assert (outcome.code, outcome.out) == (2, "")
-    assert message in outcome.err
-    assert outcome.err.count("\n") == 1
-
-
-BAD_DATA = {
-    "no such vectors": ("X.npy R.npy test.tsv", "LEFT: X.npy: No such file"),
-    "text for vectors": (
-        "test.tsv R.npy test.tsv",
-        "LEFT: test.tsv: expected a .npy file, the header",
-    ),
-    "one vector": ("flat.npy R.npy test.tsv", "LEFT: expected a vector for each entity, got shape"),
-    "unlike vectors": ("L.npy wide.npy test.tsv", "RIGHT: expected"),
-    "no such pairs": ("L.npy R.npy x.tsv", "PAIRS: x.tsv: No such file"),
-    "no such known": (f"{VECTORS} --known old=x", "--known old: x: No such file"),
-    "no such scores": ("--scores X.npy test.tsv", "--scores: "),
-    "names without labels": (
-        "L.npy R.npy test_named.gz",
-        "PAIRS: expected ids of left from 0 to 7, got 'ü 4'",
-    ),
-    "an unknown name": (
-        "L.npy R.npy test.tsv --left-labels left.txt",
-        "or ids from 0 to 7, got '4' in column 0 of row 0",
-    ),
-    "an id too far": (
-        "R.npy L.npy test.tsv --train far.tsv",
-        "--train: expected ids of left from 0 to 9, got 10",
-    ),
-    "columns": ("L.npy R.npy wide.tsv", "PAIRS: wide.tsv: line 1: expected 2 columns"),
-    "few labels": (
-        "L.npy R.npy test_named.gz --left-labels left.txt --right-labels few.txt",
-        "PAIRS: expected labels of right",
-    ),
-    "many labels": (
-        "L.npy R.npy test_named.gz --left-labels left.txt --right-labels many.txt",
-        "--left-labels, --right-labels: there are 8 left and 12 right entities, but the files of "
-        "the model have 8 and 10",
-    ),
-    "unaligned to nothing": (
-        f"{VECTORS} --candidates unaligned",
-        '--candidates: "unaligned" leaves out what known pairs align, but there are no known '
-        "splits; give --train or --known",
-    ),
-    "candidates without the test": (
-        f"{VECTORS} --candidates one.npy,one.npy",
-        "--candidates, the first: 4 of 4 left entities of the test are missing",
-    ),
-    "no folder": ("L.npy R.npy --data nowhere", "--data: no folder nowhere"),
-    "another layout": ("L.npy R.npy --data oea --layout dbp15k", "ent_ids_1"),
-    "no fold": ("o1.npy o2.npy --data oea --fold 7", "train_links: No such file"),
-    "other entities": (
-        "L.npy R.npy --data oea",
-        "--data: there are 4 left and 5 right entities, but the files of the model have 8 and 10",
-    ),
-    "no split": (
-        "o1.npy o2.npy --data oea --fold 2 --split valid",
-        "--split: expected one of train, test, got 'valid'",
-    ),
-    "damage": ("d1.npy d2.npy --data bad", "--data: bad"),
-    "csls of distances": (
-        "--scores S.npy test.tsv --order ascending --csls 2",
-        "--order: expected",
-    ),
-    "nan": ("nan.npy R.npy test.tsv", "NaN"),
-    "saved over what is read": (f"{VECTORS} --save L.npy", "--save: L.npy is one of the files"),
-    "saved into the data": (
-        "d1.npy d2.npy --data dbp --save dbp/ranks.npz",
-        "--save: dbp/ranks.npz is one of the files",
-    ),
-}
-
-
-@pytest.mark.parametrize(("line", "message"), BAD_DATA.values(), ids=BAD_DATA)
-def test_bad_data(line: str, message: str, align: Align, sets: Path) -> None:
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("", 2, "expected LEFT RIGHT PAIRS, got none"),
+        ("L.npy R.npy", 2, "expected LEFT RIGHT PAIRS, got L.npy R.npy"),
+        (f"{VECTORS} --scores S.npy", 2, "expected PAIRS, got L.npy R.npy test.tsv"),
+        (f"{VECTORS} --data dbp", 2, "expected LEFT RIGHT, got L.npy R.npy test.tsv"),
+        ("test.tsv --data dbp --scores S.npy", 2, "expected no files beside --scores and --data"),
+        ("L.npy R.npy --data oea --train train.tsv", 2, "--train cannot apply to a data set"),
+        ("o1.npy o2.npy --data oea --left-labels left.txt", 2, "--left-labels cannot apply"),
+        (f"{VECTORS} --fold 1", 2, "--fold cannot apply to vectors"),
+        ("--scores S.npy test.tsv --similarity l1", 2, "--similarity cannot apply to scores"),
+        ("d1.npy d2.npy --data dbp --fold 1", 2, "--fold cannot apply to the layout dbp15k"),
+        (f"{VECTORS} --csls 0", 2, "'--csls': 0 is not in the range"),
+        (f"{VECTORS} --split train --train train.tsv", 1, "train"),
+        (f"{VECTORS} --candidates some", 1, "candidates: expected"),
+        (f"{VECTORS} --candidates one.npy,one.npy", 1, "4 of 4 left entities of the test are"),
+        (f"{VECTORS} --candidates unaligned", 1, '"unaligned" leaves out what known pairs align'),
+        ("X.npy R.npy test.tsv", 1, "X.npy: No such file"),
+        ("test.tsv R.npy test.tsv", 1, "LEFT: test.tsv: expected a .npy file, the header"),
+        ("flat.npy R.npy test.tsv", 1, "right: expected"),
+        ("L.npy wide.npy test.tsv", 1, "right: expected"),
+        ("L.npy R.npy x.tsv", 1, "x.tsv: No such file"),
+        ("L.npy R.npy test_named.gz", 1, "expected ids of left from 0 to 7, got 'ü 4'"),
+        ("L.npy R.npy wide.tsv", 1, "wide.tsv: line 1: expected 2 columns"),
+        ("L.npy R.npy --data oea", 1, "left: expected"),
+        ("L.npy R.npy --data nowhere", 1, "nowhere"),
+        ("L.npy R.npy --data oea --layout dbp15k", 1, "ent_ids_1"),
+        ("o1.npy o2.npy --data oea --fold 7", 1, "train_links: No such file"),
+        (
+            "o1.npy o2.npy --data oea --fold 2 --split valid",
+            1,
+            "--split: expected one of",
+        ),
+        ("--scores S.npy test.tsv --order ascending --csls 2", 1, "order: expected"),
+        ("nan.npy R.npy test.tsv", 1, "NaN"),
+        (f"{VECTORS} --save L.npy", 1, "--save: L.npy is one of the other files"),
+        ("d1.npy d2.npy --data dbp --save dbp/ranks.npz", 1, "is one of the other files"),
+    ],
+)
+def test_wrong_lines(line: str, code: int, message: str, align: Align, sets: Path) -> None:
     np.save("flat.npy", np.zeros(LEFT))
     np.save("wide.npy", np.ones((RIGHT, 5), np.float32))
     np.save("one.npy", np.array([0]))
     np.save("nan.npy", np.full((LEFT, 4), np.nan, np.float32))
-    Path("far.tsv").write_text("10\t0\n")
     Path("wide.tsv").write_text("1\t2\t3\n")
-    Path("few.txt").write_text("a\nb\n")
-    Path("many.txt").write_text("\n".join([*world().names[1], "a", "b"]), encoding="utf-8")
-    fill_folder(sets / "bad", {**DBP15K, "triples_1": "7\t30\n"})
     outcome = align(line)
-    assert (outcome.code, outcome.out) == (1, "")
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (code, "", 1)
     assert message in outcome.err
-    assert outcome.err.count("\n") == 1
     assert not Path("dbp/ranks.npz").exists()
-
-
-def test_help(run: Run) -> None:
-    assert "alignment" in run("--help").out
-    text = " ".join(run("alignment", "--help").out.split())
-    for word in ("[LEFT RIGHT] [PAIRS]", "--csls", "--candidates", "--fold", "--layout"):
-        assert word in text

@@ -1,9 +1,11 @@
-"""`truerank evaluate`: the result of a count in every format, and the saved ranks."""
+"""`truerank evaluate`: what it counts equals what Python counts, from files of every kind."""
 
 from __future__ import annotations
 
+import gzip
 import json
-import mmap
+import signal
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,280 +15,422 @@ import pytest
 
 import truerank as tr
 from support import cli_files
-from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Files, Run
-from truerank.cli import report_request
-from truerank.cli.files import read_array
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
+from truerank.cli import evaluate as command
+from truerank.counting import tiles
 
 pytestmark = pytest.mark.python_only
 
 run, folder, files = cli_files.run, cli_files.folder, cli_files.files
+PAIR = {"filter": (INDPTR, INDICES)}
 
 
-def test_formats_equal_those_of_the_report(run: Run, files: Files) -> None:
-    line = files("scores.npy targets.npy")
-    report = tr.report(tr.rank(SCORES, TARGETS).with_protocol(files=line))
-    for style, text in {
-        "json": report.to_json(),
-        "markdown": report.to_markdown(),
-        "csv": report.to_csv(),
-        "latex": report.to_latex(),
-        "html": report._repr_html_(),
-    }.items():
-        outcome = run("evaluate", *line, "--format", style)
-        assert outcome == (0, text.rstrip("\n") + "\n", ""), style
+@pytest.fixture
+def stored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the scores to files of every kind, in the current folder."""
+    monkeypatch.chdir(folder)
+    for at, (first, last) in enumerate([(0, 1), (1, 1), (1, 4)]):
+        np.save(f"part-{9 + at}.npy", SCORES[first:last])  # 9, 10, 11
+    for at, (first, last) in enumerate([(0, 2), (2, 5)]):
+        np.save(f"side-{at}.npy", SCORES[:, first:last])
+    np.savez("one.npz", SCORES)
+    np.savez("two.npz", tails=SCORES, heads=-SCORES)
+    SCORES.tofile("raw.bin")
+    Path("fortran.bin").write_bytes(SCORES.tobytes("F"))
+    SCORES.astype(">f4").tofile("big.bin")
+    Path("offset.bin").write_bytes(b"seven b" + SCORES.tobytes())
+    SCORES.astype(ml_dtypes.bfloat16).tofile("brain.bin")
+    np.save("fortran.npy", np.asfortranarray(SCORES))
+    np.save("row.npy", SCORES[0])
+    np.save("sides.npy", np.array(["head", "tail", "head", "tail"]))
+    np.save("queries.npy", np.array([0, 1, 0, 2]))
+    np.save("masses.npy", np.array([1.0, 0.0, 2.0, 1.0]))
+    return folder
 
 
-def test_table_has_each_kind(run: Run, files: Files) -> None:
-    code, out, err = run("evaluate", *files("scores.npy targets.npy"))
-    assert (code, err) == (0, "")
-    report = tr.evaluate(SCORES, TARGETS)
-    assert out.startswith("4 tasks, 5 candidates; unfiltered, all candidates, nan raise")
-    assert "2 of 4 tasks tie (50 %)" in out
-    heading, *table = [line.split() for line in out.partition("\n\n")[2].splitlines()]
-    kinds = ["optimistic", "realistic", "pessimistic", "expected"]
-    assert heading == ["both", "(4", "tasks)", *kinds]
-    values = {row[0]: [float(cell) for cell in row[2:]] for row in table if len(row) == 6}
-    for metric in ("MR", "MRR", "Hits@1", "Hits@10", "HMR", "median", "AMRI"):
-        for kind, value in zip(kinds, values[metric], strict=True):
-            assert value == pytest.approx(report[f"{kind}.{metric}"], rel=1e-5)
-
-
-def test_table_of_each_side(run: Run, tmp_path: Path) -> None:
-    ranks = tr.rank(SCORES, TARGETS).with_labels(side=["head", "tail", "head", "tail"])
-    ranks.save(tmp_path / "ranks.npz")
-    code, out, _ = run("evaluate", tmp_path / "ranks.npz")
-    assert code == 0
-    headings = [line.split()[0] for line in out.splitlines() if line.endswith("expected")]
-    assert headings == ["both", "head", "tail"]
-    code, out, _ = run("evaluate", tmp_path / "ranks.npz", "--metrics", "tail.mr,head.mr")
-    report = tr.report(ranks)
-    summary, _, table = out.partition("\n\n")
-    assert summary.splitlines() == report.to_markdown(sides=[]).splitlines()
-    assert [line.split() for line in table.splitlines()] == [
-        ["key", "value"],
-        ["tail.mr", f"{report['tail.mr']:.6g}"],
-        ["head.mr", f"{report['head.mr']:.6g}"],
-    ]
-
-
-@pytest.mark.parametrize(
-    ("line", "scores", "keywords"),
-    [
-        ("", SCORES, {}),
-        ("--filter pair.npz", SCORES, {"filter": (INDPTR, INDICES)}),
-        ("--filter csr.npz", SCORES, {"filter": (INDPTR, INDICES)}),
-        ("--filter lists.npz", SCORES, {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]}),
-        ("--filter all.npz", SCORES, {"filter": [list(range(5))] * 4}),
-        ("--candidates all.npz", SCORES, {"candidates": [list(range(5))] * 4}),
-        ("--candidates chosen.npy", SCORES, {"candidates": [0, 2, 4]}),
-        ("--order ascending", SCORES, {"order": "ascending"}),
-        ("--threads 1", SCORES, {}),
-        ("--threads 2 --filter pair.npz", SCORES, {"filter": (INDPTR, INDICES)}),
-    ],
-)
-def test_options_are_keywords_of_rank(
-    run: Run, files: Files, folder: Path, line: str, scores: Any, keywords: dict[str, Any]
-) -> None:
-    keywords = {
-        name: np.array(value) if name == "candidates" and isinstance(value[0], int) else value
-        for name, value in keywords.items()
-    }
-    saved = folder / "ranks.npz"
-    outcome = run("evaluate", *files(f"scores.npy targets.npy {line} --save ranks.npz"))
+def counted(run: Run, line: str, *more: object) -> tr.Ranks:
+    """Run a command line, and return the saved ranks."""
+    outcome = run("evaluate", *line.split(), *more, "--save", "ranks.npz")
     assert (outcome.code, outcome.err) == (0, "")
-    ranks, expected = tr.load(saved), tr.rank(scores, TARGETS, **keywords)
-    assert ranks.protocol.files[:2] == (str(folder / "scores.npy"), str(folder / "targets.npy"))
-    assert ranks.with_protocol(files=()) == expected
+    return tr.load("ranks.npz")
 
 
 @pytest.mark.parametrize(
     ("line", "scores", "targets", "keywords"),
     [
+        ("scores.npy targets.npy", SCORES, TARGETS, {}),
+        ("scores.npy targets.npy --filter pair.npz --threads 2", SCORES, TARGETS, PAIR),
+        ("scores.npy targets.npy --filter csr.npz", SCORES, TARGETS, PAIR),
+        (
+            "scores.npy targets.npy --filter lists.npz",
+            SCORES,
+            TARGETS,
+            {"filter": [[0], [0], [0, 1, 2], [0, 1, 2]]},
+        ),
+        (
+            "scores.npy targets.npy --candidates all.npz",
+            SCORES,
+            TARGETS,
+            {"candidates": [range(5)] * 4},
+        ),
+        (
+            "scores.npy targets.npy --candidates chosen.npy",
+            SCORES,
+            TARGETS,
+            {"candidates": np.array([0, 2, 4])},
+        ),
+        ("scores.npy targets.npy --order ascending", SCORES, TARGETS, {"order": "ascending"}),
         ("scores.npy 3", SCORES, 3, {}),
         ("scores.npy few.npy --rows rows.npy", SCORES, TARGETS[:2], {"rows": np.array([3, 0])}),
-        ("scores.npy 1 --rows rows.npy", SCORES, 1, {"rows": np.array([3, 0])}),
         ("nan.npy 0 --nan worst", "nan", 0, {"nan": "worst"}),
         ("nan.npy 0 --nan omit", "nan", 0, {"nan": "omit"}),
-        ("bfloat16.npy 2 --dtype bfloat16", SCORES.astype(ml_dtypes.bfloat16), 2, {}),
+        ("row.npy targets.npy", SCORES[0], TARGETS, {}),
+        ("fortran.npy targets.npy --io read", SCORES, TARGETS, {}),
+        ("part-*.npy targets.npy --filter pair.npz", SCORES, TARGETS, PAIR),
+        ("side-*.npy targets.npy --shards columns --filter pair.npz", SCORES, TARGETS, PAIR),
+        ("one.npz targets.npy", SCORES, TARGETS, {}),
+        ("two.npz targets.npy --member heads", -SCORES, TARGETS, {}),
+        ("raw.bin targets.npy --shape x5 --dtype float32", SCORES, TARGETS, {}),
+        (
+            "raw.bin targets.npy --shape 4X --dtype <float32 --layout C --io map",
+            SCORES,
+            TARGETS,
+            {},
+        ),
+        ("offset.bin targets.npy --shape 4x5 --dtype float32 --offset 7", SCORES, TARGETS, {}),
+        ("fortran.bin targets.npy --shape 4x5 --dtype float32 --layout F", SCORES, TARGETS, {}),
+        ("big.bin targets.npy --shape x5 --dtype >float32", SCORES, TARGETS, {}),
+        ("brain.bin 2 --shape 4x5 --dtype bfloat16", "brain", 2, {}),
+        ("bfloat16.npy 2 --dtype bfloat16", "brain", 2, {}),
     ],
 )
-def test_arguments_are_those_of_rank(
-    run: Run, files: Files, folder: Path, line: str, scores: Any, targets: Any, keywords: Any
+@pytest.mark.usefixtures("stored")
+def test_options_are_keywords_of_rank(
+    run: Run, line: str, scores: Any, targets: Any, keywords: dict[str, Any]
 ) -> None:
     if isinstance(scores, str):
-        scores = np.load(folder / f"{scores}.npy")
-    outcome = run("evaluate", *files(f"{line} --save ranks.npz"))
-    assert (outcome.code, outcome.err) == (0, "")
-    ranks, expected = tr.load(folder / "ranks.npz"), tr.rank(scores, targets, **keywords)
-    for name in ("above", "tied", "candidates"):
-        assert np.array_equal(getattr(ranks, name), getattr(expected, name))
+        known = {"nan": np.load("nan.npy"), "brain": SCORES.astype(ml_dtypes.bfloat16)}
+        scores = known[scores]
+    ranks = counted(run, line)
+    assert ranks.with_protocol(files=()) == tr.rank(scores, targets, **keywords)
+    assert run("evaluate", "ranks.npz").out == run("evaluate", *line.split()).out
 
 
-def test_saved_ranks_give_the_same_table(run: Run, files: Files) -> None:
-    first = run("evaluate", *files("scores.npy targets.npy --filter pair.npz --save ranks.npz"))
-    assert first.code == 0
-    assert run("evaluate", *files("ranks.npz")) == first
-    keys = ("--metrics", "mr, optimistic.hits@2")
-    chosen = run("evaluate", *files("scores.npy targets.npy --filter pair.npz"), *keys)
-    assert run("evaluate", *files("ranks.npz"), *keys) == chosen
+def test_chunked_stores(run: Run, stored: Path) -> None:
+    zarr, h5py = pytest.importorskip("zarr"), pytest.importorskip("h5py")
+    zarr.create_array("s.zarr", shape=(4, 5), chunks=(3, 2), dtype="float32")[:] = SCORES
+    with h5py.File("s.h5", "w") as file:
+        file["heads"] = -SCORES
+    assert counted(run, "s.zarr targets.npy").with_protocol(files=()) == tr.rank(SCORES, TARGETS)
+    ranks = counted(run, "s.h5 targets.npy --member heads")
+    assert ranks.with_protocol(files=()) == tr.rank(-SCORES, TARGETS)
+    outcome = run("evaluate", "s.zarr", 0, "--save", "s.zarr/zarr.json")
+    assert (outcome.code, outcome.out) == (1, "")
+    assert "is one of the other files" in outcome.err
 
 
-def test_metric_is_metrics(run: Run, files: Files) -> None:
-    line = files("scores.npy targets.npy")
-    keys = "mrr,hits@2"
-    found = [run("evaluate", *line, option, keys).out for option in ("--metric", "--metrics")]
-    assert "hits@2" in found[0]
-    assert found[0] == found[1]
+def test_the_protocol_names_every_file(run: Run, stored: Path) -> None:
+    ranks = counted(run, "part-*.npy targets.npy --filter pair.npz")
+    parts = [f"part-{n}.npy" for n in (9, 10, 11)]  # in the order of their numbers
+    assert sorted(ranks.protocol.files) == sorted([*parts, "targets.npy", "pair.npz"])
 
 
-def test_chosen_metrics_in_each_format(run: Run, files: Files) -> None:
-    report = tr.evaluate(SCORES, TARGETS)
-    keys = ["mrr", "pessimistic.hits@2"]
-    line = [*files("scores.npy targets.npy"), "--metrics", ",".join(keys), "--format"]
-    values = {key: report[key] for key in keys}
-    assert json.loads(run("evaluate", *line, "json").out)["metrics"] == values
-    csv = run("evaluate", *line, "csv").out.splitlines()
-    assert csv == ["key,value", *(f"{key},{value!r}" for key, value in values.items())]
-    summary, _, table = run("evaluate", *line, "markdown").out.partition("\n\n")
-    assert summary.splitlines() == report.to_markdown(sides=[]).splitlines()
-    for style in ("latex", "html"):
-        assert f"fingerprint {report.protocol.fingerprint}" in run("evaluate", *line, style).out
-    markdown = table.splitlines()
-    assert markdown[2:] == [f"| {key} | {value:.6g} |" for key, value in values.items()]
+def test_labels_and_protocol(run: Run, stored: Path) -> None:
+    facts = "--side sides.npy --relation words.npy --queries queries.npy --split test"
+    labels = {
+        "side": ["head", "tail", "head", "tail"],
+        "relation": ["a", "b", "c", "d"],
+        "queries": [0, 1, 0, 2],
+    }
+    ranks = counted(
+        run, f"scores.npy targets.npy --filter pair.npz --filtered-by train,valid {facts}"
+    )
+    expected = tr.rank(SCORES, TARGETS, **PAIR).with_labels(**labels)
+    expected = expected.with_protocol(filter=("train", "valid"), split="test")
+    assert ranks.with_protocol(files=()) == expected
+    # they can be added to saved ranks
+    tr.rank(SCORES, TARGETS).save("bare.npz")
+    ranks = counted(run, f"bare.npz {facts}")
+    expected = tr.rank(SCORES, TARGETS).with_labels(**labels).with_protocol(split="test")
+    assert ranks.with_protocol(files=()) == expected
+    outcome = run("evaluate", "bare.npz", "--filtered-by", "train")
+    assert (outcome.code, outcome.err) == (1, "Error: --filtered-by: these ranks are unfiltered\n")
 
 
-def test_no_tasks_and_a_single_row(run: Run, tmp_path: Path) -> None:
-    np.save(tmp_path / "none.npy", np.empty((0, 5), dtype=np.float32))
-    code, out, err = run("evaluate", tmp_path / "none.npy", "0", "--metrics", "mrr")
-    assert (code, err) == (0, "")
-    assert out.split()[-4:] == ["key", "value", "mrr", "nan"]
-    np.save(tmp_path / "one.npy", SCORES[0])
-    code, out, err = run("evaluate", tmp_path / "one.npy", "0", "--metrics", "mrr")
-    assert (code, err) == (0, "")
-    assert out.split()[-4:] == ["key", "value", "mrr", "1"]
+def labelled() -> tr.Ranks:
+    """Count four tasks of two sides, three queries and two relations."""
+    return tr.rank(SCORES, TARGETS).with_labels(
+        side=["head", "tail", "head", "tail"],
+        relation=["likes", "knows", "likes", "likes"],
+        queries=[0, 1, 0, 2],
+    )
 
 
-FACTS = "--side sides.npy --relation words.npy --queries rows4.npy --split test"
-
-
-def described(ranks: tr.Ranks) -> tr.Ranks:
-    """Give ranks the labels and the split of FACTS."""
-    return ranks.with_labels(
-        side=["head", "tail", "head", "tail"], relation=["a", "b", "c", "d"], queries=[0, 1, 0, 2]
-    ).with_protocol(split="test", files=())
-
-
-def test_labels_and_protocol_are_saved(run: Run, files: Files, folder: Path) -> None:
-    np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
-    np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
-    line = f"--filter pair.npz --filtered-by train,valid {FACTS} --by relation --weights query"
-    outcome = run("evaluate", *files(f"scores.npy targets.npy {line} --save ranks.npz"))
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "split test, filtered by train + valid" in outcome.out
-    counted = tr.rank(SCORES, TARGETS, filter=(INDPTR, INDICES))
-    expected = described(counted).with_protocol(filter=("train", "valid"))
-    saved = tr.load(folder / "ranks.npz")
-    assert saved.with_protocol(files=()) == expected
-    assert str(folder / "words.npy") in saved.protocol.files
-    again = run("evaluate", *files("ranks.npz --by relation --weights query"))
-    assert again == outcome
-
-
-def test_labels_and_protocol_of_saved_ranks(run: Run, files: Files, folder: Path) -> None:
-    np.save(folder / "sides.npy", np.array(["head", "tail", "head", "tail"]))
-    np.save(folder / "rows4.npy", np.array([0, 1, 0, 2]))
-    bare = tr.rank(SCORES, TARGETS)
-    bare.save(folder / "bare.npz")
-    outcome = run("evaluate", *files(f"bare.npz {FACTS} --by side --save full.npz"))
-    assert (outcome.code, outcome.err) == (0, "")
-    assert tr.load(folder / "full.npz") == described(bare)
-    outcome = run("evaluate", *files("bare.npz --side tail --metrics tail.mrr --format csv"))
-    assert outcome.out == f"key,value\ntail.mrr,{tr.report(bare)['mrr']!r}\n"
-
-
-def test_targets_of_a_count_become_labels(run: Run, files: Files, folder: Path) -> None:
-    line = "--weights target --metrics mrr --format csv --save ranks.npz"
-    outcome = run("evaluate", *files(f"scores.npy targets.npy {line}"))
-    expected = tr.rank(SCORES, TARGETS).with_labels(targets=TARGETS)
-    assert outcome.out == f"key,value\nmrr,{tr.report(expected, weights='target')['mrr']!r}\n"
-    assert tr.load(folder / "ranks.npz").targets.same_as(expected.targets)
-    assert run("evaluate", *files("scores.npy 0 --by target")).code == 0
-
-
-def test_ranks_are_saved_before_anything_else(
-    run: Run, files: Files, folder: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("line", "keywords"),
+    [
+        ("--by relation", {"by": "relation"}),
+        ("--by words.npy", {"by": ["a", "b", "c", "d"]}),
+        ("--by relation --macro-weights count", {"by": "relation", "macro_weights": "count"}),
+        ("--weights query", {"weights": "query"}),
+        ("--weights masses.npy --by query", {"weights": [1.0, 0.0, 2.0, 1.0], "by": "query"}),
+        ("--seed 3", {"seed": 3}),
+    ],
+)
+def test_groups_and_weights_are_keywords_of_report(
+    run: Run, stored: Path, line: str, keywords: dict[str, Any]
 ) -> None:
-    def failing(ranks: tr.Ranks, **keywords: Any) -> tr.Report:
-        if (ranks.candidates == 5).any():  # the ranks that were counted
-            raise ValueError("too late")
-        return tr.report(ranks, **keywords)
-
-    monkeypatch.setattr(report_request, "report", failing)
-    code, _, err = run("evaluate", *files("scores.npy targets.npy --save ranks.npz"))
-    assert (code, err) == (1, "Error: too late\n")
-    assert len(tr.load(folder / "ranks.npz")) == 4
+    labelled().save("ranks.npz")
+    report = tr.report(labelled(), **keywords)
+    assert run("evaluate", "ranks.npz", *line.split(), "--format", "csv").out == report.to_csv()
+    keys = ["mrr", "random.mr", "tail.amri", *(["macro.mrr"] if "by" in keywords else [])]
+    outcome = run("evaluate", "ranks.npz", *line.split(), "--metrics", ",".join(keys), "--json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert json.loads(outcome.out)["metrics"] == {key: report[key] for key in keys}
 
 
-def test_failed_save_leaves_the_old_file(run: Run, files: Files, folder: Path) -> None:
-    tr.rank(SCORES, TARGETS).save(folder / "ranks.npz")
-    before = (folder / "ranks.npz").read_bytes()
-    assert run("evaluate", *files("nan.npy targets.npy --save ranks.npz")).code == 1
-    assert (folder / "ranks.npz").read_bytes() == before
+def test_keys_and_intervals(run: Run, stored: Path) -> None:
+    labelled().save("ranks.npz")
+    report = tr.report(labelled())
+    line = ["evaluate", "ranks.npz", "--metrics", "tail.mr,optimistic.mrr"]
+    rows = [row.split(",") for row in run(*line, "--format", "csv").out.splitlines()]
+    assert rows == [
+        ["number", "tail.mr", "optimistic.mrr"],
+        ["value", repr(report["tail.mr"]), repr(report["optimistic.mrr"])],
+    ]
+    interval = report.interval("mrr")
+    line = ["evaluate", "ranks.npz", "--metrics", "mrr", "--interval"]
+    rows = [row.split(",") for row in run(*line, "--format", "csv").out.splitlines()]
+    numbers = [[name, repr(getattr(interval, name))] for name in ("value", "low", "high")]
+    assert rows == [["number", "mrr"], *numbers, ["method", "t"]]
+    out = run(*line).out
+    assert "95 % intervals over 4 tasks." in out
+    assert "few units: 4 tasks" in out
+    assert json.loads(run(*line, "--json").out)["intervals"]["mrr"] == interval.to_dict()
 
 
-def test_arrays_are_read_only_memory_maps(folder: Path) -> None:
-    array = read_array("TARGETS", folder / "targets.npy")
-    assert isinstance(array.base, mmap.mmap)
-    assert not array.flags.writeable
+@pytest.mark.parametrize("style", ["text", "json", "csv"])
+def test_findings(run: Run, stored: Path, style: str) -> None:
+    line = ["evaluate", "scores.npy", "targets.npy", "--format", style]
+    messages = list(map(str, tr.evaluate(SCORES, TARGETS, audit=True).audit()))
+    code, out, err = run(*line, "--audit")
+    assert code == 0
+    if style == "json":
+        assert [f["name"] for f in json.loads(out)["findings"]] == [
+            m.partition(":")[0] for m in messages
+        ]
+    else:
+        assert (out if style == "text" else err).endswith("\n".join(messages) + "\n")
+        assert messages[-1] not in run(*line).out
 
 
-@pytest.mark.parametrize("first", ["scores.npy targets.npy", "ranks.npz"])
-@pytest.mark.parametrize("option", ["--by", "--weights", "--relation", "--queries", "--side"])
-def test_labels_and_weights_are_not_written_over(
-    run: Run, files: Files, folder: Path, first: str, option: str
-) -> None:
-    tr.rank(SCORES, TARGETS).save(folder / "ranks.npz")
-    np.save(folder / "numbers.npy", np.ones(4, dtype=np.int64))
-    (folder / "link.npy.partial").hardlink_to(folder / "numbers.npy")
-    before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    for place in ("numbers.npy", "link.npy"):
-        outcome = run("evaluate", *files(f"{first} {option} numbers.npy --save {place}"))
-        assert (outcome.code, outcome.out) == (1, "")
-        assert outcome.err.startswith("Error: --save: ")
-        assert "is one of the files to be read" in outcome.err
-    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+def test_no_findings(run: Run, stored: Path) -> None:
+    ranks = tr.Ranks([0, 5], [1, 1], 1000, audit=([0, 0], [0, 0], [1, 1]))
+    ranks.with_protocol(split="valid").save("ranks.npz")
+    out = run("evaluate", "ranks.npz", "--audit").out
+    assert out.splitlines()[-1] == "Nothing was found that makes these numbers suspect."
 
 
-def test_macro_weights(run: Run, files: Files, folder: Path) -> None:
-    np.save(folder / "groups.npy", np.array(["a", "b", "b", "b"]))
-    ranks, by = tr.rank(SCORES, TARGETS), ["a", "b", "b", "b"]
-    report = tr.report(ranks, by=by, macro_weights="count")
-    assert report["macro.mrr"] != tr.report(ranks, by=by)["macro.mrr"]
-    line = "scores.npy targets.npy --by groups.npy --macro-weights count"
-    outcome = run("evaluate", *files(f"{line} --metrics macro.mrr --format csv"))
-    assert outcome == (0, f"key,value\nmacro.mrr,{report['macro.mrr']!r}\n", "")
-    content = json.loads(run("evaluate", *files(f"{line} --format json")).out)
-    assert content["metrics"]["macro.mrr"] == report["macro.mrr"]
-    assert content["groups"]["macro"] == "each group counts by its tasks"
-    assert run("evaluate", *files(f"{line} --interval --metrics mrr")).code == 0
-    for wrong, message in (
-        (f"{line} --interval --metrics mrr,macro.mr", "--interval and --macro-weights: expected"),
-        ("scores.npy targets.npy --macro-weights count", "--macro-weights needs --by"),
-        ("scores.npy targets.npy --by groups.npy --macro-weights tasks", "'--macro-weights'"),
+# -- lists -----------------------------------------------------------------------------------------
+
+RUN = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.5 t\nq2 Q0 c 1 0.3 t\n"
+QRELS = "q1 0 b 1\nq1 0 a 2\nq2 0 a 1\nq2 0 c 0\nq3 0 a 1\n"
+
+
+@pytest.mark.parametrize("name", ["run.txt", "run.txt.gz", "lists.json"])
+@pytest.mark.parametrize(
+    ("line", "options"),
+    [
+        ("--candidates 100 --filtered", {"candidates": 100, "filtered": True}),
+        (
+            "--candidates names.txt --known more.txt --nan worst --split dev --threads 1",
+            {"candidates": list("abcde"), "known": {"q1": ["c"]}, "nan": "worst", "split": "dev"},
+        ),
+    ],
+)
+def test_lists(run: Run, stored: Path, name: str, line: str, options: dict[str, Any]) -> None:
+    Path("run.txt").write_text(RUN)
+    Path("run.txt.gz").write_bytes(gzip.compress(RUN.encode()))
+    Path("lists.json").write_text(
+        json.dumps({"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}})
+    )
+    Path("qrels.txt").write_text(QRELS)
+    Path("more.txt").write_text("q1 0 c 1\n")
+    Path("names.txt").write_text("a\nb\nc\nd\ne\n")
+    ranks = counted(run, f"--lists {name} --qrels qrels.txt {line}")
+    expected = tr.read_run("run.txt").rank(tr.read_qrels("qrels.txt"), **options)
+    assert ranks.with_protocol(files=()) == expected
+    assert {name, "qrels.txt"} <= set(ranks.protocol.files)
+
+
+# -- a count that is stopped -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def stop(
+    run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., cli_files.Outcome]:
+    """Run a line with tiny tiles and a checkpoint after each, and interrupt it after three."""
+    monkeypatch.setattr(tiles, "SECONDS_BETWEEN_CHECKPOINTS", 0.0)
+    monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
+
+    def stop(*line: object) -> cli_files.Outcome:
+        seen: list[tr.Progress] = []
+
+        def interrupt(progress: tr.Progress) -> None:
+            seen.append(progress)
+            if len(seen) == 3:
+                signal.raise_signal(signal.SIGINT)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(command, "bar", lambda: interrupt)
+            return run(*line)
+
+    return stop
+
+
+def test_a_stopped_count_goes_on(run: Run, stop: Callable[..., cli_files.Outcome]) -> None:
+    rng = np.random.default_rng(7)
+    scores, targets = rng.random((100, 100)).astype(np.float32), rng.integers(0, 100, 100)
+    np.save("large.npy", scores)
+    np.save("columns.npy", targets)
+    line = ["evaluate", "large.npy", "columns.npy", "--save", "ranks.npz"]
+    assert stop(*line).code == 1
+    partial = Path("ranks.npz.partial")
+    assert partial.exists()
+    assert not Path("ranks.npz").exists()
+    # a count of another kind is refused, and its work is kept
+    left = partial.read_bytes()
+    code, out, err = run(*line, "--order", "ascending")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert "ranks.npz.partial" in err
+    assert partial.read_bytes() == left
+    seen: list[tr.Progress] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "bar", lambda: seen.append)
+        assert run(*line)[::2] == (0, "")
+    assert seen[0].resumed > 0
+    assert tr.load("ranks.npz").with_protocol(files=()) == tr.rank(scores, targets)
+    assert not partial.exists()
+
+
+# -- what is wrong ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("absent.npy 0", "absent.npy: No such file or directory"),
+        ("absent-*.npy 0", "absent-*.npy"),
+        ("scores.npy absent.npy", "absent.npy: No such file or directory"),
+        ("scores.npy few.npy", "targets: "),
+        ("scores.npy far.npy", "targets: expected integers from 0 to 4"),
+        ("scores.npy 5", "targets: expected integers from 0 to 4"),
+        (f"scores.npy {'9' * 5000}", "targets: expected integers"),
+        ("scores.npy csr.npz", "csr.npz: expected a .npy file, the header"),
+        ("part-9.npy part-11.npy", "targets: "),
+        ("words.npy 0", "scores: "),
+        ("bfloat16.npy 0", "bfloat16"),
+        ("nan.npy 0", "scores: "),
+        ("pickle.npy 0", "pickle.npy: "),
+        ("short.npy 0", "short.npy: expected 208 bytes"),
+        ("empty.npy 0", "empty.npy: expected a .npy file"),
+        ("two.npz 0", "expected the array 'scores', got ["),
+        ("raw.bin 0 --shape 5x5 --dtype float32", "raw.bin"),
+        ("raw.bin 0 --shape 20 --dtype float32", "--shape: expected rows and columns"),
+        ("raw.bin 0 --shape 4x5 --dtype float8", "dtype"),
+        ("side-*.npy 0", "side-1.npy"),
+        ("scores.npy 0 --rows pickle.npy", "pickle.npy: expected plain numbers or text"),
+        ("scores.npy 0 --rows far.npy", "rows: "),
+        ("scores.npy 0 --filter few.npy", "--filter: few.npy: not an .npz file"),
+        ("scores.npy 0 --filter foreign.npz", "--filter: expected members indptr and indices, got"),
+        ("scores.npy 0 --filter csc.npz", "--filter: expected a scipy.sparse matrix in csr format"),
+        ("scores.npy 0 --filter damaged.npz", "--filter: "),
+        ("scores.npy 1 --candidates chosen.npy", "candidates: "),
+        ("scores.npy 0 --relation rows.npy", "relation: expected 4 labels, one for each task"),
+        ("scores.npy 0 --side targets.npy", "expected names of sides"),
+        ("bare.npz --by relation", "by: these ranks have no labels 'relation'"),
+        ("bare.npz --by rows.npy", "by: expected 4 labels, one for each task, got 2"),
+        ("bare.npz --weights rows.npy", "weights: expected 4 numbers"),
+        ("bare.npz --metrics mrr,mmr", "'mmr': no metric 'mmr'"),
+        ("bare.npz --metrics macro.mrr", "macro.mrr"),
+        ("bare.npz --metrics head.mr", "no side 'head'"),
+        ("damaged.npz", "damaged.npz"),
+        ("--lists bad.txt --qrels qrels.txt --candidates 9", "bad.txt: line 1: "),
+        ("--lists run.txt --qrels run.txt --candidates 9", "--qrels: run.txt: line 1: expected"),
+        ("--lists run.txt --qrels qrels.txt --candidates 2", "candidates: expected at least 3"),
+    ],
+)
+def test_bad_data_ends_with_one(run: Run, stored: Path, line: str, message: str) -> None:
+    tr.rank(SCORES, TARGETS).save("bare.npz")
+    Path("run.txt").write_text(RUN)
+    Path("qrels.txt").write_text(QRELS)
+    Path("bad.txt").write_text("q4 Q0\n")
+    before = {path: path.read_bytes() for path in stored.iterdir()}
+    code, out, err = run("evaluate", *line.split(), "--save", "new.npz")
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("Error: ")
+    assert message in err
+    assert {
+        path: path.read_bytes() for path in stored.iterdir() if "new" not in path.name
+    } == before
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("", "Missing argument 'SCORES'"),
+        ("scores.npy", "Missing argument 'TARGETS'"),
+        ("part-9.npy part-10.npy part-11.npy targets.npy", "unexpected extra arguments"),
+        ("scores.npy 0 --order sideways", "'--order'"),
+        ("scores.npy 0 --threads 0", "'--threads'"),
+        ("scores.npy 0 --split=", "'--split'"),
+        ("scores.npy 0 --qrels qrels.txt", "--qrels cannot apply to scores"),
+        ("bare.npz targets.npy", "TARGETS cannot apply to saved ranks"),
+        ("bare.npz --filter pair.npz --nan omit", "--nan cannot apply to saved ranks"),
+        ("bare.npz --interval", "--interval needs --metrics"),
+        ("--lists run.txt --candidates 9", "--lists needs --qrels"),
+        ("--lists run.txt --qrels qrels.txt", "and --candidates, how many there are"),
+        ("--lists run.txt --qrels qrels.txt --candidates 9 --rows rows.npy", "--rows cannot apply"),
+    ],
+)
+def test_wrong_lines_end_with_two(run: Run, stored: Path, line: str, message: str) -> None:
+    tr.rank(SCORES, TARGETS).save("bare.npz")
+    Path("run.txt").write_text(RUN)
+    Path("qrels.txt").write_text(QRELS)
+    code, out, err = run("evaluate", *line.split())
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("Error: ")
+    assert message in err
+    assert err.endswith("(see truerank evaluate --help)\n")
+
+
+def test_ranks_are_saved_before_anything_else(run: Run, stored: Path) -> None:
+    code, _, err = run(
+        "evaluate", "scores.npy", "targets.npy", "--save", "x.npz", "--by", "relaton"
+    )
+    assert (code, err.count("\n")) == (1, 1)
+    assert len(tr.load("x.npz")) == 4
+
+
+def test_stores_are_closed(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.cli import files as input_files
+
+    opened: list[Any] = []
+    open_scores: Callable[..., Any] = input_files.open_scores
+
+    def watched(*args: Any, **keywords: Any) -> Any:
+        store = open_scores(*args, **keywords)
+        close = store.close
+        monkeypatch.setattr(store, "close", lambda: (opened.remove(store), close()))
+        opened.append(store)
+        return store
+
+    monkeypatch.setattr(input_files, "open_scores", watched)
+    for line, code in (
+        ("scores.npy targets.npy", 0),
+        ("nan.npy 0", 1),
+        ("scores.npy 0 --by words.npy --lists x", 2),
     ):
-        code, out, err = run("evaluate", *files(wrong))
-        assert (code, out) == (2, "")
-        assert message in err
-
-
-def test_a_forgotten_order_is_said(run: Run, tmp_path: Path) -> None:
-    """Distances of a perfect model, ranked as if higher ones were better."""
-    distances = np.random.default_rng(1).random((40, 40)) + 0.5
-    np.fill_diagonal(distances, 0.1)
-    np.save(tmp_path / "distances.npy", distances)
-    np.save(tmp_path / "targets.npy", np.arange(40))
-    line = ["evaluate", tmp_path / "distances.npy", tmp_path / "targets.npy"]
-    said = 'are lower scores better? order="ascending"'
-    assert said in run(*line).out
-    assert said in run(*line, "--audit").out
-    assert "random ones" not in run(*line, "--order", "ascending").out
+        assert run("evaluate", *line.split()).code == code
+        assert opened == []

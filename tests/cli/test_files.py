@@ -33,6 +33,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     triples = "".join(f"{h}\tr\t{t}\n" for h, t in ("ab", "bc", "ca"))
     Path("test.tsv").write_text(triples)
     Path("pairs.tsv").write_text("0\t1\n1\t2\n")
+    np.save("pairs.npy", [[0, 1], [1, 2]])
     Path("test.tsv.gz").write_bytes(gzip.compress(triples.encode()))
     Path("names.gz").write_bytes(gzip.compress(b"a\nb\nc\n"))
     with refusing_to_wait():
@@ -76,6 +77,8 @@ DOORS = (
     f"{ALIGN} --train X.tsv",
     f"{ALIGN} --left-labels X.txt",
     f"{ALIGN} --candidates X.npy,scores.npy",
+    "retrieval --qrels X.txt --scores scores.npy",
+    "retrieval --qrels pairs.npy --lists X.txt --candidates 3",
 )
 
 
@@ -91,10 +94,9 @@ def test_files_that_are_none(run: Run, line: str, kind: str) -> None:
     code, out, err = run(*line.split())
     assert (code, out) == (1, "")
     assert err.startswith("Error: ")
-    assert name in err
     assert err.count("\n") == 1
-    if "--save" not in line:
-        assert f"{name}: expected a regular file" in err
+    assert "expected a regular file" in err
+    assert name in err or "--save" in line
 
 
 def test_selections(run: Run) -> None:
@@ -114,10 +116,6 @@ def test_selections(run: Run) -> None:
         code, err = code_and_error(**parts, format=wrong, shape=[3, 3])
         assert code == 1
         assert err.startswith("Error: --filter: expected a scipy.sparse matrix in csr")
-    for shape in (3, [[3, 3]], [3.5, 3], ["a", "b"]):
-        code, err = code_and_error(**parts, format=b"csr", shape=shape)
-        assert code == 1
-        assert err.startswith("Error: --filter: shape: ")
     code, err = code_and_error(indptr=[0], indices=np.array([None]))
     assert code == 1
     assert "x.npz: indices.npy: expected plain" in err

@@ -108,7 +108,6 @@ def test_adapters(name: str, tmp_path: Path) -> None:
             "an HTML page needs matplotlib",
         ),
         ("click", "evaluate scores.npy targets.npy", "the command line needs click"),
-        ("rich", "info", "the command line needs rich"),
     ],
 )
 def test_the_command_line_says_it_in_one_line(
@@ -157,7 +156,7 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
 FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
 # Folders that may import a library directly, because a check before reports that it is missing.
 DIRECT_IMPORTERS = {
-    "cli": {"click", "rich"},
+    "cli": {"click"},
     "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
     "devices": {"torch", "triton"},  # to name the device, and for kernels when it is used
 }

@@ -40,15 +40,15 @@ ROOMS = {
     "retrieval": (1300, 1300),
     "compat": (650, 650),
     "adapters": (1700, 1700),
-    "cli": (2531, 1300),
+    "cli": (1300, 1300),
 }
 FOLDERS = {
-    "python/truerank": (22124, 21000),
-    "tests": (38416, 24000),
-    "fuzz": (3016, 1500),
+    "python/truerank": (21000, 21000),
+    "tests": (36675, 24000),
+    "fuzz": (3014, 1500),
     "bench": (12313, 6000),
 }
-FILES = (191, 180)  # of the package
+FILES = (188, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -20,7 +20,6 @@ import pytest
 import scipy.sparse
 
 pytest.importorskip("click")
-pytest.importorskip("rich")
 
 from truerank.cli import commands as cli
 
@@ -50,11 +49,8 @@ Files = Callable[[str], list[str]]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
     """Run the command line in this process."""
-    # these would make rich take anything for a terminal
-    for name in ("FORCE_COLOR", "TTY_COMPATIBLE"):
-        monkeypatch.delenv(name, raising=False)
 
     def run(*arguments: object) -> Outcome:
         with pytest.raises(SystemExit) as ended:
@@ -68,12 +64,11 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 
 def start(*arguments: object, **environment: str) -> Outcome:
     """Run the command line in a separate process."""
-    plain = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "TTY_COMPATIBLE")}
     done = subprocess.run(
         [sys.executable, "-m", "truerank", *map(str, arguments)],
         capture_output=True,
         text=True,
-        env={**plain, **environment},
+        env={**os.environ, **environment},
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)

@@ -257,7 +257,7 @@ def _read_side_array(path: Path) -> Any:
     """Read targets, rows, candidates, weights or vectors as the command line does."""
     from truerank.cli.files import read_array
 
-    array = read_array("targets", path)
+    array = read_array("targets", str(path))
     expected = read_by_numpy(path.read_bytes())
     assert expected is None or same(array, expected), f"numpy reads {expected!r}, not {array!r}"
     for call in (
@@ -291,13 +291,11 @@ def _side_arrays() -> list[bytes]:
 def _read_selection(path: Path) -> Any:
     from truerank.cli.files import read_candidates, read_selection
 
-    found = read_selection("filter", path)
+    found = read_selection("filter", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, filter=found))
-    candidates = read_candidates("candidates", path)
+    candidates = read_candidates("candidates", str(path))
     _use(lambda: tr.rank(SCORES, TARGETS, candidates=candidates))
-    if isinstance(found, tuple):
-        return [plain(array) for array in found]
-    return found.shape, plain(found.indptr), plain(found.indices)
+    return [plain(array) for array in found]
 
 
 def _selection_files() -> list[bytes]:
@@ -309,9 +307,9 @@ def _selection_files() -> list[bytes]:
 
 
 def _read_names(path: Path) -> list[str]:
-    from truerank.cli.protocol_runs import read_names
+    from truerank.cli.files import read_names
 
-    return read_names("--entity-labels", path)
+    return read_names("--entity-labels", str(path))
 
 
 def _name_files() -> list[bytes]:

@@ -94,7 +94,7 @@ def most_similar(
     dtype, threads
         As in `rank_embeddings`.
     progress : callable or bool, optional
-        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
+        As in `infer`, in bytes of scores. True: a bar of tqdm.
 
     Returns
     -------
@@ -307,7 +307,7 @@ def dangling(
         The rule for scores that are NaN: an error, or the candidate is left out. An entity without
         candidates has the value -inf, one with a single candidate the margin +inf.
     progress : callable or bool, optional
-        As in `infer`, in bytes of scores. True: a bar of tqdm or rich.
+        As in `infer`, in bytes of scores. True: a bar of tqdm.
 
     Returns
     -------

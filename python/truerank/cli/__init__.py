@@ -1,1 +1,1 @@
-"""The command line. It needs click and rich, which the extra `cli` installs."""
+"""The command line. It needs click, which the extra `cli` installs."""

@@ -6,60 +6,71 @@ Standard output has only the result; an error is one line on standard error.
 from __future__ import annotations
 
 import platform
+import warnings
+from typing import Any
 
 import click
 import numpy as np
 
 from .. import __version__, _core
-from .adjust_command import adjust_value
-from .alignment_command import align
-from .app import BAD_DATA, EXIT_CODES, WRONG_COMMAND, Commands, emit, write_text
-from .compare_command import compare_files
-from .compat_command import compare_conventions
-from .evaluate_command import evaluate
-from .link_prediction_command import predict_links
-
-_EPILOG = ["\b", "Exit codes:", *(f"{code:5}  {what}" for code, what in EXIT_CODES.items())]
-
-
-def show_version(context: click.Context, _option: click.Parameter, given: bool) -> None:
-    """Write the version, and exit."""
-    if given and not context.resilient_parsing:
-        emit(f"truerank {__version__}")
-        context.exit()
+from ..inputs.errors import InputError
+from ..inputs.naming import printable
+from ..tables import Table
+from .adjust import adjust_value
+from .alignment import align
+from .compare import compare_files
+from .compat import compare_conventions
+from .evaluate import evaluate
+from .link_prediction import predict_links
+from .options import PRINTING, Given, command
+from .output import show
+from .retrieval import retrieve
 
 
-@click.group(
-    cls=Commands,
-    invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="\n".join(_EPILOG),
-)
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=show_version,
-    help="Show the version and exit.",
-)
-@click.pass_context
-def commands(context: click.Context) -> None:
+class Commands(click.Group):
+    """A group whose commands say what is wrong in one line, without a traceback."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Store the arguments as they were typed in the object of the context."""
+        ctx.obj = list(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; bad input ends with code 1, a wrong line or a missing library with 2."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = lambda message, *_, **__: _say(f"Warning: {message}")
+            try:
+                return super().invoke(ctx)
+            except click.UsageError as error:
+                hint = f"(see {error.ctx.command_path} --help)" if error.ctx else ""
+                text = f"{error.format_message().rstrip('.')} {hint}".strip()
+                raise click.UsageError(printable(text)) from error
+            except BrokenPipeError:  # which click ends quietly
+                raise
+            except InputError as error:
+                raise click.ClickException(str(error)) from error
+            except ImportError as error:
+                raise click.UsageError(printable(str(error))) from error
+            except MemoryError as error:
+                raise click.ClickException(f"not enough memory: {error}") from error
+            except OSError as error:
+                name = f"{error.filename}: " if error.filename else ""
+                raise click.ClickException(printable(f"{name}{error.strerror or error}")) from error
+
+
+def _say(text: str) -> None:
+    click.echo(printable(text), err=True)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="truerank", message="%(prog)s %(version)s")
+def commands() -> None:
     """Count the rank of the true candidate exactly, and compute the metrics that follow from it."""
-    if context.invoked_subcommand is None:
-        write_text(f"{context.get_help()}\n")
-        context.exit(WRONG_COMMAND)
 
 
-for command in (
-    *(evaluate, compare_files, compare_conventions, adjust_value),
-    *(predict_links, align),
-):
-    commands.add_command(command)
-
-
-@commands.command(short_help="Evaluate a published model, which ships with truerank.")
-def demo() -> None:
+@command("demo", PRINTING, short_help="Evaluate a published model, which ships with truerank.")
+def demo(given: Given) -> None:
     """Evaluate a published model again, which is part of the package.
 
     The exit code is 1 if a measured figure differs from the published one.
@@ -67,13 +78,13 @@ def demo() -> None:
     from .demo import run  # other commands do not need it
 
     measured = run()
-    emit(measured.to_text())
+    show(measured, given)
     if measured.disagreements:
-        raise click.exceptions.Exit(BAD_DATA)
+        raise click.exceptions.Exit(1)
 
 
-@commands.command(short_help="Show versions, instruction sets, bounds and threads.")
-def info() -> None:
+@command("info", PRINTING, short_help="Show versions, instruction sets, bounds and threads.")
+def info(given: Given) -> None:
     """Show versions, instruction sets, bounds, threads and devices."""
     from ..devices.ways import ways_of_devices  # other commands do not need torch
 
@@ -90,5 +101,10 @@ def info() -> None:
         "devices": ", ".join(devices) or "none that torch knows",
         "compiler": _core.compiler,
     }
-    width = max(map(len, facts)) + 2
-    emit("\n".join(f"{name:{width}}{value}" for name, value in facts.items()))
+    show(Table(["fact", "value"], facts.items(), names=2), given, facts)
+
+
+for subcommand in (evaluate, predict_links, align, retrieve, compare_files):
+    commands.add_command(subcommand)
+for subcommand in (compare_conventions, adjust_value, demo, info):
+    commands.add_command(subcommand)

@@ -26,6 +26,7 @@ from ..inputs.naming import public
 from ..link_prediction import Task
 from ..ranks.container import Ranks
 from ..reporting import Report, report
+from ..reporting.rendering import metric_column
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count
 
@@ -37,6 +38,7 @@ FOLDER = Path(__file__).parent / "data"
 # pessimistic figures were computed from whole numbers in float64, so that only the order of a sum
 # may differ; one rank that is off by one would change the mean rank by 1e-5. The authors' realistic
 # ranks, and the expected ranks in adjusted figures, were float32.
+SIDES = ("head", "tail", "both")
 KINDS = ("optimistic", "realistic", "pessimistic")
 METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10", "median", "amr", "amri")
 EXACT_TOLERANCE, FLOAT32_TOLERANCE = 1e-12, 1e-6
@@ -103,40 +105,41 @@ class Demo(AsTable):
     disagreements: list[str] = field(default_factory=list)
 
     def table(self, metrics: Any = None, **options: Any) -> Table:
-        """Return the measured figures beside the published ones, and those of bfloat16 below."""
-        figures, speed = self.published.figures, self.speed
-        columns: list[Column] = [Column("metric")]
-        rows: list[list[Any]] = [[metric] for metric in METRICS]
-        for side in ("head", "tail", "both"):
-            columns += [Column(name, decimals=6) for name in (side, f"{side}, published")]
-            for row in rows:
-                key = f"{side}.realistic.{row[0]}"
-                row += [self.exact[key], figures[key]]
-        tied, tied_exactly = self.rounded.ranks.tied, self.exact.ranks.tied
-        return Table(
-            columns,
-            rows,
-            before=[
-                f"{self.published.model} on {self.published.dataset}: head and tail of "
-                f"{len(tied) // 2:,} test triples, {len(tied):,} filtered tasks.",
-                *textwrap.wrap(f"The model was {self.published.source}.", 90),
-                "Measured figures beside the published ones, by realistic ranks:",
-            ],
-            notes=[
-                f"{len(figures) - len(self.disagreements)} of {len(figures)} published figures "
-                "agree: optimistic and pessimistic ones to the last",
-                "digit; realistic and adjusted ones to 1e-6, as float32 went into them.",
-                *self.disagreements,
-                f"In bfloat16 {(tied > 1).sum():,} of {len(tied):,} tasks tie "
-                f"({(tied > 1).mean():.1%}), and the largest tie has {tied.max()} candidates;",
-                f"in float32 {(tied_exactly > 1).sum():,} tie.",
-                f"From vectors to counts in both dtypes: {self.seconds * 1e3:.0f} ms.",
-                f"{speed.rows:,} x {speed.columns:,} random float32 scores in memory: "
-                f"{speed.rate:.3g} scores/s ({speed.rate * 4e-9:.1f} GB/s),",
-                f"{format_count(speed.threads, 'thread')}, {speed.isa}; numpy's (s > t).sum(1) and "
-                f"(s == t).sum(1) take {speed.numpy_seconds / speed.seconds:.1f} times as long.",
-            ],
-        )
+        """Return the measured figures above the published ones, and then those of bfloat16."""
+        figures, rows = self.published.figures, []
+        for side in SIDES:
+            keys = [f"{side}.realistic.{metric}" for metric in METRICS]
+            rows.append([side, *(self.exact[key] for key in keys)])
+            rows.append([f"{side}, published", *(figures[key] for key in keys)])
+        for kind in KINDS:
+            keys = [f"{kind}.{metric}" for metric in METRICS]
+            rows.append([f"bfloat16, {kind}", *(self.rounded[key] for key in keys)])
+        columns = [Column("realistic ranks"), *map(metric_column, METRICS)]
+        tasks = len(self.exact.ranks)
+        lines = [
+            f"{self.published.model} on {self.published.dataset}: head and tail of "
+            f"{tasks // 2:,} test triples, {tasks:,} filtered tasks.",
+            *textwrap.wrap(f"The model was {self.published.source}.", 90),
+        ]
+        found = Table(columns, rows, before=lines, notes=self._notes())
+        return found.table(metrics, **options)
+
+    def _notes(self) -> list[str]:
+        number, speed = len(self.published.figures), self.speed
+        tied, tied_exactly = self.rounded.ranks.tied > 1, self.exact.ranks.tied > 1
+        return [
+            f"{number - len(self.disagreements)} of {number} published figures agree: optimistic "
+            "and pessimistic ones to the last",
+            "digit; realistic and adjusted ones to 1e-6, as float32 went into them.",
+            *self.disagreements,
+            f"In bfloat16 {tied.sum():,} of {len(tied):,} tasks tie ({tied.mean():.1%}), "
+            f"in float32 {tied_exactly.sum():,}.",
+            f"From vectors to counts in both dtypes: {self.seconds * 1e3:.0f} ms.",
+            f"{speed.rows:,} x {speed.columns:,} random float32 scores in memory: "
+            f"{speed.rate:.3g} scores/s ({speed.rate * 4e-9:.1f} GB/s),",
+            f"{format_count(speed.threads, 'thread')}, {speed.isa}; numpy's (s > t).sum(1) and "
+            f"(s == t).sum(1) take {speed.numpy_seconds / speed.seconds:.1f} times as long.",
+        ]
 
 
 @public("truerank.cli.demo")

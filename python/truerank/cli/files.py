@@ -1,143 +1,149 @@
-"""Reads the files that options name: arrays, selections and scores."""
+"""Reads the files that the command line names, and keeps those from being written over."""
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+import click
 from numpy.typing import NDArray
 
-from ..inputs.arrays import integers
 from ..inputs.errors import InputValueError
 from ..inputs.input_files import open_input
 from ..inputs.npy_files import read_npy, read_npz
 from ..ranks.storage import HEADER
 from ..stores import Store, open_scores
+from ..tables.writing import writable_place
+from ..tasks.named_lists import Qrels, qrels_of_file
+from ..tasks.text import text_blocks
 
-# Options that say how scores are stored, with the keyword of `open_scores` for each.
-STORE_KEYWORDS = {
-    "shards": "axis",
-    "member": "member",
-    "shape": "shape",
-    "dtype": "dtype",
-    "layout": "layout",
-    "offset": "offset",
-    "io": "io",
-}
-AXES = {"rows": 0, "columns": 1}
-_MOST_DIGITS = 19  # of an integer of 64 bits; Python refuses to read thousands of them
+_FILES = "truerank.files"  # in the context of a command: what it reads
 _SELECTION = ("indptr", "indices", "lists")
 
 
-def is_file(given: str | Path | None) -> bool:
-    """Whether the value of a label option names a file: it is a path or ends in .npy."""
-    return isinstance(given, Path) or Path(given or "").suffix == ".npy"
+def note_file(path: object) -> str:
+    """Remember a file that a command reads, and return its name."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta.setdefault(_FILES, []).append(str(path))
+    return str(path)
 
 
-@contextmanager
-def errors_naming(argument: str) -> Iterator[None]:
-    """Let errors of files name the option that the file was given to."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is None:
-            raise OSError(f"{argument}: {error.strerror or error}") from error
-        raise OSError(error.errno, error.strerror, f"{argument}: {error.filename}") from error
+def files_read() -> list[str]:
+    """Return the files that the command reads, each once."""
+    return list(dict.fromkeys(click.get_current_context().meta.get(_FILES, [])))
 
 
-@contextmanager
-def open_option_file(argument: str, path: Path) -> Iterator[IO[bytes]]:
-    """Open a regular file for reading, as `open_input` does; errors name the option."""
-    with errors_naming(argument), open_input(argument, path) as file:
-        yield file
+def check_outputs(**paths: Path | None) -> None:
+    """Raise an error if an output cannot be written, or would replace an input or another output.
+
+    It is called before anything is counted, which may take long.
+    """
+    taken = files_read()
+    for name, path in paths.items():
+        if path is None:
+            continue
+        place, _ = writable_place(path, f"--{name}")
+        folder = os.path.dirname(place)
+        if not os.access(folder, os.W_OK):
+            raise InputValueError(f"--{name}", expected="a folder to write into", got=folder)
+        for file in map(os.path.realpath, taken):
+            both_exist = os.path.exists(place) and os.path.exists(file)
+            is_same = both_exist and os.path.samefile(place, file)
+            if is_same or Path(place).is_relative_to(file):
+                raise InputValueError(f"--{name}", f"{path} is one of the other files of this line")
+        taken.append(place)
 
 
-def is_archive(argument: str, path: Path) -> bool:
-    """Whether a file is a zip archive, as every .npz is."""
-    with open_option_file(argument, path) as file:
-        return file.read(4) == b"PK\x03\x04"
+# -- arrays ----------------------------------------------------------------------------------------
 
 
-def holds_ranks(path: Path) -> bool:
-    """Whether SCORES is an archive of ranks, which has its header; other files hold scores."""
-    if path.is_dir() or (not path.exists() and glob.has_magic(str(path))):
-        return False
-    if not is_archive("scores", path):
-        return False
-    return HEADER in read_npz("scores", path, ())[0]
-
-
-def open_store(path: Path, options: Mapping[str, Any]) -> Store:
-    """Open scores in a file, in the files of a pattern, or in a chunked store."""
-    given = {keyword: options[name] for name, keyword in STORE_KEYWORDS.items() if name in options}
-    if "axis" in given:
-        given["axis"] = AXES[given["axis"]]
-    return open_scores(str(path), **given)
-
-
-def read_array(argument: str, path: Path) -> NDArray[Any]:
+def read_array(argument: str, path: str) -> NDArray[Any]:
     """Open a .npy file as a read-only memory map; pickled objects are refused."""
-    with errors_naming(argument):
-        return read_npy(argument, path, mapped=True)
+    return read_npy(argument, note_file(path), mapped=True)
 
 
-@dataclass(frozen=True)
-class SavedMatrix:
-    """The attributes of a scipy.sparse matrix that `rank` reads."""
-
-    shape: tuple[int, ...]
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-
-    def tocsr(self) -> SavedMatrix:
-        """Return the matrix itself, which is in CSR format."""
-        return self
-
-
-def read_selection(argument: str, path: Path) -> SavedMatrix | tuple[NDArray[Any], ...]:
-    """Read a selection: (indptr, indices), (indptr, indices, lists) or a scipy.sparse matrix."""
-    if not is_archive(argument, path):
-        raise InputValueError(argument, expected="an .npz with indptr and indices", got=path)
-    with errors_naming(argument):
-        members, arrays = read_npz(argument, path, (*_SELECTION, "format", "shape"))
-    layout, shape = arrays.get("format"), arrays.get("shape")
+def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
+    """Read a selection: (indptr, indices) or (indptr, indices, lists), or those of a CSR matrix."""
+    members, arrays = read_npz(argument, note_file(path), (*_SELECTION, "format"))
+    layout = arrays.get("format")
     if layout is not None and (name := layout.tobytes().replace(b"\0", b"")) != b"csr":
         expected, got = "a scipy.sparse matrix in csr format", name[:20].decode("latin1")
         raise InputValueError(argument, expected=expected, got=got)
     if not {"indptr", "indices"} <= arrays.keys():
         names = ", ".join(members) or "nothing"
         raise InputValueError(argument, expected="members indptr and indices", got=names)
-    if layout is not None and shape is not None:
-        lengths = integers(f"{argument}: shape", shape, length=2).tolist()
-        return SavedMatrix(tuple(lengths), arrays["indptr"], arrays["indices"])
     return tuple(arrays[name] for name in _SELECTION if name in arrays)
 
 
-def read_candidates(
-    argument: str, path: Path
-) -> NDArray[Any] | SavedMatrix | tuple[NDArray[Any], ...]:
-    """Read one index array for all tasks from a .npy file, or a selection from an .npz file."""
-    return (
-        read_selection(argument, path) if is_archive(argument, path) else read_array(argument, path)
-    )
+def read_candidates(argument: str, text: str) -> Any:
+    """Return a number of candidates, or read a selection, columns for all tasks, or names."""
+    if text.isdecimal():
+        return int(text[:20])
+    readers = {".npz": read_selection, ".npy": read_array}
+    return readers.get(Path(text).suffix, read_names)(argument, text)
 
 
-def read_targets(argument: str, text: str) -> int | NDArray[Any]:
-    """Return one column for all tasks, given as a number, or read a .npy file of columns."""
-    if not text.isdecimal():
-        return read_array(argument, Path(text))
-    if len(text) > _MOST_DIGITS:
-        expected = f"a number of at most {_MOST_DIGITS} digits, or a .npy file"
-        raise InputValueError(argument, expected=expected, got=f"one of {len(text):,} digits")
-    return int(text)
+def read_columns(argument: str, text: str) -> int | NDArray[Any]:
+    """Return a number as it is, or read the numbers in a .npy file."""
+    return int(text[:20]) if text.isdecimal() else read_array(argument, text)
 
 
-COUNT_READERS: dict[str, Callable[[str, Any], Any]] = {
-    "filter": read_selection,
-    "rows": read_array,
-    "candidates": read_candidates,
-}
+def read_label(argument: str, text: str) -> str | NDArray[Any]:
+    """Return a word as it is, or read what a .npy file has for each task."""
+    return read_array(argument, text) if text.endswith(".npy") else text
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+
+def read_names(argument: str, path: str) -> list[str]:
+    """Read labels in the order of their ids, from lines of text, perhaps gzipped, or from .npy."""
+    if path.endswith(".npy"):
+        names = read_array(argument, path)
+        if names.ndim != 1 or names.dtype.kind != "U":
+            got = f"{names.dtype} of shape {names.shape}"
+            raise InputValueError(argument, expected="words in one dimension", got=got, place=path)
+        listed: list[str] = names.tolist()
+        return listed
+    blocks = text_blocks(argument, note_file(path))
+    lines = list(chain.from_iterable(text.removesuffix("\n").split("\n") for text in blocks))
+    for number, line in enumerate(lines or [""], 1):
+        if not line or "\t" in line:
+            place = f"{path}: line {number}"
+            raise InputValueError(argument, expected="one label", got=repr(line), place=place)
+    return lines
+
+
+def read_answers(argument: str, path: str) -> Qrels:
+    """Read judgements from a file."""
+    return qrels_of_file(argument, note_file(path))
+
+
+# -- scores and ranks ------------------------------------------------------------------------------
+
+
+def open_store(path: str, **keywords: Any) -> Store:
+    """Open scores in a file, in the files of a pattern, or in a chunked store, for this command."""
+    store = click.get_current_context().with_resource(open_scores(path, **keywords))
+    for file in store.files:
+        note_file(file)
+    return store
+
+
+def holds_ranks(path: str) -> bool:
+    """Return whether a file is an archive of ranks, not of scores."""
+    if not os.path.exists(path) or os.path.isdir(path):
+        return False
+    with open_input("scores", path) as file:
+        is_archive = file.read(4) == b"PK\3\4"
+    return is_archive and HEADER in read_npz("scores", path, ())[0]
+
+
+def model_names(paths: Sequence[str]) -> list[str]:
+    """Name models by their files without the suffix, or by whole paths if two would be equal."""
+    stems = [Path(path).stem for path in paths]
+    return stems if len(set(stems)) == len(stems) else list(paths)

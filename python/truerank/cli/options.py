@@ -1,257 +1,270 @@
-"""Options that several commands share, and the checks of their values."""
+"""The options that commands share: what each is, and the keyword that its value becomes.
+
+A command is a function of one dict: the values of the options that were given, by keyword. It takes
+from it what the functions of truerank need; what nobody takes cannot apply, and is refused.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from ..inputs.scores import DTYPES
-from ..metrics import parse
-from ..ranks.container import Ranks
-from ..ranks.grouping import WEIGHTS
-from ..ranks.labels import LABEL_ALIASES
+from ..embeddings.vectors import SIMILARITIES
+from ..inputs.checks import NAN_RULES, ORDERS
+from ..inputs.naming import printable
 from ..reporting.macro import COUNT
-from .files import is_file, read_array
-from .output import FORMATS
+from . import files
 
-Command = TypeVar("Command", bound=Callable[..., Any])
-Option = Callable[[Any], Any]
-
-
-class _FilePath(click.Path):
-    """A path that is not empty: an unset shell variable would name the current folder."""
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        if value == "":
-            self.fail("expected the name of a file, got an empty one", param, ctx)
-        return super().convert(value, param, ctx)
+Given = dict[str, Any]
+Decorator = Callable[[Any], Any]
 
 
-File = _FilePath(path_type=Path)
-QUOTES_HINT = 'the shell splits a pattern of shards unless it is in quotes: "part-*.npy"'
+def name_of(parameter: click.Parameter) -> str:
+    """Return how users call an option or an argument."""
+    is_option = isinstance(parameter, click.Option)
+    return parameter.opts[0] if is_option else parameter.human_readable_name
 
 
-def split_list(_context: click.Context, _option: click.Parameter, text: str | None) -> list[str]:
-    """Split a list at its commas."""
-    return [key for part in (text or "").split(",") if (key := part.strip())]
+class Value(click.ParamType[Any]):
+    """What a function makes of a word, given the name of the option: mostly the content of a file.
 
-
-def parse_keys(context: click.Context, option: click.Parameter, text: str | None) -> list[str]:
-    """Split a list of metric keys and check their form.
-
-    Whether the ranks have the sides and groups that they name is checked later.
+    Parameters
+    ----------
+    read : callable
+        f(name of the option, word) -> value.
+    name : str
+        How the help calls the word.
     """
-    keys = split_list(context, option, text)
-    try:
-        for key in keys:
-            parse(key)
-    except KeyError as error:
-        raise click.BadParameter(str(error)) from error
-    return keys
+
+    def __init__(self, read: Callable[[str, str], Any], name: str = "file") -> None:
+        self.read, self.name = read, name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of a word."""
+        if not isinstance(value, str) or param is None:
+            return value
+        if not value.strip():
+            self.fail("expected a word, got an empty one", param, ctx)
+        return self.read(name_of(param), value)
 
 
-def parse_dtype(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-    """Check the name of a dtype, which may begin with a byte order."""
-    if text is not None and text[text[:1] in ("<", ">") :] not in DTYPES:
-        raise click.BadParameter(
-            f"expected one of {', '.join(DTYPES)} (big-endian with > before it), got {text!r}"
+def _words(_option: str, text: str) -> list[str]:
+    return [word for part in text.split(",") if (word := part.strip())]
+
+
+def _metrics(option: str, text: str) -> str | list[str]:
+    return "all" if text.strip() == "all" else _words(option, text)
+
+
+def _split(option: str, text: str) -> tuple[str, str]:
+    name, _, path = text.partition("=")
+    if not name or not path:
+        raise click.BadParameter(f"expected NAME=FILE, got {text!r}", param_hint=option)
+    return name, files.note_file(path)
+
+
+WORD = Value(lambda _, text: text, "name")
+WORDS = Value(_words, "name,...")
+INPUT = Value(lambda _, path: files.note_file(path))
+OUTPUT = Value(lambda _, path: Path(path))
+ARRAY = Value(files.read_array)
+SELECTION = Value(files.read_selection)
+CANDIDATES = Value(files.read_candidates, "number|file")
+COLUMNS = Value(files.read_columns, "number|file")
+LABEL = Value(files.read_label, "label|file")
+NAMES = Value(files.read_names)
+ANSWERS = Value(files.read_answers)
+POSITIVE = click.IntRange(min=1)
+
+
+def option(flags: str, kind: Any, help_text: str, **more: Any) -> Decorator:
+    """Declare an option; the last word of `flags` is the keyword, unless it is a flag."""
+    return click.option(*flags.split(), type=kind, help=help_text, **more)
+
+
+def flag(flags: str, help_text: str) -> Decorator:
+    """Declare an option without a value."""
+    return click.option(*flags.split(), is_flag=True, default=None, help=help_text)
+
+
+OPTIONS: dict[str, Decorator] = {
+    # how scores are compared
+    "order": option(
+        "--order",
+        click.Choice(ORDERS),
+        "Whether higher scores are better (descending, the default) or lower ones.",
+    ),
+    "nan": option(
+        "--nan",
+        click.Choice(NAN_RULES),
+        "Treat NaN among the candidates as an error (raise, the default), as the worst score, or "
+        "as no candidate (omit).",
+    ),
+    "dtype": option(
+        "--dtype",
+        WORD,
+        "Dtype of a raw file: float32, int8, ..., or in quotes '>float32', which is big-endian. "
+        "For .npy files that hold raw 2-byte numbers: bfloat16.",
+    ),
+    "io": option(
+        "--io",
+        click.Choice(["map", "read"]),
+        "Map files into memory (the default), or read them block by block, which is safe even if a "
+        "file shrinks meanwhile.",
+    ),
+    "threads": option(
+        "--threads", POSITIVE, "Number of threads. Default: all that the process may use."
+    ),
+    "similarity": option("--similarity", click.Choice(SIMILARITIES), "Similarity of two vectors."),
+    "bias": option("--bias", ARRAY, "A number for each entity, added to its scores: .npy."),
+    # tasks
+    "filter": option(
+        "--filter",
+        SELECTION,
+        "Candidates to leave out for each task: .npz with indptr, indices and perhaps lists (the "
+        "list that each task uses), or a CSR matrix saved by scipy.sparse.",
+    ),
+    "rows": option("--rows", ARRAY, "Score row of each task: .npy."),
+    "candidates": option(
+        "--candidates",
+        CANDIDATES,
+        "Candidates to rank among: .npy of columns for all tasks, or .npz as for --filter. Where "
+        "they have names: how many there are in all, or a file with a name in each line.",
+    ),
+    "train": option("--train", INPUT, "Known answers of the training split, which are left out."),
+    "valid": option("--valid", INPUT, "The same for the validation split."),
+    "known": option(
+        "--known",
+        Value(_split, "name=file"),
+        "The same for a split of any name. It may be given several times.",
+        multiple=True,
+    ),
+    "split": option("--split", WORD, "Name of the evaluated split."),
+    **{
+        rule: option(
+            f"--{rule}",
+            click.Choice(["keep", "drop", "raise"]),
+            f"What to do with test rows {which}. Default: keep.",
         )
-    return text
+        for rule, which in {
+            "duplicates": "that repeat an earlier one",
+            "leaks": "that a known split has, too",
+            "unseen": "with an entity or relation that is not in --train",
+        }.items()
+    },
+    "qrels": option("--qrels", ANSWERS, "The right answers: lines qid 0 docid relevance."),
+    # reports
+    "by": option(
+        "--by",
+        LABEL,
+        "How to group tasks: a label of the ranks (side, relation, query, category, ...), or a "
+        ".npy file with a label for each task.",
+    ),
+    "weights": option(
+        "--weights",
+        LABEL,
+        "Weights of the tasks: query, relation or another label of the ranks (each of its values "
+        "counts once), or a .npy file with a weight for each task.",
+    ),
+    "macro_weights": option(
+        "--macro-weights",
+        click.Choice([COUNT]),
+        "Weight each group of --by in macro averages by its number of tasks. Default: equally.",
+    ),
+    "seed": option("--seed", click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
+    "interval": flag("--interval", "Show the 95 % intervals of --metrics."),
+    "audit": flag("--audit", "Count NaN and saturated scores, and list what is suspect."),
+    "save": option(
+        "--save",
+        OUTPUT,
+        "Save the ranks in an .npz file, from which `truerank evaluate` computes any metric later.",
+    ),
+    "html": option(
+        "--html",
+        OUTPUT,
+        "Also write an HTML page: one file with tables, the audit and plots. It needs the extra "
+        "plot.",
+    ),
+    # what is printed
+    "metrics": option(
+        "--metrics --metric metrics",
+        Value(_metrics, "name,..."),
+        "Print these metrics, such as mrr,hits@10, or all. A key such as tail.optimistic.hits@10 "
+        "or macro.mrr gets a value of its own.",
+    ),
+    "style": option(
+        "--format style",
+        click.Choice(["text", "json", "markdown", "csv", "spreadsheet", "latex", "html"]),
+        "How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
+    ),
+    "json": flag("--json", "The same as --format json."),
+    "output": option(
+        "--output",
+        OUTPUT,
+        "Write the result to a file instead, in the form of its ending: .txt, .md, .tex, .csv, "
+        ".json or .html.",
+    ),
+    "digits": option(
+        "--digits", click.IntRange(0, 15), "Decimals of shares; mean ranks have two fewer."
+    ),
+    "percent": flag("--percent", "Print hits@k and the like as percentages."),
+    "notes": flag("--notes/--no-notes notes", "Whether to print the lines around the table."),
+}
+PRINTING = "metrics style json output digits percent notes"
+COUNTING = "order nan dtype threads"
+REPORTING = f"by weights macro_weights seed interval audit save html {PRINTING}"
 
 
-def check_not_blank(
-    _context: click.Context, _option: click.Parameter, text: str | None
-) -> str | None:
-    """Check that a text has more than blanks."""
-    if text is not None and not text.strip():
-        raise click.BadParameter("expected a name, got an empty one")
-    return text
+def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given], None]], Any]:
+    """Make a command of a function of the values that were given.
+
+    Parameters
+    ----------
+    name : str
+        The name of the command.
+    options : str
+        The keywords of its options in the table, which come after those that it declares.
+    **more
+        As `click.command` takes them.
+    """
+
+    def decorate(function: Callable[[Given], None]) -> click.Command:
+        @functools.wraps(function)
+        def run(**values: Any) -> None:
+            function({name: value for name, value in values.items() if _is_given(value)})
+
+        make: Decorator = click.command(name, **more)
+        made: click.Command = make(run)
+        for keyword in options.split():
+            OPTIONS[keyword](made)
+        return made
+
+    return decorate
 
 
-def given_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Select the options that were given on the command line."""
-    return {k: v for k, v in options.items() if not (v is None or v is False or v in ([], (), {}))}
+def _is_given(value: object) -> bool:
+    return value is not None and not (isinstance(value, tuple) and not value)
 
 
-def option_names(*names: str) -> str:
-    """Write options by the names of their parameters.
+def take(given: Given, keywords: str) -> Given:
+    """Take the values of some keywords, as far as they were given.
 
     Examples
     --------
-    >>> option_names("queries_tail", "entities")
-    '--queries-tail, --entities'
+    >>> given = {"order": "ascending", "nan": "omit"}
+    >>> take(given, "order threads"), given
+    ({'order': 'ascending'}, {'nan': 'omit'})
     """
-    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
+    return {name: given.pop(name) for name in keywords.split() if name in given}
 
 
-# -- labels ----------------------------------------------------------------------------------------
-
-
-def label_or_file(names: Collection[str]) -> Callable[..., str | None]:
-    """Make a check that a text is one of some names, may be another label, or names a file."""
-
-    def check(_context: click.Context, _option: click.Parameter, text: str | None) -> str | None:
-        valid = text is None or text in names or text.isidentifier() or is_file(text)
-        if not valid:
-            raise click.BadParameter(_expected_names(names, text))
-        return text
-
-    return check
-
-
-def check_label(option: str, given: object, names: Collection[str], ranks: Ranks) -> None:
-    """Raise an error if a word is neither one of some names nor another label of the ranks."""
-    known = [*names, *ranks.labels]
-    if isinstance(given, str) and given not in known:
-        raise click.BadParameter(_expected_names(known, given), param_hint=f"'{option}'")
-
-
-def read_labels(option: str, text: str | None) -> Any:
-    """Read labels or weights if they are in a file; a name is returned as it is."""
-    return read_array(option, Path(text)) if text is not None and is_file(text) else text
-
-
-def _expected_names(names: Collection[str], text: str | None) -> str:
-    return f"expected {', '.join(names)} or a .npy file, got {text!r}"
-
-
-# -- options ---------------------------------------------------------------------------------------
-
-
-def combine_options(*options: Option) -> Option:
-    """Combine several options into one decorator, in the order in which the help lists them."""
-    return lambda command: functools.reduce(
-        lambda decorated, add: add(decorated), options[::-1], command
-    )
-
-
-style_option = click.option(
-    "--format",
-    "style",
-    type=click.Choice(list(FORMATS)),
-    default="table",
-    show_default=True,
-    help="How to write the result; spreadsheet is CSV where no name can be taken for a formula.",
-)
-seed_option = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Seed of all random numbers.",
-)
-by_option = click.option(
-    "--by",
-    metavar="LABEL|FILE",
-    callback=label_or_file(LABEL_ALIASES),
-    help="How to group tasks: a label of the ranks (side, relation, query, target, category, ...), "
-    "or a .npy file with a label for each task.",
-)
-html_option = click.option(
-    "--html",
-    type=File,
-    help="Also write an HTML page: one file with tables, the audit and plots. It needs the extra "
-    "plot.",
-)
-order_option = click.option(
-    "--order",
-    type=click.Choice(["descending", "ascending"]),
-    help="Whether higher scores are better (descending, the default) or lower ones.",
-)
-nan_option = click.option(
-    "--nan",
-    type=click.Choice(["raise", "worst", "omit"]),
-    help="Treat NaN among the candidates as an error (raise, the default), as the worst score "
-    "(worst), or as no candidate (omit).",
-)
-io_option = click.option(
-    "--io",
-    type=click.Choice(["map", "read"]),
-    help="Map files into memory (the default), or read them block by block, which is safe even if "
-    "a file shrinks meanwhile.",
-)
-threads_option = click.option(
-    "--threads",
-    type=click.IntRange(min=1),
-    help="Number of threads. Default: all that the process may use.",
-)
-
-
-targets_argument = click.argument(
-    "targets",
-    required=False,
-    callback=check_not_blank,
-)
-SAVE_HELP = "Save the ranks in an .npz file, from which any metric can be computed later"
-_weights_option = click.option(
-    "--weights",
-    metavar="LABEL|FILE",
-    callback=label_or_file(WEIGHTS),
-    help="Weights of the tasks: query, relation, target or another label of the ranks (each of its "
-    "values counts once), or a .npy file with a weight for each task.",
-)
-_macro_option = click.option(
-    "--macro-weights",
-    type=click.Choice([COUNT]),
-    help="Weight each group of --by in macro averages by its number of tasks. Default: equally.",
-)
-_metrics_option = click.option(
-    "--metrics",
-    "--metric",
-    "metrics",
-    metavar="KEY,...",
-    callback=parse_keys,
-    help="Report only these metrics, such as mrr,optimistic.hits@10,tail.amri,macro.mrr.",
-)
-_interval_option = click.option(
-    "--interval",
-    is_flag=True,
-    help="Show 95 % bootstrap intervals of --metrics, over tasks or over the groups of --by.",
-)
-_audit_option = click.option(
-    "--audit", is_flag=True, help="Count NaN and saturated scores, and list what is suspect."
-)
-
-
-def report_options(save_help: str = f"{SAVE_HELP}.", *more: Option) -> Option:
-    """Combine the options of a report: `save_help` is the help of --save, `more` come after it."""
-    return combine_options(
-        *(_metrics_option, by_option, _weights_option, _macro_option, _interval_option),
-        *(seed_option, _audit_option, click.option("--save", type=File, help=save_help), *more),
-        *(html_option, style_option),
-    )
-
-
-def rule_option(name: str, rows: str, which: str) -> Option:
-    """Make an option that says whether to keep, drop or refuse some rows of the test."""
-    choices = click.Choice(["keep", "drop", "raise"])
-    return click.option(
-        f"--{name}", type=choices, help=f"What to do with test {rows} {which}. Default: keep."
-    )
-
-
-def dtype_option(
-    help_text: str = "bfloat16, for .npy files that hold raw 2-byte numbers.",
-) -> Option:
-    """Make an option for the dtype of raw bytes."""
-    return click.option(
-        "--dtype",
-        callback=parse_dtype,
-        metavar="NAME",
-        help=help_text,
-    )
-
-
-def split_option(help_text: str, **more: Any) -> Option:
-    """Make an option for the name of the evaluated split."""
-    return click.option(
-        "--split",
-        metavar="NAME",
-        callback=check_not_blank,
-        help=help_text,
-        **more,
-    )
+def refuse(given: Given, what: str) -> None:
+    """Refuse values that nobody has taken."""
+    parameters = click.get_current_context().command.params
+    names = [name_of(parameter) for parameter in parameters if parameter.name in given]
+    if names:
+        raise click.UsageError(printable(f"{', '.join(names)} cannot apply to {what}"))

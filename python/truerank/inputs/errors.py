@@ -1,8 +1,7 @@
 """Errors of bad input: which argument is wrong, what was expected and what came; and warnings.
 
-A check raises the whole error, under the name that its caller gave to the argument. If the caller's
-own caller knows the argument by another name, the call stands within `renamed`, which changes that
-name alone: no message is edited after it was written.
+A check raises the whole error, under the name that its caller gave to the argument: no message is
+edited after it was written.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import math
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Self
 
 from .naming import printable
@@ -80,19 +77,6 @@ class InputError(Exception):
         """Return the same error for an argument of another name."""
         return type(self)(argument, *self.args[1:])
 
-    def among(self, names: Mapping[str, str]) -> Self:
-        """Return the same error under the name that `names` has for the argument, if any.
-
-        Examples
-        --------
-        >>> error = InputValueError("filter: indptr", expected="integers")
-        >>> str(error.among({"filter": "--filter"}))
-        '--filter: indptr: expected integers'
-        """
-        whole, colon, part = self.argument.partition(": ")
-        known = f"{names.get(whole, whole)}{colon}{part}"
-        return self.of(names.get(self.argument, known))
-
 
 class InputValueError(InputError, ValueError):
     """A value, a shape or a combination of arguments that is not allowed."""
@@ -123,29 +107,6 @@ def _shown(got: object) -> str:
     if len(text) <= _LONGEST_TEXT:
         return text
     return f"{text[: _LONGEST_TEXT // 2]}... ({len(text):,} characters)"
-
-
-@contextmanager
-def renamed(**names: str) -> Iterator[None]:
-    """Rename arguments in the errors of bad input that the block raises.
-
-    Parameters
-    ----------
-    **names : str
-        The caller's name of each argument that has another name within the block.
-
-    Examples
-    --------
-    >>> with renamed(scores="tail"):
-    ...     raise InputValueError("scores", expected="a matrix")
-    Traceback (most recent call last):
-    ...
-    truerank.InputValueError: tail: expected a matrix
-    """
-    try:
-        yield
-    except InputError as error:
-        raise error.among(names) from error
 
 
 def warn_user(text: str) -> None:

@@ -301,7 +301,7 @@ class Task(SidedTask[Report]):
         order, nan, dtype, threads, audit : optional
             As in `truerank.rank`.
         progress : callable or bool, optional
-            Called with a `Progress` after each batch, in queries. True: a bar of tqdm or rich.
+            Called with a `Progress` after each batch, in queries. True: a bar of tqdm.
 
         Returns
         -------

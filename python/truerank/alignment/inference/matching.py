@@ -89,7 +89,7 @@ def infer(
     dtype, threads
         As in `rank_embeddings`; for a matrix `dtype` says what raw 16-bit numbers are.
     progress : callable or bool, optional
-        True: a bar of tqdm or rich. A callable is called with a `Progress` while scores are made;
+        True: a bar of tqdm. A callable is called with a `Progress` while scores are made;
         how many passes "stable" and "optimal" make over them is not known before, so that its
         `total` may grow. The solver of "optimal" reports nothing.
 

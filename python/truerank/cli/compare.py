@@ -1,0 +1,51 @@
+"""`truerank compare`: compares the saved ranks of several models, pair by pair."""
+
+from __future__ import annotations
+
+import click
+
+from .. import html, load, report
+from ..inference import compare
+from .files import model_names
+from .options import INPUT, PRINTING, Given, command, flag, option, take
+from .output import check_printing, command_line, show
+
+
+@command(
+    "compare",
+    f"by seed html {PRINTING}",
+    short_help="Compare models: difference, interval, p-value.",
+)
+@click.argument("ranks", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
+@option(
+    "--level",
+    click.FloatRange(0, 1, min_open=True, max_open=True),
+    "Confidence level of the interval of the difference. Default: 0.95.",
+)
+@flag("--allow-unlike", "Compare even if protocols or ids differ.")
+def compare_files(given: Given) -> None:
+    """Compare models over the same tasks: difference, interval, p-value, wins and losses.
+
+    Each file holds the ranks of one model, which `truerank evaluate --save` wrote. Of more than two
+    models all pairs are compared, by each of --metrics (mrr, if none are given). p-values of
+    several pairs or metrics are also corrected by Holm's method, all of them together.
+
+    \b
+    truerank compare transe.npz rotate.npz --metrics mrr,hits@10
+    truerank compare a.npz b.npz c.npz --metrics hits@10 --by relation --format markdown
+
+    The results are swapped unit by unit: the label "unit" of the ranks (test triples, aligned
+    pairs, queries), or tasks where they have none; --by names another label.
+    """
+    paths = given.pop("ranks", ())
+    if len(set(paths)) < max(2, len(paths)):
+        raise click.UsageError("expected the saved ranks of at least two models, each once")
+    printing, page = take(given, PRINTING), given.pop("html", None)
+    check_printing(printing, html=page)
+    metrics, seed = printing.pop("metrics", ["mrr"]), given.pop("seed", 0)
+    models = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
+    compared = compare(models, metric=metrics, draw_seed=seed, **given)
+    if page is not None:
+        reports = {name: report(ranks, by=given.get("by")) for name, ranks in models.items()}
+        html.save(page, reports, metrics=metrics, command=command_line(), **given)
+    show(compared, printing)

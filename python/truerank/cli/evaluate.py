@@ -1,0 +1,168 @@
+"""`truerank evaluate`: the metrics of scores in files, of lists, or of saved ranks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from .. import Ranks, Report, load, rank, read_json_lists, read_run, report
+from ..inputs.errors import InputValueError
+from ..tasks.named_lists import is_json
+from .files import holds_ranks, note_file, open_store
+from .options import (
+    ANSWERS,
+    COLUMNS,
+    COUNTING,
+    INPUT,
+    LABEL,
+    OPTIONS,
+    REPORTING,
+    WORD,
+    WORDS,
+    Given,
+    Value,
+    command,
+    flag,
+    option,
+    take,
+)
+from .output import SAVED, bar, show_report
+
+AXES = {"rows": 0, "columns": 1}
+
+
+def parse_shape(name: str, text: str) -> tuple[int, int]:
+    """Parse rows and columns; one of them may be left out.
+
+    Examples
+    --------
+    >>> parse_shape("--shape", "1000x40943"), parse_shape("--shape", "x40943")
+    ((1000, 40943), (-1, 40943))
+    """
+    lengths = re.fullmatch(r"(\d{0,18})[xX](\d{0,18})", text.strip())
+    if lengths is None or not any(lengths.groups()):
+        raise InputValueError(name, expected="rows and columns, as 1000x40943", got=repr(text))
+    rows, columns = (int(length or -1) for length in lengths.groups())
+    return rows, columns
+
+
+@command(
+    "evaluate",
+    f"filter rows candidates {COUNTING} io split {REPORTING}",
+    short_help="Rank true candidates, and report the metrics.",
+)
+@click.argument("scores", type=WORD, required=False)
+@click.argument("targets", type=COLUMNS, required=False)
+@option(
+    "--lists",
+    INPUT,
+    "In place of SCORES, lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which "
+    "its name says ({query: {name: score}}, in order alone {query: [names]}, or such lines). What "
+    "is not listed counts as tied below the list.",
+)
+@OPTIONS["qrels"]
+@option("--known", ANSWERS, "Known answers of --lists to leave out, as --qrels.", multiple=True)
+@flag("--filtered", "Leave out the other right answers of each query of --lists, too.")
+@option(
+    "--shards axis",
+    Value(lambda _, text: text, "rows|columns"),
+    "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
+)
+@option("--member", WORD, "Name of the array in an .npz file, HDF5 file or zarr group.")
+@option(
+    "--shape",
+    Value(parse_shape, "rowsxcolumns"),
+    "Shape of a raw file, with --dtype: 1000x40943, or x40943 for as many rows as it has.",
+)
+@option(
+    "--layout",
+    click.Choice(["C", "F"]),
+    "Whether a raw file stores row after row (C, the default) or column after column (F).",
+)
+@option("--offset", click.IntRange(min=0), "Byte at which the scores of a raw file begin.")
+@option(
+    "--side",
+    LABEL,
+    "What each task predicts: head or tail for all tasks, or .npy with a word for each. It is "
+    "stored by --save, and can be added to saved ranks.",
+)
+@option("--relation", LABEL, "Relation of each task, stored likewise: .npy.")
+@option("--queries", LABEL, "Query of each task, stored likewise: .npy.")
+@option(
+    "--filtered-by",
+    WORDS,
+    "Splits whose answers --filter leaves out, stored likewise: train,valid,test.",
+)
+def evaluate(given: Given) -> None:
+    """Rank the true candidate of each task and report the metrics.
+
+    SCORES has one row for each task (see --rows): a .npy or .npz file, the files of a pattern in
+    quotes ("part-*.npy"), a zarr folder, an HDF5 file, or raw numbers with --shape and --dtype.
+    Files may be larger than memory. SCORES may also be the .npz file of ranks that --save wrote;
+    then no TARGETS are given. TARGETS is a .npy file with the column of each true candidate, or a
+    number: one column for all tasks. With --save FILE, a count that was stopped goes on from
+    FILE.partial when the same line is run again.
+
+    \b
+    truerank evaluate scores.npy targets.npy --filter filter.npz --filtered-by train,valid
+        --side tail --relation relations.npy --queries heads.npy --split test --save ranks.npz
+    truerank evaluate "part-*.npy" targets.npy --shards columns --save ranks.npz
+    truerank evaluate ranks.npz --metrics mrr,amri --by relation --interval
+    truerank evaluate --lists run.txt.gz --qrels qrels.txt --candidates 8841823
+    """
+    labels, split = take(given, "side relation queries"), take(given, "split")
+    names = given.pop("filtered_by", None)
+    scores = given.pop("scores", None)
+    lists = given.pop("lists", None)
+    if lists is not None:
+        what, count = "lists", lists_counter(lists, given)
+    elif scores is None:
+        raise click.UsageError("Missing argument 'SCORES'.")
+    elif holds_ranks(scores):
+        what, count = SAVED, lambda: load(note_file(scores))
+    else:
+        what, count = "scores", scores_counter(scores, given)
+
+    def counted() -> Report:
+        ranks = count().with_labels(**labels).with_protocol(**split)
+        if names is not None and not ranks.protocol.filter:
+            raise InputValueError("--filtered-by", "these ranks are unfiltered")
+        return report(ranks if names is None else ranks.with_protocol(filter=names))
+
+    partial = Path(f"{given.get('save')}.partial")
+    show_report(counted, given, what)
+    if what == "scores":
+        partial.unlink(missing_ok=True)
+
+
+def scores_counter(path: str, given: Given) -> Callable[[], Ranks]:
+    """Return what counts the ranks of scores, with a checkpoint beside the file to save."""
+    if "targets" not in given:
+        raise click.UsageError("Missing argument 'TARGETS'.")
+    targets = given.pop("targets")
+    stored = take(given, "member shape dtype layout offset io")
+    if "axis" in given:
+        stored["axis"] = AXES[given.pop("axis")]
+    store = open_store(path, **stored)
+    rules = take(given, "filter rows candidates order nan threads")
+    rules |= {"audit": "audit" in given, "progress": bar()}
+    if "save" in given:
+        rules["checkpoint"] = f"{given['save']}.partial"
+    return lambda: rank(store, targets, **rules)
+
+
+def lists_counter(path: str, given: Given) -> Callable[[], Ranks]:
+    """Return what reads lists and ranks the right answers of their queries."""
+    if "qrels" not in given or "candidates" not in given:
+        raise click.UsageError(
+            "--lists needs --qrels, the right answers of its queries, and --candidates, how many "
+            "there are in all, or a file with their names"
+        )
+    answers, known = given.pop("qrels"), list(given.pop("known", ())) or None
+    rules = take(given, "candidates filtered order nan dtype threads")
+    read = read_json_lists if is_json(path) else read_run
+    progress = bar()
+    return lambda: read(path, progress=progress).rank(answers, known=known, **rules)

@@ -1,0 +1,184 @@
+"""`truerank link-prediction`: a report from triples and from vectors, scores or predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..inputs.errors import InputValueError, warn_user
+from ..link_prediction import Sampled, Task, read_predictions
+from ..link_prediction.known_answers import FILTERS
+from .files import read_array
+from .model_files import known_splits, open_model
+from .options import (
+    ARRAY,
+    COUNTING,
+    INPUT,
+    NAMES,
+    REPORTING,
+    WORD,
+    WORDS,
+    Given,
+    Value,
+    command,
+    flag,
+    option,
+    take,
+)
+from .output import bar, show_report
+
+if TYPE_CHECKING:
+    from .. import Report
+
+VECTORS = "entities relations queries_tail queries_head queries_relation"
+LABELS = {"entities": "entity_labels", "relations": "relation_labels"}
+CANDIDATE_KIND = {"head": "entities", "tail": "entities", "relation": "relations"}
+
+
+def parse_columns(name: str, text: str) -> list[int]:
+    """Parse a list of columns, or the word none.
+
+    Examples
+    --------
+    >>> parse_columns("--keys", "3,4"), parse_columns("--keys", "none")
+    ([3, 4], [])
+    """
+    words = [] if text.strip() == "none" else [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and len(word) < 19 for word in words):
+        raise InputValueError(name, expected="columns from 3 on, as 3,4, or none", got=repr(text))
+    return list(map(int, words))
+
+
+def parse_candidates(name: str, text: str) -> Any:
+    """Parse the candidates: a name, a file, or a number of samples, perhaps of a split.
+
+    Examples
+    --------
+    >>> parse_candidates("--candidates", "sampled:50:train")
+    Sampled(negatives=50, typed=False, seed=0, among='train')
+    """
+    if text.endswith(".npy"):
+        return read_array(name, text)
+    if text.isdecimal():
+        return int(text[:20])
+    kind, _, rest = text.partition(":")
+    if kind not in ("sampled", "sampled-typed"):
+        return text
+    number, _, split = rest.partition(":")
+    if not number.isdecimal() or len(number) > 18:
+        expected = "sampled:100 or sampled:100:SPLIT, perhaps with sampled-typed"
+        raise InputValueError(name, expected=expected, got=repr(text))
+    return Sampled(int(number), typed=kind == "sampled-typed", among=split or None)
+
+
+@command(
+    "link-prediction",
+    f"train valid known split duplicates leaks unseen similarity bias {COUNTING} io {REPORTING}",
+    short_help="Evaluate link prediction, from triples to the table.",
+)
+@option("--test", INPUT, "Triples to rank.")
+@option("--entities", ARRAY, "A vector for each entity: .npy.")
+@option("--queries-tail", ARRAY, "Vectors to compare with entities as tails: .npy.")
+@option("--queries-head", ARRAY, "Vectors to compare with entities as heads: .npy.")
+@option("--relations", ARRAY, "A vector for each relation, to predict relations: .npy.")
+@option("--queries-relation", ARRAY, "Vectors to compare with relations: .npy.")
+@option("--scores-tail", WORD, "Scores of all entities as tails, in place of vectors.")
+@option("--scores-head", WORD, "The same for heads. Files are as for evaluate.")
+@option("--scores-relation", WORD, "The same for relations.")
+@option(
+    "--lists",
+    INPUT,
+    "In place of --test and a model, predictions of AnyBURL and PyClause, perhaps gzipped.",
+)
+@flag("--unique", "Rows belong to the distinct queries, not to the triples of --test.")
+@option("--sides", WORDS, "What to predict: head, tail, relation. Default: head,tail.")
+@option(
+    "--entity-labels",
+    NAMES,
+    "Names of the entities in the triples, a line for each row of --entities. Default: sorted by "
+    "name.",
+)
+@option("--relation-labels", NAMES, "The same for relations.")
+@flag("--ids", "Text files hold ids, not names, where no labels are given. .npy always does.")
+@option(
+    "--keys",
+    Value(parse_columns, "column,..."),
+    "Further columns of the triples, from 3 on, that belong to each query (such as a time), or "
+    "none. Default: all of them.",
+)
+@option(
+    "--time",
+    Value(parse_columns, "column,..."),
+    "The further column that holds a time point, or those of the start and the end of an interval, "
+    "as 3,4: integers or dates.",
+)
+@option(
+    "--filters",
+    WORDS,
+    f"Which known answers are left out: {', '.join(FILTERS)}. Default: query. Under several, the "
+    "report is that of the first, with the others beside it.",
+)
+@option(
+    "--candidates",
+    Value(parse_candidates, "name|file"),
+    "Candidates: all (the default), train (entities of --train) or another known split, typed "
+    "(seen there with the relation), sampled:100, sampled-typed:100 or sampled:50:train (that many "
+    "negatives, of that split), or .npy of ids. Of --lists: how many entities there are.",
+)
+def predict_links(given: Given) -> None:
+    """Evaluate link prediction: rank the heads and tails of triples by vectors or scores.
+
+    Triples are in text files (perhaps gzipped) with a head, a relation and a tail in each line,
+    separated by tabs, or in .npy files of ids. A model is given by vectors of entities and of
+    queries, which --similarity compares and whose scores are never stored, or by its scores. Row i
+    of queries and of scores belongs to triple i of --test. The answers to a query that --train,
+    --valid, --known and --test hold are left out of its candidates, except the true one. Without
+    known triples, only the answers in --test are left out, and a warning says so.
+
+    \b
+    truerank link-prediction --train train.txt --valid valid.txt --test test.txt
+        --entities E.npy --queries-tail T.npy --queries-head H.npy --similarity l1 --by relation
+    truerank link-prediction --train train.txt --test test.txt
+        --scores-tail tails.npy --scores-head "heads-*.npy" --save ranks.npz
+    truerank link-prediction --lists predictions --train train.txt --valid valid.txt
+    """
+    known = known_splits(given)
+    if "lists" in given:
+        count = predictions_counter(given.pop("lists"), known, given)
+        show_report(count, given, "predictions")
+        return
+    if "test" not in given:
+        raise click.UsageError("Missing option '--test'.")
+    model = open_model(given, "scores_tail scores_head scores_relation", VECTORS)
+    test = given.pop("test")
+    is_ids = given.pop("ids", test.endswith(".npy"))
+    sizes = model.sizes(CANDIDATE_KIND) if is_ids else {}
+    vocabularies = {name: given.pop(key, sizes.get(name)) for name, key in LABELS.items()}
+    facts = take(given, "sides split candidates keys time filters duplicates leaks unseen")
+    if len(facts.get("time", ())) == 1:
+        facts["time"] = facts["time"][0]
+    if isinstance(candidates := facts.get("candidates"), Sampled):
+        facts["candidates"] = candidates._replace(seed=given.get("seed", 0))
+    task = Task(test, known, **vocabularies, **facts)
+    if not known and task.protocol.filter:
+        warn_user(
+            "no --train, --valid or --known: only the answers in --test are left out, so that "
+            "other true answers count as wrong ones"
+        )
+    show_report(
+        model.counter(task, given),
+        given,
+        model.kind,
+        findings=str(task.audit).splitlines(),
+        title=f"Link prediction of {task.protocol.split}",
+    )
+
+
+def predictions_counter(path: str, known: Given, given: Given) -> Callable[[], Report]:
+    """Return what reads and ranks predictions, which have their test triples in them."""
+    facts = take(given, f"sides split candidates {COUNTING}")
+    facts |= {name: given.pop(labels) for name, labels in LABELS.items() if labels in given}
+    progress = bar()
+    return lambda: read_predictions(path, progress=progress).evaluate(known or None, **facts)

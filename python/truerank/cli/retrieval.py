@@ -1,0 +1,87 @@
+"""`truerank retrieval`: the metrics of queries with several right answers."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from ..retrieval import Task
+from ..retrieval.answer_report import GAINS
+from .files import files_read
+from .model_files import known_splits, open_model
+from .options import (
+    ARRAY,
+    COUNTING,
+    INPUT,
+    NAMES,
+    PRINTING,
+    WORD,
+    Given,
+    command,
+    option,
+    refuse,
+    take,
+)
+from .output import bar, check_printing, show
+
+
+@command(
+    "retrieval",
+    f"candidates train valid known split leaks similarity bias {COUNTING} io save {PRINTING}",
+    short_help="Evaluate retrieval and recommendation.",
+)
+@option(
+    "--qrels",
+    INPUT,
+    "The right answers, perhaps gzipped: lines qid 0 docid relevance; or .npy of rows (query, "
+    "answer) or (query, answer, gain).",
+    required=True,
+)
+@option(
+    "--lists",
+    INPUT,
+    "Lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which its name says. What "
+    "is not listed counts as tied below the list.",
+)
+@option("--scores", WORD, "Scores of all candidates, with a row for each query.")
+@option("--queries", ARRAY, "A vector for each query: .npy.")
+@option("--entities", ARRAY, "A vector for each candidate: .npy.")
+@option(
+    "--query-labels",
+    NAMES,
+    "Names of the queries, a line for each row. Default: in the order of --qrels.",
+)
+@option("--gain", click.Choice(GAINS), "What becomes of gains in nDCG. Default: linear.")
+def retrieve(given: Given) -> None:
+    """Evaluate retrieval: rank all right answers of each query among all candidates.
+
+    A model is given by the lists that it made, by its scores, or by vectors of queries and of
+    candidates, which --similarity compares. The answers that --train, --valid and --known hold, in
+    the form of --qrels, are left out of the candidates of their query. --candidates names them in
+    the order of columns and vectors; where --qrels has ids, their number is enough.
+
+    \b
+    truerank retrieval --qrels qrels.txt --lists run.txt.gz --candidates names.txt
+    truerank retrieval --qrels qrels.npy --queries Q.npy --entities E.npy --metrics ndcg@10,map
+    """
+    facts = take(given, "qrels split leaks gain") | {"known": known_splits(given)}
+    facts["queries"] = given.pop("query_labels", None)
+    size, lists = given.pop("candidates", None), given.pop("lists", None)
+    if lists is None:
+        model = open_model(given, "scores", "queries entities")
+        size = model.sizes({"scores": "entities"}).get("entities") if size is None else size
+        task = Task(**facts, entities=size)
+        count, what = model.counter(task, given), model.kind
+    else:
+        if size is None:
+            raise click.UsageError("--lists needs --candidates, how many there are in all")
+        task, rules, what = Task(**facts, entities=size), take(given, COUNTING), "lists"
+        count = partial(task.evaluate_lists, lists, **rules, progress=bar())
+    printing, saved = take(given, PRINTING), given.pop("save", None)
+    refuse(given, what)
+    check_printing(printing, save=saved)
+    report = count()
+    if saved is not None:
+        report.ranks.with_protocol(files=files_read()).save(saved)
+    show(report, printing)

@@ -1,0 +1,282 @@
+"""What all commands share: forms of output, files that are kept, errors in one line, streams."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support import cli_files
+from support.cli_files import SCORES, TARGETS, Files, Run, start
+from truerank import _core
+from truerank.cli import output
+from truerank.cli.commands import commands
+
+pytestmark = pytest.mark.python_only
+
+run, folder, files = cli_files.run, cli_files.folder, cli_files.files
+EVALUATE = "evaluate scores.npy targets.npy"
+EVIL = "a\x1b]0;t\x07\x1b[2J\x9b2J\u202eb"
+RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+# -- forms -----------------------------------------------------------------------------------------
+
+
+def test_forms_equal_those_of_the_report(run: Run, folder: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(folder)
+    assert run(*EVALUATE.split(), "--save", "ranks.npz").code == 0
+    report = tr.report(tr.load("ranks.npz"))
+    for style, ending, text in (
+        ("text", "txt", report.to_text()),
+        ("json", "json", report.to_json()),
+        ("markdown", "md", report.to_markdown()),
+        ("csv", "csv", report.to_csv()),
+        ("latex", "tex", report.to_latex()),
+        ("html", "html", report.to_html()),
+    ):
+        printed = text.rstrip("\n") + "\n"
+        assert run(*EVALUATE.split(), "--save", "ranks.npz", "--format", style).out == printed
+        assert run(*EVALUATE.split(), "--output", f"x.{ending}") == (0, "", "")
+        assert (
+            len(Path(f"x.{ending}").read_text(encoding="utf-8")) == len(printed) or style == "json"
+        )
+    assert run("evaluate", "ranks.npz", "--json").out == report.to_json() + "\n"
+
+
+COMMANDS = {
+    "evaluate": "evaluate a.npz",
+    "compare": "compare a.npz b.npz",
+    "compat": "compat scores.npy targets.npy",
+    "adjust": "adjust mr 7000 --dataset wn18rr",
+    "info": "info",
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS.values(), ids=COMMANDS)
+def test_every_command_has_all_forms(run: Run, folder: Path, monkeypatch: Any, line: str) -> None:
+    monkeypatch.chdir(folder)
+    tr.rank(SCORES, TARGETS).save("a.npz")
+    tr.rank(-SCORES, TARGETS).save("b.npz")
+    for style in output.METHODS:
+        code, out, err = run(*line.split(), "--format", style)
+        assert (code, err) == (0, "")
+        assert out.endswith("\n")
+        if style == "json":
+            assert json.loads(out) == json.loads(run(*line.split(), "--json").out)
+        elif style == "csv":
+            assert len({len(row) for row in csv.reader(io.StringIO(out))}) == 1
+    for more in ("--digits 2", "--no-notes"):
+        assert run(*line.split(), *more.split()).code == 0
+    assert run(*line.split(), "--output", "x.foo").code == 2
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--save scores.npy", "--save: scores.npy is one of the other files"),
+        ("--save targets.npy", "--save: targets.npy is one of the other files"),
+        ("--filter pair.npz --save pair.npz", "--save: pair.npz is one of the other files"),
+        ("--by words.npy --html words.npy", "--html: words.npy is one of the other files"),
+        ("--filter pair.npz --save linked.npz", "--save: linked.npz is one of the other files"),
+        ("--save x.npz --html x.npz", "--html: x.npz is one of the other files"),
+        ("--save nowhere/x.npz", "--save: expected a folder to write into, got "),
+        ("--output nowhere/x.txt", "--output: expected a folder to write into, got "),
+        ("--save .", "--save: expected "),
+        ("--save loop.npz", "loop.npz"),
+    ],
+)
+def test_no_file_is_lost(run: Run, folder: Path, monkeypatch: Any, line: str, message: str) -> None:
+    monkeypatch.chdir(folder)
+    Path("linked.npz").hardlink_to("pair.npz")
+    Path("loop.npz").symlink_to("loop.npz")
+    before = {path: path.read_bytes() for path in folder.iterdir() if path.exists()}
+    code, out, err = run(*EVALUATE.split(), *line.split())
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert message in err
+    assert {path: path.read_bytes() for path in folder.iterdir() if path.exists()} == before
+
+
+# -- names from files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "latex", "html", "json", "csv"])
+@pytest.mark.parametrize("more", [(), ("--metrics", "mrr", "--by", "relation"), ("--audit",)])
+def test_no_name_reaches_the_terminal(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, style: str, more: tuple[str, ...]
+) -> None:
+    labels = np.array([EVIL, "b", EVIL, "b"])
+    ranks = tr.rank(SCORES, TARGETS, filter=[[]] * 4).with_protocol(split=EVIL, filter=(EVIL,))
+    ranks.with_labels(relation=labels, side=labels).save(folder / "evil.npz")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: style == "csv", raising=False)
+    code, out, err = run("evaluate", folder / "evil.npz", *more, "--format", style)
+    assert code == 0
+    assert RAW.findall(out + err) == []
+    assert "x1b]0;t" in out + err or "u001b]0;t" in out + err
+
+
+def test_csv_in_a_file_keeps_true_names(run: Run, folder: Path) -> None:
+    labels = np.array([EVIL, "=b", EVIL, "=b"])
+    tr.rank(SCORES, TARGETS).with_labels(relation=labels).save(folder / "evil.npz")
+    line = ["evaluate", folder / "evil.npz", "--by", "relation", "--format"]
+    plain, safe = run(*line, "csv").out, run(*line, "spreadsheet").out
+    assert f",{EVIL}," in plain
+    assert ",=b," in plain
+    assert safe == plain.replace("=b", "'=b")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["evaluate", f"{EVIL}.npy", "0"],
+        ["evaluate", "scores.npy", "0", "--save", f"{EVIL}/x.npz"],
+        ["evaluate", "scores.npy", "0", f"--{EVIL}"],
+        ["evaluate", "scores.npy", "0", "--metrics", EVIL],
+        [EVIL],
+        ["adjust", EVIL, "1", "--candidates", "10", "--tasks", "3"],
+        ["adjust", "mr", "1", "--dataset", EVIL],
+        ["link-prediction", "--test", EVIL],
+        ["alignment", EVIL, EVIL, EVIL],
+        ["compare", EVIL, f"{EVIL}2"],
+    ],
+)
+def test_errors_quote_no_control_characters(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, line: list[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    code, out, err = run(*line)
+    assert code in (1, 2)
+    assert (out, err.count("\n"), RAW.findall(err)) == ("", 1, [])
+
+
+def test_any_name_of_a_side_can_be_printed(tmp_path: Path) -> None:
+    ranks = tr.rank(SCORES, TARGETS).with_labels(side="\u043b\u0435\u0432")
+    ranks.save(tmp_path / "ranks.npz")
+    code, out, err = start("evaluate", tmp_path / "ranks.npz", PYTHONIOENCODING="latin-1")
+    assert (code, err) == (0, "")
+    assert r"\u043b\u0435\u0432" in out
+
+
+# -- how a run ends --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "text"),
+    [
+        (MemoryError("5 GB"), 1, "Error: not enough memory: 5 GB\n"),
+        (OSError(28, "No space left", "a\x1bb"), 1, "Error: a\\x1bb: No space left\n"),
+        (ImportError("x needs y"), 2, "Error: x needs y\n"),
+        (tr.InputError("x", "is \x1b[31mred"), 1, "Error: x: is \\x1b[31mred\n"),
+        (KeyboardInterrupt(), 1, "\nAborted!\n"),
+    ],
+)
+def test_errors_are_one_line(
+    run: Run, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, text: str
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(commands.commands["info"], "callback", broken)
+    assert run("info") == (code, "", text)
+
+
+def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def warns(**_: object) -> None:
+        warnings.warn("a \x1b[31mred\nfile", UserWarning, stacklevel=1)
+
+    monkeypatch.setattr(commands.commands["info"], "callback", warns)
+    assert run("info") == (0, "", "Warning: a \\x1b[31mred\\nfile\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="closed pipes are POSIX here")
+@pytest.mark.parametrize("line", ["--version", "evaluate --help", "info", EVALUATE])
+def test_a_closed_pipe_ends_quietly(files: Files, line: str) -> None:
+    assert cli_files.run_with_closed_pipe(*files(line)) == (1, b"")
+
+
+def test_a_process(files: Files) -> None:
+    # the width and the type of a terminal do not matter in a pipe
+    outcome = start(*files(EVALUATE), COLUMNS="20", TERM="xterm")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\x1b" not in outcome.out
+    code, out, err = start(*files("evaluate nan.npy targets.npy"))
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("Error: scores: ")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")
+def test_a_terminal_gets_a_bar(folder: Path) -> None:
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    script = (
+        "import sys; from truerank.cli import output; from truerank.__main__ import main\n"
+        f"output.START_AFTER = -1; sys.argv[1:] = ['evaluate', {str(folder / 'scores.npy')!r}, '0']"
+    )
+    line = [sys.executable, "-c", f"{script}; main()"]
+    done = subprocess.run(line, stdout=subprocess.PIPE, stderr=theirs, text=True, check=True)
+    os.close(theirs)
+    assert "truerank: " in os.read(ours, 4096).decode()
+    os.close(ours)
+    assert "MRR" in done.stdout
+
+
+def test_help_version_and_completion(run: Run) -> None:
+    assert run("--version") == (0, f"truerank {tr.__version__}\n", "")
+    for name in commands.commands:
+        assert run(name, "-h").out.startswith(f"Usage: truerank {name}")
+    listed = run("--help").out.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(commands.commands)
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed)
+    assert run().code == 2
+    for words, word in (("truerank ev", "evaluate"), ("truerank compare --met", "--metric")):
+        place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)
+        assert (code, err) == (0, "")
+        assert f"plain,{word}" in out.split()
+
+
+def test_info(run: Run) -> None:
+    facts = json.loads(run("info", "--json").out)
+    assert facts["truerank"] == tr.__version__
+    assert facts["numpy"] == np.__version__
+    assert platform.python_version() in facts["Python"]
+    assert facts["instruction set"].startswith(f"{_core.isa()} (usable: ")
+    assert facts["bounds"].startswith(f"{_core.bounds()} (usable: off, int16")
+    assert facts["threads"] == str(_core.default_threads())
+    rows = [line.split() for line in run("info").out.splitlines()]
+    assert ["truerank", tr.__version__] in rows
+
+
+def test_without_click_it_says_how_to_install_it() -> None:
+    script = "import sys; sys.modules['click'] = None\nimport truerank.__main__ as m; m.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "pip install 'truerank[cli]'" in done.stderr
+
+
+def test_importing_the_package_does_not_import_it(run_python: Callable[..., str]) -> None:
+    script = "import sys, truerank; print('click' in sys.modules)"
+    assert run_python(script).strip() == "False"

@@ -1,0 +1,168 @@
+"""`truerank compare`, `adjust` and `compat`: what they print is what Python returns."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support import cli_files
+from support.cli_files import INDICES, INDPTR, SCORES, TARGETS, Run
+from support.html_reader import Page
+from truerank import compat
+
+pytestmark = pytest.mark.python_only
+
+run = cli_files.run
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tr.Ranks]:
+    """Save the ranks of three models over the same tasks, and files of scores."""
+    monkeypatch.chdir(tmp_path)
+    generator, ranks = np.random.default_rng(5), {}
+    for i, name in enumerate(["one", "two", "three"]):
+        above = generator.integers(0, 20 + 10 * i, 60)
+        labels = {"queries": np.arange(60) // 3, "targets": np.arange(60)}
+        ranks[name] = tr.Ranks(above, np.ones(60, dtype=int), 100, **labels)
+        ranks[name].save(f"{name}.npz")
+    ranks["one"].with_protocol(split="valid").save("unlike.npz")
+    Path("folder").mkdir()
+    ranks["two"].save("folder/one.npz")
+    np.save("scores.npy", SCORES)
+    np.save("targets.npy", TARGETS)
+    np.save("side.npy", np.array(["head", "tail", "head", "tail"]))
+    np.savez("filter.npz", indptr=INDPTR, indices=INDICES)
+    np.save("counts.npy", np.full(6268, 40943))
+    return ranks
+
+
+@pytest.mark.parametrize(
+    ("line", "keywords"),
+    [
+        ("one.npz two.npz", {}),
+        ("one.npz two.npz three.npz --metric mrr,hits@10", {"metric": ["mrr", "hits@10"]}),
+        (
+            "one.npz two.npz --metrics random.amri --seed 4 --level 0.9",
+            {"metric": "random.amri", "draw_seed": 4, "level": 0.9},
+        ),
+        ("one.npz three.npz --by query", {"by": "query"}),
+    ],
+)
+def test_comparisons(
+    run: Run, models: dict[str, tr.Ranks], line: str, keywords: dict[str, Any]
+) -> None:
+    names = [word[:-4] for word in line.split() if word.endswith(".npz")]
+    expected = tr.compare({name: models[name] for name in names}, **keywords)
+    assert run("compare", *line.split()) == (0, expected.to_text() + "\n", "")
+    assert run("compare", *line.split(), "--json") == (0, expected.to_json() + "\n", "")
+
+
+def test_unlike_models_and_equal_names(run: Run, models: dict[str, tr.Ranks]) -> None:
+    assert run("compare", "one.npz", "unlike.npz").code == 1
+    assert run("compare", "one.npz", "unlike.npz", "--allow-unlike").code == 0
+    assert "folder/one.npz" in run("compare", "one.npz", "folder/one.npz").out
+
+
+@pytest.mark.parametrize(
+    ("line", "keywords"),
+    [
+        ("mr 7000 --candidates 40943 --tasks 6268", {"candidates": 40943, "tasks": 6268}),
+        ("mr 7000 --candidates counts.npy", {"candidates": np.full(6268, 40943)}),
+        (
+            "hits@10 0.5 --dataset WN18RR --split valid --side tail --filtered",
+            {"dataset": "wn18rr", "split": "valid", "side": "tail", "filtered": True},
+        ),
+        ("mrr 0.3 --dataset fb15k --filtered", {"dataset": "fb15k", "filtered": True}),
+        ("hits@10 1 --candidates 8 --tasks 3", {"candidates": 8, "tasks": 3}),
+    ],
+)
+def test_published_numbers(
+    run: Run, models: dict[str, tr.Ranks], line: str, keywords: dict[str, Any]
+) -> None:
+    metric, value, *_ = line.split()
+    expected = tr.adjust(metric, float(value), **keywords)
+    code, out, err = run("adjust", *line.split())
+    assert (code, err) == (0, "")
+    rows = {row[:30].strip(): row[30:].strip() for row in out.splitlines()}
+    assert rows["index (0 is chance, 1 perfect)"] == f"{expected.index:.6g}"
+    assert all(note in out for note in expected.notes)
+    stored = json.loads(run("adjust", *line.split(), "--json").out)
+    numbers = {"z": expected.z, "index": expected.index}
+    assert {k: stored[k] for k in numbers} == {k: None if x != x else x for k, x in numbers.items()}
+
+
+@pytest.mark.parametrize("preset", [None, "libkge", "openke"])
+def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) -> None:
+    line = "compat scores.npy targets.npy --filter filter.npz --side side.npy --order ascending"
+    facts: dict[str, Any] = {"filter": (INDPTR, INDICES), "order": "ascending"}
+    facts["side"] = ["head", "tail", "head", "tail"]
+    if preset is None:
+        expected: Any = compat.table(SCORES, TARGETS, **facts)
+    else:
+        line += f" --preset {preset}"
+        expected = compat.report(SCORES, TARGETS, preset=preset, **facts)
+    assert run(*line.split(), "--format", "markdown").out == expected.to_markdown() + "\n"
+    assert json.loads(run(*line.split(), "--json").out) == json.loads(expected.to_json())
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("compare", 2, "at least two models"),
+        ("compare one.npz", 2, "at least two models"),
+        ("compare one.npz one.npz", 2, "each once"),
+        ("compare one.npz two.npz --level 1", 2, "'--level'"),
+        ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
+        ("compare one.npz two.npz --metrics count", 1, "the same for two models"),
+        ("compare one.npz two.npz --metrics head.mrr", 1, "no side 'head'"),
+        ("compare one.npz two.npz --by relaton", 1, "no labels 'relaton'"),
+        ("compare one.npz scores.npy", 1, "scores.npy"),
+        ("compare one.npz two.npz --html two.npz", 1, "--html: two.npz is one of the other files"),
+        ("adjust mr", 2, "Missing argument 'VALUE'"),
+        ("adjust mr many", 2, "'VALUE'"),
+        ("adjust mr 7", 1, "candidates: expected them, or the name of a dataset"),
+        ("adjust mr 7 --candidates 10", 1, "tasks: expected how many"),
+        (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 1, "candidates: "),
+        (f"adjust mr 7 --candidates 10 --tasks {'9' * 5000}", 2, "'--tasks'"),
+        ("adjust mmr 7 --candidates 10 --tasks 3", 1, "did you mean"),
+        ("adjust mrr 31.6 --dataset wn18rr", 1, "as a percentage it is 0.316"),
+        ("adjust mr 7 --dataset wn18r", 1, "did you mean"),
+        ("adjust mr 7 --candidates 10 --tasks 3 --filtered", 1, "without a dataset"),
+        ("adjust mr 7 --candidates scores.npy", 1, "candidates: "),
+        ("compat scores.npy", 2, "Missing argument 'TARGETS'"),
+        ("compat scores.npy 1 --preset none", 2, "'--preset'"),
+        ("compat absent.npy 1", 1, "absent.npy"),
+        ("compat scores.npy 7", 1, "targets: expected integers from 0 to 4"),
+    ],
+)
+def test_wrong_lines(
+    run: Run, models: dict[str, tr.Ranks], line: str, code: int, message: str
+) -> None:
+    outcome = run(*line.split())
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (code, "", 1)
+    assert outcome.err.startswith("Error: ")
+    assert message in outcome.err
+
+
+def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="pages have plots")
+    for line in (
+        "evaluate one.npz --by query --metrics mrr,macro.mrr --interval",
+        "evaluate scores.npy targets.npy",
+        "compare one.npz two.npz three.npz --metrics mrr,hits@10",
+    ):
+        words = line.split()
+        assert run(*words, "--html", "page.html") == run(*words)
+        page = Page(Path("page.html").read_text(encoding="utf-8"))
+        assert f"truerank {line}" in page.words
+        assert page.count("svg") >= 2
+        Path("page.html").unlink()
+    monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
+    outcome = run("evaluate", "scores.npy", "0", "--save", "x.npz", "--html", "page.html")
+    assert outcome.err == "Error: an HTML page needs matplotlib: pip install 'truerank[plot]'\n"
+    assert not Path("x.npz").exists()

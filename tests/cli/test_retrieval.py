@@ -1,0 +1,104 @@
+"""`truerank retrieval`: qrels and a model in files, as a Task of Python evaluates them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import truerank as tr
+from support import cli_files
+from support.cli_files import Run
+from truerank.retrieval import Task
+
+pytestmark = pytest.mark.python_only
+
+run = cli_files.run
+
+QRELS = {"q1": {"b": 1, "a": 2}, "q2": {"a": 1}, "q3": {"d": 1}}
+LISTS = {"q1": {"a": 0.9, "b": 0.5, "c": 0.5}, "q2": {"c": 0.3}, "q3": {"d": 1.0}}
+NAMES = list("abcde")
+SCORES = np.random.default_rng(3).random((3, 5), dtype=np.float32)
+VECTORS = np.random.default_rng(4).random((8, 6), dtype=np.float32)
+MODELS: dict[str, Any] = {
+    "--lists run.txt --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
+    "--lists lists.json --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
+    "--scores S.npy --candidates names.txt --query-labels queries.txt": (
+        lambda task: task.evaluate_scores(SCORES)
+    ),
+    "--queries Q.npy --entities E.npy --candidates names.txt --query-labels queries.txt": (
+        lambda task: task.evaluate_embeddings(VECTORS[:3], VECTORS[3:])
+    ),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{q} 0 {name} {gain}" for q, gains in QRELS.items() for name, gain in gains.items()]
+    Path("qrels.txt").write_text("\n".join(rows))
+    rows = [f"{q} Q0 {name} 1 {x} t" for q, scores in LISTS.items() for name, x in scores.items()]
+    Path("run.txt").write_text("\n".join(rows))
+    Path("lists.json").write_text(json.dumps(LISTS))
+    Path("names.txt").write_text("\n".join(NAMES))
+    Path("queries.txt").write_text("\n".join(QRELS))
+    Path("train.txt").write_text("q1 0 c 1\n")
+    np.save("S.npy", SCORES)
+    np.save("Q.npy", VECTORS[:3])
+    np.save("E.npy", VECTORS[3:])
+    np.save("ids.npy", [[0, 1], [1, 0], [2, 3]])
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", MODELS)
+@pytest.mark.parametrize(
+    ("more", "facts"),
+    [
+        ("", {}),
+        ("--train train.txt --gain exponential --split dev", {"known": {"train": {"q1": ["c"]}}}),
+    ],
+)
+def test_reports_equal_those_of_the_task(
+    run: Run, folder: Path, line: str, more: str, facts: dict[str, Any]
+) -> None:
+    facts |= {"gain": "exponential", "split": "dev"} if "dev" in more else {}
+    names = None if "lists" in line else list(QRELS)
+    expected = MODELS[line](Task(QRELS, entities=NAMES, queries=names, **facts))
+    words = ["retrieval", "--qrels", "qrels.txt", *line.split(), *more.split()]
+    code, out, err = run(*words, "--save", "ranks.npz", "--format", "csv")
+    assert (code, err) == (0, "")
+    assert out == expected.to_csv()
+    assert tr.load("ranks.npz").with_protocol(files=()) == expected.ranks.with_protocol(files=())
+    out = run(*words, "--metrics", "ndcg@10,map", "--json").out
+    assert json.loads(out)["metrics"]["ndcg@10"] == expected["ndcg@10"]
+
+
+def test_ids_need_no_names(run: Run, folder: Path) -> None:
+    expected = Task(np.load("ids.npy"), entities=5).evaluate_scores(SCORES)
+    for model in ("--scores S.npy", "--scores S.npy --candidates 5"):
+        outcome = run("retrieval", "--qrels", "ids.npy", *model.split(), "--format", "csv")
+        assert outcome == (0, expected.to_csv(), "")
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("--lists run.txt --candidates 9", 2, "Missing option '--qrels'"),
+        ("--qrels qrels.txt", 2, "expected the vectors of a model, or its scores (--scores)"),
+        ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
+        ("--qrels qrels.txt --lists run.txt --candidates 9", 1, "expected ids of entities"),
+        ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
+        ("--qrels run.txt --lists run.txt --candidates 9", 1, "run.txt: line 1: expected"),
+        ("--qrels qrels.txt --lists qrels.txt --candidates names.txt", 1, "qrels.txt: line 1: "),
+        ("--qrels qrels.txt --scores S.npy --candidates names.txt", 1, "queries have names"),
+        ("--qrels ids.npy --scores S.npy --metrics mr", 1, "'mr'"),
+        ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),
+    ],
+)
+def test_wrong_lines(run: Run, folder: Path, line: str, code: int, message: str) -> None:
+    outcome = run("retrieval", *line.split())
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (code, "", 1)
+    assert message in outcome.err
