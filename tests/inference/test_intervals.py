@@ -186,7 +186,7 @@ def test_single_units_and_no_tasks_have_no_bounds() -> None:
 
 def test_intervals_are_one_line_and_json() -> None:
     found = interval(of_ranks(range(1, 41)), "mrr")
-    assert str(found).startswith("mrr 0.106964 [0.0")
+    assert str(found).startswith("mrr 0.107 [0.0")
     assert str(found).endswith("] (95 %, t, 40 tasks)")
     assert found.to_dict()["notes"] == []
     assert found._fields[:5] == ("metric", "value", "low", "high", "level")

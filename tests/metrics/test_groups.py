@@ -112,7 +112,7 @@ def test_codes_of_other_names(labelled: Ranks) -> None:
     measured = report(ranks, by="category")
     assert measured.by == "category"
     assert measured["macro.mrr"] == report(ranks, by=ranks.labels["category"])["macro.mrr"]
-    assert "by category (3 groups)" in measured.to_markdown()
+    assert "| category |" in measured.to_markdown()
     assert list(measured.groups["n-1"].ranks.labels) == ["category", "head_degree"]
     assert measured.interval("mrr", by="head_degree").units == 2
     other = Ranks([1, 3, 5, 0, 0], [1] * 5, ranks.candidates)
@@ -380,7 +380,7 @@ def test_no_tasks_have_no_groups() -> None:
             assert dict(measured.groups) == measured.group_tasks() == {}
             assert all(map(math.isnan, map(measured.__getitem__, ("macro.mr", "macro.index.gmr"))))
             assert measured.macro_left_out("macro.mr") == 0
-            assert "0 groups" in measured.to_markdown()
+            assert len(measured.table()) == 2  # the averages
             assert Report.from_json(measured.to_json()) == measured
 
 

@@ -6,7 +6,7 @@ from .comparing import compare
 from .comparisons import Comparison, Comparisons
 from .corrections import correct_pvalues
 from .detectable_differences import Detectable, detectable
-from .intervals import Interval, interval
+from .intervals import Interval, Intervals, interval
 from .significance import PValue, pvalue
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Comparisons",
     "Detectable",
     "Interval",
+    "Intervals",
     "PValue",
     "compare",
     "correct_pvalues",

@@ -10,10 +10,12 @@ from ..inputs.naming import printable, public
 from ..metrics.keys import parse, table_name
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count
-from ..tables.forms import write_json
+from .intervals import decimals_within
 from .units import describe_units
 
 DIFFERENCE, RATIO = "difference", "ratio"
+# Fields that are no columns of a printed table.
+_FOR_PROGRAMS = "difference", "level", "effect", "method", "units", "by", "pairing"
 
 
 @public("truerank.inference")
@@ -84,6 +86,11 @@ class Comparison(NamedTuple):
             return self.difference
         return self.value_a / self.value_b if self.value_b else float("nan")
 
+    @property
+    def title(self) -> str:
+        """The metric as tables print it."""
+        return table_name(self.metric)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
 
@@ -97,16 +104,18 @@ class Comparison(NamedTuple):
         return {**self._asdict(), "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        sign = "+" if self.effect == DIFFERENCE else ""
-        numbers = (f"{x:{sign}.6g}" for x in (self.estimate, self.low, self.high))
-        shown = "{} {} [{}, {}]".format(self.effect, *numbers)
+        decimals = decimals_within(self.metric, self.low, self.high)
+        a, b, effect, low, high = (
+            f"{x:.{decimals}f}"
+            for x in (self.value_a, self.value_b, self.estimate, self.low, self.high)
+        )
         p = f"p {self.p_value:.3g}"
         if self.p_holm is not None:
             p += f" (Holm {self.p_holm:.3g})"
         lines = [
-            f"{self.metric}: {self.name_a} {self.value_a:.6g}, {self.name_b} {self.value_b:.6g}; "
-            f"{shown} ({100 * self.level:g} %), {p} ({self.method}, {self.describe_units()}); "
-            f"{format_count(self.wins, 'win')}, "
+            f"{self.metric}: {self.name_a} {a}, {self.name_b} {b}; {self.effect} {effect} "
+            f"[{low}, {high}] ({100 * self.level:g} %), {p} ({self.method}, "
+            f"{self.describe_units()}); {format_count(self.wins, 'win')}, "
             f"{format_count(self.ties, 'tie')}, {format_count(self.losses, 'loss', 'losses')}",
             *self.notes,
         ]
@@ -149,52 +158,34 @@ class Comparisons(Sequence[Comparison], AsTable):
     def __repr__(self) -> str:
         return f"Comparisons({len(self)} pairs of {', '.join(self.metrics)})"
 
-    def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the comparisons by names such as "a against b", or "mrr: a against b"."""
-        several = len(self.metrics) > 1
-        return {
-            f"{pair.metric}: " * several + f"{pair.name_a} against {pair.name_b}": pair.to_dict()
-            for pair in self._pairs
-        }
-
     @property
     def metrics(self) -> list[str]:
         """The keys of the metrics, each once."""
         return list(dict.fromkeys(pair.metric for pair in self._pairs))
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The notes of all pairs, each once."""
-        return tuple(format_notes(self._pairs))
-
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
+        decimals = [decimals_within(pair.metric, pair.low, pair.high) for pair in self._pairs]
+        if not several:
+            decimals = [max(decimals)] * len(self)
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
         of_a = "of a" if several else f"{parse(first.metric).title} of a"
-        headings = ["metric"] * several + ["a", "b", of_a, "of b", effects]
-        headings += [f"{100 * first.level:g} % interval", "p", "p (Holm)", "wins / ties / losses"]
-        fields = [name for name in Comparison._fields if name != "notes"]
-        shown = [Column(f"shown {name}", name, only="print") for name in headings]
-        rows = [
-            [
-                *([table_name(pair.metric)] * several),
-                *(pair.name_a, pair.name_b, pair.value_a, pair.value_b, pair.estimate),
-                *((pair.low, pair.high), f"{pair.p_value:.3g}", f"{pair.p_holm or 0.0:.3g}"),
-                f"{pair.wins:,} / {pair.ties:,} / {pair.losses:,}",
-                *(getattr(pair, name) for name in fields),
-            ]
-            for pair in self._pairs
+        level = f"{100 * first.level:g} % "
+        columns = [
+            Column("metric", only="data"),
+            *[Column("title", "metric", only="print")] * several,
+            *(Column("name_a", "a"), Column("name_b", "b")),
+            *(Column("value_a", of_a, decimals), Column("value_b", "of b", decimals)),
+            Column("estimate", effects, decimals),
+            *(Column("low", f"{level}from", decimals), Column("high", "to", decimals)),
+            *(Column("p_value", "p"), Column("p_holm", "p (Holm)")),
+            *(Column(name) for name in ("wins", "ties", "losses")),
+            *(Column(name, only="data") for name in _FOR_PROGRAMS),
         ]
-        how = f"{first.method}, {first.describe_units()}."
-        columns = shown + [Column(name, only="data") for name in fields]
-        return Table(columns, rows, names=2 + several, notes=[how, *self.notes]).table(
-            metrics, **options
-        )
-
-    def to_json(self, metrics: Any = None, *, indent: int | None = 2) -> str:
-        """Return `to_dict` as JSON; nan becomes null."""
-        return write_json(self.to_dict(), indent)
+        rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
+        notes = [f"{first.method}, {first.describe_units()}.", *format_notes(self._pairs)]
+        return Table(columns, rows, names=3 + several, notes=notes).table(metrics, **options)
 
 
 def format_notes(pairs: Sequence[Comparison]) -> list[str]:

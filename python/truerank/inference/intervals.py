@@ -9,8 +9,9 @@ import numpy as np
 
 from ..inputs.checks import confidence, integer
 from ..inputs.naming import printable, public
-from ..metrics import compute
+from ..metrics import compute, parse
 from ..metrics.kinds import take
+from ..tables import AsTable, Column, Table
 from .influences import (
     ROUNDING,
     SHARE,
@@ -22,6 +23,8 @@ from .influences import (
 from .units import COUNT, GROUP, TASK, UNIT, Units, describe_units, notes_on_units, units_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray
@@ -76,7 +79,9 @@ class Interval(NamedTuple):
     notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        bounds = f"{self.metric} {self.value:.6g} [{self.low:.6g}, {self.high:.6g}]"
+        decimals = decimals_within(self.metric, self.low, self.high)
+        numbers = (f"{x:.{decimals}f}" for x in (self.value, self.low, self.high))
+        bounds = "{} {} [{}, {}]".format(self.metric, *numbers)
         how = f"{100 * self.level:g} %, {self.method}, {describe_units(self.units, self.by)}"
         return "\n".join(map(printable, (f"{bounds} ({how})", *self.notes)))
 
@@ -89,6 +94,49 @@ class Interval(NamedTuple):
         []
         """
         return {**self._asdict(), "notes": list(self.notes)}
+
+
+def decimals_within(metric: str, low: float, high: float) -> int:
+    """Return how many decimals tell apart the bounds of a metric: two digits of half their gap.
+
+    Examples
+    --------
+    >>> decimals_within("mrr", 0.42, 0.45), decimals_within("mrr", 0.4381, 0.4387)
+    (3, 5)
+    """
+    least, half = parse(metric).decimals, (high - low) / 2
+    if not 0 < half < math.inf:
+        return least
+    return min(15, max(least, 1 - math.floor(math.log10(half))))
+
+
+@public("truerank.inference")
+class Intervals(dict[str, Interval], AsTable):
+    """Intervals by key, which print as a table.
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> ranks = Ranks([0, 3, 1, 0, 2] * 40, [1] * 200, 9)
+    >>> print(report(ranks).interval(["mrr", "mr"]))
+    metric  value  95 % from     to  units    by  method
+    mrr     0.617      0.571  0.662    200  task       t
+    mr      2.20       2.04   2.36     200  task       t
+    """
+
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
+        """Return a row for each key; `metrics` chooses among the columns of numbers."""
+        level = next((f"{100 * found.level:g} % " for found in self.values()), "")
+        decimals = [decimals_within(key, found.low, found.high) for key, found in self.items()]
+        columns = [
+            Column("metric"),
+            Column("value", decimals=decimals),
+            *(Column("low", f"{level}from", decimals), Column("high", "to", decimals)),
+            *map(Column, ("units", "by", "method")),
+        ]
+        rows = ([getattr(found, column.name) for column in columns] for found in self.values())
+        notes = dict.fromkeys(note for found in self.values() for note in found.notes)
+        return Table(columns, rows, notes=notes).table(metrics, **options)
 
 
 @public("truerank.inference")
@@ -147,7 +195,7 @@ def interval(
     >>> from truerank import Ranks
     >>> ranks = Ranks([0, 0, 1, 3, 7, 2, 0, 1], [1] * 8, 100)
     >>> print(interval(ranks, "hits@1"))
-    hits@1 0.375 [0.0852334, 0.755137] (95 %, clopper-pearson, 8 tasks)
+    hits@1 0.375 [0.085, 0.755] (95 %, clopper-pearson, 8 tasks)
     few units: 8 tasks
     """
     level, seed = confidence(level), integer("seed", seed, least=0)

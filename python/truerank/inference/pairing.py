@@ -195,7 +195,7 @@ def pair_ranks(
     side = a.side if a.side is not None else b.side
     a = a.with_labels(side=side)
     b = b.with_labels(side=side).with_weights(a.weights)
-    return a, b, pairing, (*notes, *notes_on_test_splits(a, b))
+    return a, b, pairing, tuple(notes)
 
 
 def is_test_split(split: str | None) -> bool:
@@ -207,24 +207,6 @@ def is_test_split(split: str | None) -> bool:
     (True, False, False)
     """
     return split is not None and split.strip().casefold().startswith("test")
-
-
-def notes_on_test_splits(a: Ranks, b: Ranks) -> tuple[str, ...]:
-    """Return the note on choosing between models by a test split, if one of the Ranks has one.
-
-    Examples
-    --------
-    >>> from truerank import Protocol, Ranks
-    >>> ranks = Ranks([0], [1], 10, protocol=Protocol(split="Test"))
-    >>> notes_on_test_splits(ranks, ranks)
-    ("ranks of the split 'Test': choosing a model by it uses it up; choose by a validation one",)
-    """
-    splits = dict.fromkeys(ranks.protocol.split for ranks in (a, b))
-    tests = " and ".join(repr(split) for split in splits if is_test_split(split))
-    if not tests:
-        return ()
-    advice = "choosing a model by it uses it up; choose by a validation one"
-    return (f"ranks of the split {tests}: {advice}",)
 
 
 def describe_pairing(a: Ranks, b: Ranks) -> str:

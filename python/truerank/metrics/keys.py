@@ -95,6 +95,18 @@ class Key(NamedTuple):
         title = self.grammar.titles.get((self.adjustment, self.metric), own)
         return self.grammar.write(self, title)
 
+    @property
+    def decimals(self) -> int:
+        """How many decimals tables show: two of a z, one of a mean rank, three of a share.
+
+        Examples
+        --------
+        >>> parse("mr").decimals, parse("mrr").decimals, parse("amri").decimals
+        (1, 3, 3)
+        """
+        is_rank = self.adjustment == NO_ADJUSTMENT and not self.row.increasing
+        return 1 if is_rank else 2 if self.adjustment == "z" else 3
+
     def __str__(self) -> str:
         return self.grammar.write(self)
 

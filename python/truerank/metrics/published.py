@@ -345,37 +345,31 @@ def _bounds_note(bounds: Bounds, least: Tasks, most: Tasks) -> str:
 # -- data sets -------------------------------------------------------------------------------------
 
 
-class KnownCandidates(NamedTuple):
-    """How many tasks of a data set have each number of candidates; if not exact, at least it."""
-
-    values: IntArray
-    tasks: IntArray
-    exact: bool
-
-
 def known_candidates(
     dataset: str, split: str = "test", side: str = ALL_SIDES, filtered: bool = False
-) -> KnownCandidates:
+) -> tuple[IntArray, IntArray, bool]:
     """Return the numbers of candidates of a known data set, or the least that they can be.
+
+    With each number stands how many tasks have it; at the end, whether the numbers are exact.
 
     Examples
     --------
     >>> known_candidates("FB15k-237")
-    KnownCandidates(values=array([14541]), tasks=array([40932]), exact=True)
+    (array([14541]), array([40932]), True)
     >>> known_candidates("hetionet", "test", "tail", filtered=True)
-    KnownCandidates(values=array([27065]), tasks=array([225020]), exact=False)
+    (array([27065]), array([225020]), False)
     """
     entry = data_set(dataset)
     sides = ENTITY_SIDES if side == ALL_SIDES else (side,)
     size = entry["relations" if side == "relation" else "entities"]
     if not filtered:
-        return KnownCandidates(np.array([size]), np.array([entry[split] * len(sides)]), exact=True)
+        return np.array([size]), np.array([entry[split] * len(sides)]), True
     for facts in ("left_out", "most_left_out"):
         by_side = entry.get(facts, {}).get(split, {})
         if all(name in by_side for name in sides):
             tables = [np.array(by_side[name])[:, ::-1] for name in sides]
             left_out, tasks = np.concatenate(tables, axis=1)
-            return KnownCandidates(size - left_out, tasks, exact=facts == "left_out")
+            return size - left_out, tasks, facts == "left_out"
     known, bounded = (
         ", ".join(name for name, other in data_sets().items() if facts in other)
         for facts in ("left_out", "most_left_out")

@@ -86,13 +86,8 @@ def metric_column(name: str, key: Key | None = None, *, percent: bool = False, *
     '%'
     """
     parsed = parse(name) if key is None else key
-    plain, decimals, unit = parsed.adjustment == NO_ADJUSTMENT, 3, ""
-    if parsed.adjustment == "z":
-        decimals = 2
-    elif plain and not parsed.row.increasing:
-        decimals = 1
-    elif plain and percent and parsed.metric in SHARES:
-        decimals, unit = 1, "%"
+    is_share = parsed.adjustment == NO_ADJUSTMENT and parsed.metric in SHARES
+    decimals, unit = (1, "%") if percent and is_share else (parsed.decimals, "")
     return Column(name, table_name(parsed), decimals, unit, **of)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, overload
 
-from ..inference.intervals import Interval, interval
+from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import UNIT
 from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError
@@ -415,7 +415,7 @@ class Report(AnyReport):
         by: LabelsLike | None = ...,
         level: float = ...,
         seed: int = ...,
-    ) -> dict[str, Interval]: ...
+    ) -> Intervals: ...
 
     def interval(
         self,
@@ -424,7 +424,7 @@ class Report(AnyReport):
         by: LabelsLike | None = UNIT,
         level: float = 0.95,
         seed: int = 0,
-    ) -> Interval | dict[str, Interval]:
+    ) -> Interval | Intervals:
         """Compute the confidence interval of the value of a key, or of several.
 
         Parameters
@@ -441,7 +441,7 @@ class Report(AnyReport):
 
         Returns
         -------
-        Interval, or dict of str to Interval
+        Interval, or Intervals for several keys
 
         Raises
         ------
@@ -463,7 +463,8 @@ class Report(AnyReport):
         if not isinstance(metric, (list, tuple)):
             return self._interval(metric, by=by, level=level, seed=seed)
         names = unique_keys(metric, "metric")
-        return {name: self._interval(name, by=by, level=level, seed=seed) for name in names}
+        options = {"by": by, "level": level, "seed": seed}
+        return Intervals({name: self._interval(name, **options) for name in names})
 
     def _interval(self, key: str, **options: Any) -> Interval:
         """Compute the interval of one key."""

@@ -43,9 +43,9 @@ class Column(NamedTuple):
         Its name for programs, in CSV, JSON and DataFrames.
     heading : str
         Its name for people. Default: `name`.
-    decimals : int or None
-        The number of digits behind the point in a table of 3 digits; one more for each digit more.
-        None: numbers have one significant digit more than the table has digits.
+    decimals : int, sequence of int, or None
+        The number of digits behind the point (of each row) in a table of 3 digits; one more for
+        each digit more. None: numbers have one significant digit more than the table has digits.
     unit : str
         Stands behind the heading in brackets. With "%" shares are printed as percentages;
         programs read the shares.
@@ -59,7 +59,7 @@ class Column(NamedTuple):
 
     name: str
     heading: str = ""
-    decimals: int | None = None
+    decimals: int | Sequence[int | None] | None = None
     unit: str = ""
     better: Literal["higher", "lower"] | None = None
     spread: str | None = None
@@ -370,16 +370,18 @@ class Table(AsTable):
 
     def _texts(self, column: Column) -> list[str]:
         """Return the cells of a column as text."""
-        decimals = column.decimals
-        if decimals is not None:
-            decimals = max(0, decimals + self._digits - DIGITS)
         factor = 100 if column.unit == "%" else 1
+        decimals = column.decimals
+        if decimals is None or isinstance(decimals, int):
+            decimals = [decimals] * len(self)
 
-        def write(value: Any) -> str:
+        def write(value: Any, behind: int | None) -> str:
+            if behind is not None:
+                behind = max(0, behind + self._digits - DIGITS)
             value = factor * value if isinstance(value, float) else value
-            return cell(value, self._digits + 1, decimals)
+            return cell(value, self._digits + 1, behind)
 
-        return list(map(write, self[column.name]))
+        return list(map(write, self[column.name], decimals))
 
     def _best_rows(self, column: Column, texts: Sequence[str]) -> set[int]:
         """Return the rows that are set in bold: those printed like the best number."""
