@@ -255,19 +255,7 @@ def test_unlike_protocols_are_refused() -> None:
     assert table(order).notes == ()  # provenance
 
 
-def test_choosing_on_the_test_split_is_noted() -> None:
-    test = Protocol(split="test")
-    several = {"a": one(1, protocol=test), "b": one(2, protocol=test)}
-    (note,) = table(several).notes
-    assert "numbers of the test split" in note
-    assert "to choose between models by them uses that split up" in note
-    assert table({"a": several["a"]}).notes == ()
-    assert table({"seeds": list(several.values())}).notes == ()  # there is no choice to make
-
-
 def test_other_notes() -> None:
-    (note,) = table({"a": one(1, protocol=Protocol()), "b": one(2, protocol=Protocol())}).notes
-    assert note == "No split is named in the protocol of a, b."
     with pytest.raises(KeyError, match=r"no side 'tail' .*\(of 'a'\)"):
         table({"a": one(1)}, ["tail.mr"])
     (note,) = table({"a": one(1, 2), "b": [one(2), one(3)]}).notes
@@ -279,18 +267,6 @@ def test_other_notes() -> None:
     assert note.startswith("tied: ties move ")
 
 
-@pytest.mark.parametrize(
-    ("split", "is_test"),
-    [
-        *(("Test", True), ("test-2", True), ("TEST", True), (" test", True)),
-        *(("valid", False), ("latest", False), ("contest", False), (None, False)),
-    ],
-)
-def test_any_test_split_is_noted(split: str | None, is_test: bool) -> None:
-    models = {name: one(1, protocol=Protocol(split=split)) for name in "ab"}
-    assert any("numbers of the test split" in note for note in table(models).notes) == is_test
-
-
 def test_all_runs_count() -> None:
     valid, test = one(1), one(1, protocol=Protocol(split="test"))
     unlike = "A and A (run 2) were ranked under unlike protocols: split: valid against test."
@@ -299,14 +275,11 @@ def test_all_runs_count() -> None:
             table({"A": runs, "B": valid})
         made = table({"A": runs, "B": valid}, allow_unlike=True)
         assert made.notes[0] == unlike
-        assert "numbers of the test split" in made.notes[1]
         assert "*" not in str(made)  # unlike numbers have no best
     later = table({"A": valid, "B": [test, test]}, allow_unlike=True)
     assert (
         later.notes[0] == "A and B were ranked under unlike protocols: split: valid against test."
     )
-    nameless = table({"A": [valid, one(1, protocol=Protocol())]}, allow_unlike=True)
-    assert nameless.notes[-1] == "No split is named in the protocol of A."
     weighted = {"A": [valid, one(1, weights=[2])], "B": valid}
     with pytest.raises(ValueError, match=r"have equal weights and weighted \(of 'A'\)"):
         table(weighted)

@@ -198,17 +198,6 @@ def pair_ranks(
     return a, b, pairing, tuple(notes)
 
 
-def is_test_split(split: str | None) -> bool:
-    """Whether a split is a test split, by its name.
-
-    Examples
-    --------
-    >>> is_test_split("Test-2"), is_test_split("valid"), is_test_split(None)
-    (True, False, False)
-    """
-    return split is not None and split.strip().casefold().startswith("test")
-
-
 def describe_pairing(a: Ranks, b: Ranks) -> str:
     """Say how the tasks were matched: by ids that both have, or by position.
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ..inference.pairing import is_test_split
 from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
@@ -37,21 +36,6 @@ def unlike_protocols(rows: Rows) -> Iterator[str]:
             runs = ", ".join(str(i + 1) for i, other in enumerate(found) if other == differences)
             who = name if len(set(found)) == 1 else f"{name} (run {runs})"
             yield f"{first} and {who} were ranked under unlike protocols: {', '.join(differences)}."
-
-
-def _test_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    splits = {report.protocol.split for row in rows.values() for report in row.reports}
-    if len(rows) > 1 and any(map(is_test_split, splits)):
-        yield (
-            "These are numbers of the test split: to choose between models by them uses that "
-            "split up. Choose by another one, and report this one once."
-        )
-
-
-def _no_split(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    names = [n for n, row in rows.items() if any(r.protocol.split is None for r in row.reports)]
-    if names:
-        yield f"No split is named in the protocol of {', '.join(names)}."
 
 
 def _unlike_tasks(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
@@ -205,6 +189,6 @@ def _worst_findings(rows: Rows, check: str) -> Iterator[str]:
 
 
 NOTES = (
-    *(_test_split, _no_split, _unlike_tasks, _unlike_candidates, _test_candidates),
+    *(_unlike_tasks, _unlike_candidates, _test_candidates),
     *(_unlike_weights, _unlike_groups, _misses, _worse_than_chance, _ties),
 )
