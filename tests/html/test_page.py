@@ -85,7 +85,7 @@ def test_protocol_in_words() -> None:
     cells = dict(zip(page.cells, page.cells[1:], strict=False))
     assert cells["Known answers left out"] == "train, valid, test"
     assert (cells["Candidates"], cells["Sampled candidates"]) == ("typed", "yes")
-    assert (cells["NaN among candidates"], cells["Files"]) == ("omit", "a.npy, b<c>.npy")
+    assert (cells["NaN among candidates"], cells["Files"]) == ("left out", "a.npy, b<c>.npy")
     assert "Similarity" not in cells  # nobody said
 
 

@@ -45,7 +45,8 @@ CASES = [
 CASES += [
     Case("matplotlib", "plot", f"truerank.plot.{name}", f"plot.{name}({what})")
     for name, what in {
-        **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "comparison"), MAKE_REPORT),
+        **dict.fromkeys(("rank_distribution", "hits_curve", "groups", "values"), MAKE_REPORT),
+        "comparison": f"{MAKE_REPORT}, {MAKE_REPORT}",
         "metric_against_index": f"{{'a': {MAKE_REPORT}}}",
     }.items()
 ]

@@ -51,7 +51,9 @@ def draws(name: str, function: Callable[..., Any]) -> bool:
 REPORT = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
 DRAW: dict[str, Callable[..., Any]] = {
     **{
-        f"truerank.plot.{draw.__name__}": lambda draw=draw, **options: draw(REPORT, **options)
+        f"truerank.plot.{draw.__name__}": lambda draw=draw, **options: draw(
+            *([REPORT] * (1 + (draw is plot.comparison))), **options
+        )
         for draw in map(plot.__dict__.get, plot.__all__)
     },
 }

@@ -198,7 +198,8 @@ def test_bars_are_the_values_of_the_groups() -> None:
     found = [report.groups[name].interval("mr", level=0.9) for name in "xy"]
     assert whiskers(ax) == list(map(ends_of, found))  # a single task has none
     assert [line.get_xdata()[0] for line in ax.get_lines()] == [report["mr"], report["macro.mr"]]
-    assert ax.get_xlabel().split("\n")[0] == "MR by label"
+    assert ax.get_xlabel() == "MR"
+    assert ax.get_legend().get_title().get_text() == "3 groups by label"
 
 
 def test_best_groups_first() -> None:
@@ -211,7 +212,7 @@ def test_best_groups_first() -> None:
     ax = plot.groups(report, "mrr", order="value", most=1, interval=False)
     assert names(ax) == ["x"]
     assert not ax.collections
-    assert ax.get_xlabel() == "MRR by label; 2 more groups not shown"
+    assert ax.get_legend().get_title().get_text() == "1 of 3 groups by label"
 
 
 def test_groups_without_a_value_come_last() -> None:
@@ -235,43 +236,55 @@ def test_groups_of_a_side() -> None:
 # -- models ----------------------------------------------------------------------------------------
 
 
-def test_dots_and_intervals_of_models() -> None:
+def test_values_and_their_intervals() -> None:
     models = {"A": tr.report(A), "B": tr.report(B)}
-    ax = plot.comparison(models, "mr")
-    found = [report.interval("mr") for report in models.values()]
-    assert [line.get_xdata().tolist() for line in ax.get_lines()] == [[x.value] for x in found]
-    assert whiskers(ax) == list(map(ends_of, found))
-    assert names(ax) == ["A", "B"]
-    assert ax.get_xlabel().split("\n")[0] == "MR, less is better, with 95 % intervals"
-    by = plot.comparison(models, by=GROUPS)
-    assert whiskers(by)[0] == ends_of(models["A"].interval("mrr", by=GROUPS))
+    keys = ["mrr", "hits@3"]
+    ax = plot.values(models, keys, level=0.9)
+    for line, lines, report in zip(ax.get_lines(), ax.collections, models.values(), strict=True):
+        assert line.get_xdata().tolist() == [report[key] for key in keys]
+        found = [report.interval(key, level=0.9) for key in keys]
+        ends = [(float(x[0, 0]), float(x[1, 0])) for x in lines.get_segments()]
+        assert ends == list(map(ends_of, found))
+        x = found[0]
+        cell = f"{x.value:.3f}  [{x.low:.3f}, {x.high:.3f}]"
+        assert cell in [text.get_text() for text in ax.texts]
+    assert names(ax) == ["MRR", "Hits@3"]
+    assert legend(ax) == ["A", "B"]
+    by = plot.values(models["A"], "mr", by=GROUPS)
+    assert whiskers(by) == [ends_of(models["A"].interval("mr", by=GROUPS))]
+    assert by.get_legend() is None
 
 
 def test_differences_of_models() -> None:
-    models = {"A": tr.report(A), "B": tr.report(B), "C": tr.report(B.with_weights(None))}
-    ax = plot.comparison(models, "mr", against="A", level=0.9)
+    models = {"A": tr.report(A), "B": tr.report(B), "C": B}
+    ax = plot.comparison(models, metric="mr", against="A", level=0.9)
     found = [tr.compare(models[name], models["A"], metric="mr", level=0.9) for name in "BC"]
-    zero, *dots = ax.get_lines()
+    zero, dots = ax.get_lines()
     assert zero.get_xdata() == [0, 0]
-    assert [dot.get_xdata().tolist() for dot in dots] == [[one.difference] for one in found]
+    assert dots.get_xdata().tolist() == [one.difference for one in found]
     assert whiskers(ax) == list(map(ends_of, found))
     assert names(ax) == ["B", "C"]
     p = min(1, 2 * found[0].p_value)  # Holm's correction of two
     cells = [text.get_text() for text in ax.texts]
-    assert cells[0] == f"{found[0].difference:+.4g}, p {p:.2g}"
+    assert cells[0] == f"{found[0].difference:+.1f}, p {p:.2g}"
     assert cells[-1] == "difference, p (Holm)"
-    title, *notes = ax.get_xlabel().splitlines()
-    assert title == "MR minus that of A, less is better, with 90 % intervals"
-    assert notes == list(found[0].notes)
+    assert ax.get_xlabel() == "difference of MR from A, 90 % interval"
 
 
-def test_notes_of_a_comparison_are_shown() -> None:
-    bare = {
-        name: tr.report(ranks.with_labels(queries=None, targets=None).with_protocol(split="test"))
-        for name, ranks in {"A": A, "B": B}.items()
-    }
-    told = plot.comparison(bare, against="A").get_xlabel()
-    assert "paired by position only" in told
+def test_pairs_of_models() -> None:
+    models = {"A": A, "B": B, "C": B}
+    ax = plot.comparison(models)
+    found = tr.compare(models)
+    assert ax.get_lines()[1].get_xdata().tolist() == [pair.estimate for pair in found]
+    assert names(ax) == ["A \u2212 B", "A \u2212 C", "B \u2212 C"]
+    two = plot.comparison(A, B, metric="gmr")
+    ratio = tr.compare(A, B, metric="gmr")
+    assert two.get_lines()[0].get_xdata() == [1, 1]
+    assert two.get_lines()[1].get_xdata().tolist() == [ratio.estimate]
+    assert names(two) == ["a / b"]
+    runs = tr.compare([A, B], [B, A])
+    assert whiskers(plot.comparison([A, B], [B, A])) == [ends_of(runs)]
+    assert two.get_xlabel() == "ratio of GMR, 95 % interval"
 
 
 # -- a metric against its index --------------------------------------------------------------------
@@ -321,4 +334,4 @@ def test_names_that_are_equal_when_shortened() -> None:
     models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
     assert len(points(plot.metric_against_index(models))) == 2
     assert len(plot.hits_curve(models).get_lines()) == 3
-    assert len(plot.comparison(models).get_lines()) == 2
+    assert len(plot.values(models).get_lines()) == 2

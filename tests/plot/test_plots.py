@@ -55,7 +55,7 @@ Case = tuple[Callable[..., Any], Any, dict[str, Any]]
 DRAW: dict[str, Case] = {
     **{f"distribution, {name}": (plot.rank_distribution, what, {}) for name, what in NAMED.items()},
     **{f"hits, {name}": (plot.hits_curve, what, {}) for name, what in NAMED.items()},
-    **{f"comparison, {name}": (plot.comparison, what, {}) for name, what in NAMED.items()},
+    **{f"values, {name}": (plot.values, what, {}) for name, what in NAMED.items()},
     **{f"index, {name}": (plot.metric_against_index, what, {}) for name, what in NAMED.items()},
     **{f"groups, {name}": (plot.groups, NAMED[name], {}) for name in NAMED if name != "four"},
     "hits, unlike candidates": (plot.hits_curve, {"few": SETS["few"], "many": ONE}, {}),
@@ -63,7 +63,8 @@ DRAW: dict[str, Case] = {
     "groups, no index": (plot.groups, ALONE, {"metric": "amri"}),
     "groups, stored": (plot.groups, STORED, {"metric": "mr"}),
     "comparison, against": (plot.comparison, FOUR, {"against": "_A"}),
-    "comparison, stored": (plot.comparison, {"one": ONE, "stored": STORED}, {}),
+    "comparison, four": (plot.comparison, FOUR, {"metric": "mr"}),
+    "values, stored": (plot.values, {"one": ONE, "stored": STORED}, {"metrics": ["mrr", "amri"]}),
     "index, sets": (plot.metric_against_index, SETS, {}),
     "index, mean rank": (plot.metric_against_index, SETS, {"metric": "tail.mr"}),
     "index, thousands": (plot.metric_against_index, THOUSANDS, {"metric": "hits@3"}),
@@ -119,7 +120,8 @@ def test_only_the_given_axes_are_drawn_into(name: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [f"{kind}, four" for kind in ("distribution", "hits", "comparison", "index")] + ["groups, one"],
+    [f"{kind}, four" for kind in ("distribution", "hits", "values", "comparison", "index")]
+    + ["groups, one"],
 )
 def test_names_are_written_as_they_are(name: str) -> None:
     """Names keep underscores and dollars, are on one line, and are shortened if they are long."""
@@ -142,7 +144,7 @@ def settings():  # to look at the backend is to choose one
 before = settings()
 measured = tr.report(tr.Ranks([0, 3, 1], [1, 2, 1], 10), by=["a", "b", "b"])
 for draw in map(plot.__dict__.get, plot.__all__):
-    draw(measured)
+    draw(*([measured.ranks] * 2 if draw is plot.comparison else [measured]))
 assert "matplotlib.pyplot" not in sys.modules
 assert settings() == before
 print("fine")
@@ -159,7 +161,7 @@ def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         draw(name)
 
 
-SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.comparison, plot.metric_against_index]
+SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_against_index]
 
 
 @pytest.mark.parametrize("function", SEVERAL)
@@ -208,18 +210,16 @@ def test_groups_that_cannot_be_drawn(name: str) -> None:
 def test_comparisons_that_cannot_be_drawn() -> None:
     with pytest.raises(ValueError, match=r"^against: expected one of _A, .*got 'C'"):
         plot.comparison(FOUR, against="C")
-    with pytest.raises(
-        ValueError, match=r"^reports: expected others than 'A' to compare, got none"
-    ):
+    with pytest.raises(ValueError, match=r"^a: expected others than 'A' to compare, got none"):
         plot.comparison({"A": ONE}, against="A")
-    with pytest.raises(ValueError, match=r"^reports: expected Reports with ranks.*for 'B'"):
+    with pytest.raises(ValueError, match=r"^B: this report was read from JSON"):
         plot.comparison({"A": ONE, "B": STORED}, against="A")
     with pytest.raises(ValueError, match=r"^A: cannot be compared with B: tasks: 1 against 300"):
         plot.comparison({"A": ONE, "B": TINY}, against="A")
     with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
         plot.comparison(FOUR, level=0)
     unlike = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
-    with pytest.raises(ValueError, match=r"^reports: A and B were ranked under unlike.*allow_un"):
+    with pytest.raises(ValueError, match=r"^B: cannot be compared with A: protocol: sampled"):
         plot.comparison(unlike)
     assert plot.comparison(unlike, allow_unlike=True).get_xlabel()
 

@@ -17,8 +17,8 @@ from ..inference.comparing import compare
 from ..inference.units import UNIT
 from ..inputs.checks import several
 from ..inputs.naming import public
-from ..metrics.keys import ALL_SIDES, MACRO, parse
-from ..plot import comparison, groups, hits_curve, rank_distribution
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing, parse
+from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import check_named
 from ..reporting.axes import unique_keys
 from ..reporting.reports import Report
@@ -35,6 +35,15 @@ if TYPE_CHECKING:
 ILLEGAL = re.compile("[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 MOST_GROUPS = 1000  # of more groups the page has no JSON, but for the metrics that it shows
 METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
+WORDS = {
+    ("nan", "raise"): "an error",
+    ("nan", "worst"): "the worst score",
+    ("nan", "omit"): "left out",
+    ("order", "descending"): "higher is better",
+    ("order", "ascending"): "lower is better",
+    ("sampled", True): "yes",
+}
+ONE_SCALE = (NO_ADJUSTMENT, "index")  # adjustments after which the best value is 1
 FACTS = {
     "split": "Split",
     "filter": "Known answers left out",
@@ -180,18 +189,22 @@ def _plots(models: Mapping[str, Report], keys: list[str] | None, options: Mappin
     (first, *others) = models.values()
     one = models if others else first
     shown = keys or _usual_keys(first)
-    drawn = [picture("values", shown[0], partial(comparison, one, shown[0], **options))]
+    shares = [key for key in shown if increasing(key) and parse(key).adjustment in ONE_SCALE]
+    of_units = {"level": options["level"], "by": options["by"]}
+    drawn = [picture("values", "Metrics", partial(values, one, shares or shown[:1], **of_units))]
     if _have_ranks(models):
+        if others:
+            differences = partial(comparison, models, metric=shown[0], **options)
+            drawn.append(picture("differences", "How far the models are apart", differences))
         drawn += [
-            picture("hits", "The share of tasks whose rank is at most k", partial(hits_curve, one)),
+            picture("hits", "Tasks whose rank is at most k", partial(hits_curve, one)),
             picture("ranks", "How many tasks have which rank", partial(rank_distribution, one)),
         ]
-        if others:
-            against = partial(comparison, models, shown[0], against=next(iter(models)), **options)
-            drawn.append(picture("differences", "Differences", against))
     if not others and first.by is not None:
         key = str(parse(shown[0])._replace(macro=False))
-        drawn.append(picture("groups", f"By {first.by}", partial(groups, first, key)))
+        drawn.append(
+            picture("groups", f"{parse(key).title} by {first.by}", partial(groups, first, key))
+        )
     return "".join(drawn)
 
 
@@ -217,8 +230,8 @@ def _facts(report: Report) -> dict[str, str]:
     facts = {}
     for field, name in FACTS.items():
         value = getattr(report.protocol, field)
-        words = ", ".join(value) if isinstance(value, tuple) else str(value or "")
-        facts[name] = words if value is not True else "yes"
+        value = WORDS.get((field, value), value)
+        facts[name] = ", ".join(value) if isinstance(value, tuple) else value or ""
     return facts
 
 
@@ -226,4 +239,5 @@ def _reproduce(numbers: str, command: str) -> str:
     data = base64.b64encode(numbers.encode()).decode()
     link = f'<a download="numbers.json" href="data:application/json;base64,{data}">JSON</a>'
     made = f"<p>This page was made by</p>\n<pre>{html_text(command)}</pre>\n" if command else ""
-    return f"{made}<p>All numbers in all their digits, as {link}.</p>\n"
+    read = "truerank.Report.from_json reads that of a report"
+    return f"{made}<p>All numbers in all their digits, as {link}; {read}.</p>\n"

@@ -1,8 +1,8 @@
 """Plots of reports, drawn by matplotlib: ``pip install 'truerank[plot]'``.
 
-`rank_distribution` and `hits_curve` show where the ranks lie, `groups` shows a metric by relation,
-`comparison` models with intervals, and
-`metric_against_index` the effect of the number of candidates.
+`rank_distribution` and `hits_curve` show where the ranks lie, `values` metrics with intervals,
+`comparison` how far models are apart, `groups` a metric by relation, and `metric_against_index` the
+effect of the number of candidates.
 
 Every function draws into the given axes, or into those of a new ``matplotlib.figure.Figure``, and
 returns them: ``hits_curve(report).figure.savefig("hits.svg")``. Axes of a new figure that end a
@@ -14,9 +14,8 @@ Reports.
 from __future__ import annotations
 
 from .curves import hits_curve, rank_distribution
-from .groupwise import groups
 from .indices import metric_against_index
-from .models import comparison
+from .rows import comparison, groups, values
 
 __all__ = [
     "comparison",
@@ -24,4 +23,5 @@ __all__ = [
     "hits_curve",
     "metric_against_index",
     "rank_distribution",
+    "values",
 ]

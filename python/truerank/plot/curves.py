@@ -191,7 +191,7 @@ def rank_distribution(
     draw_steps(ax, edges, kind, curves, band, chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
     ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
-    ax.set_xlabel(f"{kind} rank, in intervals that double: 1, 2 to 3, 4 to 7, ...")
+    ax.set_xlabel(f"{kind} rank")
     ax.set_ylabel("share of tasks")
     return ax
 
@@ -258,7 +258,7 @@ def hits_curve(
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel(f"k (Hits@k is the share of tasks with {kind} rank up to k)")
+    ax.set_xlabel("k")
     ax.set_ylabel("Hits@k")
     return ax
 

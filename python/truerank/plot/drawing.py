@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from ..inputs.errors import InputTypeError, InputValueError
@@ -15,16 +17,11 @@ Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
 DASHES = ("-", "--", "-.", ":")  # for when colours repeat, and for readers who see none
 
-_LETTERS = 16  # letters of a legend per inch
+_LETTERS = 16  # letters of a legend per inch, where words have 10 points
 _HANDLE_WIDTH = 8  # the width of a line's sample and the gap after it, in letters
 
 
-def axes_for(
-    function: str,
-    ax: Axes | None,
-    height: float = 3.6,
-    width: float = 6.4,
-) -> Axes:
+def axes_for(function: str, ax: Axes | None, height: float) -> Axes:
     """Return the axes to draw into: the given ones, or those of a new figure, shown in notebooks.
 
     Every function that draws takes `ax`, opens it here, and returns it.
@@ -34,8 +31,8 @@ def axes_for(
     function : str
         The function that draws, for the message if matplotlib is missing.
     ax : matplotlib.axes.Axes, or None
-    height, width : float
-        The size of a new figure, in inches.
+    height : float
+        The height of a new figure, in inches; it is as wide as the settings of matplotlib say.
 
     Raises
     ------
@@ -45,12 +42,25 @@ def axes_for(
         For anything but Axes.
     """
     figures = import_extra("matplotlib.figure", function, "plot")
-    if ax is None:
-        from .shown_axes import ShownAxes
+    if ax is not None:
+        return check_axes(ax)
+    width = import_extra("matplotlib", function, "plot").rcParams["figure.figsize"][0]
+    figure = figures.Figure(figsize=(width, height), dpi=120, layout="constrained")
+    return figure.add_subplot(axes_class=_shown_axes())
 
-        figure = figures.Figure(figsize=(width, height), dpi=120, layout="constrained")
-        return figure.add_subplot(axes_class=ShownAxes)
-    return check_axes(ax)
+
+@cache
+def _shown_axes() -> type[Any]:
+    """Return the class of axes that a notebook shows as a picture of their figure."""
+    base: Any = import_extra("matplotlib.axes", "truerank.plot", "plot").Axes
+
+    class ShownAxes(base):  # type: ignore[misc]
+        def _repr_png_(self) -> bytes:
+            data = io.BytesIO()
+            self.figure.savefig(data, format="png")
+            return data.getvalue()
+
+    return ShownAxes
 
 
 def check_axes(ax: Axes) -> Axes:
@@ -138,7 +148,7 @@ def escape_formulas(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def shorten(name: str, most: int = 44) -> str:
+def shorten(name: str, most: int = 36) -> str:
     """Shorten a text to one line; a long one loses its middle, as ends distinguish names.
 
     Examples
@@ -162,7 +172,7 @@ def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[str], **optio
     """
     if not names:
         return
-    letters = _LETTERS * ax.bbox.width / ax.figure.dpi
+    letters = _LETTERS * ax.bbox.width / ax.figure.dpi * 10 / ax.xaxis.label.get_size()
     columns = int(letters / (max(map(len, names)) + _HANDLE_WIDTH))
     legend = ax.legend(
         handles,

@@ -1,94 +1,370 @@
-"""Rows of a plot: a name on the left, a number on the right, an interval between them."""
+"""Plots with rows: values of models, differences between models, values of groups."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .drawing import escape_formulas, shorten
+from ..inference.comparing import compare, corrected
+from ..inference.comparisons import RATIO, Comparison
+from ..inputs.checks import choice, confidence, positive_integer
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import public
+from ..metrics import UnknownKeyError, parse
+from ..metrics.keys import MACRO, increasing
+from ..reporting.axes import unique_keys
+from ..reporting.rendering import label_text, metric_column
+from ..reporting.reports import Report
+from ..tables.cells import format_count
+from .drawing import (
+    COLOURS,
+    axes_for,
+    check_named,
+    colours_for,
+    escape_formulas,
+    legend_above,
+    shorten,
+)
 
 if TYPE_CHECKING:
+    from ..inference.comparing import Model
     from ..ranks.labels import LabelsLike
-    from ..reporting.reports import Report
     from .drawing import Axes
 
+METRICS = ("mrr", "hits@1", "hits@3", "hits@10")
+ORDERS = ("tasks", "value")
 
-def write_rows(ax: Axes, names: Sequence[str], cells: Sequence[str], heading: str) -> None:
-    """Name the rows 0, 1, ... from the top down, and write a cell beside each.
+_ROW_HEIGHT = 0.27  # inches
+_GAP = 0.7  # rows between the models of one metric and those of the next
+_NO_BOUNDS = (math.nan, math.nan)
+
+
+@public("truerank.plot")
+def values(
+    reports: Report | Mapping[str, Report],
+    metrics: str | Iterable[str] = METRICS,
+    *,
+    level: float = 0.95,
+    by: LabelsLike | None = "unit",
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw metrics with their intervals, a row for each metric and model.
+
+    The intervals of two models may overlap although one is better in nearly every task:
+    `comparison` says which model is better.
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-    names, cells : sequence of str
-        Any text, one for each row.
-    heading : str
-        The heading of the cells.
-    """
-    ax.set_yticks(
-        range(len(names)), [escape_formulas(shorten(name)) for name in names], fontsize="small"
-    )
-    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
-    for row, cell in enumerate(cells):
-        place = {"xy": (1.0, row), "xycoords": ("axes fraction", "data"), "xytext": (5, 0)}
-        ax.annotate(cell, va="center", **place, **style)
-    ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(5, 3), **style)
+    reports : Report, or mapping of name to Report
+        Each report has a colour.
+    metrics : str or iterable of str
+        Keys that all of them have, best of one scale, as shares and reciprocal ranks are.
+    level, by
+        The level of the intervals, and the units, as in `Report.interval`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its lines are the models, with a dot for each metric. A report that was read from JSON has
+        no intervals.
 
-def width_for(names: Sequence[str]) -> float:
-    """Return the width of a figure, in inches, that leaves room for long names.
-
-    Examples
-    --------
-    >>> width_for(["A", "B"])
-    6.4
-    """
-    return max([6.4, *(5.4 + 0.06 * len(shorten(name)) for name in names)])
-
-
-class Bounds(NamedTuple):
-    """The bounds of an interval, with its notes.
-
-    Attributes
-    ----------
-    low, high : float
-    notes : tuple of str
-    """
-
-    low: float = math.nan
-    high: float = math.nan
-    notes: tuple[str, ...] = ()
-
-
-def interval_bounds(
-    report: Report, key: str, *, level: float, by: LabelsLike | None = "unit"
-) -> Bounds:
-    """Return the bounds of `Report.interval`, and its notes; nan where a report has no ranks.
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For a metric that is unknown, or that a report does not have.
+    TypeError, ValueError
+        For anything but Reports, and if there are none; and where `Report.interval` raises them.
 
     Examples
     --------
     >>> from truerank import Ranks, report
-    >>> measured = report(Ranks([0, 3, 0, 1], [1, 1, 1, 1], 10))
-    >>> found = interval_bounds(measured, "hits@1", level=0.95)
-    >>> found.low <= measured["hits@1"] <= found.high
-    True
+    >>> models = {"A": report(Ranks([0, 3], [1, 1], 9)), "B": report(Ranks([1, 3], [1, 1], 9))}
+    >>> [line.get_xdata().tolist() for line in values(models, ["mrr", "hits@1"]).get_lines()]
+    [[0.625, 0.5], [0.375, 0.0]]
     """
-    if not len(getattr(report, "ranks", ())):
-        return Bounds()
-    found = report.interval(key, level=level, by=by)
-    return Bounds(found.low, found.high, found.notes)
+    named, keys = check_named("reports", reports, Report), unique_keys(metrics)
+    confidence(level)
+    size = len(named)
+    step = size + _GAP * (size > 1)
+    ax = axes_for("truerank.plot.values", ax, 0.9 + _ROW_HEIGHT * (step * len(keys) + size))
+    handles, cells = [], {}
+    for j, (report, colour) in enumerate(zip(named.values(), colours_for(size), strict=True)):
+        places = [step * i + j for i in range(len(keys))]
+        numbers = [report[key] for key in keys]
+        bounds = [_interval(report, key, level=level, by=by) for key in keys]
+        handles += ax.plot(numbers, places, "o", color=colour, markersize=4.5, zorder=4)
+        draw_bounds(ax, places, bounds, [colour] * len(keys))
+        cells |= {
+            place: _value_cell(key, value, *ends)
+            for place, key, value, ends in zip(places, keys, numbers, bounds, strict=True)
+        }
+    centres = [step * i + (size - 1) / 2 for i in range(len(keys))]
+    write_rows(ax, dict(zip(centres, (parse(key).title for key in keys), strict=True)), cells)
+    known = any("[" in cell for cell in cells.values())
+    ax.margins(x=0.05)
+    ax.set_xlabel(f"value, {100 * level:g} % interval" if known else "value")
+    if [*named] != [""]:
+        legend_above(ax, handles, list(map(shorten, named)))
+    return ax
 
 
-def whiskers(ax: Axes, found: Sequence[Bounds], colours: Sequence[str]) -> Any:
+@public("truerank.plot")
+def comparison(
+    a: Model | Mapping[str, Model],
+    b: Model | None = None,
+    *,
+    metric: str = "mrr",
+    against: str | None = None,
+    by: LabelsLike | None = "unit",
+    level: float = 0.95,
+    allow_unlike: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how far models are apart by a metric, with intervals and p-values, a row for each pair.
+
+    Parameters
+    ----------
+    a, b
+        Two models, or a mapping of names to models, all as in `truerank.compare`.
+    metric : str
+        Any key that all of them have.
+    against : str, optional
+        The name of a model that the others are compared with. Default: all pairs.
+    by, level, allow_unlike
+        As in `truerank.compare`.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        A dot for each pair is the difference of `truerank.compare`, or the ratio where it has that;
+        p-values of several pairs are corrected by Holm's rule.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError, TypeError, ValueError
+        As in `truerank.compare`; and for an unknown name in `against`.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> a, b = Ranks([0, 3], [1, 1], 9), Ranks([1, 3], [1, 1], 9)
+    >>> comparison(a, b, metric="mr").get_lines()[1].get_xdata().tolist()
+    [-0.5]
+    """
+    models: Any = a if b is None else {"a": a, "b": b}
+    options: dict[str, Any] = {"by": by, "level": level, "allow_unlike": allow_unlike}
+    pairs: Sequence[Comparison]
+    if against is None:
+        pairs = compare(models, metric=[metric], **options)
+    else:
+        choice("against", against, tuple(models))
+        found = [
+            compare({name: model, against: models[against]}, metric=[metric], **options)[0]
+            for name, model in models.items()
+            if name != against
+        ]
+        if not found:
+            raise InputValueError("a", expected=f"others than {against!r} to compare", got="none")
+        pairs = corrected(found)
+    ax = axes_for("truerank.plot.comparison", ax, 1.2 + _ROW_HEIGHT * max(len(pairs), 2))
+    effect, sign = pairs[0].effect, "/" if pairs[0].effect == RATIO else "\u2212"
+    ax.axvline(float(effect == RATIO), color="black", linestyle=":", linewidth=1)
+    places = list(range(len(pairs)))
+    ax.plot([pair.estimate for pair in pairs], places, "o", color=COLOURS[0], markersize=4.5)
+    draw_bounds(ax, places, [(x.low, x.high) for x in pairs], [COLOURS[0]] * len(pairs))
+    most = 16 if against is None else 36
+    names = [
+        " ".join([shorten(x.name_a, most)] + [sign, shorten(x.name_b, most)] * (against is None))
+        for x in pairs
+    ]
+    holm = " (Holm)" * (len(pairs) > 1)
+    write_rows(
+        ax,
+        dict(enumerate(names)),
+        {i: _difference_cell(metric, pair) for i, pair in enumerate(pairs)},
+        f"{effect}, p{holm}",
+    )
+    ax.margins(x=0.08)
+    apart = "" if against is None else f" from {escape_formulas(shorten(against))}"
+    ax.set_xlabel(f"{effect} of {parse(metric).title}{apart}, {100 * level:g} % interval")
+    return ax
+
+
+@public("truerank.plot")
+def groups(
+    report: Report,
+    metric: str = "mrr",
+    *,
+    most: int = 20,
+    order: str = "tasks",
+    interval: bool = True,
+    level: float = 0.95,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw a metric for each group of a report, with numbers of tasks and both averages.
+
+    Parameters
+    ----------
+    report : Report
+        A report with groups: ``report(ranks, by="relation")``.
+    metric : str
+        A key without "macro.", with side and kind if needed.
+    most : int
+        The greatest number of groups; the heading of the legend says how many there are.
+    order : {"tasks", "value"}
+        Whether the groups with the most tasks of the side come first, or those with the best value.
+    interval : bool
+        Draw the confidence interval of each value. A report that was read from JSON has no ranks,
+        so no intervals.
+    level : float
+        The level of the intervals.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw. Default: a new figure.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        Its patches are the bars, the first at the top. A group without a value has no bar but the
+        words "no value".
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    KeyError
+        For an unknown metric.
+    TypeError, ValueError
+        For anything but a Report, for a Report without groups, a `most` below 1, an unknown order,
+        and a level outside of (0, 1).
+
+    Examples
+    --------
+    >>> from truerank import Ranks, report
+    >>> measured = report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["likes", "knows", "likes"])
+    >>> ax = groups(measured, "mr")
+    >>> [float(bar.get_width()) for bar in ax.patches]
+    [1.5, 4.0]
+    """
+    if not isinstance(report, Report):
+        raise InputTypeError("report", expected="a Report", got=type(report).__name__)
+    if report.by is None:
+        raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
+    positive_integer("most", most)
+    choice("order", order, ORDERS)
+    confidence(level)
+    found, tasks = report.group_values(metric), report.group_tasks(parse(metric).side)
+    labels = sorted((label for label, n in tasks.items() if n), key=lambda x: -tasks[x])
+    if order == "value":
+        sign = 1 if increasing(metric) is False else -1
+        labels.sort(key=lambda x: math.inf if math.isnan(found[x]) else sign * found[x])
+    chosen = labels[:most]
+    ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))
+    places = list(range(len(chosen)))
+    widths = np.array([found[label] for label in chosen])
+    ax.barh(places, widths, height=0.68, color=COLOURS[5], zorder=1)
+    for place in np.flatnonzero(np.isnan(widths)).tolist():
+        ax.text(0, place, " no value", va="center", fontsize="small")
+    handles, names = _draw_averages(ax, report, metric)
+    if interval:
+        bounds = [_interval(report.groups[label], metric, level=level) for label in chosen]
+        if line := draw_bounds(ax, places, bounds, ["black"] * len(chosen)):
+            handles.append(line)
+            names.append(f"{100 * level:g} % interval")
+    cells = {i: f"{tasks[label]:,}" for i, label in enumerate(chosen)}
+    write_rows(ax, dict(enumerate(map(label_text, chosen))), cells, "tasks")
+    ax.set_xlabel(parse(metric).title)
+    number = format_count(len(labels), "group")
+    shown = f"{len(chosen):,} of {number}" if len(labels) > len(chosen) else number
+    legend_above(ax, handles, names, title=f"{shown} by {escape_formulas(report.by)}")
+    return ax
+
+
+def _draw_averages(ax: Axes, report: Report, metric: str) -> tuple[list[Any], list[str]]:
+    """Draw a line for each average that the report has; return them with their names."""
+    handles, names = [], []
+    decimals = metric_column(metric).decimals
+    for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
+        try:
+            value = report[prefix + metric]
+        except UnknownKeyError:  # z has no macro average, and JSON may lack this one
+            continue
+        if not math.isnan(value):
+            handles.append(ax.axvline(value, color="black", linestyle=dash, linewidth=1))
+            names.append(f"{name} {value:.{decimals}f}")
+    return handles, names
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def write_rows(
+    ax: Axes, names: Mapping[float, str], cells: Mapping[float, str], heading: str = ""
+) -> None:
+    """Name rows by their places, from the top down, and write a cell on the right of each.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+    names, cells : mapping of place to str
+        Any text.
+    heading : str
+        The heading of the cells.
+    """
+    shown = [escape_formulas(shorten(name)) for name in names.values()]
+    ax.set_yticks(list(names), shown, fontsize="small")
+    ax.set_ylim(max(cells, default=0) + 0.6, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    style = {"textcoords": "offset points", "fontsize": "small", "annotation_clip": False}
+    for place, cell in cells.items():
+        where = {"xy": (1.0, place), "xycoords": ("axes fraction", "data"), "xytext": (8, 0)}
+        ax.annotate(cell, va="center", **where, **style)
+    if heading:
+        ax.annotate(heading, xy=(1.0, 1.0), xycoords="axes fraction", xytext=(8, 3), **style)
+
+
+def draw_bounds(
+    ax: Axes,
+    places: Sequence[float],
+    bounds: Sequence[tuple[float, float]],
+    colours: Sequence[str],
+) -> Any:
     """Draw a line for each row that has bounds; return the lines, or None if there are none."""
-    low, high = np.array([(one.low, one.high) for one in found]).reshape(-1, 2).T
-    (rows,) = np.nonzero(~np.isnan(low + high))
-    if not len(rows):
+    known = [i for i, ends in enumerate(bounds) if not math.isnan(sum(ends))]
+    if not known:
         return None
-    chosen = [colours[row] for row in rows.tolist()]
-    return ax.hlines(rows, low[rows], high[rows], colors=chosen, linewidth=1.8, zorder=3)
+    low, high = np.array([bounds[i] for i in known]).T
+    rows, chosen = [places[i] for i in known], [colours[i] for i in known]
+    return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
+
+
+def _interval(report: Report, key: str, **options: Any) -> tuple[float, float]:
+    """Return the bounds of `Report.interval`; nan where a report has no ranks."""
+    if not len(getattr(report, "ranks", ())):
+        return _NO_BOUNDS
+    interval = report.interval(key, **options)
+    return interval.low, interval.high
+
+
+def _value_cell(key: str, value: float, low: float, high: float) -> str:
+    decimals = metric_column(key).decimals
+    bounds = "" if math.isnan(low + high) else f"  [{low:.{decimals}f}, {high:.{decimals}f}]"
+    return f"{value:.{decimals}f}{bounds}"
+
+
+def _difference_cell(key: str, pair: Comparison) -> str:
+    """Write a difference or ratio, and its p-value; signs are as wide as each other."""
+    sign, decimals = ("", 3) if pair.effect == RATIO else ("+", metric_column(key).decimals)
+    p = pair.p_value if pair.p_holm is None else pair.p_holm
+    return f"{pair.estimate:{sign}.{decimals}f}, p {p:.2g}".replace("-", "\u2212", 1)
