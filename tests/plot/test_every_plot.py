@@ -75,13 +75,6 @@ def test_a_notebook_shows_a_picture(name: str) -> None:
     assert int.from_bytes(picture[20:24]) == int(height)
 
 
-@EACH
-def test_given_axes_are_drawn_into_and_returned(name: str) -> None:
-    own = Figure().subplots()
-    assert DRAW[name](ax=own) is own
-    assert own.has_data()
-
-
 def wrong_axes() -> dict[str, Any]:
     from matplotlib import pyplot
 

@@ -168,12 +168,8 @@ SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_aga
 def test_no_reports(function: Callable[..., Any]) -> None:
     with pytest.raises(TypeError, match=r"^reports: expected Report, or a mapping.*got Ranks"):
         function(ONE.ranks)
-    with pytest.raises(TypeError, match=r"^reports: expected Report, got Ranks for 'A'"):
-        function({"A": ONE.ranks})
     with pytest.raises(ValueError, match=r"^reports: expected at least one Report, got none"):
         function({})
-    with pytest.raises(TypeError, match=r"^ax: expected matplotlib's Axes, got int"):
-        function(ONE, ax=3)
 
 
 @pytest.mark.parametrize("function", [plot.rank_distribution, plot.hits_curve])
@@ -193,7 +189,6 @@ WRONG: dict[str, tuple[Any, Mapping[str, Any], type[Exception], str]] = {
     "no groups": (tr.report(ONE.ranks), {}, ValueError, "^report: expected one with groups"),
     "most": (ONE, {"most": 0}, ValueError, "^most: expected an integer >= 1, got 0"),
     "order": (ONE, {"order": "name"}, ValueError, "^order: expected one of tasks, value"),
-    "level": (ONE, {"level": 95}, ValueError, "^level: expected a number between 0 and 1"),
     "metric": (ONE, {"metric": "mmr"}, KeyError, "did you mean"),
     "macro": (ONE, {"metric": "macro.mrr"}, KeyError, "a macro average is not of one group"),
     "not stored": (STORED, {"metric": "hits@7"}, KeyError, "not among the"),

@@ -94,7 +94,8 @@ def values(
     size = len(named)
     step = size + _GAP * (size > 1)
     ax = axes_for("truerank.plot.values", ax, 0.9 + _ROW_HEIGHT * (step * len(keys) + size))
-    handles, cells = [], {}
+    handles: list[Any] = []
+    cells: dict[float, str] = {}
     for j, (report, colour) in enumerate(zip(named.values(), colours_for(size), strict=True)):
         places = [step * i + j for i in range(len(keys))]
         numbers = [report[key] for key in keys]
@@ -192,7 +193,7 @@ def comparison(
     write_rows(
         ax,
         dict(enumerate(names)),
-        {i: _difference_cell(metric, pair) for i, pair in enumerate(pairs)},
+        dict(enumerate(_difference_cell(metric, pair) for pair in pairs)),
         f"{effect}, p{holm}",
     )
     ax.margins(x=0.08)
@@ -281,8 +282,8 @@ def groups(
         if line := draw_bounds(ax, places, bounds, ["black"] * len(chosen)):
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
-    cells = {i: f"{tasks[label]:,}" for i, label in enumerate(chosen)}
-    write_rows(ax, dict(enumerate(map(label_text, chosen))), cells, "tasks")
+    cells = [f"{tasks[label]:,}" for label in chosen]
+    write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), "tasks")
     ax.set_xlabel(parse(metric).title)
     number = format_count(len(labels), "group")
     shown = f"{len(chosen):,} of {number}" if len(labels) > len(chosen) else number
