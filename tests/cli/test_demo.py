@@ -161,7 +161,9 @@ def test_what_is_printed(measured: demo.Demo) -> None:
 def test_demo_ends_with_one_where_a_figure_differs(run: Run, monkeypatch: Any) -> None:
     small = demo.Speed(1, 1, 1.0, 1.0, 1, "baseline")
     monkeypatch.setattr(demo, "measure_speed", lambda **_: small)
-    assert json.loads(run("demo", "--metrics", "mrr,hits@10", "--json").out)["columns"][1:] == [
+    assert json.loads(run("demo", "--percent", "--metrics", "mrr,hits@10", "--json").out)[
+        "columns"
+    ][1:] == [
         "mrr",
         "hits@10",
     ]

@@ -60,7 +60,8 @@ def test_forms_equal_those_of_the_report(run: Run, folder: Path, monkeypatch: An
 COMMANDS = {
     "evaluate": "evaluate a.npz",
     "compare": "compare a.npz b.npz",
-    "compat": "compat scores.npy targets.npy",
+    "compat": "compat scores.npy targets.npy --metrics mrr,hits@10",
+    "preset": "compat scores.npy targets.npy --preset openke --metrics MRR",
     "adjust": "adjust mr 7000 --dataset wn18rr",
     "info": "info",
 }
@@ -208,16 +209,6 @@ def test_warnings_are_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("line", ["--version", "evaluate --help", "info", EVALUATE])
 def test_a_closed_pipe_ends_quietly(files: Files, line: str) -> None:
     assert cli_files.run_with_closed_pipe(*files(line)) == (1, b"")
-
-
-def test_a_process(files: Files) -> None:
-    # the width and the type of a terminal do not matter in a pipe
-    outcome = start(*files(EVALUATE), COLUMNS="20", TERM="xterm")
-    assert (outcome.code, outcome.err) == (0, "")
-    assert "\x1b" not in outcome.out
-    code, out, err = start(*files("evaluate nan.npy targets.npy"))
-    assert (code, out, err.count("\n")) == (1, "", 1)
-    assert err.startswith("Error: scores: ")
 
 
 @pytest.mark.skipif(os.name == "nt", reason="pseudo-terminals are POSIX")

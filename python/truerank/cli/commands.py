@@ -22,7 +22,7 @@ from .compare import compare_files
 from .compat import compare_conventions
 from .evaluate import evaluate
 from .link_prediction import predict_links
-from .options import PRINTING, Given, command
+from .options import MEASURED, PRINTING, Given, command
 from .output import show
 from .retrieval import retrieve
 
@@ -69,7 +69,7 @@ def commands() -> None:
     """Count the rank of the true candidate exactly, and compute the metrics that follow from it."""
 
 
-@command("demo", PRINTING, short_help="Evaluate a published model, which ships with truerank.")
+@command("demo", MEASURED, short_help="Evaluate a published model, which ships with truerank.")
 def demo(given: Given) -> None:
     """Evaluate a published model again, which is part of the package.
 

@@ -13,7 +13,7 @@ from .output import check_printing, command_line, show
 
 @command(
     "compare",
-    f"by seed html {PRINTING}",
+    f"by seed html metrics {PRINTING}",
     short_help="Compare models: difference, interval, p-value.",
 )
 @click.argument("ranks", type=INPUT, nargs=-1, metavar="A.npz B.npz [C.npz ...]")
@@ -41,8 +41,8 @@ def compare_files(given: Given) -> None:
     if len(set(paths)) < max(2, len(paths)):
         raise click.UsageError("expected the saved ranks of at least two models, each once")
     printing, page = take(given, PRINTING), given.pop("html", None)
+    metrics, seed = given.pop("metrics", ["mrr"]), given.pop("seed", 0)
     check_printing(printing, html=page)
-    metrics, seed = printing.pop("metrics", ["mrr"]), given.pop("seed", 0)
     models = {name: load(path) for name, path in zip(model_names(paths), paths, strict=True)}
     compared = compare(models, metric=metrics, draw_seed=seed, **given)
     if page is not None:

@@ -11,7 +11,7 @@ from .output import show
 
 @command(
     "compat",
-    f"filter rows candidates order dtype {PRINTING}",
+    f"filter rows candidates order dtype metrics {PRINTING}",
     short_help="Show what other toolkits make of the same scores.",
 )
 @click.argument("scores", type=ARRAY)
@@ -30,5 +30,5 @@ def compare_conventions(given: Given) -> None:
     """
     from ..compat import report, table  # other commands do not need them
 
-    printing = take(given, PRINTING)
+    printing = take(given, f"metrics {PRINTING}")
     show((report if "preset" in given else table)(**given), printing)

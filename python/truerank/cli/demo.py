@@ -104,7 +104,7 @@ class Demo(AsTable):
     seconds: float
     disagreements: list[str] = field(default_factory=list)
 
-    def table(self, metrics: Any = None, **options: Any) -> Table:
+    def table(self, metrics: Any = None, *, percent: bool = False, **options: Any) -> Table:
         """Return the measured figures above the published ones, and then those of bfloat16."""
         figures, rows = self.published.figures, []
         for side in SIDES:
@@ -114,7 +114,10 @@ class Demo(AsTable):
         for kind in KINDS:
             keys = [f"{kind}.{metric}" for metric in METRICS]
             rows.append([f"bfloat16, {kind}", *(self.rounded[key] for key in keys)])
-        columns = [Column("realistic ranks"), *map(metric_column, METRICS)]
+        columns = [
+            Column("realistic ranks"),
+            *(metric_column(key, percent=percent) for key in METRICS),
+        ]
         tasks = len(self.exact.ranks)
         lines = [
             f"{self.published.model} on {self.published.dataset}: head and tail of "

@@ -214,9 +214,10 @@ OPTIONS: dict[str, Decorator] = {
     "percent": flag("--percent", "Print hits@k and the like as percentages."),
     "notes": flag("--notes/--no-notes notes", "Whether to print the lines around the table."),
 }
-PRINTING = "metrics style json output digits percent notes"
+PRINTING = "style json output digits notes"
+MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
-REPORTING = f"by weights macro_weights seed interval audit save html {PRINTING}"
+REPORTING = f"by weights macro_weights seed interval audit save html {MEASURED}"
 
 
 def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given], None]], Any]:

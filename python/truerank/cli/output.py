@@ -20,7 +20,7 @@ from ..tables import AsTable, Table
 from ..tables.forms import write_json
 from ..tables.writing import replace_file
 from .files import check_outputs, files_read
-from .options import PRINTING, Given, refuse, take
+from .options import MEASURED, Given, refuse, take
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -128,7 +128,7 @@ def show_report(
     title : str, optional
         The title of the page.
     """
-    printing, saved = take(given, PRINTING), given.pop("save", None)
+    printing, saved = take(given, MEASURED), given.pop("save", None)
     grouping = take(given, "by weights macro_weights seed")
     page, audit, interval = (given.pop(name, None) for name in ("html", "audit", "interval"))
     refuse(given, what)

@@ -14,8 +14,8 @@ from .options import (
     ARRAY,
     COUNTING,
     INPUT,
+    MEASURED,
     NAMES,
-    PRINTING,
     WORD,
     Given,
     command,
@@ -28,7 +28,7 @@ from .output import bar, check_printing, show
 
 @command(
     "retrieval",
-    f"candidates train valid known split leaks similarity bias {COUNTING} io save {PRINTING}",
+    f"candidates train valid known split leaks similarity bias {COUNTING} io save {MEASURED}",
     short_help="Evaluate retrieval and recommendation.",
 )
 @option(
@@ -78,7 +78,7 @@ def retrieve(given: Given) -> None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
         task, rules, what = Task(**facts, entities=size), take(given, COUNTING), "lists"
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
-    printing, saved = take(given, PRINTING), given.pop("save", None)
+    printing, saved = take(given, MEASURED), given.pop("save", None)
     refuse(given, what)
     check_printing(printing, save=saved)
     report = count()
