@@ -27,11 +27,6 @@ def finite_scores(seed: int) -> tuple[Any, Any, Any]:
     return np.where(np.isnan(scores), np.float32(0.3), scores), targets, filtered
 
 
-def own_place(order: Any, targets: Any) -> Any:
-    """The place of the target in the order of its row, from 1."""
-    return np.nonzero(np.asarray(order) == targets[:, None])[1] + 1
-
-
 def assert_within(found: compat.CompatReport, ranks: Any) -> None:
     assert (found.first <= ranks).all()
     assert (ranks <= found.last).all()
@@ -41,90 +36,12 @@ def assert_within(found: compat.CompatReport, ranks: Any) -> None:
 # -- all entities of a query -----------------------------------------------------------------------
 
 
-@SEEDS
-@pytest.mark.parametrize("name", ["kbc", "tkbc"])
-def test_kbc(name: str, seed: int) -> None:
-    """The true one is filtered with the others, and what scores no less is counted from 1."""
-    torch = pytest.importorskip("torch", reason="runs the toolkit's own operations")
-    scores, targets, filtered = scores_and_filter(seed)
-    scores[::7, :3] = np.float32(-1e6)
-    scores[5] = -2e6  # even filtered candidates are above
-    table, place = torch.from_numpy(scores), torch.from_numpy(targets)
-    own = table.gather(1, place[:, None])
-    masked = table.masked_fill(torch.from_numpy(filtered), -1e6)
-    ranks = 1 + (masked >= own).float().sum(1)
-    found = compat.report(scores, targets, preset=name, filter=lists(filtered))
-    np.testing.assert_array_equal(found.first, ranks.numpy())
-    np.testing.assert_array_equal(found.last, ranks.numpy())
-    assert found["MRR"] == pytest.approx((1 / ranks).mean().item(), rel=1e-6)
-    assert found["hits@3"] == pytest.approx((ranks <= 3).float().mean().item(), rel=1e-6)
-    assert found.first[5] == filtered[5].sum() + (~filtered[5]).sum() + 1
-
-
 def test_kbc_averages_its_sides() -> None:
     scores, targets, filtered = finite_scores(0)
     side = ["tail"] * 40 + ["head"] * 20
     found = compat.report(scores, targets, preset="kbc", filter=lists(filtered), side=side)
     halves = [(1 / found.first[part]).mean() for part in (slice(40), slice(40, None))]
     assert found["MRR"] == pytest.approx(sum(halves) / 2, rel=1e-6)
-
-
-@SEEDS
-def test_kgreasoning(seed: int) -> None:
-    """Ranks come from an argsort; answers sorted before an answer are taken off its rank."""
-    torch = pytest.importorskip("torch", reason="runs the toolkit's own operations")
-    scores, targets, filtered = scores_and_filter(seed)
-    order = torch.argsort(torch.from_numpy(scores), dim=1, descending=True)
-    place = torch.empty_like(order)
-    place.scatter_(1, order, torch.arange(scores.shape[1]).repeat(len(scores), 1))
-    answers = torch.from_numpy(filtered)  # easy ones and hard ones
-    own = place.gather(1, torch.from_numpy(targets)[:, None])
-    ranks = (own + 1)[:, 0] - (answers & (place < own)).sum(1)
-    found = compat.report(scores, targets, preset="kgreasoning", filter=lists(filtered))
-    assert_within(found, ranks.numpy())
-    least, most = found.bounds("MRR")
-    assert least <= (1 / ranks.float()).mean().item() <= most
-
-
-@SEEDS
-def test_tgb(seed: int) -> None:
-    """The middle of the tie among given negatives, and float32 means."""
-    scores, _, _ = scores_and_filter(seed)
-    positive, negative = scores[:, :1], scores[:, 1:]
-    ranks = 1 + 0.5 * ((negative > positive).sum(1) + (negative >= positive).sum(1))
-    found = compat.report_against(positive[:, 0], negative, preset="tgb")
-    np.testing.assert_array_equal(found.first, ranks)
-    reciprocal = (1 / ranks.astype(np.float32)).mean()
-    assert found["mrr"] == pytest.approx(float(reciprocal), rel=1e-6)
-    assert found["hits@10"] == pytest.approx(float((ranks <= 10).mean()), rel=1e-6)
-
-
-# -- lists -----------------------------------------------------------------------------------------
-
-
-@SEEDS
-def test_recbole(seed: int) -> None:
-    """The first ten of a row whose history scores -inf, by torch.topk."""
-    torch = pytest.importorskip("torch", reason="runs the toolkit's own operations")
-    scores, targets, filtered = scores_and_filter(seed)
-    history = filtered.copy()
-    history[np.arange(len(targets)), targets] = False
-    table = torch.from_numpy(scores).masked_fill(torch.from_numpy(history), -INF)
-    whole = torch.topk(table, table.shape[1]).indices
-    found = compat.report(scores, targets, preset="recbole", filter=lists(history))
-    assert_within(found, own_place(whole, targets))
-    hits = torch.topk(table, 10).indices == torch.from_numpy(targets)[:, None]
-    position = torch.arange(1, 11)
-    shown = {
-        "hit@10": hits.any(1).double(),
-        "mrr@10": (hits / position).sum(1),
-        "ndcg@10": (hits / torch.log2(position + 1.0)).sum(1),
-        "precision@10": hits.double().mean(1),
-    }
-    for name, values in shown.items():
-        least, most = found.bounds(name)
-        assert least - 1e-9 <= values.mean().item() <= most + 1e-9, name
-    assert found.figures["mrr@10"].least < found.figures["mrr@10"].most
 
 
 def ids_of(columns: int) -> list[str]:
@@ -209,18 +126,6 @@ def test_sentence_transformers_5(seed: int) -> None:
         ordered = sorted(heap, key=lambda pair: pair[0], reverse=True)
         ranks.append(1 + [name for _, name in ordered].index(ids[target]))
     assert_within(found, np.array(ranks))
-
-
-@SEEDS
-def test_sentence_transformers_reranking(seed: int) -> None:
-    torch = pytest.importorskip("torch", reason="runs the toolkit's own operations")
-    scores, targets, _ = scores_and_filter(seed)
-    order = torch.argsort(-torch.from_numpy(scores), dim=1)
-    name = "sentence-transformers-reranking"
-    assert_within(compat.report(scores, targets, preset=name), own_place(order, targets))
-    order = np.argsort(scores, axis=1)[:, ::-1]
-    name = "sentence-transformers-cross-encoder"
-    assert_within(compat.report(scores, targets, preset=name), own_place(order, targets))
 
 
 # -- what is new in the tables of conventions ------------------------------------------------------
