@@ -188,10 +188,10 @@ def kill_and_resume(score_file: ScoreFile, mode: str, whole: Run) -> Row:
     """Kill a run halfway, resume it, and compare its ranks with those of an uninterrupted run."""
     ranks = score_file.scores.with_name(f"resumed-{mode}.npz")
     ranks.unlink(missing_ok=True)
-    stopped = rank(score_file, ranks, "--io", mode, "--resume", kill_after=whole.seconds / 2)
+    stopped = rank(score_file, ranks, "--io", mode, kill_after=whole.seconds / 2)
     if stopped.code != -signal.SIGKILL or ranks.exists():
         raise RuntimeError(f"not killed: {stopped}")
-    resumed = require_success(rank(score_file, ranks, "--io", mode, "--resume"))
+    resumed = require_success(rank(score_file, ranks, "--io", mode))
     counted = re.search(r"Resumed: (.+) of .+ had been counted", resumed.errors)
     check(score_file, ranks)
     equal = are_equal(ranks, score_file.scores.with_name(f"ranks-{mode}.npz"))
@@ -285,8 +285,8 @@ takes little more than that). Anonymous memory is what the process allocates (Rs
 
 ## Killed and resumed
 
-A run of the largest file is killed (SIGKILL) at half its time, and the same command is run again
-with `--resume`, from what the killed run had saved every two seconds. The file of ranks must equal
+A run of the largest file is killed (SIGKILL) at half its time, and the same command is run again,
+which goes on from what the killed run had saved every two seconds. The file of ranks must equal
 that of an uninterrupted run, bit for bit.
 
 {resumed}

@@ -224,13 +224,6 @@ def test_findings(run: Run, stored: Path, style: str) -> None:
         assert messages[-1] not in run(*line).out
 
 
-def test_no_findings(run: Run, stored: Path) -> None:
-    ranks = tr.Ranks([0, 5], [1, 1], 1000, audit=([0, 0], [0, 0], [1, 1]))
-    ranks.with_protocol(split="valid").save("ranks.npz")
-    out = run("evaluate", "ranks.npz", "--audit").out
-    assert out.splitlines()[-1] == "Nothing was found that makes these numbers suspect."
-
-
 # -- lists -----------------------------------------------------------------------------------------
 
 RUN = "q1 Q0 a 1 0.9 t\nq1 Q0 b 2 0.5 t\nq1 Q0 c 3 0.5 t\nq2 Q0 c 1 0.3 t\n"
@@ -305,11 +298,8 @@ def test_a_stopped_count_goes_on(run: Run, stop: Callable[..., cli_files.Outcome
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "ranks.npz.partial" in err
     assert partial.read_bytes() == left
-    seen: list[tr.Progress] = []
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "bar", lambda: seen.append)
-        assert run(*line)[::2] == (0, "")
-    assert seen[0].resumed > 0
+    code, _, err = run(*line)
+    assert (code, err) == (0, "Resumed: 8 kB of 40 kB had been counted before.\n")
     assert tr.load("ranks.npz").with_protocol(files=()) == tr.rank(scores, targets)
     assert not partial.exists()
 
@@ -384,6 +374,7 @@ def test_bad_data_ends_with_one(run: Run, stored: Path, line: str, message: str)
         ("part-9.npy part-10.npy part-11.npy targets.npy", "unexpected extra arguments"),
         ("scores.npy 0 --order sideways", "'--order'"),
         ("scores.npy 0 --threads 0", "'--threads'"),
+        ("scores.npy 0 --shards both", "'--shards'"),
         ("scores.npy 0 --split=", "'--split'"),
         ("scores.npy 0 --qrels qrels.txt", "--qrels cannot apply to scores"),
         ("bare.npz targets.npy", "TARGETS cannot apply to saved ranks"),
@@ -406,11 +397,16 @@ def test_wrong_lines_end_with_two(run: Run, stored: Path, line: str, message: st
 
 
 def test_ranks_are_saved_before_anything_else(run: Run, stored: Path) -> None:
-    code, _, err = run(
-        "evaluate", "scores.npy", "targets.npy", "--save", "x.npz", "--by", "relaton"
-    )
-    assert (code, err.count("\n")) == (1, 1)
+    line = "scores.npy targets.npy --save x.npz --metrics head.mr"
+    assert run("evaluate", *line.split()).code == 1
     assert len(tr.load("x.npz")) == 4
+
+
+@pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--relation rows.npy"])
+def test_labels_are_checked_before_a_count(run: Run, stored: Path, line: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(command, "rank", lambda *_, **__: pytest.fail("counted"))
+        assert run("evaluate", "scores.npy", "targets.npy", *line.split()).code == 1
 
 
 def test_stores_are_closed(run: Run, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import click
+import numpy as np
 
 from .. import Ranks, Report, load, rank, read_json_lists, read_run, report
 from ..inputs.errors import InputValueError
@@ -68,7 +70,7 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
 @flag("--filtered", "Leave out the other right answers of each query of --lists, too.")
 @option(
     "--shards axis",
-    Value(lambda _, text: text, "rows|columns"),
+    click.Choice(list(AXES)),
     "Whether each file of a pattern holds some of the rows (the default) or of the columns.",
 )
 @option("--member", WORD, "Name of the array in an .npz file, HDF5 file or zarr group.")
@@ -124,7 +126,7 @@ def evaluate(given: Given) -> None:
     elif holds_ranks(scores):
         what, count = SAVED, lambda: load(note_file(scores))
     else:
-        what, count = "scores", scores_counter(scores, given)
+        what, count = "scores", scores_counter(scores, given, labels)
 
     def counted() -> Report:
         ranks = count().with_labels(**labels).with_protocol(**split)
@@ -132,14 +134,17 @@ def evaluate(given: Given) -> None:
             raise InputValueError("--filtered-by", "these ranks are unfiltered")
         return report(ranks if names is None else ranks.with_protocol(filter=names))
 
-    partial = Path(f"{given.get('save')}.partial")
+    saved = given.get("save")
     show_report(counted, given, what)
-    if what == "scores":
-        partial.unlink(missing_ok=True)
+    if saved is not None and what == "scores":
+        Path(f"{saved}.partial").unlink(missing_ok=True)
 
 
-def scores_counter(path: str, given: Given) -> Callable[[], Ranks]:
-    """Return what counts the ranks of scores, with a checkpoint beside the file to save."""
+def scores_counter(path: str, given: Given, labels: Given) -> Callable[[], Ranks]:
+    """Return what counts the ranks of scores, with a checkpoint beside the file to save.
+
+    Labels and groups are checked before, as a count may take long.
+    """
     if "targets" not in given:
         raise click.UsageError("Missing argument 'TARGETS'.")
     targets = given.pop("targets")
@@ -148,6 +153,10 @@ def scores_counter(path: str, given: Given) -> Callable[[], Ranks]:
         stored["axis"] = AXES[given.pop("axis")]
     store = open_store(path, **stored)
     rules = take(given, "filter rows candidates order nan threads")
+    columns: Any = rules.get("rows", targets)
+    n = len(columns) if np.ndim(columns) else store.shape[0]
+    blank = Ranks(np.zeros(n, np.int64), np.ones(n, np.int64), 2).with_labels(**labels)
+    report(blank, by=given.get("by"), weights=given.get("weights"))
     rules |= {"audit": "audit" in given, "progress": bar()}
     if "save" in given:
         rules["checkpoint"] = f"{given['save']}.partial"

@@ -13,7 +13,7 @@ import click
 from .. import Report, html, report
 from ..inference.units import describe_units
 from ..inputs.naming import import_extra, printable, terminal_text
-from ..inputs.progress_listeners import as_listener
+from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics import parse
 from ..reporting.rendering import metric_column
 from ..tables import AsTable, Table
@@ -36,12 +36,18 @@ SAVED = "saved ranks"
 START_AFTER = 0.5  # seconds: shorter runs draw no bar
 
 
-def bar() -> Callable[[Progress], object] | None:
-    """Return what draws a bar of progress for whoever looks at it, if a run takes long."""
-    if sys.stderr is None or not sys.stderr.isatty():
-        return None
-    draw: Any = as_listener(True)
-    return lambda progress: draw(progress) if progress.seconds > START_AFTER else None
+def bar() -> Callable[[Progress], None]:
+    """Return what draws a bar for whoever looks at it, and says what a stopped run had counted."""
+    draw: Any = as_listener(sys.stderr is not None and sys.stderr.isatty())
+
+    def listen(progress: Progress) -> None:
+        if progress.resumed and progress.done == progress.resumed:
+            shares = f"{size_text(progress.resumed)} of {size_text(progress.total)}"
+            click.echo(f"Resumed: {shares} had been counted before.", err=True)
+        if draw is not None and progress.seconds > START_AFTER:
+            draw(progress)
+
+    return listen
 
 
 def check_printing(printing: Given, **outputs: Path | None) -> str:
