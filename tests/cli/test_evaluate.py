@@ -209,6 +209,12 @@ def test_keys_and_intervals(run: Run, stored: Path) -> None:
     assert json.loads(run(*line, "--json").out)["intervals"]["mrr"] == interval.to_dict()
 
 
+def test_no_findings(run: Run, stored: Path) -> None:
+    ranks = tr.Ranks([0, 5], [1, 1], 1000, audit=([0, 0], [0, 0], [1, 1]))
+    ranks.with_protocol(split="valid").save("ranks.npz")
+    assert "Nothing was found that makes" in run("evaluate", "ranks.npz", "--audit").out
+
+
 @pytest.mark.parametrize("style", ["text", "json", "csv"])
 def test_findings(run: Run, stored: Path, style: str) -> None:
     line = ["evaluate", "scores.npy", "targets.npy", "--format", style]

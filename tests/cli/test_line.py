@@ -39,22 +39,12 @@ RAW = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def test_forms_equal_those_of_the_report(run: Run, folder: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(folder)
     assert run(*EVALUATE.split(), "--save", "ranks.npz").code == 0
-    report = tr.report(tr.load("ranks.npz"))
-    for style, ending, text in (
-        ("text", "txt", report.to_text()),
-        ("json", "json", report.to_json()),
-        ("markdown", "md", report.to_markdown()),
-        ("csv", "csv", report.to_csv()),
-        ("latex", "tex", report.to_latex()),
-        ("html", "html", report.to_html()),
-    ):
-        printed = text.rstrip("\n") + "\n"
-        assert run(*EVALUATE.split(), "--save", "ranks.npz", "--format", style).out == printed
-        assert run(*EVALUATE.split(), "--output", f"x.{ending}") == (0, "", "")
-        assert (
-            len(Path(f"x.{ending}").read_text(encoding="utf-8")) == len(printed) or style == "json"
-        )
-    assert run("evaluate", "ranks.npz", "--json").out == report.to_json() + "\n"
+    report, line = tr.report(tr.load("ranks.npz")), ["evaluate", "ranks.npz"]
+    for ending, style in output.ENDINGS.items():
+        text = getattr(report, output.METHODS[style])().rstrip("\n") + "\n"
+        assert run(*line, "--format", style) == (0, text, "")
+        assert run(*line, "--output", f"x{ending}") == (0, "", "")
+        assert Path(f"x{ending}").read_text(encoding="utf-8") == text
 
 
 COMMANDS = {
@@ -240,11 +230,16 @@ def test_help_version_and_completion(run: Run) -> None:
     assert len(listed) == len(commands.commands)
     assert all(line.endswith(".") and not line.endswith("...") for line in listed)
     assert run().code == 2
-    for words, word in (("truerank ev", "evaluate"), ("truerank compare --met", "--metric")):
+    completed = {
+        "truerank ev": "plain,evaluate",
+        "truerank compare --met": "plain,--metric",
+        "truerank evaluate sc": "file,sc",
+    }
+    for words, line in completed.items():
         place = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
         code, out, err = start(_TRUERANK_COMPLETE="bash_complete", **place)
         assert (code, err) == (0, "")
-        assert f"plain,{word}" in out.split()
+        assert line in out.split()
 
 
 def test_info(run: Run) -> None:

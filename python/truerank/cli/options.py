@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import NAN_RULES, ORDERS
@@ -50,6 +51,12 @@ class Value(click.ParamType[Any]):
         if not value.strip():
             self.fail("expected a word, got an empty one", param, ctx)
         return self.read(name_of(param), value)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Let the shell complete the names of files."""
+        return [CompletionItem(incomplete, type="file")]
 
 
 def _words(_option: str, text: str) -> list[str]:
