@@ -14,8 +14,7 @@ from pykeen.evaluation.ranks import Ranks as TheirRanks
 
 import truerank as tr
 from support.pykeen_models import by_pykeen, data_set, filtered_scores, known, ranks_of, trained
-from truerank.adapters.pykeen import RankEvaluator, evaluate_model
-from truerank.adapters.pykeen.evaluator import key_of
+from truerank.adapters.pykeen import RankEvaluator, evaluate_model, key_of
 
 pytestmark = pytest.mark.python_only
 

@@ -19,8 +19,14 @@ from pykeen.nn.representation import Embedding
 
 import truerank as tr
 from support.pykeen_models import data_set, trained
-from truerank.adapters.pykeen import evaluate_model
-from truerank.adapters.pykeen.fused import FORMS, SideVectors, side_vectors
+from truerank.adapters.pykeen import (
+    DISTANCES,
+    PRODUCTS,
+    Vectors,
+    evaluate_model,
+    similarity_of,
+    vectors_of,
+)
 from truerank.link_prediction import Task
 
 pytestmark = pytest.mark.python_only
@@ -44,31 +50,31 @@ MADE: dict[type[Any], Callable[[Dims], dict[str, Any]]] = {
         "coefficients": [(0, 0, 1, 1), (1, 2, 0, -1), (1, 1, 2, 1), (2, 0, 1, 1)]
     },
 }
-NORMED = [made for made in FORMS if issubclass(made, modules.NormBasedInteraction)]
-ROTATE = modules.RotatEInteraction  # it uses neither p nor power_norm
+FORMS = [*PRODUCTS, *DISTANCES]
 
 
 def random_representations(interaction: Any, shapes: Any, rows: int, dims: Dims, dtype: Any) -> Any:
-    """Make random representations of some rows, as PyKEEN passes them."""
+    """Make random representations of some rows."""
     kind = torch.complex128 if interaction.is_complex else torch.float64
     parts = [torch.randn(rows, *(dims[x] for x in shape), dtype=kind) for shape in shapes]
     narrow = {torch.float32: torch.complex64, torch.float64: torch.complex128}
-    parts = [part.to(narrow[dtype] if part.is_complex() else dtype) for part in parts]
-    return parts[0] if len(parts) == 1 else parts
+    return [part.to(narrow[dtype] if part.is_complex() else dtype) for part in parts]
 
 
-def each(f: Callable[[Any], Any], x: Any) -> Any:
-    return f(x) if isinstance(x, torch.Tensor) else [f(part) for part in x]
-
-
-def flat(x: Any) -> Any:
-    x = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
-    return x.reshape(len(x), -1).numpy()
+def each(f: Callable[[Any], Any], parts: Any) -> Any:
+    """Return what an interaction takes: the part, or all of several."""
+    return f(parts[0]) if len(parts) == 1 else list(map(f, parts))
 
 
 def centred(scores: Any) -> Any:
     """Subtract the mean of each query, because vectors leave out what all candidates share."""
     return scores - scores.mean(axis=1, keepdims=True)
+
+
+def scores_of(vectors: Vectors, queries: Any, relation: int) -> Any:
+    """Compute the scores of the vectors of some queries."""
+    candidates, scoring = vectors.candidate_vectors(relation)
+    return tr.score_embeddings(queries, candidates, **scoring)
 
 
 @pytest.mark.parametrize("made", FORMS, ids=lambda made: made.__name__)
@@ -87,7 +93,7 @@ def test_forms_score_as_their_interaction(
     torch.manual_seed(seed)
     dims = {"d": sizes[0], "e": sizes[1], "f": sizes[2], "k": 4}
     options = MADE.get(made, lambda d: {})(dims)
-    if made in NORMED:
+    if made in DISTANCES:
         options = {"p": p, "power_norm": power}
     interaction = made(**options).to(dtype).eval()
     if made is modules.ConvEInteraction:
@@ -99,46 +105,29 @@ def test_forms_score_as_their_interaction(
     for parameter in interaction.parameters():
         torch.nn.init.normal_(parameter)
 
-    form = FORMS[made]
-    shapes = interaction.head_shape, interaction.tail_shape
-    for direction, (given_shape, asked_shape) in ((form.tail, shapes), (form.head, shapes[::-1])):
-        if direction is None:
+    shapes = {"h": interaction.head_shape, "t": interaction.tail_shape}
+    for asked, other in ("th", "ht"):
+        if similarity_of(interaction, asked) is None:
+            assert made in PRODUCTS
             continue
-        candidates = random_representations(interaction, asked_shape, ENTITIES, dims, dtype)
-        given = random_representations(interaction, given_shape, QUERIES, dims, dtype)
-        # if candidates depend on the relation, all queries have the same one
-        rows = 1 if direction.per_relation else QUERIES
-        relation = random_representations(
-            interaction, interaction.relation_shape, rows, dims, dtype
-        )
-        of_queries = each(lambda x: x.expand(QUERIES, *x.shape[1:]), relation)
-        wide = each(lambda x: x[:, None], given), each(lambda x: x[None], candidates)
-        heads, tails = wide if direction is form.tail else wide[::-1]
+        candidates = random_representations(interaction, shapes[asked], ENTITIES, dims, dtype)
+        given = random_representations(interaction, shapes[other], QUERIES, dims, dtype)
+        shape = interaction.relation_shape
+        relation = random_representations(interaction, shape, 1, dims, dtype)
+        of_queries = [x.expand(QUERIES, *x.shape[1:]) for x in relation]
+        sides = {
+            asked: each(lambda x: x[None], candidates),
+            other: each(lambda x: x[:, None], given),
+        }
+        stored = [lambda indices, x=x: x[indices] for x in relation]
+        vectors = Vectors(interaction, asked, [0, 1], [], stored, torch.tensor([0]), candidates)
         with torch.no_grad():
-            theirs = interaction(h=heads, r=each(lambda x: x[:, None], of_queries), t=tails)
-            ours = tr.score_embeddings(
-                flat(direction.query(interaction, given, of_queries)),
-                flat(direction.candidates(interaction, candidates, relation)),
-                similarity=form.similarity(interaction),
-                bias=None if direction.bias is None else direction.bias(candidates).numpy(),
-            )
+            theirs = interaction(r=each(lambda x: x[:, None], of_queries), **sides)
+            ours = scores_of(vectors, vectors.query_vectors(given, of_queries), 0)
         width = 1e-4 if dtype == torch.float32 else 1e-11
         theirs = np.broadcast_to(theirs.numpy(), ours.shape)
         scale = max(1.0, float(np.abs(theirs).max()), float(np.abs(ours).max()))
         assert np.abs(centred(ours) - centred(theirs)).max() < width * scale
-
-
-def scores_of(vectors: SideVectors, queries: Any) -> Any:
-    """Compute all scores of some queries by vectors."""
-    relations = queries[:, vectors.columns[1]]
-    scores = np.empty((len(queries), len(vectors.candidate_entities[0])), np.float32)
-    for relation in np.unique(relations):
-        rows = relations == relation
-        candidates, bias = vectors._candidates(int(relation) if vectors.side.per_relation else None)
-        scores[rows] = tr.score_embeddings(
-            vectors._queries(queries[rows]), candidates, similarity=vectors.similarity, bias=bias
-        )
-    return scores
 
 
 MODELS = (
@@ -160,14 +149,18 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
     task = Task(data.testing.mapped_triples.numpy(), entities=14, relations=55)
     for side, predict in (("tail", model.predict_t), ("head", model.predict_h)):
         with torch.no_grad():
-            vectors = side_vectors(model, side, None)
+            vectors = vectors_of(model, task.sides[side], None)
             if side == "head" and not inverse and name in ("conve", "crosse", "ermlpe", "proje"):
-                assert "no inverse relations" in str(vectors)
+                assert "is no dot product, L1 or L2 distance" in str(vectors)
                 continue
-            assert isinstance(vectors, SideVectors), vectors
+            assert isinstance(vectors, Vectors), vectors
             queries = task.sides[side].queries
             theirs = predict(torch.from_numpy(queries.copy())).numpy()
-            ours = scores_of(vectors, queries)
+            ours = np.empty_like(theirs)
+            relations = queries[:, vectors.columns[1]]
+            for relation in np.unique(relations):
+                some = relations == relation
+                ours[some] = scores_of(vectors, vectors.queries(queries[some]), relation)
         scale = np.abs(theirs).max()
         assert np.abs(centred(ours) - centred(theirs)).max() < 1e-5 * scale
         if name == "transe":  # torch sums L1 norms in the same order
@@ -176,7 +169,7 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
 
 def test_every_form_is_for_an_interaction_of_pykeen() -> None:
     assert all(issubclass(made, modules.Interaction) for made in FORMS)
-    assert len(FORMS) == 27
+    assert len({*FORMS}) == 27
 
 
 class Own(ERModel):  # type: ignore[misc]
@@ -210,9 +203,9 @@ def made_of(interaction: Any, kind: Any = ERModel, **options: Any) -> Any:
 @pytest.mark.parametrize(
     ("model", "reason"),
     [
-        (lambda: trained("convkb", epochs=0), "ConvKBInteraction is no dot product"),
+        (lambda: trained("convkb", epochs=0), "ConvKBInteraction with its settings is no dot"),
         (lambda: made_of("distmult", predict_with_sigmoid=True), "predict_with_sigmoid"),
-        (lambda: made_of("distmult", Own), "Own has a score_t of its own"),
+        (lambda: made_of("distmult", Own), "or has a score_t of its own"),
         (lambda: made_of("transe", made={"p": 3}), "TransEInteraction with its settings"),
         (
             lambda: made_of("distmult", vectors={"dtype": torch.bfloat16}),
@@ -225,7 +218,8 @@ def test_reasons_not_to_use_vectors(model: Any, reason: str) -> None:
     mode = "training" if "mode" in reason else None
     made = model()
     with torch.no_grad():
-        assert reason in str(side_vectors(made, "tail", mode))
+        side = Task(data_set("nations").testing.mapped_triples.numpy(), entities=14).tail
+        assert reason in str(vectors_of(made, side, mode))
     testing = data_set("nations").testing
     if mode is None:
         with pytest.raises(
@@ -237,12 +231,12 @@ def test_reasons_not_to_use_vectors(model: Any, reason: str) -> None:
 def of_an_instance(model: Any) -> str:
     predict = model.predict_t
     model.predict_t = lambda *args, **options: -predict(*args, **options)
-    return "DistMult has a predict_t of its own"
+    return "DistMult is no ERModel, or has a predict_t of its own"
 
 
 def by_a_hook(model: Any) -> str:
-    model.interaction.register_forward_hook(lambda module, args, scores: -scores)
-    return "its vectors do not give the scores of the model"
+    model.interaction.register_forward_hook(lambda module, args, scores: -(scores**3))
+    return "its vectors do not give its scores"
 
 
 @pytest.mark.parametrize("change", [of_an_instance, by_a_hook])
@@ -258,11 +252,11 @@ def test_the_own_scores_of_a_changed_model_are_ranked(change: Any) -> None:
 
 
 def test_a_form_that_differs_from_pykeen_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Simulate a later PyKEEN with another ComplEx."""
-    model, testing = trained("complex"), data_set("nations").testing
+    """Simulate a later PyKEEN with another TransE."""
+    model, testing = trained("transe"), data_set("nations").testing
     own = evaluate_model(model, testing, fused=False)
-    made = modules.ComplExInteraction
-    monkeypatch.setitem(FORMS, made, FORMS[modules.DistMAInteraction])
+    form = DISTANCES[modules.UMInteraction]
+    monkeypatch.setitem(DISTANCES, modules.TransEInteraction, form)
     found = evaluate_model(model, testing)
     assert found.protocol.similarity is None
     np.testing.assert_array_equal(found.ranks.above, own.ranks.above)

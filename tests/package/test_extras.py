@@ -158,7 +158,7 @@ FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
 # Folders that may import a library directly, because a check before reports that it is missing.
 DIRECT_IMPORTERS = {
     "cli": {"click"},
-    "adapters": {"dask", "distributed", "pykeen", "torch", "torchmetrics"},
+    "adapters": {"dask", "distributed", "pykeen", "torch", "torch_max_mem", "torchmetrics"},
     "devices": {"torch", "triton"},  # to name the device, and for kernels when it is used
 }
 

@@ -1,0 +1,600 @@
+"""truerank inside PyKEEN: an evaluator for its pipeline, and a function that evaluates models.
+
+`RankEvaluator` replaces `pykeen.evaluation.RankBasedEvaluator` by a change of one line in a
+pipeline. `evaluate_model` makes a `Report` of a model and triples. If scores are dot products or
+distances of two vectors, they are counted as they are computed, and never stored.
+"""
+# ruff: noqa: E402 - the message that PyKEEN is missing comes before the imports that need it
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Unpack
+
+import numpy as np
+
+from ..counting.ranking import rank
+from ..embeddings.scoring import rank_embeddings, score_embeddings
+from ..inputs.errors import InputError, InputTypeError, InputValueError
+from ..inputs.naming import import_extra
+from ..inputs.progress_listeners import reporter
+from ..inputs.rules import EmbeddingOptions, read_rules, with_options
+from ..inputs.words import NanRule
+from ..link_prediction import Task
+from ..metrics.keys import NEGATED, PYKEEN_NAMES, Key, parse
+from ..ranks.container import Ranks, concatenate
+from ..reporting import Report
+from ..reporting import report as make_report
+from ..tasks.batches import rank_batches
+from ..tasks.side_tasks import SideTasks
+from ..tasks.split_columns import name_known_splits
+from ..tasks.task import split_report
+
+import_extra("pykeen", "truerank.adapters.pykeen")
+
+import torch
+from pykeen.constants import TARGET_TO_INDEX
+from pykeen.evaluation import RankBasedEvaluator, RankBasedMetricResults, evaluator_resolver
+from pykeen.evaluation.rank_based_evaluator import RankBasedMetricKey
+from pykeen.metrics import ranking
+from pykeen.models import ERModel, Model
+from pykeen.nn import modules
+from pykeen.triples import CoreTriplesFactory, TriplesFactory
+from pykeen.triples.triples_factory import restrict_triples
+from pykeen.typing import RANK_TYPES
+from pykeen.utils import camel_to_snake, clamp_norm, determine_maximum_batch_size, project_entity
+from torch_max_mem import maximize_memory_utilization
+
+__all__ = ["RankEvaluator", "RankResults", "evaluate_model"]
+
+# Makes vectors from an interaction and representations of entities and of their relations.
+Map = Callable[[Any, list[Any], list[Any]], Any]
+
+
+def entity(i: Any, e: list[Any], r: list[Any]) -> Any:
+    return e[0]
+
+
+def times(place: int) -> Map:
+    return lambda i, e, r: e[0] * (r[place] + (getattr(i, "u", None) or 0))  # TripleRE's u
+
+
+def matrix(place: int) -> Map:
+    return lambda i, e, r: torch.einsum("...rd,...d->...r", r[place], e[0])
+
+
+def to_plane(i: Any, e: list[Any], r: list[Any]) -> Any:
+    return e[0] - (e[0] * r[0]).sum(dim=-1, keepdim=True) * r[0]
+
+
+def to_space(i: Any, e: list[Any], r: list[Any]) -> Any:
+    x = torch.einsum("...e,...er->...r", e[0], r[1])
+    return clamp_norm(x, p=i.p, dim=-1, maxnorm=i.max_projection_norm)
+
+
+def projected(i: Any, e: list[Any], r: list[Any]) -> Any:
+    return project_entity(e=e[0], e_p=e[1], r_p=r[1])
+
+
+class Distance(NamedTuple):
+    """Minus the norm of head + shift - tail."""
+
+    head: Map = entity
+    tail: Map = entity
+    shift: int | None = None  # its place among the representations of the relation
+    back: Map | None = None  # changes the tails of queries in place of candidate heads
+
+
+DISTANCES = {
+    modules.LineaREInteraction: Distance(times(0), times(2), shift=1),
+    modules.MuREInteraction: Distance(times(1), shift=0),
+    modules.PairREInteraction: Distance(times(0), times(1)),
+    modules.RotatEInteraction: Distance(times(0), back=lambda i, e, r: r[0].conj() * e[0]),
+    modules.SEInteraction: Distance(matrix(0), matrix(1)),
+    modules.TransDInteraction: Distance(projected, projected, shift=0),
+    modules.TransEInteraction: Distance(shift=0),
+    modules.TransHInteraction: Distance(to_plane, to_plane, shift=1),
+    modules.TransRInteraction: Distance(to_space, to_space, shift=0),
+    modules.TripleREInteraction: Distance(times(0), times(2), shift=1),
+    modules.UMInteraction: Distance(),
+}
+# By the norm, and whether it is raised to its power.
+SIMILARITIES = {(1, False): "l1", (1, True): "l1", (2, False): "l2", (2, True): "sql2"}
+
+# Those whose scores are linear in the representations of candidate tails ("t") and heads ("h").
+TAILS = ("ConvE", "CrossE", "ERMLPE", "ProjE")
+BOTH = "AutoSF ComplEx CP DistMA DistMult HolE MultiLinearTucker QuatE RESCAL SimplE TransF TuckER"
+LINEAR = dict.fromkeys(TAILS, "t") | dict.fromkeys(BOTH.split(), "th")
+PRODUCTS = {getattr(modules, f"{name}Interaction"): sides for name, sides in LINEAR.items()}
+
+
+def similarity_of(interaction: Any, asked: str) -> str | None:
+    """Return the similarity that makes the scores of candidate tails ("t") or heads ("h")."""
+    kind = type(interaction)
+    if kind is modules.RotatEInteraction:
+        return "l2"  # for any p, which it does not use
+    if kind in DISTANCES:
+        return SIMILARITIES.get((interaction.p, interaction.power_norm))
+    activation = getattr(interaction, "outer_activation", None)  # that of ProjE may make ties
+    is_plain = activation is None or isinstance(activation, torch.nn.Identity)
+    return "dot" if is_plain and asked in PRODUCTS.get(kind, "") else None
+
+
+QUERY_BYTES = 64 << 20  # of what is made for queries at a time: a relation may have a matrix
+# Methods that a model must not override, or its vectors would not determine its scores.
+SCORING_METHODS = (
+    *("predict", "predict_t", "predict_h", "score_t", "score_h", "score_h_inverse"),
+    *("_prepare_batch", "_prepare_inverse_batch", "_get_representations", "forward"),
+)
+TOLERANCE = 1e-3  # of scores of vectors, relative to the model's largest
+
+
+class Vectors(NamedTuple):
+    """One side of a model as vectors; with inverse relations, heads are tails of the inverse."""
+
+    interaction: Any
+    asked: str  # what candidates are in the interaction: "t" or "h"
+    columns: list[int]  # of the entity and of the relation in a query
+    entities: list[Any]  # the model's representations of those of queries
+    relations: Sequence[Any]
+    ids: Any  # the id of each relation in the model
+    candidates: list[Any]  # representations of all candidates, as tensors
+
+    @property
+    def distance(self) -> Distance | None:
+        """What distance the score is, with the candidates as tails; None for a dot product."""
+        form = DISTANCES.get(type(self.interaction))
+        if form is None or self.asked == "t":
+            return form
+        return Distance(form.back) if form.back else Distance(form.tail, form.head, form.shift)
+
+    def rank(self, side: SideTasks, **options: Any) -> Ranks:
+        """Rank the tasks of a side, in their order; `options` are those of `rank_embeddings`."""
+        relations = side.queries[side.rows, self.columns[1]]
+        if self.distance is None or self.distance.tail is entity:
+            relations[:] = 0  # candidates have the same vectors for all
+        order = np.argsort(relations, kind="stable")
+        names, starts = np.unique(relations[order], return_index=True)
+        parts = []
+        for relation, tasks in zip(names, np.split(order, starts[1:]), strict=True):
+            queries, rows = np.unique(side.rows[tasks], return_inverse=True)
+            without, among = side.selections(None if len(names) == 1 else tasks)
+            vectors, scoring = self.candidate_vectors(relation)
+            chosen = {"rows": rows, "filter": without, "candidates": among, **scoring, **options}
+            own = self.queries(side.queries[queries])
+            parts.append(rank_embeddings(own, vectors, side.targets[tasks], **chosen))
+        return concatenate(parts)[np.argsort(order, kind="stable")]
+
+    def queries(self, pairs: Any) -> Any:
+        """Make the vectors of queries, in batches."""
+        width = sum(math.prod(x.shape) for x in self.entities)
+        vectors = []
+        for part in torch.from_numpy(pairs.copy()).split(1 + QUERY_BYTES // (4 * width**2)):
+            entities, relations = part.to(self.ids.device).T[self.columns]
+            e, r = at(self.entities, entities), at(self.relations, self.ids[relations])
+            vectors.append(self.query_vectors(e, r))
+        return torch.cat(vectors)
+
+    def query_vectors(self, entities: list[Any], relations: list[Any]) -> Any:
+        """Make vectors (q, d) from representations of an entity and a relation each.
+
+        A score that is linear in the candidate is the dot product with its gradient, wherever that
+        is taken, and a term that all candidates share.
+        """
+        if form := self.distance:
+            vectors = form.head(self.interaction, entities, relations)
+            if form.shift is not None:
+                shift = relations[form.shift]
+                vectors = vectors + shift if self.asked == "t" else vectors - shift
+            return joined([vectors])
+        count = len(entities[0])
+        zeros = [x.new_zeros(count, *x.shape[1:]).requires_grad_() for x in self.candidates]
+        parts = {"h": entities, "t": entities, "r": relations, self.asked: zeros}
+        arguments = {name: x[0] if len(x) == 1 else x for name, x in parts.items()}
+        with torch.enable_grad():
+            score = self.interaction(**arguments).sum()
+        return joined(torch.autograd.grad(score, zeros, allow_unused=True, materialize_grads=True))
+
+    def candidate_vectors(self, relation: int) -> tuple[Any, dict[str, Any]]:
+        """Make the vectors (n, d) of candidates, for a relation, and say how they are scored."""
+        scoring: dict[str, Any] = {"similarity": similarity_of(self.interaction, self.asked)}
+        if self.distance is None:
+            return joined(self.candidates), scoring
+        relations = at(self.relations, self.ids[relation, None])
+        vectors = self.distance.tail(self.interaction, self.candidates, relations)
+        numbers = (x for x in self.candidates if x.ndim == 1)  # MuRE adds them to scores
+        return joined([vectors]), {**scoring, "bias": next(numbers, None)}
+
+    def score_as(self, model: Any, side: SideTasks) -> bool:
+        """Whether some vectors score as the model, which a hook or a later PyKEEN may change."""
+        relations = side.queries[:, self.columns[1]]
+        queries = side.queries[relations == relations[0]][:4]
+        ids = torch.linspace(0, side.columns - 1, 100, dtype=torch.float64).long().unique()
+        options = {"full_batch": False, "ids": ids.to(model.device)}
+        pairs = torch.from_numpy(queries).to(model.device)
+        theirs = joined([model.predict(pairs, target=side.side, **options)]).cpu().numpy()
+        sample = self._replace(candidates=[x[ids] for x in self.candidates])
+        vectors, scoring = sample.candidate_vectors(relations[0])
+        ours = score_embeddings(sample.queries(queries), vectors, **scoring)
+        # vectors leave out what is the same for all candidates of a query
+        with np.errstate(invalid="ignore"):
+            differences = np.ptp(np.ma.masked_invalid(ours - theirs), axis=1)
+        largest = np.abs(np.ma.masked_invalid(theirs)).max()
+        return not (differences > TOLERANCE * largest).any()
+
+
+def vectors_of(model: Any, side: SideTasks, mode: Any) -> Vectors | str:
+    """Return a side of a model as vectors, or the reason why no vectors give its scores."""
+    for name in SCORING_METHODS:
+        method = getattr(model, name, None)
+        if getattr(method, "__func__", None) is not getattr(ERModel, name):
+            return f"{type(model).__name__} is no ERModel, or has a {name} of its own"
+    if model.predict_with_sigmoid:
+        return "predict_with_sigmoid rounds large scores to ties; set it to False"
+    if mode is not None:
+        return f"the inductive mode {mode!r} has entities of its own"
+    interaction = model.interaction
+    if type(interaction) is modules.ClampedInteraction and interaction.clamp_score is None:
+        interaction = interaction.base  # that of SimplE
+    inverse = side.side == "head" and model.use_inverse_triples
+    asked = "t" if inverse else side.side[0]
+    if similarity_of(interaction, asked) is None:
+        name = type(interaction).__name__
+        return f"{name} with its settings is no dot product, L1 or L2 distance of two vectors"
+    places = {"h": interaction.head_indices, "t": interaction.tail_indices}
+    candidates = [model.entity_representations[i](indices=None) for i in places.pop(asked)]
+    for x in candidates:  # narrower vectors would round scores at every step
+        if x.dtype.itemsize < 4 or len(x) != model.num_entities:
+            return f"it has {len(x)} vectors of {x.dtype} for {model.num_entities} entities"
+    entities = [model.entity_representations[i] for i in places.popitem()[1]]
+    ids = torch.arange(model.num_real_relations, device=model.device)[:, None]
+    if model.use_inverse_triples:
+        ids = model.relation_inverter.map(batch=ids, index=0, invert=inverse)
+    columns = [0, 1] if side.side == "tail" else [1, 0]
+    relations = model.relation_representations
+    vectors = Vectors(interaction, asked, columns, entities, relations, ids[:, 0], candidates)
+    return vectors if vectors.score_as(model, side) else "its vectors do not give its scores"
+
+
+def at(representations: Sequence[Any], ids: Any) -> list[Any]:
+    """Return those of ids, in the shape in which models ask: a normaliser can depend on it."""
+    return [each(indices=ids[:, None])[:, 0] for each in representations]
+
+
+def joined(parts: Sequence[Any]) -> Any:
+    """Join arrays (n, ...) to vectors (n, d), in which parts of complex numbers alternate."""
+    plain = [x.detach().resolve_conj() for x in parts]
+    real = [torch.view_as_real(x) if x.is_complex() else x for x in plain]
+    vectors = [x.reshape(len(x), -1) for x in real]
+    return vectors[0] if len(vectors) == 1 else torch.cat(vectors, dim=1)
+
+
+def rank_own_scores(
+    model: Any, side: SideTasks, tell: Callable[[int], None], sizes: list[Any], rules: Any
+) -> Ranks:
+    """Rank the tasks of a side by the model's scores; batches are halved if memory runs out."""
+    batch_size, slice_size, mode = sizes
+    most = determine_maximum_batch_size(batch_size, model.device, len(side.queries))
+    options = {"target": side.side, "full_batch": False, "mode": mode}
+
+    def predict(queries: Any, batch_size: int, slice_size: int) -> Any:
+        batches = queries.to(model.device).split(batch_size)
+        parts = [model.predict(batch, slice_size=slice_size, **options) for batch in batches]
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+    halve = maximize_memory_utilization(parameter_name=("batch_size", "slice_size"))(predict)
+
+    def score(queries: Any) -> Any:
+        batch, slices = min(most, len(queries)), slice_size or side.columns
+        return halve(torch.from_numpy(queries), batch_size=batch, slice_size=slices)
+
+    return rank_batches(score, side, report=tell, batch_size=batch_size and most, **rules)
+
+
+@with_options(EmbeddingOptions)
+def evaluate_model(
+    model: Any,
+    triples: Any,
+    *,
+    known: Mapping[str, Any] | Sequence[Any] | None = None,
+    sides: Collection[str] = ("head", "tail"),
+    candidates: Any = None,
+    split: str = "test",
+    fused: bool | None = None,
+    batch_size: int | None = None,
+    slice_size: int | None = None,
+    mode: str | None = None,
+    **options: Unpack[EmbeddingOptions],
+) -> Report:
+    """Evaluate a model of PyKEEN on triples, and return a Report; each query is scored once.
+
+    Parameters
+    ----------
+    model : pykeen.models.Model
+        It is set to evaluation mode, and stays on its device.
+    triples : TriplesFactory, or array_like of int, shape (n, 3)
+        The triples to rank, without inverse ones, by which some models predict heads.
+    known : mapping of str to triples, sequence of triples, or None
+        Others, ``{"train": dataset.training}``, that are left out as answers of the same query,
+        with those in `triples`. None: unfiltered.
+    sides : sequence of {"head", "tail"}
+        The predicted sides.
+    candidates, split : optional
+        As in `truerank.link_prediction.Task`.
+    fused : bool, optional
+        True: the model's vectors are scored and counted without storing scores. False: the model's
+        own scores are ranked; candidates that nearly tie may then change places. None: vectors, for
+        each side that has them.
+    batch_size, slice_size : int, optional
+        For the model's own scores: how many queries and candidates to score at once. By default,
+        as in PyKEEN, 32 queries on a CPU, and as many as fit on a GPU.
+    mode : {"training", "validation", "testing"}, optional
+        PyKEEN's inductive mode.
+    nan, dtype, threads, audit, progress : optional
+        As in `truerank.rank`; progress is in queries.
+
+    Raises
+    ------
+    TypeError, ValueError
+        For anything but a model and triples; if ``fused=True`` and scores are no dot products, L1
+        or L2 distances of vectors; for factories with other ids; and as `Task` and `rank` do.
+
+    Examples
+    --------
+    >>> from pykeen.datasets import Nations
+    >>> from pykeen.models import DistMult
+    >>> nations = Nations()
+    >>> model = DistMult(triples_factory=nations.training, embedding_dim=8, random_seed=0)
+    >>> report = evaluate_model(model, nations.testing, known={"train": nations.training})
+    >>> print(report.protocol)
+    split test, filtered by train + test, all candidates, nan raise, float32, dot
+    """
+    progress = read_rules(options, EmbeddingOptions).progress
+    if not isinstance(model, Model):
+        raise InputTypeError("model", expected="a pykeen Model", got=type(model).__name__)
+    count = model.num_entities if mode is None else model._get_entity_len(mode=mode)
+    names = vocabularies(triples, known, entities=count, relations=model.num_real_relations)
+    names |= {"sides": sides, "candidates": candidates, "split": split}
+    task = Task(ids_of(triples), ids_of(known), **names)
+    if "relation" in task.sides:  # PyKEEN's models differ in the candidates of relations
+        raise InputValueError("sides", expected="heads and tails", got="'relation'")
+    heights = [len(side.queries) for side in task.sides.values()]
+    reports = split_report(reporter(progress, sum(heights), "queries"), heights)
+    rules: dict[str, Any] = {**options, "progress": None}
+    model.eval()
+    with torch.no_grad():
+        sources = [fused is False or vectors_of(model, side, mode) for side in task.sides.values()]
+        for name, source in zip(task.sides, sources, strict=True):
+            if fused and isinstance(source, str):
+                expected = f"a model whose {name}s can be scored by vectors, but {source}"
+                raise InputValueError("fused", expected=expected)
+        counted = []
+        for side, source, tell in zip(task.sides.values(), sources, reports, strict=True):
+            if isinstance(source, Vectors):
+                tell(0)
+                ranks = source.rank(side, **rules)
+                tell(len(side.queries))
+            else:
+                ranks = rank_own_scores(model, side, tell, [batch_size, slice_size, mode], rules)
+            counted.append(ranks)
+    return task._make_report(counted)
+
+
+def ids_of(triples: Any) -> Any:
+    """Return the ids of triples, or of several splits: of factories, tensors, or ids."""
+    if isinstance(triples, Mapping):
+        return {name: ids_of(split) for name, split in triples.items()}
+    if isinstance(triples, (list, tuple)):
+        return [ids_of(split) for split in triples]
+    ids = triples.mapped_triples if isinstance(triples, CoreTriplesFactory) else triples
+    return ids.cpu().numpy() if isinstance(ids, torch.Tensor) else ids
+
+
+def vocabularies(triples: Any, known: Any, **sizes: int) -> dict[str, Any]:
+    """Return labels of entities and relations if triples have them; ids of factories must agree."""
+    if not isinstance(triples, TriplesFactory):
+        return sizes
+    names: dict[str, Any] = {}
+    for kind, label in (("entities", "entity"), ("relations", "relation")):
+        labels = getattr(triples, f"{label}_id_to_label")
+        if labels.keys() != set(range(sizes[kind])):
+            expected = f"a factory with the model's {sizes[kind]} {kind}"
+            raise InputValueError("triples", expected=expected, got=len(labels))
+        for title, split in name_known_splits(known).values():
+            for i, theirs in getattr(split, f"{label}_id_to_label", {}).items():
+                if labels.get(i, theirs) != theirs:
+                    expected = f"the ids of triples, whose {label} {i} is {labels[i]!r}"
+                    raise InputValueError(title, expected=expected, got=repr(theirs))
+        names[kind] = [labels[i] for i in range(len(labels))]
+    return names
+
+
+def key_of(metric: Any) -> tuple[str, float] | None:
+    """Return the key of a metric of PyKEEN and its sign there, or None for a foreign metric."""
+    name = camel_to_snake(type(metric).__name__)
+    if type(metric).__module__ != ranking.__name__ or name not in PYKEEN_NAMES:
+        return None
+    adjustment, word = PYKEEN_NAMES[name]
+    key = Key(word, getattr(getattr(metric, "base", metric), "k", 0), adjustment)
+    return str(key), -1.0 if name in NEGATED else 1.0
+
+
+class RankResults(RankBasedMetricResults):
+    """Values of truerank under PyKEEN's names, from a `Report` and PyKEEN's or other metrics.
+
+    The attribute `report` has all metrics under truerank's keys, and `ranks` the counts.
+    """
+
+    def __init__(self, report: Report, metrics: Iterable[Any]) -> None:
+        self.report, self.ranks = report, report.ranks
+        sides = {**ranks_by_side(self.ranks), "both": self.ranks}
+        reports = {}
+        for side, x in sides.items():  # without labels, since PyKEEN pools relations as well
+            reports[side] = make_report(Ranks(x.above, x.tied, x.candidates))
+        values = {}
+        for metric, kind, side in itertools.product(metrics, RANK_TYPES, sides):
+            if key := key_of(metric):
+                value = key[1] * reports[side][f"{kind}.{key[0]}"]
+            else:
+                ranks, counts = getattr(sides[side], kind), sides[side].candidates
+                value = float(metric(ranks=ranks, num_candidates=counts, weights=None))
+            values[RankBasedMetricKey(side=side, rank_type=kind, metric=metric.key)] = value
+        super().__init__(data=values)
+
+    @classmethod
+    def key_from_string(cls, s: str | None) -> Any:
+        """Read a name of PyKEEN or, if it is none, a key of a report."""
+        try:
+            return super().key_from_string(s)
+        except (KeyError, ValueError):
+            key = parse(str(s))
+        metric = str(key._replace(side="both", kind="realistic"))
+        return RankBasedMetricKey(side=key.side, rank_type=key.kind, metric=metric)
+
+    def get_metric(self, name: Any) -> float:
+        """Return a metric by its name in PyKEEN, or by any key of a report, as "expected.mrr"."""
+        key = self.string_or_key_to_key(name)
+        return self.data[key] if key in self.data else self.report[".".join(key)]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.report!r})"
+
+
+def ranks_by_side(ranks: Ranks) -> dict[str, Ranks]:
+    """Split ranks by their side, in PyKEEN's order."""
+    sides = np.asarray([] if ranks.side is None else ranks.side.values)
+    return {str(side): ranks[sides == side] for side in np.unique(sides)}
+
+
+class RankEvaluator(RankBasedEvaluator):
+    """An evaluator for PyKEEN's pipeline, which also knows it as ``evaluator="truerank"``.
+
+    Parameters
+    ----------
+    filtered : bool
+        Whether known answers are left out, those of the evaluated triples among them.
+    fused, candidates, nan, threads, audit : optional
+        As in `evaluate_model`.
+    **kwargs
+        Arguments of `pykeen.evaluation.RankBasedEvaluator`, as `metrics` and `mode`.
+
+    Examples
+    --------
+    >>> from pykeen.datasets import Nations
+    >>> from pykeen.models import DistMult
+    >>> nations = Nations()
+    >>> model = DistMult(triples_factory=nations.training, embedding_dim=8, random_seed=0)
+    >>> result = RankEvaluator().evaluate(model, nations.testing.mapped_triples, use_tqdm=False)
+    >>> result.get_metric("mrr") == result.report["mrr"]
+    True
+    """
+
+    metric_result_cls = RankResults
+
+    def __init__(
+        self,
+        filtered: bool = True,
+        *,
+        fused: bool | None = None,
+        candidates: Any = None,
+        nan: NanRule = "raise",
+        threads: int | None = None,
+        audit: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filtered=filtered, **kwargs)
+        self.fused, self.candidates = fused, candidates
+        self.rules: dict[str, Any] = {"nan": nan, "threads": threads, "audit": audit}
+        self._batches: list[Ranks] = []
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({sum(map(len, self._batches)):,} tasks)"
+
+    def evaluate(
+        self,
+        model: Any,
+        mapped_triples: Any,
+        batch_size: int | None = None,
+        slice_size: int | None = None,
+        device: Any = None,
+        use_tqdm: bool = True,
+        tqdm_kwargs: Mapping[str, Any] | None = None,
+        restrict_entities_to: Collection[int] | None = None,
+        restrict_relations_to: Collection[int] | None = None,
+        do_time_consuming_checks: bool = True,
+        additional_filter_triples: Any = None,
+        pre_filtered_triples: bool = True,
+        targets: Collection[str] = ("head", "tail"),
+    ) -> RankResults:
+        """Evaluate a model on triples, with the arguments of PyKEEN's evaluators.
+
+        The protocol calls two `additional_filter_triples` train and valid, as pipelines order them;
+        a mapping names them itself. `tqdm_kwargs` are not used. Errors are those of
+        `evaluate_model`, and for triples beyond the restrictions.
+        """
+        limits = {"entities": restrict_entities_to, "relations": restrict_relations_to}
+        triples = restrict_triples(mapped_triples, **limits)
+        if pre_filtered_triples and len(triples) < len(mapped_triples):
+            expected = "triples of the restriction alone, or pre_filtered_triples=False"
+            raise InputValueError("mapped_triples", expected=expected)
+        candidates = self.candidates
+        if restrict_entities_to is not None:
+            candidates = np.asarray(list(restrict_entities_to), dtype=np.int64)
+        try:
+            measured = evaluate_model(
+                model if device is None else model.to(device),
+                triples,
+                known=split_names(additional_filter_triples) if self.filtered else None,
+                sides=targets,
+                candidates=candidates,
+                fused=self.fused,
+                batch_size=batch_size,
+                slice_size=slice_size,
+                mode=self.mode,
+                progress=use_tqdm,
+                **self.rules,
+            )
+        except InputError as error:
+            raise error.of("targets" if error.argument == "sides" else error.argument) from error
+        self.clear()
+        self._add(measured.ranks)
+        return self.finalize()
+
+    def process_scores_(self, hrt_batch: Any, target: str, scores: Any, **others: Any) -> None:
+        """Rank a batch of scores (b, candidates), of which PyKEEN made the filtered ones NaN."""
+        triples = ids_of(hrt_batch)
+        answers = triples[:, TARGET_TO_INDEX[target]]
+        ranks = rank(scores, answers, **{**self.rules, "nan": "omit"})
+        ranks = ranks.with_protocol(filter=("known",) if self.filtered else ())
+        self._add(ranks.with_labels(side=target, relation=triples[:, 1], targets=answers))
+
+    def clear(self) -> None:
+        super().clear()
+        self._batches.clear()
+
+    def finalize(self) -> RankResults:
+        """Return the results of all ranks; an error if there are none."""
+        result = RankResults(make_report(concatenate(self._batches)), self.metrics)
+        if self.clear_on_finalize:
+            self.clear()
+        return result
+
+    def _add(self, ranks: Ranks) -> None:
+        """Store ranks, also where PyKEEN takes them for confidence intervals."""
+        self._batches.append(ranks)
+        for side, part in ranks_by_side(ranks).items():
+            self.num_candidates[side].append(part.candidates)
+            for kind in RANK_TYPES:
+                self.ranks[side, kind].append(getattr(part, kind))
+
+
+def split_names(triples: Any) -> Any:
+    """Name additional triples, one split or several, for the protocol."""
+    if isinstance(triples, (list, tuple)) and len(triples) < 3:
+        return dict(zip(("train", "valid"), triples, strict=False))
+    return [triples] if isinstance(triples, torch.Tensor) else triples or {}
+
+
+evaluator_resolver.register(RankEvaluator, synonyms={"truerank"}, raise_on_conflict=False)
