@@ -136,7 +136,7 @@ class Results:
         shown = {name: reports[name] for name in ("ties", "groups")}
         shown["table"] = tr.table(reports, ["mrr", "hits@10", "index.mr"])
         scores, targets = self.scores["ties"], self.targets[:60]
-        shown["compat"] = tr.compat.report(scores, targets, preset="pykeen")
+        shown["compat"] = tr.compat.report(scores, targets, preset="pykeen").table()
         self.forms(**shown)
 
     def forms(self, **results: Any) -> None:

@@ -450,6 +450,8 @@ def test_forms() -> None:
     assert "<table>" in one._repr_html_()
     with pytest.raises(KeyError, match="name: expected one of MRR"):
         one["mrr"]
+    with pytest.raises(KeyError, match="metrics: expected one of mr, mrr, hits@1"):
+        found.to_text("MRR")
 
 
 def test_pandas() -> None:

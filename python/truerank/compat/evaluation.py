@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
@@ -23,8 +23,6 @@ from ..reporting import report as exact_report
 from ..stores import in_one_array, read_scores
 from ..tables import AsTable, Column, Table
 from .interpreter import (
-    Block,
-    as_floats,
     counts_by_convention,
     figure,
     full_blocks,
@@ -261,10 +259,14 @@ class CompatTable(dict[str, CompatReport], AsTable):
         return Table(["convention", *data, *shown], rows).table(**options)
 
 
-def _names(chosen: Names, default: Iterable[str]) -> list[str]:
+def _names(chosen: Names, known: Collection[str]) -> list[str]:
     if chosen is None or chosen == "all":
-        return list(default)
-    return [chosen] if isinstance(chosen, str) else list(chosen)
+        return list(known)
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    for name in names:
+        if name not in known:
+            raise UnknownKeyError("metrics", "", f"one of {', '.join(known)}", repr(name))
+    return names
 
 
 def _column(key: str) -> Column:
@@ -425,16 +427,16 @@ def table_against(
     rules = read_rules(options, SampledOptions)
     order, dtype = rules.order, rules.dtype
     exact = rank_against(true_scores, others, order=order, dtype=dtype, nan="worst", audit=True)
-    true_column = as_floats(as_scores(true_scores, dtype, "true_scores"), order)[:, None]
+    true = as_scores(true_scores, dtype, "true_scores")
     negatives = as_scores(others[0] if isinstance(others, tuple) else others, dtype, "others")
     flat = negatives.with_array(negatives.array.reshape(-1))
-    blocks = partial(sampled_blocks, true_column, flat, exact.candidates - 1, order)
+    blocks = partial(sampled_blocks, true, flat, exact.candidates - 1, order)
     return _evaluate(exact, blocks, chosen, options.get("side"))
 
 
 def _evaluate(
     ranks: Ranks,
-    blocks: Callable[[], Iterator[Block]],
+    blocks: Callable[[], Any],
     rows: list[Preset],
     side: LabelsLike | None,
 ) -> CompatTable:

@@ -89,8 +89,7 @@ def as_floats(scores: Scores, order: str) -> Values:
     elif scores.dtype == "float16":  # perhaps as raw bits
         array = array.view(np.dtype(np.float16).newbyteorder(array.dtype.byteorder))
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        expected = "floats, or integers of up to 32 bits"
-        raise InputTypeError("scores", expected=expected, got=array.dtype)
+        raise InputTypeError("scores", "", "floats, or integers of up to 32 bits", array.dtype)
     wide = np.result_type(array.dtype.newbyteorder("="), Single)
     floats: Values = array.astype(wide, copy=False)
     return -floats if order == "ascending" else floats
@@ -117,8 +116,7 @@ def full_blocks(scores: Scores, job: Job, order: str) -> Iterator[Block]:
         values = as_floats(scores.with_array(array[job.all_rows[where]]), order)
         is_true = np.arange(columns) == job.targets[where, None]
         others = _selected(job.candidates, where, columns, True) & ~is_true
-        filtered = _selected(job.filter, where, columns, False)
-        filtered |= is_true & (job.filter is not None)
+        filtered = _selected(job.filter, where, columns, False) | (is_true & bool(job.filter))
         yield Block(values, values[is_true][:, None], others, filtered, is_true)
 
 
@@ -135,17 +133,18 @@ def _selected(selection: Selection | None, where: slice, columns: int, default: 
 
 
 def sampled_blocks(
-    true_scores: Values, negatives: Scores, lengths: IntArray, order: str
+    true_scores: Scores, negatives: Scores, lengths: IntArray, order: str
 ) -> Iterator[Block]:
     """Yield bare scores, which follow each other: rows of unlike lengths are padded."""
     indptr, widest = indptr_of(lengths), int(lengths.max(initial=0))
+    true_column = as_floats(true_scores, order)[:, None]
     for where in task_slices(len(lengths), widest):
         is_listed = np.arange(widest) < lengths[where, None]
         part = negatives.array[indptr[where.start] : indptr[where.stop]]
-        values = np.zeros(is_listed.shape, true_scores.dtype)
+        values = np.zeros(is_listed.shape, true_column.dtype)
         values[is_listed] = as_floats(negatives.with_array(part), order)
         nowhere = np.zeros_like(is_listed)
-        yield Block(values, true_scores[where], is_listed, nowhere, nowhere)
+        yield Block(values, true_column[where], is_listed, nowhere, nowhere)
 
 
 # -- transforms ------------------------------------------------------------------------------------
@@ -322,8 +321,7 @@ def counts_by_convention(
         for convention, counts in parts.items():
             counts.append(count(block, convention))
     whole = {c: np.concatenate(counts, axis=1) for c, counts in parts.items() if counts}
-    above, tied = exact.above, exact.tied
-    settled = np.stack([above, tied, exact.candidates, np.zeros_like(above)])
+    settled = np.stack([exact.above, exact.tied, exact.candidates, np.zeros_like(exact.above)])
     return {c: whole.get(counted, settled) for c, counted in counting.items()}
 
 
@@ -366,8 +364,7 @@ def split_key(key: str) -> tuple[str, int]:
     """
     name, _, k = key.partition("@")
     if key not in ("mr", "mrr", "amri") and not (name in _AMONG_K and k.isdecimal()):
-        expected = "mr, mrr, hits@k, mrr@k, ndcg@k or amri"
-        raise InputValueError("key", expected=expected, got=repr(key))
+        raise InputValueError("key", "", "mr, mrr, hits@k, mrr@k, ndcg@k or amri", repr(key))
     return name, int(k or 0)
 
 
