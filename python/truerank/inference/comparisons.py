@@ -184,7 +184,8 @@ class Comparisons(Sequence[Comparison], AsTable):
             *(Column(name, only="data") for name in _FOR_PROGRAMS),
         ]
         rows = ([getattr(pair, column.name) for column in columns] for pair in self._pairs)
-        notes = [f"{first.method}, {first.describe_units()}.", *format_notes(self._pairs)]
+        how = f"{first.method.capitalize()}, {first.describe_units()}."
+        notes = [how, *format_notes(self._pairs)]
         return Table(columns, rows, names=3 + several, notes=notes).table(metrics, **options)
 
 

@@ -266,25 +266,27 @@ def html_table(grid: Grid) -> str:
     --------
     >>> print(html_table(Grid(["metric", "value"], [["mr", "4.5"]])))
     <table>
-    <thead><tr><th scope="col">metric</th><th scope="col">value</th></tr></thead>
+    <thead><tr><th scope="col" style="text-align: left">metric</th><th scope="col" \
+style="text-align: right">value</th></tr></thead>
     <tbody>
     <tr><th scope="row">mr</th><td style="text-align: right">4.5</td></tr>
     </tbody>
     </table>
     """
-    heading = "".join(f'<th scope="col">{html_text(word)}</th>' for word in grid.columns)
+    styles = ["text-align: left"] * grid.names
+    styles += ["text-align: right"] * (len(grid.columns) - grid.names)
+    heading = "".join(
+        f'<th scope="col" style="{style}">{html_text(word)}</th>'
+        for word, style in zip(grid.columns, styles, strict=True)
+    )
     lines = ["<table>", f"<thead><tr>{heading}</tr></thead>", "<tbody>"]
-    marked = {j for _, j in grid.significant}  # all cells of such a column leave room for a dagger
-    rows = grid.cells(html_text, "<strong>{}</strong>", "<sup>\u2020</sup>")
-    for i, (name, *cells) in enumerate(rows):
-        for j, cell in enumerate(cells, 1):
-            if j in marked and (i, j) not in grid.significant:
-                cells[j - 1] = f'{cell}<sup style="visibility: hidden">\u2020</sup>'
-        numbers = "".join(
-            f"<td>{cell}</td>" if j < grid.names else f'<td style="text-align: right">{cell}</td>'
-            for j, cell in enumerate(cells, 1)
+    dagger = f'<sup style="position: absolute">{DAGGER}</sup>'  # takes no room
+    for name, *cells in grid.cells(html_text, "<strong>{}</strong>", dagger):
+        values = "".join(
+            f'<td style="{style}">{cell}</td>'
+            for cell, style in zip(cells, styles[1:], strict=True)
         )
-        lines.append(f'<tr><th scope="row">{name}</th>{numbers}</tr>')
+        lines.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
     return "\n".join([*lines, "</tbody>", "</table>"])
 
 
@@ -295,7 +297,7 @@ def html(grid: Grid) -> str:
     --------
     >>> print(html(Grid(["metric"], [], notes=["a < b"])))
     <table>
-    <thead><tr><th scope="col">metric</th></tr></thead>
+    <thead><tr><th scope="col" style="text-align: left">metric</th></tr></thead>
     <tbody>
     </tbody>
     </table>
