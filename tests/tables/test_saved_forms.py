@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from truerank import compat, retrieval
+from truerank import alignment, compat, retrieval
 from truerank.inference import correct_pvalues
 
 pytestmark = pytest.mark.python_only
@@ -39,6 +39,8 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "p-values": lambda: correct_pvalues({"mr": 0.01, "mrr": float("nan")}),
     "retrieval": lambda: retrieval.report(tr.Ranks([0, 3], [1, 1], 9, queries=[7, 7])),
     "toolkit": lambda: compat.report(SCORES, [0] * 6, preset="openke"),
+    "agreement": lambda: alignment.infer(SCORES, None).evaluate([[0, 0]]),
+    "dangling": lambda: alignment.dangling(SCORES, None, [0]),
     "toolkits": lambda: compat.table(SCORES, [0] * 6, presets=["openke", "ogb"]),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
@@ -19,9 +19,11 @@ from ..inputs.rules import CountOptions, read_rules, with_options
 from ..ranks.container import Ranks
 from ..ranks.labels import Labels
 from ..reporting.reports import Report
-from ..tables import Table
+from ..tables import AsTable, Column, Table
 from .aligned_pairs import DIRECTIONS, GRAPHS, as_ids, as_ids_of_both
 from .inference.similarities import open_similarities
+
+THRESHOLDS_SHOWN = 10
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -185,7 +187,7 @@ def hubness(similar: MostSimilar, k: int | None = None) -> IntArray:
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class DanglingCurve:
+class DanglingCurve(AsTable):
     """How well each threshold predicts the entities without a counterpart.
 
     Arrays are read-only. All but the last two have one length, in ascending order of thresholds.
@@ -253,19 +255,37 @@ class DanglingCurve:
         names += ["best_f1", "best_threshold", "average_precision"]
         return {name: getattr(self, name) for name in names}
 
-    def to_pandas(self) -> Any:
-        """Return the curve as a DataFrame with a row for each threshold.
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
+        """Return the curve as a Table, a row for each threshold.
 
-        Its columns are threshold, precision, recall, f1, said and correct.
+        Its columns are threshold, precision, recall, f1, said and correct; the options are those of
+        `Table.table`.
 
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
+        Examples
+        --------
+        >>> print(dangling([[0.9, 0.2], [0.3, 0.8], [0.4, 0.5]], None, [2]))
+        1 of 3 entities has no counterpart; best F1 1.000 at 0.800, average precision 1.000.
+        <BLANKLINE>
+        threshold  precision  recall     F1  said  correct
+            0.800      1.000   1.000  1.000     1        1
+            0.900      0.500   1.000  0.667     2        1
+            0.900      0.333   1.000  0.500     3        1
         """
-        names = ("precision", "recall", "f1", "said", "correct")
-        columns = {name: getattr(self, name).tolist() for name in names}
-        return Table({"threshold": self.thresholds.tolist(), **columns}).to_pandas()
+        arrays = self.thresholds, self.precision, self.recall, self.f1, self.said, self.correct
+        shares = [Column(name, decimals=3) for name in ("threshold", "precision", "recall")]
+        have = "has" if self.exclusive == 1 else "have"
+        found = f"best F1 {self.best_f1:.3f} at {self.best_threshold:.3f}"
+        table = Table(
+            [*shares, Column("f1", "F1", 3), "said", "correct"],
+            zip(*(array.tolist() for array in arrays), strict=True),
+            names=0,
+            before=[
+                f"{self.exclusive:,} of {self.entities:,} entities {have} no counterpart; {found}, "
+                f"average precision {self.average_precision:.3f}."
+            ],
+            most=THRESHOLDS_SHOWN,
+        )
+        return table.table(metrics, **options)
 
 
 @public("truerank.alignment")

@@ -14,8 +14,8 @@ from ..metrics import KINDS
 from ..metrics.kinds import DEFAULT_KIND
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import DASHES, axes_for, check_named, colours_for, dashes_for, legend_above, shorten
-from .shares import bounds_of_shares, chance_hits, check_has_ranks, hits_at, sample_of, shares
+from .drawing import axes_for, check_named, colours_for, legend_above, shorten
+from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     _Shares: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, FloatArray]
 
 
+DASHES = ("-", "--", "-.")  # for when colours repeat, and for readers who see none
 _MIN_BAND = 1e-9  # thinner bands are rounding and not drawn
 
 
@@ -66,16 +67,16 @@ def draw_steps(
     """
     bands, handles, names = [], [], []
     colours = colours_for(len(curves))
-    dashes = dashes_for(len(curves), DASHES[:3])  # the last style is for chance
     sizes = {curve.tasks for curve in curves.values()}
-    for colour, dash, (name, curve) in zip(colours, dashes, curves.items(), strict=True):
+    for i, (colour, (name, curve)) in enumerate(zip(colours, curves.items(), strict=True)):
         low, line, high = (_extend_last_step(x, y) for y in (curve.low, curve.line, curve.high))
-        handles += ax.plot(x, line, color=colour, linestyle=dash, drawstyle="steps-post")
+        style = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
+        handles += ax.plot(x, line, color=colour, **style)
         tasks = f" ({format_count(curve.tasks, 'task')})" if len(sizes) > 1 else ""
         names.append((shorten(name) or f"{kind} rank") + tasks)
         if band and (high - low > _MIN_BAND).any():
-            style = {"color": colour, "alpha": 0.2, "linewidth": 0}
-            bands.append(ax.fill_between(x, low, high, step="post", **style))
+            filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
+            bands.append(ax.fill_between(x, low, high, step="post", **filled))
     if bands:
         handles.append(bands[0])
         names.append("from optimistic to pessimistic")
@@ -171,9 +172,10 @@ def rank_distribution(
         If matplotlib is not installed.
     KeyError
         For a side that a report does not have.
+    AttributeError
+        For a Report from JSON, which has no ranks.
     TypeError, ValueError
-        For anything but Reports, if there are none, for a Report from JSON, which has no ranks, and
-        for an unknown kind.
+        For anything but Reports, if there are none, and for an unknown kind.
 
     Examples
     --------
@@ -182,8 +184,9 @@ def rank_distribution(
     >>> ax.get_lines()[0].get_ydata()[:-1].tolist()
     [0.5, 0.25, 0.25, 0.0]
     """
-    named = _check_reports("rank_distribution", reports, kind)
-    ax = axes_for("truerank.plot.rank_distribution", ax, height=_height(named))
+    named = check_named("reports", reports, Report)
+    choice("kind", kind, tuple(KINDS))
+    ax = axes_for("truerank.plot.rank_distribution", ax, height=3.5 + 0.17 * len(named))
     most = _most_candidates(named, side)
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
@@ -236,9 +239,10 @@ def hits_curve(
         If matplotlib is not installed.
     KeyError
         For a side that a report does not have.
+    AttributeError
+        For a Report from JSON, which has no ranks.
     TypeError, ValueError
-        For anything but Reports, if there are none, for a Report from JSON, which has no ranks, and
-        for an unknown kind.
+        For anything but Reports, if there are none, and for an unknown kind.
 
     Examples
     --------
@@ -248,8 +252,9 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = _check_reports("hits_curve", reports, kind)
-    ax = axes_for("truerank.plot.hits_curve", ax, height=_height(named))
+    named = check_named("reports", reports, Report)
+    choice("kind", kind, tuple(KINDS))
+    ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
     most = max(_most_candidates(named, side), 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
@@ -261,17 +266,6 @@ def hits_curve(
     ax.set_xlabel("k")
     ax.set_ylabel("Hits@k")
     return ax
-
-
-def _height(named: Mapping[str, Report]) -> float:
-    """The height of a figure with its legend."""
-    return 3.5 + 0.17 * len(named)
-
-
-def _check_reports(function: str, reports: object, kind: str) -> dict[str, Report]:
-    named = check_named("reports", reports, Report)
-    choice("kind", kind, tuple(KINDS))
-    return {name: check_has_ranks("reports", name, report) for name, report in named.items()}
 
 
 def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:

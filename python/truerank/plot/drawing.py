@@ -15,7 +15,6 @@ Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
 
 # Colours that people with any colour vision can tell apart (Okabe, Ito 2008), and a grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#999999")
-DASHES = ("-", "--", "-.", ":")  # for when colours repeat, and for readers who see none
 
 _LETTERS = 16  # letters of a legend per inch, where words have 10 points
 _HANDLE_WIDTH = 8  # the width of a line's sample and the gap after it, in letters
@@ -124,17 +123,6 @@ def colours_for(n: int) -> list[str]:
     ['#0072b2', '#0072b2']
     """
     return [COLOURS[i % len(COLOURS)] for i in range(n)]
-
-
-def dashes_for(n: int, dashes: Sequence[str] = DASHES) -> list[str]:
-    """Return n dash styles, which repeat beyond the given ones.
-
-    Examples
-    --------
-    >>> dashes_for(5)
-    ['-', '--', '-.', ':', '-']
-    """
-    return [dashes[i % len(dashes)] for i in range(n)]
 
 
 def escape_formulas(name: str) -> str:

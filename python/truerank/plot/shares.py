@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inputs.errors import InputValueError
 from ..metrics import Sample
 from ..metrics.averages import arithmetic, rescale_weights
 from ..metrics.chance_model import Tasks, compress, hits
@@ -17,32 +16,6 @@ if TYPE_CHECKING:
     from ..reporting.reports import Report
 
 
-def check_has_ranks(argument: str, name: str, report: Report) -> Report:
-    """Check that a report has ranks.
-
-    Raises
-    ------
-    ValueError
-        For a report that was read from JSON.
-
-    Examples
-    --------
-    >>> from truerank import Ranks, Report, report
-    >>> stored = Report.from_json(report(Ranks([0], [1], 10)).to_json())
-    >>> check_has_ranks("reports", "A", stored)
-    Traceback (most recent call last):
-    truerank.InputValueError: reports: expected Reports with ranks, got one without for 'A': this report was read from JSON, which holds no ranks; ranks.save(path) keeps the ranks
-    """  # noqa: E501
-    try:
-        _ = report.ranks
-    except AttributeError as error:
-        whose = f" for {name!r}" if name else ""
-        raise InputValueError(
-            argument, expected="Reports with ranks", got=f"one without{whose}: {error}"
-        ) from None
-    return report
-
-
 def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     """Return the ranks of a side and kind; None stands for the first side, usually "both".
 
@@ -50,6 +23,8 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     ------
     KeyError
         For an unknown side.
+    AttributeError
+        For a Report from JSON, which has no ranks.
 
     Examples
     --------
@@ -58,7 +33,7 @@ def sample_of(report: Report, side: str | None, kind: str) -> Sample:
     array([1., 5.])
     """
     side = report.sides[0] if side is None else side
-    report.tasks(side)  # a KeyError for an unknown side
+    _ = report.ranks, report.tasks(side)  # errors for a report from JSON, and an unknown side
     return report._sample(side, kind)
 
 

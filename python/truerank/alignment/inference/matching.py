@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Unpack, get_args
 
@@ -13,6 +14,7 @@ from ...inputs.checks import choice, is_integer, number, positive_integer
 from ...inputs.errors import InputValueError
 from ...inputs.naming import public
 from ...inputs.rules import CountOptions, read_rules, with_options
+from ...tables import AsTable, Column, Table
 from ..aligned_pairs import DIRECTIONS, as_ids, as_pairs
 from .one_to_one import StableMatching, dense_pairs, sparse_pairs
 from .similarities import open_similarities
@@ -229,8 +231,8 @@ def _most_similar_pairs(source: Similarities, mutual: bool) -> ScoredPairs:
 
 
 @public("truerank.alignment")
-@dataclass(frozen=True)
-class Agreement:
+@dataclass(frozen=True, repr=False)
+class Agreement(AsTable):
     """How far pairs agree with reference pairs.
 
     Attributes
@@ -268,10 +270,31 @@ class Agreement:
         """Return all numbers as a plain dict."""
         return asdict(self)
 
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
+        """Return the numbers as a Table of one row; the options are those of `Table.table`.
+
+        Examples
+        --------
+        >>> found = infer([[0.9, 0.8], [0.7, 0.6]], None).evaluate([[0, 0], [1, 1]])
+        >>> print(found.table(["precision", "recall", "f1", "hits_at_1"]))
+        direction      precision  recall     F1  Hits@1
+        left_to_right      0.500   0.500  0.500   0.500
+        """
+        headings = {"f1": "F1", "hits_at_1": "Hits@1", "left_out": "left out"}
+        numbers = asdict(self)
+        direction = numbers.pop("direction")
+        columns = [Column(name, headings.get(name, name), 3) for name in numbers]
+        table = Table(["direction", *columns], [[direction, *numbers.values()]])
+        return table.table(metrics, **options)
+
+    def __repr__(self) -> str:
+        names = ("precision", "recall", "f1", "hits_at_1")
+        return f"Agreement({', '.join(f'{name}={getattr(self, name):.3f}' for name in names)})"
+
 
 @public("truerank.alignment")
 @dataclass(frozen=True, eq=False)
-class Alignment:
+class Alignment(AsTable):
     """Pairs of left and right entities.
 
     Attributes
@@ -339,6 +362,20 @@ class Alignment:
             "unmatched_left": len(self.unmatched_left),
             "unmatched_right": len(self.unmatched_right),
         }
+
+    def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
+        """Return the numbers as a Table of one row; the options are those of `Table.table`.
+
+        Examples
+        --------
+        >>> print(infer([[0.5, 0.25], [0.75, 1.0], [0.5, 0.0]], None, method="stable"))
+        method  pairs  total  unmatched left  unmatched right
+        stable      2  1.500               1                0
+        """
+        numbers = {name: value for name, value in self.to_dict().items() if value not in ("", None)}
+        columns = [Column(name, name.replace("_", " "), 3) for name in numbers]
+        texts = sum(isinstance(value, str) for value in numbers.values())
+        return Table(columns, [[*numbers.values()]], names=texts).table(metrics, **options)
 
     def evaluate(self, reference: Any, *, direction: str | None = None) -> Agreement:
         """Compare the pairs with reference pairs.
