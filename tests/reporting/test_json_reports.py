@@ -148,35 +148,21 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
 
 
 def test_the_audit_survives() -> None:
-    ranks = Ranks([0, 3], [1, 1], 10)
-    three = {"nan": 0, "inf": 2, "at_best": 1}
-    for more, audit in (
-        ([], three),
-        ([[0, 0], [0, 0]], three),  # nothing was found, or it was not counted
-        ([[0, 0], [1, 1]], {**three, "mismatched": 2}),
-        ([[3, 4], [0, 1]], {**three, "differing": 7, "mismatched": 1}),
-    ):
-        audited = [[0, 0], [1, 1], [1, 1], *more]
-        measured = report(Ranks(ranks.above, ranks.tied, 10, audit=audited))
-        assert measured.summary.audit == audit
-        content = json.loads(measured.to_json())
-        assert content["summary"]["audit"] == audit
-        back = Report.from_json(json.dumps(content))
-        assert back.summary.audit == audit
-        assert back == measured
-        old = {name: audit[name] for name in three}  # as it was written before
-        content["summary"]["audit"] = old
-        assert Report.from_json(json.dumps(content)).summary.audit == old
-        for wrong in ({**audit, "mismatched": -1}, {**audit, "more": 1}, {"nan": 1}, []):
-            content["summary"]["audit"] = wrong
-            with pytest.raises(ValueError, match=r"^text: summary\.audit"):
-                Report.from_json(json.dumps(content))
+    audited = [[0, 0], [1, 1], [1, 1], [3, 4], [0, 1]]
+    measured = report(Ranks([0, 3], [1, 1], 10, audit=audited))
+    audit = {"nan": 0, "inf": 2, "at_best": 1, "differing": 7, "mismatched": 1}
+    assert measured.summary.audit == audit
+    content = json.loads(measured.to_json())
+    back = Report.from_json(json.dumps(content))
+    assert back.summary == measured.summary
+    assert back == measured
+    for wrong in ({**audit, "mismatched": -1}, {**audit, "more": 1}, {"nan": 1}, []):
+        content["summary"]["audit"] = wrong
+        with pytest.raises(ValueError, match=r"^text: summary\.audit"):
+            Report.from_json(json.dumps(content))
 
 
-def test_infinities_survive(sided: Ranks) -> None:
-    back = Report.from_json(report(sided).to_json())
-    findings = {finding.name: finding.value for finding in back.audit()}
-    assert math.isnan(findings["unaudited"])
+def test_infinities_survive() -> None:
     ties = report(Ranks([0], [10], 10))
     assert Report.from_json(ties.to_json()).audit()[0].value == math.inf == ties.audit()[0].value
 
@@ -251,9 +237,7 @@ def test_damaged_groups(grouped: Report, place: list[str], wrong: Any) -> None:
         Report.from_json(json.dumps(content))
 
 
-@pytest.mark.parametrize(
-    ("field", "wrong"), [("tasks", 4), ("sides", {"head": 5}), ("sides", {}), ("tied_tasks", 6)]
-)
+@pytest.mark.parametrize(("field", "wrong"), [("tasks", 4), ("tied_tasks", 6)])
 def test_sides_and_summary_agree(sided: Ranks, field: str, wrong: Any) -> None:
     content = json.loads(report(sided).to_json(["mr"]))
     content["summary"][field] = wrong

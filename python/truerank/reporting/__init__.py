@@ -6,10 +6,9 @@ written. `reports` (made from ranks) and `json_report` (read back from JSON) bui
 
 from __future__ import annotations
 
+from .audit import Finding, Findings, Summary
 from .repeats import Repeats, report
 from .reports import Report
-from .summary import Summary
 from .tables import table
-from .validity import Finding
 
-__all__ = ["Finding", "Repeats", "Report", "Summary", "report", "table"]
+__all__ = ["Finding", "Findings", "Repeats", "Report", "Summary", "report", "table"]

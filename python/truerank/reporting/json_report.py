@@ -12,12 +12,12 @@ from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import Sides
 from ..tables.cells import format_count
 from .any_report import AnyReport
+from .audit import Findings
 from .axes import Axes, metric_of
 from .report_content import GroupContent, ReportContent, content_of, json_object, read_content
 
 if TYPE_CHECKING:
-    from .summary import Summary
-    from .validity import Finding
+    from .audit import Summary
 
 
 # Attributes that only Reports of ranks have, and what JSON lacks for them.
@@ -90,9 +90,11 @@ class JsonReport(AnyReport):
         """Return the summary, or None for a group."""
         return self._content.summary
 
-    def audit(self) -> list[Finding]:
+    def audit(self, *names: str) -> Findings:
         """The findings that were stored."""
-        return list(self._content.findings)
+        stored = self._content.findings
+        some = [finding for finding in stored if not names or finding.name in names]
+        return Findings(some, self.protocol, self._content.summary)
 
     @property
     def filters(self) -> Mapping[str, JsonReport]:

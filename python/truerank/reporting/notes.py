@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
@@ -10,20 +11,13 @@ from ..metrics import parse
 from ..metrics.averages import rescale_weights
 from ..metrics.keys import MACRO
 from ..tables.cells import format_count, number
-from .below_chance import BELOW_CHANCE
+from .audit import DOUBTS, Finding
 from .repeats import Repeats, describe_weights
 from .reports import Report
-from .validity import MISSES, SIZE_ROBUST_METRIC, TEST_ONLY, format_value
 
 FOLD_TOLERANCE = 0.05  # folds get no note if their mean numbers of candidates differ by less
 
 Rows = Mapping[str, Repeats]
-
-
-def fingerprints(row: Repeats) -> str | list[str]:
-    """The fingerprint of all runs, or the list of fingerprints where they differ."""
-    found = list(dict.fromkeys(report.protocol.fingerprint for report in row.reports))
-    return found[0] if len(found) == 1 else found
 
 
 def unlike_protocols(rows: Rows) -> Iterator[str]:
@@ -144,51 +138,16 @@ def _labels(report: Report) -> set[Hashable]:
     return set(report.group_tasks(report.sides[0]))
 
 
-def _test_candidates(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    """Note that candidates are those of the test alone, where a column is not adjusted."""
-    names = [
-        name
-        for name, row in rows.items()
-        if any(report.protocol.candidates == TEST_ONLY for report in row.reports)
-    ]
-    raw = [key for key in keys if not _is_index_of_mr(key)]
-    if not names or not raw:
-        return
-    beside = [(name, format_value(rows[name], SIZE_ROBUST_METRIC)) for name in names]
-    adjusted = "; ".join(f"{name} {value}" for name, value in beside if value)
-    yield (
-        f"The candidates of {', '.join(names)} are the entities of the test alone: "
-        f"{', '.join(raw)} do not compare across test sizes."
-        + (f" Adjusted: {adjusted}." if adjusted else "")
-    )
-
-
-def _is_index_of_mr(key: str) -> bool:
-    parsed = parse(key)
-    return (parsed.adjustment, parsed.metric) == ("index", "mr")
-
-
-def _misses(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    return _worst_findings(rows, MISSES)
-
-
-def _worse_than_chance(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    return _worst_findings(rows, BELOW_CHANCE)
-
-
-def _ties(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
-    return _worst_findings(rows, "ties")
-
-
-def _worst_findings(rows: Rows, check: str) -> Iterator[str]:
-    """Name the models for which a check of the audit finds something, with the worst of it."""
+def doubts(rows: Rows, keys: Sequence[str]) -> Iterator[str]:
+    """Say the worst that some checks of the audit find in the runs of each model, each once."""
+    models: dict[str, list[str]] = {}
     for name, row in rows.items():
-        found = [f for report in row.reports for f in report.audit() if f.name == check]
-        if found:
-            yield f"{name}: {max(found, key=lambda finding: finding.value).message}."
+        worst: dict[str, Finding] = {}
+        for finding in itertools.chain(*(report.audit(*DOUBTS) for report in row.reports)):
+            worst[finding.name] = max(worst.get(finding.name, finding), finding)
+        for finding in worst.values():
+            models.setdefault(finding.message, []).append(name)
+    return (f"{', '.join(names)}: {message}." for message, names in models.items())
 
 
-NOTES = (
-    *(_unlike_tasks, _unlike_candidates, _test_candidates),
-    *(_unlike_weights, _unlike_groups, _misses, _worse_than_chance, _ties),
-)
+NOTES = (_unlike_tasks, _unlike_candidates, _unlike_weights, _unlike_groups, doubts)

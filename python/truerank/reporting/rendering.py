@@ -6,14 +6,13 @@ import math
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..metrics import UnknownKeyError, parse
+from ..metrics import parse
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RELATION_SIDE, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables import Column, Table
 from ..tables.cells import format_count
+from .audit import DOUBTS
 from .axes import FEW_METRICS, Axes, check_axes, choose_metrics, compose_key, unique_keys
-from .below_chance import BELOW_CHANCE
-from .validity import MISSES, TEST_CANDIDATES, TEST_ONLY
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
@@ -200,23 +199,8 @@ def _first_line(report: ReportBase) -> str:
 
 def _finding_lines(report: ReportBase) -> list[str]:
     """Say what would make the numbers mislead a reader of the table alone."""
-    summary = report.held_summary()
-    names = [BELOW_CHANCE] * _may_be_below_chance(report)
-    names += [TEST_CANDIDATES] * (report.protocol.candidates == TEST_ONLY)
-    names += [MISSES] * (report.protocol.lists is not None)
-    names += ["ties"] * (summary is not None and bool(summary.tied_tasks))
-    if not names:
-        return []
-    messages = (finding.message for finding in report.audit() if finding.name in names)
+    messages = [finding.message for finding in report.audit(*DOUBTS)]
     return [f"{message[0].upper()}{message[1:]}." for message in messages]
-
-
-def _may_be_below_chance(report: ReportBase) -> bool:
-    """Whether to look for sides that are worse than chance, which is rare and costs a pass."""
-    try:
-        return any(report[compose_key(s, DEFAULT_KIND, "amri")] < 0 for s in report.sides)
-    except UnknownKeyError:  # it was read from JSON, and its findings cost nothing
-        return True
 
 
 def _macro_lines(report: ReportBase, axes: Axes) -> Iterator[str]:

@@ -15,8 +15,7 @@ from .keyed_tables import KeyedValues
 if TYPE_CHECKING:
     from ..metrics.keys import Sides
     from ..ranks.protocol import Protocol
-    from .summary import Summary
-    from .validity import Finding
+    from .audit import Findings, Summary
 
 
 class ReportBase(KeyedValues):
@@ -102,7 +101,7 @@ class ReportBase(KeyedValues):
         return self.summary
 
     @abstractmethod
-    def audit(self) -> list[Finding]:
+    def audit(self, *names: str) -> Findings:
         """List what makes the numbers suspect."""
 
     @property

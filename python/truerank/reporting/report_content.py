@@ -15,9 +15,8 @@ from ..metrics.keys import ALL_SIDES, RELATION_SIDE, Sides, is_side_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import Protocol
 from ..tables.forms import json_value, write_json
+from .audit import Finding, Summary
 from .axes import unique_keys
-from .summary import RARE_COUNTS, Summary
-from .validity import Finding
 
 if TYPE_CHECKING:
     from .report_base import ReportBase
@@ -242,9 +241,6 @@ def _check_counts(stored: ReportContent) -> None:
     summary, total = stored.summary, Sides(stored.sides).total
     if summary is None:
         return
-    named = {side: n for side, n in stored.sides.items() if n and side != ALL_SIDES}
-    if summary.sides != named:
-        _raise_wrong("summary.sides", f"the sides {named}", summary.sides)
     if summary.tasks != total:
         _raise_wrong("summary.tasks", f"{total}, as the sides say", summary.tasks)
     if summary.tied_tasks > total:
@@ -332,14 +328,11 @@ def _optional(reader: Callable[[str, Any], T]) -> Callable[[str, Any], T | None]
     return lambda name, value: None if value is None else reader(name, value)
 
 
-def _fields(
-    build: Callable[..., T], absent: Iterable[str] = (), **readers: Callable[[str, Any], Any]
-) -> Callable[..., T]:
-    """Make a reader of an object with these fields, some of which may be absent."""
-    needed = readers.keys() - set(absent)
+def _fields(build: Callable[..., T], **readers: Callable[[str, Any], Any]) -> Callable[..., T]:
+    """Make a reader of an object with these fields."""
 
     def read(name: str, value: Any) -> T:
-        if not isinstance(value, dict) or not needed <= value.keys() <= readers.keys():
+        if not isinstance(value, dict) or value.keys() != readers.keys():
             _raise_wrong(name, f"an object of {', '.join(readers)}", value)
         return build(**{key: readers[key](f"{name}.{key}", item) for key, item in value.items()})
 
@@ -391,18 +384,14 @@ _READERS: dict[str, Callable[[str, Any], Any]] = {
         _fields(
             Summary,
             tasks=_count,
-            sides=_COUNTS,
             candidates_min=_count,
             candidates_max=_count,
             tied_tasks=_count,
-            tied_share=_number,
             largest_tie=_count,
             mean_tie=_number,
-            spread=_NUMBERS,
             audit=_optional(
                 _fields(
                     dict,
-                    RARE_COUNTS,
                     nan=_count,
                     inf=_count,
                     at_best=_count,

@@ -19,11 +19,10 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
 from ..ranks.labels import LABEL_WORDS
 from .any_report import AnyReport
+from .audit import Findings, Summary, findings, summarise
 from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
 from .json_report import JsonReport, read_json
 from .macro import read_macro_weights
-from .summary import Summary, summarise
-from .validity import Finding, findings
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -171,7 +170,7 @@ class Report(AnyReport):
         2
         """
         if self._summary is None:
-            self._summary = summarise(self._ranks, self._sides, self)
+            self._summary = summarise(self._ranks)
         return self._summary
 
     @staticmethod
@@ -480,28 +479,33 @@ class Report(AnyReport):
         groups = self.group_labels if parsed.macro else None
         return interval(self._tasks, parsed, groups=groups, draw_seed=self.seed, **options)
 
-    def audit(self) -> list[Finding]:
+    def audit(self, *names: str) -> Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
 
         The checks find ranks that are worse than random ones, as if the order were forgotten, ties
-        that move a metric, kinds of rank that differ much, constant rows, NaN and inf, saturated
-        scores, tasks with hardly any candidates, sampled candidates, candidates of the test alone,
-        weights that leave few effective tasks, and what the protocol does not say. `truerank.reporting.validity.CHECKS` has the thresholds.
+        that move a metric, constant rows, NaN and inf, saturated scores, tasks with hardly any
+        candidates, sampled candidates, candidates of the test alone, weights that leave few
+        effective tasks, and scores that were not counted. It prints how the ranks were counted, too.
+
+        Parameters
+        ----------
+        *names : str
+            The checks. Default: all.
 
         Returns
         -------
-        list of Finding
-            Each has a name, a value, a threshold and a message.
+        Findings
+            A list of Finding, of which each has a name, a value, a threshold and a message.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> for finding in report(Ranks([0], [10], 10)).audit()[:2]:
+        >>> for finding in report(Ranks([0], [10], 10)).audit("ties", "constant"):
         ...     print(finding)
-        ties: ties move hits@1 by 0.1: realistic 0, expected 0.1
-        kinds: hits@1 is 0 with pessimistic ranks and 1 with optimistic ones (1 apart): say which is reported
+        ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
+        constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
-        return findings(self)
+        return findings(self, names)
 
     # -- how values are computed -------------------------------------------------------------------
 
