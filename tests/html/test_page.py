@@ -109,7 +109,7 @@ def test_several_models(sided: Ranks) -> None:
     assert back == models
     assert saved(back)[1].count("svg") == 1
     unlike = {"A": report(sided), "B": report(sided.with_protocol(split="valid"))}
-    with pytest.raises(ValueError, match="unlike protocols"):
+    with pytest.raises(ValueError, match="protocol: split: "):
         saved(unlike)
     assert {"A", "B", "valid"} <= set(saved(unlike, allow_unlike=True)[1].cells)
 

@@ -118,7 +118,6 @@ def test_best_of_a_column(models: dict[str, Report]) -> None:
     assert best(models, "amr", "zmr", "hits@5", "std") == [both, both, both, []]
     lonely = {name: report(Ranks([0], [1], 1, protocol=VALID)) for name in "ab"}
     assert best(lonely, "amri") == [[]]
-    assert best({"a": lonely["a"], "b": one(19)}, "amri") == [["b"]]
     with pytest.raises(KeyError, match="no metric"):
         table(models, "mmr")
 
@@ -158,7 +157,7 @@ def test_an_asterisk_is_bold_in_plain_text(models: dict[str, Report]) -> None:
 
 
 def test_bold_is_what_prints_as_the_best() -> None:
-    near = {"a": one(*[0] * 10**4, 1), "b": one(*[0] * 10**4, 2), "c": one(0, 1)}
+    near = {"a": one(*[0] * 10**4, 1), "b": one(*[0] * 10**4, 2), "c": one(*[1] * 10001)}
     made = table(near, ["mrr"])
     assert made.to_markdown(digits=3).count("**") == 4
     assert made.to_markdown(digits=9).count("**") == 2
@@ -237,54 +236,86 @@ def test_wrong_tables(models: dict[str, Report]) -> None:
 # -- notes -----------------------------------------------------------------------------------------
 
 
-def test_unlike_protocols_are_refused() -> None:
-    unlike = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", filter="train"))}
-    with pytest.raises(ValueError, match=r"a and b were ranked .*: filter: none against train\."):
-        table(unlike)
-    made = table(unlike, ["mr"], allow_unlike=True)
-    assert made.notes == (
-        "a and b were ranked under unlike protocols: filter: none against train.",
-    )
-    assert made.notes[0] in made.to_markdown()
-    assert r"\par{\footnotesize a and b were ranked under unlike protocols" in made.to_latex(
-        notes=True
-    )
-    assert f"<p>{made.notes[0]}</p>" in made._repr_html_()
-    assert json.loads(made.to_json())["notes"] == list(made.notes)
+def of_candidates(*candidates: int, **fields: object) -> Report:
+    n = len(candidates)
+    return report(Ranks([0] * n, [1] * n, candidates, protocol=VALID), **fields)
+
+
+FILTERED = Protocol(split="valid", filter="train")
+RANKS = one(1, 2).ranks
+BY = report(RANKS, by=["x", "y"])
+WEIGHTS = [report(RANKS, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "why"),
+    [
+        (one(1), one(2, protocol=FILTERED), "protocol: filter: none against train"),
+        (one(1, 2), [one(2), one(3)], "tasks: 2 against 1"),
+        ([one(1), one(2)], [one(2), one(1, 3)], "tasks: 1 against 2"),
+        (one(1, weights=[2]), one(2), ""),  # only ratios matter
+        (one(1, 2, weights=[1, 2]), one(1, 2, weights=[2, 1]), "weights: they differ"),
+        (of_candidates(20, 20), of_candidates(20, 30), "candidates: 1 of 2 tasks differ"),
+        (one(1, queries=[3]), one(1, queries=[4]), "queries: 1 of 1 tasks differ"),
+        (BY, report(RANKS, by=["x", "x"]), "unlike groups, or weights of groups"),
+        (BY, report(RANKS, by=["x", "y"], macro_weights="count"), "unlike groups"),
+        (WEIGHTS[0], WEIGHTS[1], "unlike groups, or weights of groups"),
+        (WEIGHTS[1], report(RANKS, by=["y", "x"], macro_weights=[1, 2]), ""),
+        (WEIGHTS[1], Report.from_json(WEIGHTS[1].to_json()), ""),
+    ],
+)
+def test_what_compare_refuses_has_no_best(a: object, b: object, why: str) -> None:
+    models = {"a": a, "b": b}
+    keys = ["mr", "macro.mr"] if isinstance(a, Report) and a.by else ["mr"]
+    if not why:
+        assert table(models, keys).notes == ()
+        return
+    with pytest.raises(ValueError, match=f"^reports: b cannot be compared with a: {why}.*; allow_"):
+        table(models, keys)
+    made = table(models, keys, allow_unlike=True)
+    assert made.notes[0].startswith(f"b cannot be compared with a: {why}")
+    assert "*" not in str(made)
+    if keys == ["mr"]:
+        with pytest.raises(ValueError, match=why):
+            compare(models if isinstance(a, type(b)) else {"a": a, "b": b[0]}, metric="mr")
+
+
+def test_unlike_reports_of_json_are_refused_as_far_as_is_known() -> None:
+    few, many = (of_candidates(n, n, by=[0, 1]) for n in (20, 30))
+    read = [Report.from_json(measured.to_json()) for measured in (few, many)]
+    with pytest.raises(ValueError, match=r"candidates: \(20, 20\) against \(30, 30\)"):
+        table(dict(zip("ab", read, strict=True)))
+    with pytest.raises(ValueError, match="tasks: 2 against 1"):
+        table({"a": read[0], "b": one(1)})
+    assert table({str(label): group for label, group in read[0].groups.items()}).notes == ()
+
+
+def test_notes_of_a_table(models: dict[str, Report]) -> None:
+    with pytest.raises(KeyError, match=r"no side 'tail' .*\(of 'a'\)"):
+        table({"a": one(1)}, ["tail.mr"])
+    tied = one(3, 4, tied=10)
+    (note,) = table({"a": one(3, 4), "tied": tied, "too": [tied, tied]}).notes
+    assert note.startswith("tied, too: ties move ")
+    made = table({"a": one(1), "b": one(2, protocol=FILTERED)}, ["mr"], allow_unlike=True)
+    (note,) = made.notes
+    assert note in made.to_markdown()
+    assert r"\par{\footnotesize b cannot be compared with a" in made.to_latex(notes=True)
+    assert f"<p>{note}</p>" in made._repr_html_()
+    assert json.loads(made.to_json())["notes"] == [note]
     order = {"a": one(1), "b": one(2, protocol=Protocol(split="valid", order="ascending"))}
     assert table(order).notes == ()  # provenance
 
 
-def test_other_notes() -> None:
-    with pytest.raises(KeyError, match=r"no side 'tail' .*\(of 'a'\)"):
-        table({"a": one(1)}, ["tail.mr"])
-    (note,) = table({"a": one(1, 2), "b": [one(2), one(3)]}).notes
-    assert note == "The numbers of tasks differ: a 2, b 1."
-    weighted = one(1, weights=[2])
-    (note,) = table({"a": weighted, "b": one(2)}).notes
-    assert note == "The weights differ: a: weighted, b: equal weights."
-    (note,) = table({"a": one(3, 4), "tied": one(3, 4, tied=10)}).notes
-    assert note.startswith("tied: ties move ")
-
-
 def test_all_runs_count() -> None:
     valid, test = one(1), one(1, protocol=Protocol(split="test"))
-    unlike = "A and A (run 2) were ranked under unlike protocols: split: valid against test."
     for runs in ([valid, test], Repeats([valid, test], allow_unlike=True)):
         with pytest.raises(ValueError, match=r"split: valid against test \(of 'A'\)"):
             table({"A": runs, "B": valid})
         made = table({"A": runs, "B": valid}, allow_unlike=True)
-        assert made.notes[0] == unlike
+        assert made.notes[0].startswith("A: runs 1 and 2 were counted under unlike protocols: ")
         assert "*" not in str(made)  # unlike numbers have no best
-    later = table({"A": valid, "B": [test, test]}, allow_unlike=True)
-    assert (
-        later.notes[0] == "A and B were ranked under unlike protocols: split: valid against test."
-    )
-    weighted = {"A": [valid, one(1, weights=[2])], "B": valid}
-    with pytest.raises(ValueError, match=r"have equal weights and weighted \(of 'A'\)"):
-        table(weighted)
-    (note,) = table(weighted, allow_unlike=True).notes
-    assert note == "The weights differ: A: equal weights or weighted, B: equal weights."
+    later = table({"A": valid, "B": [valid, test]}, allow_unlike=True)
+    assert later.notes[1] == "B cannot be compared with A: protocol: split: valid against test."
 
 
 def test_unlike_runs_are_noted() -> None:
@@ -296,69 +327,6 @@ def test_unlike_runs_are_noted() -> None:
     assert "\nRuns 1 and 2 have equal weights and weighted.\n" in repeats.to_markdown(["mr"])
     assert "<p>Runs 1 and 2 have" in repeats._repr_html_()
     assert report([one(1), one(2)]).notes == ()
-
-
-def of_candidates(*candidates: int, **fields: object) -> Report:
-    n = len(candidates)
-    return report(Ranks([0] * n, [1] * n, candidates, protocol=VALID), **fields)
-
-
-def test_unlike_numbers_of_candidates_are_noted() -> None:
-    few, many = of_candidates(10, 10), of_candidates(40_000, 40_000)
-    (note,) = table({"few": few, "many": many}, ["mr", "amri", "zmrr"]).notes
-    assert note == (
-        "The numbers of candidates differ: few 10, many 40,000. mr cannot be compared then: an "
-        "index or z can."
-    )
-    (note,) = table({"few": few, "many": many}, ["amri"]).notes
-    assert note == "The numbers of candidates differ: few 10, many 40,000."
-    mean = {"a": of_candidates(10, 10, 90), "b": of_candidates(10, 90, 90)}
-    (note,) = table(mean, ["amri"]).notes
-    assert note.endswith("a 10 to 90 (36.67 on average), b 10 to 90 (63.33 on average).")
-    assert "a 10, many" in table({"a": [few, few], "many": many}).notes[0]
-    (note,) = table({"runs": [few, many]}, ["amri"]).notes
-    assert note == "The numbers of candidates differ: runs 10 to 40,000 (20005 on average)."
-    folds = [of_candidates(100, 100), of_candidates(100, 101)]
-    assert table({"a": folds, "b": folds[::-1]}).notes == ()
-    read = {name: Report.from_json(r.to_json()) for name, r in mean.items()}
-    assert table(read).notes == ()  # the mean is not stored
-    assert table({"a": mean["a"], "read": read["a"]}).notes == ()
-    grouped = Report.from_json(of_candidates(9, 9, by=[0, 1]).to_json()).groups
-    assert table({str(label): group for label, group in grouped.items()}).notes == ()
-
-
-def test_unlike_weights_are_noted() -> None:
-    models = {
-        "a": one(1, 2, 3, weights=[1, 2, 3]),
-        "b": one(1, 2, 3, weights=[20, 60, 40]),  # those of a, in another order
-    }
-    assert table(models).notes == ()
-    models["c"] = one(1, 2, 3, weights=[1, 1, 3])
-    (note,) = table(models).notes
-    assert note == "The weights differ: every model has its own."
-    folds = [one(1, weights=[2]), one(2, 3, weights=[1, 5])]
-    assert table({"a": folds, "b": folds}).notes == ()
-
-
-def test_unlike_groups_of_macro_averages_are_noted() -> None:
-    ranks = one(1, 2).ranks
-    once, halves = report(ranks, by=["x", "y"]), report(ranks, by=["x", "x"])
-    counted = report(ranks, by=["x", "y"], macro_weights="count")
-    (note,) = table({"a": once, "b": halves}, ["macro.mr"]).notes
-    assert note == (
-        "The macro averages are of unlike groups or weights of groups: a: by label, each group "
-        "counts once, 2 groups, b: by label, each group counts once, 1 group."
-    )
-    assert table({"a": once, "b": halves}, ["mr"]).notes == ()
-    (note,) = table({"a": once, "b": [once, counted]}, ["macro.mr"]).notes
-    assert "b: by label, each group counts once, 2 groups or by label, each group counts by" in note
-    given = [report(ranks, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in (1, 2)]
-    (note,) = table(dict(zip("ab", given, strict=True)), ["mr", "macro.mr"]).notes
-    assert note.startswith("The macro averages are of unlike groups or weights of groups: a: by")
-    swapped = report(ranks, by=["y", "x"], macro_weights=[1, 2])  # of y and x
-    assert table({"a": given[1], "b": swapped}, ["macro.mr"]).notes == ()
-    read = Report.from_json(given[1].to_json())
-    assert table({"a": given[1], "b": read}, ["macro.mr"]).notes == ()
 
 
 @pytest.mark.parametrize("digits", [-3, 16, 10**7, 10**400, 2.5, True, "4"])

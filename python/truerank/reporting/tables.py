@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import count_notes, format_notes
+from ..inference.pairing import pair_ranks
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence
@@ -18,10 +19,10 @@ from ..metrics.keys import increasing
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
+from .audit import DOUBTS, Finding
 from .axes import DEFAULT_METRICS, FEW_METRICS, choose_metrics
-from .notes import NOTES, unlike_protocols
 from .rendering import metric_column
-from .repeats import Repeats, check_reports, common_keys
+from .repeats import Repeats, check_reports, common_keys, describe_weights
 from .reports import Report
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def table(
     notes : bool, optional
         Whether the notes are written. Default: not in LaTeX and CSV.
     allow_unlike : bool
-        Whether protocols may differ in their comparable fields, and runs of one model in their
-        weights; a note then says how, and no value is marked as the best.
+        Whether protocols, tasks, numbers of candidates, weights and groups may differ, which
+        `compare` refuses, too; a note then says how, and no value is marked as the best.
     against : str, optional
         The name of a model, or "best", the best of each column. A dagger marks the values that
         differ significantly from its value, by the tests of `compare` and Holm's rule over all of
@@ -84,9 +85,8 @@ def table(
     Raises
     ------
     ValueError
-        If there are no reports, if protocols differ between models or between runs of one model
-        (the message lists how), and if runs of one model have different weights. For an unknown
-        name of a model, and where `compare` raises one.
+        If there are no reports, and if models or runs of one model cannot be compared (the message
+        says why). For an unknown name of a model, and where `compare` raises one.
     TypeError
         For anything but Reports, and for a name that is not a str.
     KeyError
@@ -112,19 +112,16 @@ def table(
         rows = {name: _read_runs(name, value, allow_unlike) for name, value in reports.items()}
     if not rows:
         raise InputValueError("reports", expected="names and Reports, at least one", got="none")
-    unlike = list(unlike_protocols(rows))
-    if unlike and not allow_unlike:
-        raise InputValueError(
-            "reports",
-            f"{' '.join(unlike)} Numbers of unlike protocols say nothing about the "
-            f"models; allow_unlike=True puts them side by side all the same",
-        )
     keys = choose_metrics(metrics, FEW_METRICS, common_keys(DEFAULT_METRICS, rows.values()))
     for name, row in rows.items():
         try:
             row.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
+    unlike = _unlike(rows, any(parse(key).macro for key in keys))
+    if unlike and not allow_unlike:
+        advice = "allow_unlike=True puts them side by side, without a best"
+        raise InputValueError("reports", f"{unlike[0]}; {advice}")
     repeated = any(row.runs > 1 for row in rows.values())
     columns: list[Column | str] = ["model", *[Column("runs", only="data")] * repeated]
     for key in keys:
@@ -136,7 +133,7 @@ def table(
     cells: list[list[object]] = [
         [name, *[row.runs] * repeated, *_values(row, keys, repeated)] for name, row in rows.items()
     ]
-    lines = [*unlike, *(note for find in NOTES for note in find(rows, keys))]
+    lines = [*(f"{reason}." for reason in unlike), *_doubts(rows)]
     marks: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
@@ -163,6 +160,63 @@ def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
     if runs.notes and not allow_unlike:
         raise InputValueError("reports", runs.notes[0] + whose)
     return runs
+
+
+# -- notes -----------------------------------------------------------------------------------------
+
+
+def _unlike(rows: Rows, macro: bool) -> list[str]:
+    """Say which models cannot be compared with the first, by the rule of `compare`."""
+    reasons = [f"{name}: {note}" for name, row in rows.items() for note in row.notes]
+    (first, row), *others = rows.items()
+    for name, other in others:
+        # runs are over the same tasks, or folds in the same order
+        most = range(max(row.runs, other.runs))
+        pairs = ((row.reports[i % row.runs], other.reports[i % other.runs]) for i in most)
+        different = (_reports_differ(a, b, (first, name), macro) for a, b in pairs)
+        if reason := next(filter(None, different), ""):
+            reasons.append(f"{name} {reason}")
+    return reasons
+
+
+def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
+    """Say why two reports cannot be compared; those from JSON, as far as is known."""
+    if macro:
+        counts = [a.macro_counts(), b.macro_counts()]  # None where they are not known
+        if _groups(a) != _groups(b) or (None not in counts and counts[0] != counts[1]):
+            return f"cannot be compared with {names[0]}: unlike groups, or weights of groups"
+    if hasattr(a, "ranks") and hasattr(b, "ranks"):
+        try:
+            pair_ranks(a, b, names)
+        except InputValueError as error:
+            return str(error.problem).partition("; allow_unlike")[0]
+        return ""
+    differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
+    for name, x, y in zip(("tasks", "weights", "candidates"), _sizes(a), _sizes(b), strict=True):
+        differences += [f"{name}: {x} against {y}"] * (x != y and None not in (x, y))
+    return f"cannot be compared with {names[0]}: {'; '.join(differences)}" if differences else ""
+
+
+def _groups(report: Report) -> tuple[Any, ...]:
+    return report.group_tasks(report.sides[0]), report.macro_weighting
+
+
+def _sizes(report: Report) -> tuple[Any, ...]:
+    summary = report.held_summary()
+    ends = None if summary is None else (summary.candidates_min, summary.candidates_max)
+    return report.tasks(report.sides[0]), describe_weights(report), ends
+
+
+def _doubts(rows: Rows) -> Iterator[str]:
+    """Say the worst that some checks of the audit find in the runs of each model, each once."""
+    models: dict[str, list[str]] = {}
+    for name, row in rows.items():
+        worst: dict[str, Finding] = {}
+        for finding in itertools.chain(*(report.audit(*DOUBTS) for report in row.reports)):
+            worst[finding.name] = max(worst.get(finding.name, finding), finding)
+        for finding in worst.values():
+            models.setdefault(finding.message, []).append(name)
+    return (f"{', '.join(names)}: {message}." for message, names in models.items())
 
 
 # -- differences -----------------------------------------------------------------------------------
