@@ -39,7 +39,6 @@ ORDERS = ("tasks", "value")
 
 _ROW_HEIGHT = 0.27  # inches
 _GAP = 0.7  # rows between the models of one metric and those of the next
-_NO_BOUNDS = (math.nan, math.nan)
 
 
 @public("truerank.plot")
@@ -282,7 +281,8 @@ def groups(
         if line := draw_bounds(ax, places, bounds, ["black"] * len(chosen)):
             handles.append(line)
             names.append(f"{100 * level:g} % interval")
-    cells = [f"{tasks[label]:,}" for label in chosen]
+    width = len(f"{max(tasks.values(), default=0):,}")
+    cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]  # as wide as digits are
     write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), "tasks")
     ax.set_xlabel(parse(metric).title)
     number = format_count(len(labels), "group")
@@ -353,7 +353,7 @@ def draw_bounds(
 def _interval(report: Report, key: str, **options: Any) -> tuple[float, float]:
     """Return the bounds of `Report.interval`; nan where a report has no ranks."""
     if not len(getattr(report, "ranks", ())):
-        return _NO_BOUNDS
+        return math.nan, math.nan
     interval = report.interval(key, **options)
     return interval.low, interval.high
 
