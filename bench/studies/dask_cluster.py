@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import cloudpickle
+import dask
 import dask.array as da
 import distributed
 import numpy as np
@@ -33,7 +34,7 @@ from pages import markdown_table
 
 import truerank as tr
 from truerank.adapters import dask as adapter
-from truerank.adapters.dask import graph as graphs
+from truerank.adapters.dask import FAN_IN
 
 Array = NDArray[Any]
 
@@ -105,7 +106,7 @@ def dask_array(folder: Path, kind: str, axis: int, shapes: Sequence[tuple[int, i
 def record_calls() -> Iterator[list[tuple[int, int, int]]]:
     """Record the tasks, the bytes of the graph and the bytes of the results of each computation."""
     records: list[tuple[int, int, int]] = []
-    compute = graphs.compute_as_if_collection
+    compute = dask.base.compute_as_if_collection
 
     def compute_and_record(kind: Any, graph: Any, keys: Any) -> Any:
         optimized = dict(da.optimize(graph, keys))
@@ -114,11 +115,11 @@ def record_calls() -> Iterator[list[tuple[int, int, int]]]:
         records.append((len(optimized), *sizes))
         return results
 
-    graphs.compute_as_if_collection = compute_and_record
+    dask.base.compute_as_if_collection = compute_and_record
     try:
         yield records
     finally:
-        graphs.compute_as_if_collection = compute
+        dask.base.compute_as_if_collection = compute
 
 
 def bytes_between_workers(client: Any) -> int:
@@ -287,7 +288,6 @@ def compare(
 CANDIDATES, TASKS = 10**9, 1_000
 MACHINES, CORES, BANDWIDTH = 100, 8, 2e9  # bytes per second from the disks of each machine
 CHUNK = 400e6
-FAN_IN = graphs.FAN_IN
 
 
 def extrapolate(comparisons: Sequence[Comparison], size: Size) -> str:

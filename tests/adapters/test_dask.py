@@ -18,8 +18,7 @@ from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from support.error_kinds import is_of_kind
 from support.problems import Array
-from truerank.counting.job import prepare_job
-from truerank.inputs.rules import PLAIN
+from truerank.inputs.selection import as_selection
 
 pytestmark = pytest.mark.python_only
 
@@ -27,7 +26,7 @@ dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 't
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 
 from truerank.adapters import dask as adapter  # noqa: E402
-from truerank.adapters.dask.row_chunks import grid_of, row_chunks_of  # noqa: E402
+from truerank.adapters.dask import cut  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
 NAMES = ("nan", "inf", "at_best", "differing")
@@ -237,10 +236,8 @@ def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
     columns, chunks = 10_000, 50
     rng = np.random.default_rng(0)
     lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
-    job = prepare_job((20, columns), np.arange(20), None, lists, None, PLAIN)
-    grid = grid_of((20,), (columns // chunks,) * chunks)
-    (row_chunk,) = row_chunks_of(job, grid)
-    sent = [part.filter for part in row_chunk.chunk_inputs.values() if part.filter is not None]
+    selection = as_selection("filter", lists, 20, columns, 1)
+    sent = cut(selection, np.arange(20), np.arange(chunks + 1) * (columns // chunks)).values()
     assert sum(len(entries.columns) for entries in sent) == 20 * 500
     assert sum(entries.columns.nbytes + entries.owners.nbytes for entries in sent) == 20 * 500 * 8
 
@@ -303,16 +300,15 @@ def test_options_that_rank_refuses(keyword: str) -> None:
 
 def test_chunks_of_another_dtype_than_the_array_says() -> None:
     scores = da.from_array(SMALL).map_blocks(np.float32, dtype=float, meta=np.empty((0, 0)))
-    words = r"^scores: expected a chunk of float64, as the dask array says, got float32$"
+    words = r"^scores: expected a chunk of float64 \(2, 2\), as the dask array says, got float32"
     assert_refused(TypeError, words, scores, 0)
 
 
 def test_chunks_of_another_shape_than_the_array_says() -> None:
     wide = da.from_array(np.zeros((2, 9)), chunks=(2, 3))
     scores = wide.map_blocks(lambda x: x[:, :2], dtype=float, meta=np.empty((0, 0)))
-    assert_refused(
-        ValueError, r"^scores: expected a chunk of \(2, 3\), .* got \(2, 2\)$", scores, 0
-    )
+    words = r"^scores: expected a chunk of float64 \(2, 3\), .* got float64 \(2, 2\)$"
+    assert_refused(ValueError, words, scores, 0)
 
 
 def test_chunks_that_change_between_the_passes() -> None:
@@ -350,4 +346,4 @@ def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
     )
     entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
     adapter.rank_embeddings(queries, entities, [0, 1])
-    assert len(made) == 2  # once in each pass
+    assert len(made) == 1

@@ -44,11 +44,11 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (21000, 21000),
-    "tests": (36425, 24000),
+    "tests": (36421, 24000),
     "fuzz": (3014, 1500),
     "bench": (12313, 6000),
 }
-FILES = (181, 180)  # of the package
+FILES = (179, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

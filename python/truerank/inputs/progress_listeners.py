@@ -74,8 +74,8 @@ class Progress(NamedTuple):
     bounds : BoundedPairs, optional
         Of embeddings, whose scores are not stored: what bounds spared in this call.
     unit : str
-        "bytes" of scores; "blocks" of `rank_blocks`, "columns" of a `RankCounter`, "steps" of Dask,
-        "queries" of a model that is called.
+        "bytes" of scores; "blocks" of `rank_blocks`, "columns" of a `RankCounter`, "passes" of
+        Dask, "queries" of a model that is called.
     """
 
     done: int

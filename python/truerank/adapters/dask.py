@@ -1,0 +1,515 @@
+"""Ranks on many machines: counts the chunks of a Dask array of scores or vectors on their workers.
+
+`rank` is `truerank.rank` for a matrix of scores in chunks of rows, of columns, or of both.
+`rank_embeddings` is `truerank.rank_embeddings` for entities in chunks. Both give the same integers
+as these functions, bit for bit, for any chunks, workers and scheduler. They use the scheduler that
+Dask would use: that of the current `distributed.Client`, or the one that `dask.config` names.
+
+**Two passes.** First, every chunk that holds a true candidate gives its true scores, one number for
+each task, and only these are gathered. Then every chunk is compared with them on its worker, and
+gives a few integers for each task, which are added up in a tree. A chunk that is read or made
+block by block (`from_zarr`, `from_array`, `map_blocks` and arithmetic on them) exists only within
+the task that counts it: it never leaves its worker, which holds one chunk for each of its threads.
+
+**Chunks are read twice.** Chunks that hold a true candidate are read, or computed, once in each
+pass. If that is expensive and the workers have enough memory, call ``array = array.persist()``
+first; this module itself persists only queries and a bias. A chunk that differs the second time is
+an error.
+
+**Threads.** Each task of Dask counts with one thread unless `threads` says otherwise, because Dask
+runs as many tasks at once as its workers have threads.
+
+**Failures.** Tasks have no side effects. If a worker dies, Dask repeats its tasks on other workers,
+and the integers are the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, groupby
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from uuid import uuid4
+
+import numpy as np
+
+from .._core import Fault, Selection
+from ..counting.job import Job, prepare_job
+from ..counting.partial_counts import PartialCounts, TrueScores
+from ..counting.tiles import begin_count
+from ..embeddings.vectors import Embeddings
+from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.naming import import_extra
+from ..inputs.progress_listeners import reporter
+from ..inputs.rules import EmbeddingOptions, RuleOptions, read_rules, with_options
+from ..inputs.scores import as_scores, named_dtype, widen_bfloat16
+from ..inputs.selection import indptr_of, selection_arrays
+from ..stores import Store, read_scores, shape_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from .._core import Scores
+    from ..inputs.arrays import IntArray
+    from ..inputs.progress_listeners import Listener
+    from ..inputs.words import Similarity
+    from ..ranks.container import Ranks
+
+    Array = npt.NDArray[Any]
+    # counts of some candidates, and the row and column of the first NaN that is forbidden
+    Counted = tuple[PartialCounts, tuple[int, int] | None]
+
+da: Any = import_extra("dask.array", "truerank.adapters.dask", extra="dask")
+dask: Any = import_extra("dask", "truerank.adapters.dask")
+
+__all__ = ["rank", "rank_embeddings"]
+
+FAN_IN = 8  # so many counts are added up by one task of Dask
+
+
+# -- on workers ------------------------------------------------------------------------------------
+
+
+class Reader(NamedTuple):
+    """How workers open chunks: as scores, or as vectors that are scored as they are counted.
+
+    Attributes
+    ----------
+    dtype : str
+        Of the scores.
+    raw : str or dtype, optional
+        What raw 16-bit numbers are, as the caller says.
+    threads : int
+    similarity : str, optional
+        None: the chunks are scores.
+    """
+
+    dtype: str
+    raw: Any
+    threads: int
+    similarity: Similarity | None = None
+
+    def opened(self, arrays: Sequence[Any], shape: tuple[int, int]) -> Scores | Store:
+        """Return the scores of a chunk, which must be what the Dask array says."""
+        if self.similarity is None:
+            scores = read_scores(arrays[0], self.raw)
+        else:
+            queries, entities, bias = (*arrays, None)[:3]
+            pairs = Embeddings(queries, entities, self.similarity, bias, self.raw)
+            scores = pairs.with_fields(threads=self.threads)
+        if (scores.dtype, shape_of(scores)) != (self.dtype, shape):
+            kind = InputValueError if scores.dtype == self.dtype else InputTypeError
+            expected = f"a chunk of {self.dtype} {shape}, as the dask array says"
+            raise kind("scores", expected=expected, got=f"{scores.dtype} {shape_of(scores)}")
+        return scores
+
+
+class Entries(NamedTuple):
+    """The entries of a selection in one chunk: the list and the column of each.
+
+    Examples
+    --------
+    >>> Entries(np.array([0, 0, 2], np.int32), np.array([5, 7, 6]), np.arange(3)).all().indptr
+    array([0, 2, 2, 3])
+    """
+
+    owners: npt.NDArray[np.int32]
+    columns: Array  # int32 or int64, numbered in the whole matrix
+    list_of_tasks: IntArray
+
+    def all(self) -> Selection:
+        """Return them as the core takes them."""
+        indptr = indptr_of(np.bincount(self.owners, minlength=self.list_of_tasks.max() + 1))
+        return Selection(indptr, self.columns, self.list_of_tasks, False)
+
+
+class Chunk(NamedTuple):
+    """What the worker of a chunk is sent: its first row and column, its tasks and its entries.
+
+    The tasks number rows in the chunk, and columns in the whole matrix.
+    """
+
+    top: int
+    left: int
+    shape: tuple[int, int]
+    job: Job  # without selections
+    true_scores: Array | None = None
+    filter: Entries | None = None
+    candidates: Entries | None = None
+
+
+def take_true_scores(*blocks: Any, reader: Reader) -> Array:
+    """Return the true scores that are in a chunk; those of bfloat16 as raw numbers."""
+    *arrays, chunk = blocks
+    scores = reader.opened(arrays, chunk.shape)
+    places = chunk.job.rows, chunk.job.targets - chunk.left
+    taken = scores.take(*places) if isinstance(scores, Store) else scores.array[places]
+    return TrueScores(np.array(taken), reader.dtype).scores.view(named_dtype(reader.dtype)[1])
+
+
+def count_chunk(*blocks: Any, reader: Reader) -> Counted:
+    """Count a chunk; a tensor on a device is counted there."""
+    *arrays, chunk = blocks
+    scores = reader.opened(arrays, chunk.shape)
+    filter, candidates = chunk.filter and chunk.filter.all(), chunk.candidates
+    job = chunk.job._replace(filter=filter, candidates=candidates and candidates.all())
+    if isinstance(scores, Embeddings):
+        counted = job.counted(scores.core(), chunk.true_scores, chunk.left)
+        counts, fault = counted.arrays, counted.fault
+    else:
+        counting, _ = begin_count(scores, job, chunk.true_scores, chunk.left)
+        counts, fault = counting()
+    place = None if fault is None else (chunk.top + fault.row, chunk.left + fault.column)
+    return PartialCounts(counts, job.rules), place
+
+
+def add_up(parts: Sequence[Counted]) -> Counted:
+    """Add up the counts of several chunks of the same tasks.
+
+    Examples
+    --------
+    >>> counts = PartialCounts.zeros(2, read_rules({}).core)
+    >>> add_up([(counts, None), (counts, (3, 8)), (counts, (3, 5))])[1]
+    (3, 5)
+    """
+    first, _ = parts[0]
+    total = PartialCounts.zeros(len(first.arrays["above"]), first.rules)
+    for counts, _ in parts:
+        total.add(counts.arrays)
+    return total, min((place for _, place in parts if place), default=None)
+
+
+# -- in the calling process ------------------------------------------------------------------------
+
+
+@dataclass
+class ChunkedCount:
+    """A count of the chunks of Dask arrays, in two passes.
+
+    Parameters
+    ----------
+    arrays : list of (dask.array.Array, str)
+        What workers read, with the axes of each: "i" numbers chunks of rows, "j" those of columns,
+        and there is one chunk along "k".
+    sizes : (tuple of int, tuple of int)
+        The number of rows of each chunk of rows, and of columns of each chunk of columns.
+    job : Job
+        All tasks.
+    reader : Reader
+    """
+
+    arrays: list[tuple[Any, str]]
+    sizes: tuple[tuple[int, ...], tuple[int, ...]]
+    job: Job
+    reader: Reader
+
+    def __post_init__(self) -> None:
+        self.tops, self.lefts = (np.cumsum([0, *of_axis]) for of_axis in self.sizes)
+        # the chunks of rows that have tasks, with these
+        self.tasks = dict(_by_chunk(self.job.all_rows, self.tops))
+
+    def ranks(self, progress: bool | Listener | None) -> Ranks:
+        """Gather the true scores, count what is above them in each chunk, and add the counts up.
+
+        Raises
+        ------
+        ValueError
+            For a target that is not a candidate, for the first NaN that the rule forbids, and for a
+            true score that changed in the second pass.
+        """
+        job, rules, report = self.job, self.job.rules, reporter(progress, 2, "passes")
+        job.check_targets()
+        report(0)
+        true = TrueScores(self.true_scores(), self.reader.dtype)
+        report(1)
+        sums = self.counts(true.scores)
+        faults = [place for _, place in sums if place]
+        if true.first_nan(rules.nan) >= 0:
+            faults += zip(*np.stack([job.all_rows, job.targets])[:, true.nan].tolist(), strict=True)
+        if faults:
+            fault = Fault("nan" if rules.nan == "raise" else "nan_true_score", -1, *min(faults))
+            raise job.error_of(fault)
+        total = PartialCounts.zeros(len(job.targets), rules)
+        for tasks, (counts, _) in zip(self.tasks.values(), sums, strict=True):
+            total.add(counts.arrays, tasks)
+        if (differing := total.arrays["differing"]).any():
+            problem = f"the true score of task {differing.argmax()} changed when its chunk was "
+            problem += "computed again; persist() keeps chunks that differ each time"
+            raise InputValueError("scores", problem)
+        report(2)
+        return job.ranks(total.final_counts(true), self.reader.dtype)
+
+    def true_scores(self) -> Array:
+        """Return the true score of each task, from the chunks that hold one."""
+        chunks, owners = {}, []
+        for i, tasks in self.tasks.items():
+            for j, where in _by_chunk(self.job.targets[tasks], self.lefts):
+                owners.append(tasks[where])
+                chunks[i, j] = self.chunk(i, j, self.job_of(i, owners[-1]))
+        graph, keys = self.graph(take_true_scores, chunks)
+        results = dask.base.compute_as_if_collection(da.Array, graph, list(keys.values()))
+        scores = np.empty(len(self.job.targets), named_dtype(self.reader.dtype)[1])
+        for where, taken in zip(owners, results, strict=True):
+            scores[where] = taken
+        return scores
+
+    def counts(self, true_scores: Array) -> Sequence[Counted]:
+        """Count the chunks that hold candidates, and add up the counts of each chunk of rows."""
+        chunks = {}
+        for i, tasks in self.tasks.items():
+            own = self.job_of(i, tasks), true_scores[tasks]
+            left_out = cut(self.job.filter, tasks, self.lefts)
+            let_in = cut(self.job.candidates, tasks, self.lefts)
+            # where no candidates are let in, the chunk need not be read
+            for j in let_in or np.flatnonzero(np.diff(self.lefts)).tolist():
+                chunks[i, j] = self.chunk(i, j, *own, left_out.get(j), let_in.get(j))
+        graph, keys = self.graph(count_chunk, chunks)
+        name, totals = f"truerank-sum-{uuid4().hex}", []
+        sums: dict[Any, Any] = {}
+        for _, places in groupby(keys, lambda place: place[0]):
+            level = [keys[place] for place in places]
+            while len(level) > 1:
+                groups = [level[k : k + FAN_IN] for k in range(0, len(level), FAN_IN)]
+                level = [(name, len(sums) + k) for k in range(len(groups))]
+                sums.update(zip(level, ((add_up, group) for group in groups), strict=True))
+            totals += level
+        needs = {**graph.dependencies, name: {*graph.layers}}
+        graph = type(graph)({**graph.layers, name: sums}, needs)
+        return tuple(dask.base.compute_as_if_collection(da.Array, graph, totals))
+
+    def job_of(self, i: int, tasks: IntArray) -> Job:
+        """Return the job of some tasks of a chunk of rows, without selections."""
+        rows, targets = self.job.all_rows[tasks] - self.tops[i], self.job.targets[tasks]
+        return Job(rows, targets, None, None, self.job.rules, self.reader.threads)
+
+    def chunk(self, i: int, j: int, *what: Any) -> Chunk:
+        """Return what the worker of a chunk is sent."""
+        top, bottom = self.tops[i : i + 2].tolist()
+        left, right = self.lefts[j : j + 2].tolist()
+        return Chunk(top, left, (bottom - top, right - left), *what)
+
+    def graph(
+        self, function: Callable[..., Any], chunks: Mapping[tuple[int, int], Chunk]
+    ) -> tuple[Any, dict[tuple[int, int], Any]]:
+        """Return a graph that calls a function for each chunk, and the keys of the results.
+
+        Dask reads a chunk within the task that uses it, where it can.
+        """
+        name, axes = f"truerank-{uuid4().hex}", "ij" if len(self.arrays) == 1 else "ijk"
+        numblocks = len(self.sizes[0]), len(self.sizes[1])
+        sent = dict.fromkeys(np.ndindex(*numblocks)) | {**chunks}
+        parts = dask.blockwise.BlockwiseDepDict(sent, numblocks), "ij"
+        arguments = *((array.name, along) for array, along in self.arrays), parts
+        arrays = [array for array, _ in self.arrays]
+        sizes = {array.name: array.numblocks for array in arrays}
+        function = partial(function, reader=self.reader)
+        layer = dask.blockwise.blockwise(function, name, axes, *chain(*arguments), numblocks=sizes)
+        graph = dask.highlevelgraph.HighLevelGraph.from_collections(name, layer, arrays)
+        return graph, {place: (name, *place, *(0 for _ in axes[2:])) for place in chunks}
+
+
+def cut(selection: Selection | None, tasks: IntArray, lefts: IntArray) -> dict[int, Entries]:
+    """Cut the lists of some tasks where chunks of columns begin: each entry is in one chunk."""
+    if selection is None:
+        return {}
+    indptr, indices, lists, shared = selection_arrays(selection)
+    owner_of = tasks if lists is None else lists[tasks]
+    used, list_of_tasks = np.unique(owner_of * (not shared), return_inverse=True)
+    sizes = np.diff(indptr)[used]
+    owners = np.repeat(np.arange(len(used), dtype=np.int32), sizes)
+    firsts = (indptr[used] - indptr_of(sizes)[:-1])[owners]
+    columns = indices[firsts + np.arange(len(firsts))]
+    columns = columns.astype(np.int32 if lefts[-1] < 2**31 else np.int64, copy=False)
+    chunks = _by_chunk(columns, lefts)
+    return {j: Entries(owners[at], columns[at], list_of_tasks) for j, at in chunks}
+
+
+def _by_chunk(numbers: IntArray, starts: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each chunk that holds some rows or columns, with their positions in order."""
+    # a chunk of length 0 begins where the next one does, and is skipped
+    chunks = np.searchsorted(starts, numbers, side="right") - 1
+    order = np.argsort(chunks, kind="stable")
+    for where in np.split(order, np.flatnonzero(np.diff(chunks[order])) + 1):
+        if len(where):
+            yield int(chunks[where[0]]), where
+
+
+@with_options(RuleOptions)
+def rank(
+    scores: Any,
+    targets: Any,
+    *,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    **options: Unpack[RuleOptions],
+) -> Ranks:
+    """Count, for every task, the candidates above the true one, chunk by chunk.
+
+    The result is that of `truerank.rank` for the whole matrix, bit for bit, for any chunks. True
+    scores are gathered first. Then each chunk is compared with them on its worker, and the counts
+    are added up.
+
+    Parameters
+    ----------
+    scores : dask.array.Array, shape (rows, columns) or (columns,)
+        In chunks of any known sizes in both directions. The dtypes are those of `truerank.rank`.
+        Chunks that hold a true candidate are computed twice, unless the array is persisted.
+    targets : array_like of int, shape (tasks,), or int
+        The column of each task's true candidate. A Dask array is computed.
+    rows, filter, candidates, order, nan, dtype, audit
+        As in `truerank.rank`. Each chunk is sent only its own entries of a selection, 8 or 12 bytes
+        each. A chunk is not computed if no task reads its rows or if it has no candidates.
+    threads : int, optional
+        The number of threads of each Dask task. Default: one, because Dask runs as many tasks at
+        once as its workers have threads.
+    progress : callable or bool, optional
+        Called with a `Progress` after each of the two passes; True: a bar of tqdm. Dask's own
+        `dask.diagnostics.ProgressBar` and the dashboard of `dask.distributed` show each step.
+
+    Returns
+    -------
+    Ranks
+        ``above``, ``tied`` and ``candidates`` per task, int64.
+
+    Raises
+    ------
+    TypeError
+        If `scores` is not a Dask array, if a chunk has another dtype than the array says, and as
+        `truerank.rank`.
+    ValueError
+        As `truerank.rank`, for chunks of unknown sizes, and if a true score changes when its chunk
+        is computed again. Of several NaN, the error names the first one in the whole matrix.
+
+    Notes
+    -----
+    A chunk may be a tensor of torch, also on a device of its worker, where it is counted: the array
+    then says a dtype of NumPy (that of ml_dtypes for bfloat16), and nothing but what makes the
+    tensor may come before this function.
+
+    For each task, ``above``, ``tied`` and ``candidates`` are sums of integers over the chunks of
+    its row, so the order of the chunks does not matter. The true candidate is not part of these
+    sums and is counted once, at the end.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> scores = da.from_array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]], chunks=(1, 2))
+    >>> ranks = rank(scores, [2, 1])
+    >>> ranks.optimistic, ranks.pessimistic
+    (array([2, 3]), array([3, 4]))
+    """
+    seen, rules = _seen("scores", scores, "truerank.rank"), read_rules(options)
+    dtype = as_scores(seen, rules.dtype).dtype
+    job = prepare_job(scores.shape, targets, rows, filter, candidates, rules)
+    scores = da.atleast_2d(scores)
+    reader = Reader(dtype, rules.dtype, job.threads or 1)
+    return ChunkedCount([(scores, "ij")], scores.chunks, job, reader).ranks(rules.progress)
+
+
+@with_options(EmbeddingOptions)
+def rank_embeddings(
+    queries: Any,
+    entities: Any,
+    targets: Any,
+    *,
+    similarity: Similarity = "dot",
+    bias: Any = None,
+    rows: Any = None,
+    filter: Any = None,
+    candidates: Any = None,
+    **options: Unpack[EmbeddingOptions],
+) -> Ranks:
+    """Score every query with every entity on the worker of the entity, and count the ranks.
+
+    The result is that of `truerank.rank_embeddings` for all entities, bit for bit, for any chunks,
+    because the score of a pair depends only on its two vectors. The true pairs are scored first, on
+    the workers of the true entities. Then the scores of each chunk of entities are compared with
+    them where they are made, in registers and caches, and never stored.
+
+    Parameters
+    ----------
+    queries : array_like or dask.array.Array, shape (q, d) or (d,)
+        As in `truerank.rank_embeddings`. Every chunk of queries is compared with every chunk of
+        entities, which is read again each time, so few large chunks are best. Other arrays and
+        paths are read here and make one chunk.
+    entities : dask.array.Array, shape (n, d)
+        In chunks of any known sizes; chunks along d are joined first. Chunks that hold a true
+        entity are computed twice, unless the array is persisted.
+    targets : array_like of int, shape (tasks,), or int
+        The entity that is each task's true candidate. A Dask array is computed.
+    similarity : str
+        As in `truerank.rank_embeddings`; without CSLS.
+    bias : array_like or dask.array.Array, shape (n,), optional
+        Added to the scores of each entity. Each chunk of entities is sent only its own values.
+    rows, filter, candidates, nan, dtype, audit
+        As in `truerank.rank_embeddings`. Each chunk is sent only its own entries of a selection.
+    threads : int, optional
+        The number of threads of each Dask task. Default: one.
+    progress : callable or bool, optional
+        As in `rank`.
+
+    Returns
+    -------
+    Ranks
+        ``above``, ``tied`` and ``candidates`` per task; the protocol names the similarity.
+
+    Raises
+    ------
+    TypeError, ValueError, OSError
+        As `truerank.rank_embeddings`, and as `rank` for arrays that are not Dask arrays, and for
+        chunks.
+
+    Examples
+    --------
+    >>> entities = np.array([[0, 1], [1, 0], [1, 1], [2, 2]], np.float32)
+    >>> queries = np.array([[1, 0.5], [2, 1]], np.float32)
+    >>> chunks = da.from_array(entities, chunks=(3, 2))
+    >>> ranks = rank_embeddings(queries, chunks, [2, 3], similarity="l1")
+    >>> ranks.optimistic, ranks.pessimistic
+    (array([1, 1]), array([2, 2]))
+    """
+    entities_seen = _seen("entities", entities, "truerank.rank_embeddings")
+    queries_seen, bias_seen = _seen("queries", queries), _seen("bias", bias)
+    rules = read_rules(options, EmbeddingOptions)
+    pairs = Embeddings(queries_seen, entities_seen, similarity, bias_seen, rules.dtype)
+    shape, nouns = shape_of(pairs), pairs.roles.nouns
+    job = prepare_job(shape, targets, rows, filter, candidates, rules, nouns)
+    if queries is queries_seen:  # workers may not have the file, nor Dask a word for bfloat16
+        plain = widen_bfloat16 if pairs.queries.dtype == "bfloat16" else np.array
+        queries = da.from_array(plain(pairs.query_array), -1)
+    # persisted, for Dask may make a chunk of queries again within each task that uses it
+    queries = da.atleast_2d(queries).rechunk({1: -1}).persist()
+    arrays = [(queries, "ik"), (entities.rechunk({1: -1}), "jk")]
+    if bias is not None:
+        bias = da.from_array(pairs.bias, -1) if bias is bias_seen else bias
+        arrays.append((bias.rechunk(entities.chunks[:1]).persist(), "j"))
+    reader = Reader(pairs.dtype, rules.dtype, job.threads or 1, similarity)
+    count = ChunkedCount(arrays, (queries.chunks[0], entities.chunks[0]), job, reader)
+    return count.ranks(rules.progress).with_protocol(similarity=similarity)
+
+
+def _seen(name: str, value: Any, instead: str = "") -> Any:
+    """Return an array of the shape and dtype of a Dask array that takes no memory, for checks.
+
+    Where another function takes other arrays `instead`, these are refused.
+
+    Examples
+    --------
+    >>> _seen("scores", da.zeros((10**6, 10**6))).shape
+    (1000000, 1000000)
+    >>> _seen("scores", [[0.5]], "truerank.rank")
+    Traceback (most recent call last):
+    truerank.InputTypeError: scores: expected a dask array, got list; truerank.rank takes it
+    """
+    if not isinstance(value, da.Array):
+        if not instead:
+            return value
+        got = f"{type(value).__name__}; {instead} takes it"
+        raise InputTypeError(name, expected="a dask array", got=got)
+    if np.isnan(value.shape).any():
+        got = f"shape {value.shape}; compute_chunk_sizes() computes them"
+        raise InputValueError(name, expected="chunks of known sizes", got=got)
+    return np.broadcast_to(np.empty((), value.dtype), value.shape)
