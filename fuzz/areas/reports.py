@@ -293,7 +293,7 @@ def groups(asked: Asked, metric: str, data: Any) -> None:
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/reporting/macro.py",
+        "python/truerank/reporting/counted.py",
         "return weighted_mean(values[known], None if weights is None else weights[known])",
         "return weighted_mean(values[known], None)",
     ),

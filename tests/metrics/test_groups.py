@@ -202,7 +202,7 @@ def test_values_of_groups_are_those_of_their_tasks(
         )
     measured = report(drawn[0], by=labels, seed=5)
     for side in ("head", "both"):
-        if side not in measured.side_counts():
+        if side not in measured._content.sides:
             continue
         key = f"{side}.{kind}.{metric}"
         values = measured.group_values(key)

@@ -18,7 +18,7 @@ from support.example_ranks import any_ranks, everything, same, sided_ranks
 from support.hostile_members import values_like
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.metrics import parse
-from truerank.reporting import json_report
+from truerank.reporting import reports
 
 pytestmark = pytest.mark.python_only
 
@@ -70,7 +70,7 @@ def test_groups_from_json(grouped: Report) -> None:
     assert back.groups["knows"]["hits@5"] == grouped.groups["knows"]["hits@5"]
     assert back.groups["knows"].tasks("head") == 1
     assert r"a\|b & &lt;c>" in back.to_markdown(kinds=["realistic"])
-    with pytest.raises(AttributeError, match="holds no summary"):
+    with pytest.raises(AttributeError, match="holds no ranks"):
         _ = back.groups["knows"].summary
     with pytest.raises(KeyError, match="no groups"):
         Report.from_json(report(grouped.ranks).to_json()).group_values("mr")
@@ -124,7 +124,7 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
     for ask in (lambda: back.ranks, lambda: back.weights, lambda: back.chance("mr")):
         with pytest.raises(AttributeError, match=r"read from JSON.*ranks\.save\(path\)"):
             ask()
-    with pytest.raises(AttributeError, match="holds no interval"):
+    with pytest.raises(AttributeError, match="holds no ranks"):
         back.interval("mrr", level=0.9)
     assert not hasattr(back, "ranks")
     assert back.default_axes() == (
@@ -179,8 +179,8 @@ DAMAGE = {
     "": "expected the JSON of a report",
     "[]": "of the kind 'truerank.report'",
     '{"kind": "else"}': "of the kind 'truerank.report'",
-    '{"kind": "truerank.report", "format": 99}': "expected format 1 of a report, got 99",
-    '{"kind": "truerank.report", "format": 1}': "metrics is missing",
+    '{"kind": "truerank.report", "format": 99}': "expected format 1 of a report.* got 99",
+    '{"kind": "truerank.report", "format": 1}': "findings: expected all of metrics, ",
     '{"metrics": NaN}': "the number NaN, which JSON does not have",
     "[" * 100_000: "expected the JSON of a report",
 }
@@ -211,10 +211,10 @@ WRONG = {
 def test_damaged_json(grouped: Report, name: str) -> None:
     content = json.loads(grouped.to_json(["mr", "macro.mr"]))
     for wrong in WRONG[name]:
-        with pytest.raises(ValueError, match=f"text: {name}"):
+        with pytest.raises(InputValueError, match=f"^text: {name}"):
             Report.from_json(json.dumps({**content, name: wrong}))
     without = {key: value for key, value in content.items() if key != name}
-    with pytest.raises(ValueError, match=f"text: {name}"):
+    with pytest.raises(InputValueError, match=f"^text: {name}"):
         Report.from_json(json.dumps(without))
 
 
@@ -222,7 +222,6 @@ def test_damaged_json(grouped: Report, name: str) -> None:
     ("place", "wrong"),
     [
         *((["labels"], ["a"]), (["labels"], [1.5, 2, 3]), (["tasks", "tail"], [1, 2])),
-        *((["tasks", "tail"], [9, 9, 9]), (["tasks", "tail"], [0, 0, 0])),
         *((["tasks"], {"both": [3, 1, 1]}), (["metrics", "mr"], [1.0]), (["metrics"], {"m": []})),
     ],
 )
@@ -234,14 +233,6 @@ def test_damaged_groups(grouped: Report, place: list[str], wrong: Any) -> None:
         inner = inner[word]
     inner[last] = wrong
     with pytest.raises(ValueError, match=r"^text: "):
-        Report.from_json(json.dumps(content))
-
-
-@pytest.mark.parametrize(("field", "wrong"), [("tasks", 4), ("tied_tasks", 6)])
-def test_sides_and_summary_agree(sided: Ranks, field: str, wrong: Any) -> None:
-    content = json.loads(report(sided).to_json(["mr"]))
-    content["summary"][field] = wrong
-    with pytest.raises(ValueError, match=f"^text: summary.{field}: expected "):
         Report.from_json(json.dumps(content))
 
 
@@ -287,25 +278,11 @@ def test_edited_json_is_refused_or_shown(grouped: Report) -> None:
 
 
 EDITED: dict[str, tuple[list[str], Any, str]] = {
-    "a key that the report lacks": (
-        ["groups", "metrics", "hits@7"],
-        [1.0, 1.0, 1.0],
-        "groups.metrics: expected the keys of the report, got 'others: hits@7'",
-    ),
-    "keys that the groups lack": (["groups", "metrics"], {}, "groups.metrics: expected the keys"),
-    "a macro average of groups": (["groups", "metrics", "macro.mr"], [1.0] * 3, "groups.metrics"),
-    "another value by another name": (
-        ["metrics", "both.realistic.mr"],
-        0.5,
-        "metrics.both.realistic.mr: expected .* as under its other name, got 0.5",
-    ),
-    "a side that the report lacks": (["metrics", "left.mr"], 1.0, "metrics.left.mr: expected one"),
-    "groups twice": (["groups", "labels"], ["a", "b", "a"], "groups.labels: expected each group"),
+    "groups twice": (["groups", "labels"], ["a", "b", "a"], "groups: expected each label once"),
     "lists within lists": (["groups", "labels"], [[["a"]], "b", "c"], "groups.labels: expected a"),
     "a greater id": (["groups", "labels"], [2**63, 1, 2], "groups.labels: expected a name"),
     "a greater count": (["summary", "largest_tie"], 2**63, "largest_tie: expected .* below 2"),
     "a huge count": (["summary", "candidates_max"], 10**400, "candidates_max: expected .* below"),
-    "a sum of sides": (["sides", "both"], 6, "sides.both: expected 5, as the other sides say"),
     "a side of no key": (["sides", "a.b"], 0, "sides: expected names that a key can have"),
     "a long text": (["seed"], "x" * 10**6, "seed: expected an integer >= 0, got 'xxx"),
     "a long name": (["metrics", "x" * 10**6], 1.0, "metrics: 'xxx"),
@@ -333,7 +310,7 @@ def test_a_macro_average_without_groups_is_read(grouped: Report) -> None:
     back = Report.from_json(json.dumps(content))
     assert back["macro.mr"] == grouped["macro.mr"]
     assert Report.from_json(back.to_json()).to_json() == back.to_json()
-    with pytest.raises(KeyError, match="no groups; it was stored without"):
+    with pytest.raises(KeyError, match="no groups"):
         back.macro_left_out("macro.mr")
 
 
@@ -377,7 +354,7 @@ def test_the_work_grows_with_the_number_of_keys(
     for number in (20, 200):
         back = Report.from_json(grouped.to_json([f"hits@{k}" for k in range(1, number + 1)]))
         with monkeypatch.context() as patch:
-            patch.setattr(json_report, "parse", counted)
+            patch.setattr(reports, "parse", counted)
             calls = 0
             back.to_json()
             back.to_csv()

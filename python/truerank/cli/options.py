@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import NAN_RULES, ORDERS
 from ..inputs.naming import printable
-from ..reporting.macro import COUNT
+from ..reporting.counted import COUNT
 from . import files
 
 Given = dict[str, Any]

@@ -48,7 +48,7 @@ def has_protocol(model: object) -> bool:
     >>> has_protocol(Ranks([0], [1], 10)), has_protocol({})
     (True, False)
     """
-    return hasattr(type(model), "protocol")
+    return hasattr(model, "protocol")
 
 
 def runs_of(name: str, model: object) -> list[Any] | None:

@@ -1,7 +1,6 @@
 """Reports of ranks: the Report and its groups, tables of several, renderings, and the audit.
 
-`report_base` has the attributes of every report, and `any_report` adds the forms in which it is
-written. `reports` (made from ranks) and `json_report` (read back from JSON) build on these two.
+`reports` has the Report, whether computed from ranks (`counted`) or read from JSON (`report_json`).
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
@@ -11,6 +12,7 @@ from ..inputs.words import suggest
 from ..metrics import KINDS, UnknownKeyError, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND
+from ..tables import AsTable
 
 DEFAULT_METRICS = (
     *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
@@ -174,3 +176,37 @@ def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str],
         if kind not in KINDS:
             raise UnknownKeyError(repr(kind), f"no such kind of rank; {suggest(kind, KINDS)}")
     return rows, columns
+
+
+class KeyedValues(Mapping[str, float], AsTable):
+    """A mapping from keys to numbers that takes a list of keys as well, and prints as a table."""
+
+    @overload
+    def __getitem__(self, key: str, /) -> float: ...
+
+    @overload
+    def __getitem__(self, key: list[str] | tuple[str, ...], /) -> dict[str, float]: ...
+
+    def __getitem__(self, key: str | list[str] | tuple[str, ...], /) -> float | dict[str, float]:
+        """Return the value of a key, or of several as a dictionary; an unknown one is a KeyError.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10))[["mrr", "hits@1"]]
+        {'mrr': 0.625, 'hits@1': 0.5}
+        """
+        if isinstance(key, (list, tuple)):
+            return {name: self._value(name) for name in unique_keys(key, "key")}
+        return self._value(key)
+
+    @abstractmethod
+    def _value(self, key: str) -> float:
+        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """List the keys that IPython and notebooks complete within brackets."""
+        return list(self)

@@ -16,7 +16,7 @@ from .axes import FEW_METRICS, Axes, check_axes, choose_metrics, compose_key, un
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
-    from .report_base import ReportBase
+    from .reports import Report
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
 
 def report_table(
-    report: ReportBase,
+    report: Report,
     metrics: Names = None,
     *,
     sides: Names = None,
@@ -95,7 +95,7 @@ def _label_column(name: str, labels: set[str]) -> Column:
     return Column(name, only="data" if alike or name == "average" else None)
 
 
-def _choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names) -> Axes:
+def _choose_axes(report: Report, metrics: Names, sides: Names, kinds: Names) -> Axes:
     default = report.default_axes()
     if kinds is None:
         summary = report.held_summary()
@@ -117,7 +117,7 @@ def _choose_axes(report: ReportBase, metrics: Names, sides: Names, kinds: Names)
     return axes
 
 
-def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
+def _distinct_sides(report: Report, sides: Sequence[str]) -> Sequence[str]:
     """Leave out the pooled side if a single side has all of its tasks."""
     named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
     alone = len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0])
@@ -127,7 +127,7 @@ def _distinct_sides(report: ReportBase, sides: Sequence[str]) -> Sequence[str]:
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def _rows(report: ReportBase, axes: Axes, average: str = "micro", by: str = "") -> Iterator[Row]:
+def _rows(report: Report, axes: Axes, average: str = "micro", by: str = "") -> Iterator[Row]:
     """Yield a row for each side and kind, of all tasks or of macro averages."""
     prefix = f"{MACRO}." if average == MACRO else ""
     own = next(iter(report.filters), "")
@@ -138,19 +138,19 @@ def _rows(report: ReportBase, axes: Axes, average: str = "micro", by: str = "") 
             yield Row(average, average, by or own, side, kind, report.tasks(side), values)
 
 
-def _value(report: ReportBase, key: str) -> float | None:
+def _value(report: Report, key: str) -> float | None:
     """Return a value, if there is one: z has no macro average, and JSON may not hold all."""
     if key.startswith(f"{MACRO}.") and parse(key.removeprefix(f"{MACRO}.")).adjustment == "z":
         return None
     return report.cell(key)
 
 
-def _filter_rows(report: ReportBase, axes: Axes) -> Iterator[Row]:
+def _filter_rows(report: Report, axes: Axes) -> Iterator[Row]:
     for name, under in list(report.filters.items())[1:]:
         yield from _rows(under, axes, by=name)
 
 
-def _group_rows(report: ReportBase, axes: Axes) -> Iterator[Row]:
+def _group_rows(report: Report, axes: Axes) -> Iterator[Row]:
     """Yield the rows of groups that have tasks, the largest group first."""
     own = next(iter(report.filters), "")
     for side in axes.sides:
@@ -177,7 +177,7 @@ def label_text(label: Hashable) -> str:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _first_line(report: ReportBase) -> str:
+def _first_line(report: Report) -> str:
     """Say how many tasks there are, among how many candidates, and what is filtered."""
     summary, protocol = report.held_summary(), report.protocol
     tasks = {side: report.tasks(side) for side in report.sides if side != ALL_SIDES}
@@ -197,13 +197,13 @@ def _first_line(report: ReportBase) -> str:
     return f"{', '.join(words)}."
 
 
-def _finding_lines(report: ReportBase) -> list[str]:
+def _finding_lines(report: Report) -> list[str]:
     """Say what would make the numbers mislead a reader of the table alone."""
     messages = [finding.message for finding in report.audit(*DOUBTS)]
     return [f"{message[0].upper()}{message[1:]}." for message in messages]
 
 
-def _macro_lines(report: ReportBase, axes: Axes) -> Iterator[str]:
+def _macro_lines(report: Report, axes: Axes) -> Iterator[str]:
     """Say how groups are weighted, and which values macro averages leave out."""
     if report.by is None:
         return

@@ -17,23 +17,21 @@ from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count, number
 from ..tables.forms import write_json
-from .axes import DEFAULT_METRICS, FEW_METRICS, choose_metrics, nest, unique_keys
-from .keyed_tables import KeyedTables
+from .axes import DEFAULT_METRICS, FEW_METRICS, KeyedValues, choose_metrics, nest, unique_keys
 from .reports import Report
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from .macro import MacroWeights
-    from .reports import Weights
+    from .counted import MacroWeights, Weights
 
 JSON_KIND = "truerank.repeats"
 JSON_FORMAT = 1
 
 
 @public("truerank.reporting")
-class Repeats(KeyedTables):
+class Repeats(KeyedValues):
     """Several Reports of one model: `repeats[key]` is the mean over them.
 
     As a mapping it iterates over the keys that all of them have. A value that is nan in one of them
@@ -171,9 +169,6 @@ class Repeats(KeyedTables):
         first, *others = self.reports
         known = [set(other) for other in others]
         return (key for key in first if all(key in keys for keys in known))
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     def __eq__(self, other: object) -> bool:
         return self.reports == other.reports if isinstance(other, Repeats) else NotImplemented

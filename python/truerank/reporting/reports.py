@@ -1,54 +1,65 @@
-"""The Report of ranks: every metric by its key, pooled, by side, by group, and over groups."""
+"""The report of ranks: every metric by its key, pooled, by side, by group, and over groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast, overload
+import math
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from ..inference.intervals import Interval, Intervals, interval
-from ..inference.units import UNIT
-from ..inputs.checks import integer
+from ..inputs.checks import flag, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
-from ..metrics import Key, Sample, UnknownKeyError, compute, parse, sample_of
-from ..metrics.keys import ALL_SIDES, sides_of
-from ..metrics.kinds import DEFAULT_KIND, take
-from ..metrics.values import Grouping, kept_moments
+from ..inputs.words import suggest
+from ..metrics import KINDS, Key, UnknownKeyError, parse
+from ..metrics.keys import ALL_SIDES, MACRO, Sides
+from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
 from ..ranks.container import Ranks
-from ..ranks.grouping import group_codes, task_weights_by
-from ..ranks.labels import LABEL_WORDS
-from .any_report import AnyReport
+from ..tables import Table
+from ..tables.cells import format_count
+from ..tables.forms import write_json
 from .audit import Findings, Summary, findings, summarise
-from .axes import FEW_METRICS, compose_key, rows_by_label, unique_keys
-from .json_report import JsonReport, read_json
-from .macro import read_macro_weights
+from .axes import (
+    DEFAULT_KINDS,
+    DEFAULT_METRICS,
+    Axes,
+    KeyedValues,
+    compose_key,
+    metric_of,
+    nest,
+    unique_keys,
+)
+from .counted import Counted, Groups, OfRanks, describe_macro_weights, describe_weighting
+from .rendering import report_table
+from .report_json import (
+    FilterContent,
+    GroupContent,
+    ReportContent,
+    Seed,
+    json_object,
+    read_content,
+)
 
 if TYPE_CHECKING:
-    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from .macro import MacroWeights
+    from .counted import MacroWeights, Weights
 
-    Weights = str | Sequence[float] | FloatArray
+Names = str | Iterable[str] | None
 
-_EQUAL_BY = (
-    "_seed",
-    "_ranks",
-    "_tasks",
-    "_grouping",
-    "_average",
-    "_under_others",
-)  # reports are equal if these are
 _REPR_METRICS = ("mrr", "hits@10", "amri")
 
 
 @public("truerank")
-class Report(AnyReport):
-    """The metrics of ranks, computed when they are read.
+class Report(OfRanks, KeyedValues):
+    """The metrics of ranks, computed when they are asked for, or read back from JSON.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
-    iterates over the default keys: the usual metrics of every side that has tasks and of the three
-    kinds that do not depend on a seed; with `by`, also their means over groups.
+    iterates over the default keys: the usual metrics of every side that has tasks, of realistic
+    ranks and, where tasks tie, of optimistic and pessimistic ones; with `by`, also their means over
+    groups.
+
+    What `from_json` reads has the stored keys alone and no ranks: `ranks`, `weights`, `interval`,
+    `chance` and `by_query` raise an AttributeError.
 
     Without a side, and for "both", all tasks are pooled except those of the side "relation", which
     rank few candidates: they are read only by the name of their side. Without tasks a metric is
@@ -78,7 +89,14 @@ class Report(AnyReport):
     Attributes
     ----------
     ranks : Ranks
+    protocol : Protocol
+        How the ranks were counted.
     seed : int
+    weighting, macro_weighting : str
+        How tasks, and groups in macro averages, are weighted, in words; empty where all tasks count
+        once, and without groups.
+    by : str or None
+        The name of the groups, such as "relation".
     sides : tuple of str
         "both" and the named sides that have tasks; only "both" where there are no tasks.
     groups : mapping of label to Report
@@ -118,68 +136,47 @@ class Report(AnyReport):
         if not isinstance(ranks, Ranks):
             raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
         seed = integer("seed", seed, least=0)
-        tasks = _apply_weights(ranks, weights)
-        word = by if by is None or isinstance(by, str) else "label"
-        weighting = _describe_weighting(tasks, weights)
-        super().__init__(sides_of(ranks), ranks.protocol, seed, weighting, word)
-        self._ranks, self._tasks = ranks, tasks
-        self._sample_kind: Callable[[str], Sample] = partial(sample_of, tasks, seed=seed)
-        self._values: dict[Key, float] = {}
-        self._last_sample: tuple[str, str, Sample] | None = None
-        self._summary: Summary | None = None
-        self._grouping: Grouping | None = None
-        if by is not None:
-            self._grouping = Grouping(
-                tasks, *group_codes(ranks, by), self._sides, self._sample_kind
+        counted = Counted(ranks, seed, by, weights, macro_weights)
+        sides, grouping, groups = counted.sides.counts, counted.grouping, None
+        if grouping is not None:
+            groups = GroupContent(
+                by if isinstance(by, str) else "label",
+                describe_macro_weights(counted.macro_weights),
+                grouping.names,
+                {side: grouping.counts(side).tolist() for side in sides},
+                {},
             )
-        names = None if self._grouping is None else self._grouping.names
-        self._average = read_macro_weights(macro_weights, names)
-        self._groups = _GroupReports(names or [], self._group_report)
-        self._filter_name = ""
-        self._under_others: dict[str, Report] = {}
+        words = describe_weighting(counted.tasks, weights)
+        content = ReportContent({}, None, ranks.protocol, Seed(seed), words, sides, [], groups)
+        self._fill(content, counted)
 
-    @property
-    def ranks(self) -> Ranks:
-        """The ranks of the report."""
-        return self._ranks
+    def _fill(self, content: ReportContent, counted: Counted | None = None) -> None:
+        """Take over what is known; the rest is computed, if there are ranks."""
+        self._content, self._counted = content, counted
+        self.protocol, self.seed, self.weighting = content.protocol, content.seed, content.weighting
+        self._sides = Sides(content.sides)
+        groups, filters = content.groups, content.filters
+        self.by = None if groups is None else groups.by
+        self.macro_weighting = "" if groups is None else groups.macro
+        labels = [] if groups is None else groups.labels
+        self.groups: Mapping[Hashable, Report] = Groups(labels, self._group)
+        self._values: dict[Key | str, float] = {}  # by text, and by what it means
+        self._values.update(content.metrics)
+        self._values.update((parse(key), value) for key, value in content.metrics.items())
+        columns = {} if groups is None else groups.metrics
+        self._columns = {parse(key): column for key, column in columns.items()}
+        self._filter, under = ("", {}) if filters is None else filters
+        self._others = {name: Report._of(other) for name, other in under.items()}
 
-    @property
-    def group_labels(self) -> IntArray | None:
-        """The group of each task, numbered in the order of `groups`; None without groups."""
-        return None if self._grouping is None else self._grouping.codes
+    @classmethod
+    def _of(cls, content: ReportContent, counted: Counted | None = None) -> Report:
+        report = cls.__new__(cls)
+        report._fill(content, counted)
+        return report
 
-    @property
-    def weights(self) -> FloatArray | None:
-        """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
-
-        Examples
-        --------
-        >>> Report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
-        array([0.5, 0.5])
-        """
-        return self._tasks.weights
-
-    @property
-    def summary(self) -> Summary:
-        """The numbers of tasks and ties, and how much the ties matter.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
-        2
-        """
-        if self._summary is None:
-            self._summary = summarise(self._ranks)
-        return self._summary
-
-    @staticmethod
-    def from_json(text: str) -> Report:
+    @classmethod
+    def from_json(cls, text: str) -> Report:
         """Read what `to_json` wrote: a Report without `.ranks`, which has only the stored keys.
-
-        Parameters
-        ----------
-        text : str
 
         Returns
         -------
@@ -197,287 +194,110 @@ class Report(AnyReport):
         >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
-        return cast("Report", read_json(text))  # JsonReport is registered, which types cannot see
-
-    # -- a mapping ---------------------------------------------------------------------------------
-
-    def _value(self, key: str) -> float:
-        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-        parsed = parse(key)
-        if parsed not in self._values:
-            if parsed.macro:
-                self._require_grouping(key)
-            self._sides.check(parsed.side, key)
-            self._values[parsed] = self._macro(parsed) if parsed.macro else self._micro(parsed)
-        return self._values[parsed]
-
-    def __iter__(self) -> Iterator[str]:
-        axes = self.default_axes()
-        yield from axes.names()
-        if self._grouping is not None:
-            yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
+        content = read_content(text)
+        try:
+            return cls._of(content)
+        except UnknownKeyError as error:
+            raise InputValueError("text", f"metrics: {str(error)[:250]}") from None
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, JsonReport) or not isinstance(other, Report):
-            return NotImplemented  # a report from JSON compares what was stored
-        return all(getattr(self, name) == getattr(other, name) for name in _EQUAL_BY)
+        if not isinstance(other, Report):
+            return NotImplemented
+        if self._counted is not None and other._counted is not None:
+            return self._counted == other._counted and self._others == other._others
+        try:
+            return self._object(other) == other._object(self)
+        except KeyError:
+            return False
+
+    def _object(self, other: Report) -> dict[str, Any]:
+        """Return the JSON object with the keys that it stores, or else the other report."""
+        content = (self if self._counted is None else other)._content
+        columns = () if content.groups is None else content.groups.metrics
+        return json_object(self._gather(content.metrics, columns))
 
     def __repr__(self) -> str:
-        side = self.sides[0]
-        values = (
-            f"{name} {self[compose_key(side, DEFAULT_KIND, name)]:.4g}" for name in _REPR_METRICS
-        )
-        prefix = "" if side == ALL_SIDES else f"{side}."
-        sizes = [f"{len(self._ranks):,} tasks", f"{self.summary.tied_tasks:,} tied"]
-        sizes += [] if self._grouping is None else [f"{len(self._groups):,} groups"]
-        return printable(f"Report({', '.join(sizes)}, {prefix}{', '.join(values)})")
+        usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in _REPR_METRICS]
+        keys = [key for key in usual if self.holds(key)] or list(self)[:3]
+        summary, words = self.held_summary(), [format_count(self._sides.total, "task")]
+        words += [] if summary is None else [f"{summary.tied_tasks:,} tied"]
+        words += [] if self.by is None else [format_count(len(self.groups), "group")]
+        words += ["read from JSON"] if self._counted is None else []
+        words += [f"{key} {self[key]:.4g}" for key in keys]
+        return printable(f"Report({', '.join(words)})")
 
-    # -- filters -----------------------------------------------------------------------------------
+    # -- values ------------------------------------------------------------------------------------
 
-    @property
-    def filters(self) -> Mapping[str, Report]:
-        """The report of the same tasks under each filter; empty if there was only one.
+    def _value(self, key: Any) -> float:
+        """Return the value of a key; an unknown one is a KeyError with the most similar names."""
+        value = self._values.get(key) if isinstance(key, str) else None
+        if value is None:
+            parsed = parse(key)
+            value = self._values.get(parsed)
+            if value is None:
+                value = self._source(parsed, key, self._content.metrics).value(parsed)
+            self._values[key] = self._values[parsed] = value
+        return value
 
-        A task of a protocol makes it, which counts all filters in one pass over the scores; see
-        `truerank.link_prediction.Task`. This report is the first one.
-
-        Examples
-        --------
-        >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], [[[0, 0, 2]]], sides=["tail"], filters=["query", "none"])
-        >>> measured = task.evaluate_scores([[0.1, 0.5, 0.9]])
-        >>> {name: under["mr"] for name, under in measured.filters.items()}
-        {'query': 1.0, 'none': 2.0}
-        """
-        return {self._filter_name: self, **self._under_others} if self._under_others else {}
-
-    def _beside(self, filters: Mapping[str, Report]) -> Report:
-        """Return this report, which is the first of the given ones, with the others beside it."""
-        if len(filters) > 1:
-            self._filter_name, *others = filters
-            self._under_others = {name: filters[name] for name in others}
-        return self
-
-    # -- groups ------------------------------------------------------------------------------------
-
-    @property
-    def groups(self) -> Mapping[Hashable, Report]:
-        """The Report of each group by its label; empty without `by`.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 1], 10), by=["likes", "knows"]).groups["knows"]["mr"]
-        4.0
-        """
-        return self._groups
-
-    @property
-    def macro_weighting(self) -> str:
-        """How the groups count in macro averages, in words."""
-        return str(self._average)
-
-    def macro_counts(self) -> dict[Hashable, float] | None:
-        """Return the weight of each group in macro averages; None where no weights were given.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> ranks = Ranks([0, 3], [1, 1], 10)
-        >>> report(ranks, by=["a", "b"], macro_weights=[1, 2]).macro_counts()
-        {'a': 1.0, 'b': 2.0}
-        """
-        return self._average.by_name([] if self._grouping is None else self._grouping.names)
-
-    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """Return the number of tasks of a side in each group.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
-        {'a': 2, 'b': 1}
-        """
-        grouping = self._require_grouping("group_tasks")
-        self._sides.check(side, side)
-        return dict(zip(grouping.names, grouping.counts(side).tolist(), strict=True))
-
-    def group_values(self, key: str) -> dict[Hashable, float]:
-        """Return the value of a key for every group at once, as `groups[label][key]` does for one.
-
-        Parameters
-        ----------
-        key : str
-            A key without "macro.".
-
-        Returns
-        -------
-        dict of label to float
-            nan where a group has no tasks of the side.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key, and without `by`.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
-        {'a': 1.5, 'b': 4.0}
-        """
-        parsed, grouping = parse(key), self._require_grouping(key)
+    def _source(self, parsed: Key, key: str, stored: Iterable[str]) -> Counted:
+        """Return what computes a key that is not known yet; a KeyError if nothing can."""
+        if self._counted is None:
+            keys = list(stored)
+            why = f"not among the {len(keys)} keys of this report, which was read from JSON"
+            raise UnknownKeyError(repr(key), f"{why}; {suggest(key, keys)}")
         if parsed.macro:
-            raise UnknownKeyError(repr(key), "a macro average is not of one group")
+            self._grouped(key)
         self._sides.check(parsed.side, key)
-        return dict(zip(grouping.names, grouping.values(parsed).tolist(), strict=True))
+        return self._counted
 
-    def by_query(
-        self, metrics: str | Iterable[str] | None = None
-    ) -> dict[Hashable, dict[str, float]]:
-        """Return the values of each query by key, over the tasks of the query.
+    def __iter__(self) -> Iterator[str]:
+        if self._counted is None:
+            yield from self._content.metrics
+            return
+        axes = self.default_axes()
+        yield from axes.names()
+        if self.by is not None:
+            yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
 
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            Keys without "macro."; a few usual ones if not given.
-
-        Returns
-        -------
-        dict of query to dict of str to float
-            In the order of the queries' labels; "side query" pairs where sides share queries.
-
-        Raises
-        ------
-        ValueError
-            If the ranks have no labels `queries`.
-        KeyError
-            For an unknown key.
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """The sides that have tasks; "both", which pools all but the relations, is first.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=["a", "b", "a"])).by_query(["mr"])
-        {'a': {'mr': 1.5}, 'b': {'mr': 4.0}}
+        >>> report(Ranks([0], [1], 10, side="tail")).sides
+        ('both', 'tail')
         """
-        keys = unique_keys(FEW_METRICS if metrics is None else metrics)
-        within = Report(self._tasks, seed=self.seed, by="query")
-        return rows_by_label({key: within.group_values(key) for key in keys}, within.groups)
+        return self._sides.present
 
-    # -- chance, intervals and the audit -----------------------------------------------------------
-
-    def chance(self, metric: str) -> tuple[float, float]:
-        """Return mean and variance of a metric under chance, which its adjustments use.
-
-        Parameters
-        ----------
-        metric : str
-            `[side.]metric[@k][:p]`; a kind and an adjustment do not matter.
-
-        Returns
-        -------
-        mean, variance : float
-            The result of `truerank.chance` for the candidates and weights of the side.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key, a macro average, and a metric without a chance model.
+    def tasks(self, side: str = ALL_SIDES) -> int:
+        """Return the number of tasks of a side.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 2], [1, 1], 3)).chance("mr")
-        (2.0, 0.3333333333333333)
+        >>> report(Ranks([0, 3], [1, 1], 10, side=["head", "tail"])).tasks("tail")
+        1
         """
-        parsed = parse(metric)
-        if parsed.macro:
-            raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
-        self._sides.check(parsed.side, metric)
-        return self._moments(parsed)
+        self._sides.check(side, side)
+        return self._sides.counts[side]
 
-    @overload
-    def interval(
-        self,
-        metric: str,
-        *,
-        by: LabelsLike | None = ...,
-        level: float = ...,
-        seed: int = ...,
-    ) -> Interval: ...
-
-    @overload
-    def interval(
-        self,
-        metric: list[str] | tuple[str, ...],
-        *,
-        by: LabelsLike | None = ...,
-        level: float = ...,
-        seed: int = ...,
-    ) -> Intervals: ...
-
-    def interval(
-        self,
-        metric: str | list[str] | tuple[str, ...],
-        *,
-        by: LabelsLike | None = UNIT,
-        level: float = 0.95,
-        seed: int = 0,
-    ) -> Interval | Intervals:
-        """Compute the confidence interval of the value of a key, or of several.
-
-        Parameters
-        ----------
-        metric : str, or list of str
-            For "macro.X" the groups are those of the report.
-        by : str, labels or None
-            What was drawn when the test set was made, as in `truerank.inference.interval`: the
-            label "unit", or tasks where the ranks have none; or "query", "relation", ...
-        level : float
-            How often such intervals cover the true value.
-        seed : int
-            The seed of the resamples, which only mad and extreme power means need.
-
-        Returns
-        -------
-        Interval, or Intervals for several keys
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-        ValueError
-            For a level outside of (0, 1), labels that do not fit the tasks, and a macro average in
-            which groups have unequal weights.
+    @cached_property
+    def summary(self) -> Summary:
+        """The numbers of tasks and ties, and how much the ties matter.
 
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
-        >>> found.low <= found.value <= found.high
-        True
-        >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
-        ['mrr', 'hits@1']
+        >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
+        2
         """
-        if not isinstance(metric, (list, tuple)):
-            return self._interval(metric, by=by, level=level, seed=seed)
-        names = unique_keys(metric, "metric")
-        options = {"by": by, "level": level, "seed": seed}
-        return Intervals({name: self._interval(name, **options) for name in names})
+        return self._content.summary or summarise(self.ranks)
 
-    def _interval(self, key: str, **options: Any) -> Interval:
-        """Compute the interval of one key."""
-        parsed = parse(key)
-        if parsed.macro:
-            self._require_grouping(key)
-            if self._average.weighted:
-                raise InputValueError(
-                    "metric",
-                    f"{key!r} is {self.macro_weighting}; an interval is there where every "
-                    "group counts once",
-                )
-        groups = self.group_labels if parsed.macro else None
-        return interval(self._tasks, parsed, groups=groups, draw_seed=self.seed, **options)
+    def held_summary(self) -> Summary | None:
+        """Return the summary, or None for a group that was read from JSON, which has none."""
+        return self._content.summary if self._counted is None else self.summary
 
     def audit(self, *names: str) -> Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
@@ -505,87 +325,273 @@ class Report(AnyReport):
         ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
-        return findings(self, names)
+        if self._counted is not None:
+            return findings(self, names)
+        stored = self._content.findings
+        some = [finding for finding in stored if not names or finding.name in names]
+        return Findings(some, self.protocol, self._content.summary)
 
-    # -- how values are computed -------------------------------------------------------------------
+    @property
+    def filters(self) -> Mapping[str, Report]:
+        """The report of the same tasks under each filter; empty if there was only one.
 
-    def _micro(self, key: Key) -> float:
-        return compute(key, self._sample(key.side, key.kind), self._tasks._memo)
+        A task of a protocol makes it, which counts all filters in one pass over the scores; see
+        `truerank.link_prediction.Task`. This report is the first one.
 
-    def _macro(self, key: Key) -> float:
-        grouping = self._require_grouping(str(key))
-        return self._average.of(grouping.values(key), grouping.counts(key.side))
+        Examples
+        --------
+        >>> from truerank.link_prediction import Task
+        >>> task = Task([[0, 0, 1]], [[[0, 0, 2]]], sides=["tail"], filters=["query", "none"])
+        >>> measured = task.evaluate_scores([[0.1, 0.5, 0.9]])
+        >>> {name: under["mr"] for name, under in measured.filters.items()}
+        {'query': 1.0, 'none': 2.0}
+        """
+        return {self._filter: self, **self._others} if self._others else {}
 
-    def _require_grouping(self, key: str) -> Grouping:
-        if self._grouping is None:
-            way = "report(ranks, by=...)"
-            raise UnknownKeyError(repr(key), f"this report has no groups; give them with {way}")
-        return self._grouping
+    def _beside(self, filters: Mapping[str, Report]) -> Report:
+        """Return this report, which is the first of the given ones, with the others beside it."""
+        if len(filters) > 1:
+            self._filter, *others = filters
+            self._others = {name: filters[name] for name in others}
+        return self
 
-    def _group_report(self, place: int) -> Report:
-        grouping = self._require_grouping("groups")
-        made = Report(grouping.ranks(place), seed=self._seed)
-        made._sample_kind = partial(grouping.sample, group=place)  # all groups are drawn at once
-        # every group has the same keys, also for sides of which it has no tasks
-        counts = {side: int(grouping.counts(side)[place]) for side in self._sides.counts}
-        made._sides = made._sides._replace(counts=counts)
-        return made
+    # -- groups ------------------------------------------------------------------------------------
 
-    def _moments(self, key: Key) -> tuple[float, float]:
-        """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
-        return kept_moments(self._tasks._memo, key, self._sample(key.side, key.kind))
+    def _grouped(self, key: str) -> GroupContent:
+        if self._content.groups is None:
+            raise UnknownKeyError(repr(key), "this report has no groups; report(ranks, by=...) has")
+        return self._content.groups
 
-    def _sample(self, side: str, kind: str) -> Sample:
-        """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
-        last = self._last_sample
-        if last is None or last[:2] != (side, kind):
-            sample = take(self._sample_kind(kind), self._sides.mask(side))
-            last = self._last_sample = side, kind, sample
-        return last[2]
+    def _group(self, place: int) -> Report:
+        groups = self._grouped("groups")
+        content = self._content._replace(
+            metrics={key: column[place] for key, column in groups.metrics.items()},
+            summary=None,
+            sides={side: counts[place] for side, counts in groups.tasks.items()},
+            findings=[],
+            groups=None,
+            filters=None,
+        )
+        return Report._of(content, self._counted and self._counted.of_group(place))
 
+    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
+        """Return the number of tasks of a side in each group.
 
-# isinstance(report, Report) holds for reports from JSON, too, though they have no ranks
-Report.register(JsonReport)
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
+        {'a': 2, 'b': 1}
+        """
+        groups = self._grouped("group_tasks")
+        self._sides.check(side, side)
+        return dict(zip(groups.labels, groups.tasks[side], strict=True))
 
+    def group_values(self, key: str) -> dict[Hashable, float]:
+        """Return the value of a key for every group at once, as `groups[label][key]` does for one.
 
-class _GroupReports(Mapping[Hashable, "Report"]):
-    """The Reports of groups, each made when it is first read."""
+        Parameters
+        ----------
+        key : str
+            A key without "macro.".
 
-    def __init__(self, names: list[Hashable], make: Callable[[int], Report]) -> None:
-        self._positions = {name: place for place, name in enumerate(names)}
-        self._make_report = make
-        self._reports: dict[Hashable, Report] = {}
+        Returns
+        -------
+        dict of label to float
+            nan where a group has no tasks of the side.
 
-    def __getitem__(self, label: Hashable) -> Report:
-        if label not in self._reports:
-            self._reports[label] = self._make_report(self._positions[label])
-        return self._reports[label]
+        Raises
+        ------
+        KeyError
+            For an unknown key, and without `by`.
 
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._positions)
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
+        {'a': 1.5, 'b': 4.0}
+        """
+        parsed, groups = parse(key), self._grouped(key)
+        if parsed.macro:
+            raise UnknownKeyError(repr(key), "a macro average is not of one group")
+        column = self._columns.get(parsed)
+        if column is None:
+            grouping = self._source(parsed, key, groups.metrics).grouping
+            column = [] if grouping is None else grouping.values(parsed).tolist()
+        return dict(zip(groups.labels, column, strict=True))
 
-    def __len__(self) -> int:
-        return len(self._positions)
+    def macro_left_out(self, key: str) -> int:
+        """Return how many groups a macro average leaves out: those without a value.
 
-    def __repr__(self) -> str:
-        return f"<groups: {', '.join(map(repr, self))}>"
+        A group has none where it has no tasks of the side, or where the value is nan.
 
+        Parameters
+        ----------
+        key : str
+            The key, with or without "macro.".
 
-def _describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
-    """Say how the tasks are weighted."""
-    if isinstance(weights, str):
-        return f"each {LABEL_WORDS.get(weights, weights)} counts once"
-    return "" if tasks.weights is None else "weighted"
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], [1, 10]), by=["a", "b"]).macro_left_out("macro.amri")
+        1
+        """
+        return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
 
+    def macro_counts(self) -> dict[Hashable, float] | None:
+        """Return the weight of each group in macro averages; None where no numbers were given.
 
-def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
-    """Return the ranks with the weights in force; weights by name are computed once."""
-    if weights is None:
-        return ranks
-    if not isinstance(weights, str):
-        return ranks.with_weights(weights)
-    place = "weighed", weights
-    if place not in ranks._memo:
-        ranks._memo.setdefault(place, ranks.with_weights(task_weights_by(ranks, weights)))
-    found: Ranks = ranks._memo[place]
-    return found
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> ranks = Ranks([0, 3], [1, 1], 10)
+        >>> report(ranks, by=["a", "b"], macro_weights=[1, 2]).macro_counts()
+        {'a': 1.0, 'b': 2.0}
+        """
+        weights = None if self._counted is None else self._counted.macro_weights
+        if weights is None or isinstance(weights, str):
+            return None
+        return dict(zip(self.groups, weights.tolist(), strict=True))
+
+    # -- forms -------------------------------------------------------------------------------------
+
+    def to_dict(self, metrics: Names = None, *, flat: bool = True) -> dict[str, Any]:
+        """Return the values by key, flat, as loggers need them.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The keys, which are returned as they are written here; the default keys if not given.
+        flat : bool
+            False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> measured = report(Ranks([0, 3], [1, 1], 10))
+        >>> measured.to_dict(["mrr", "optimistic.hits@1"])
+        {'mrr': 0.625, 'optimistic.hits@1': 0.5}
+        >>> measured.to_dict(["mrr", "optimistic.hits@1"], flat=False)
+        {'both': {'realistic': {'mrr': 0.625}, 'optimistic': {'hits@1': 0.5}}}
+        """
+        values = {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
+        return values if flag("flat", flat) else nest(values)
+
+    def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
+        """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
+
+        `Report.from_json` reads it back.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The keys; the default keys if not given. Groups have those that are not macro averages,
+            by default for realistic ranks only.
+        indent : int, optional
+            The number of spaces for each level; None writes one line.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import json
+        >>> from truerank import Ranks, report
+        >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
+        {'mrr': 1.0}
+        """
+        if metrics is None and self._counted is None:
+            return write_json(self._object(self), indent)
+        keys = unique_keys(self if metrics is None else metrics)
+        columns = [key for key in keys if not parse(key).macro and self._holds_groups(key)]
+        if metrics is None:  # of many groups one kind is enough
+            columns = [key for key in columns if parse(key).kind == DEFAULT_KIND]
+        return write_json(json_object(self._gather(keys, columns)), indent)
+
+    def _gather(self, keys: Iterable[str], columns: Iterable[str]) -> ReportContent:
+        """Gather the values of keys, also those of groups and those held under other filters."""
+        metrics = {key: self[key] for key in keys}
+        groups, under = self._content.groups, {}
+        if groups is not None:
+            of_groups = {key: list(self.group_values(key).values()) for key in columns}
+            groups = groups._replace(metrics=of_groups)
+        for name, other in self._others.items():
+            held = [key for key in metrics if not parse(key).macro and other.holds(key)]
+            under[name] = other._gather(held, ())
+        return self._content._replace(
+            metrics=metrics,
+            summary=self.held_summary(),
+            findings=list(self.audit()),
+            groups=groups,
+            filters=FilterContent(self._filter, under) if under else None,
+        )
+
+    def table(self, metrics: Names = None, **options: Any) -> Table:
+        """Return the table that the report is printed as.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            The columns, `[adjustment.]metric[@k][:p]` each, or "all". Default: mr, mrr, hits@1,
+            hits@3, hits@10 and amri.
+        sides, kinds : str or iterable of str, optional
+            The rows. Default: all sides; and where tasks tie all kinds of rank, else realistic.
+        digits : int
+            The decimals of shares and reciprocal ranks; mean ranks and percentages have two fewer.
+            Default: 3.
+        percent : bool
+            Whether hits@k is printed as a percentage.
+        notes : bool, optional
+            Whether the lines above and below are written. Default: not in LaTeX and CSV.
+
+        Raises
+        ------
+        KeyError
+            For an unknown metric, side or kind, and for one that a report from JSON does not hold.
+        ValueError
+            For a metric that names a side or kind, or is a macro average.
+        """
+        return report_table(self, metrics, **options)
+
+    # -- what tables show --------------------------------------------------------------------------
+
+    def holds(self, key: str) -> bool:
+        """Whether the report has the value of a key; one from JSON has only what was stored."""
+        return self._counted is not None or parse(key) in self._values
+
+    def _holds_groups(self, key: str) -> bool:
+        return self._counted is not None or parse(key) in self._columns
+
+    def cell(self, key: str) -> float | None:
+        """Return the value that a table shows for a key; None where it is not known."""
+        return self[key] if self.holds(key) else None
+
+    def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
+        """Return the values that a table shows for a key, by group; None if not known."""
+        return self.group_values(key) if self._holds_groups(key) else dict.fromkeys(self.groups)
+
+    def default_axes(self) -> Axes:
+        """Return the sides, kinds and metrics that tables show by default."""
+        if self._counted is not None:
+            ties = (self.ranks.tied > 1).any()
+            return Axes(self.sides, DEFAULT_KINDS if ties else [DEFAULT_KIND], DEFAULT_METRICS)
+        # a group may have no tasks of a side whose keys were stored
+        keys = {key: parsed for key in self if (parsed := parse(key)).side in self.sides}
+        sides = {key.side for key in keys.values()}
+        kinds = {key.kind for key in keys.values() if not key.macro}
+        return Axes(
+            [side for side in self.sides if side in sides],
+            [kind for kind in KINDS if kind in kinds],
+            list(dict.fromkeys(map(metric_of, keys))),
+        )
+
+    def tie_kinds(self) -> tuple[str, ...]:
+        """Return the kinds that are printed beside the default ones where tasks tie."""
+        return () if self._counted is None else (EXPECTED_KIND,)

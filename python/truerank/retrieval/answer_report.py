@@ -16,8 +16,7 @@ from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..reporting.axes import choose_metrics, rows_by_label, unique_keys
-from ..reporting.keyed_tables import KeyedTables
+from ..reporting.axes import KeyedValues, choose_metrics, rows_by_label, unique_keys
 from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
 from ..tables import Column, Table
 from ..tables.cells import format_count
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from ..reporting.keyed_tables import Names
+    from ..reporting.reports import Names
 
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
@@ -49,7 +48,7 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
-class RetrievalReport(KeyedTables):
+class RetrievalReport(KeyedValues):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
     A key is ``[macro.][kind.][adjustment.]metric[@k]``.

@@ -1,0 +1,411 @@
+"""What the numbers of a report are computed from: ranks with the weights in force, and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar, overload
+
+import numpy as np
+
+from ..inference.intervals import Interval, Intervals, interval
+from ..inference.pairing import RanksMissingError
+from ..inference.units import UNIT
+from ..inputs.arrays import checked_weights
+from ..inputs.errors import InputValueError, UnknownKeyError
+from ..metrics import Key, Sample, compute, parse, sample_of
+from ..metrics.averages import weighted_mean
+from ..metrics.keys import sides_of
+from ..metrics.kinds import take
+from ..metrics.values import Grouping, kept_moments
+from ..ranks.grouping import group_codes, task_weights_by
+from ..ranks.labels import LABEL_WORDS
+from .axes import FEW_METRICS, rows_by_label, unique_keys
+
+if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
+    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
+
+    Weights = str | Sequence[float] | FloatArray
+    MacroWeights = str | Mapping[Hashable, float] | Sequence[float] | FloatArray
+
+R = TypeVar("R")  # a report
+
+COUNT = "count"  # the weight of a group in macro averages: its number of tasks
+
+
+class Counted:
+    """Ranks with the weights in force and their groups; the parameters are those of `Report`.
+
+    Attributes
+    ----------
+    ranks, tasks : Ranks
+        As they were given, and with the weights in force.
+    sides : Sides
+    grouping : Grouping or None
+    draw : callable
+        Returns the sample of all tasks for a kind of rank.
+    macro_weights : ndarray of float64, shape (g,), "count", or None
+        The weights of the groups; their numbers of tasks; each counts once.
+    """
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(
+        self,
+        ranks: Ranks,
+        seed: int,
+        by: LabelsLike | None = None,
+        weights: Weights | None = None,
+        macro_weights: MacroWeights | None = None,
+    ) -> None:
+        self.ranks, self.seed = ranks, seed
+        self.tasks = _apply_weights(ranks, weights)
+        self.sides = sides_of(ranks)
+        self.draw: Callable[[str], Sample] = partial(sample_of, self.tasks, seed=seed)
+        self.grouping: Grouping | None = None
+        if by is not None:
+            self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
+        self.macro_weights = read_macro_weights(
+            macro_weights, None if self.grouping is None else self.grouping.names
+        )
+        self._last: tuple[str, str, Sample] | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counted):
+            return NotImplemented
+        names = ("seed", "ranks", "tasks", "grouping")
+        same = all(getattr(self, name) == getattr(other, name) for name in names)
+        return same and np.array_equal(self.macro_weights, other.macro_weights)  # type: ignore[arg-type]
+
+    def value(self, key: Key) -> float:
+        """Compute the value of a key."""
+        if not key.macro:
+            return compute(key, self.sample(key.side, key.kind), self.tasks._memo)
+        grouping = self.groups(str(key))
+        values, weights = grouping.values(key), self.macro_weights
+        if isinstance(weights, str):
+            weights = grouping.counts(key.side).astype(np.float64)
+        known = ~np.isnan(values)
+        return weighted_mean(values[known], None if weights is None else weights[known])
+
+    def moments(self, key: Key) -> tuple[float, float]:
+        """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
+        return kept_moments(self.tasks._memo, key, self.sample(key.side, key.kind))
+
+    def sample(self, side: str, kind: str) -> Sample:
+        """The ranks of one side and kind; the last ones are kept, since keys come in this order."""
+        if self._last is None or self._last[:2] != (side, kind):
+            self._last = side, kind, take(self.draw(kind), self.sides.mask(side))
+        return self._last[2]
+
+    def groups(self, key: str) -> Grouping:
+        """The groups; a KeyError where there are none."""
+        if self.grouping is None:
+            raise UnknownKeyError(repr(key), "this report has no groups; report(ranks, by=...) has")
+        return self.grouping
+
+    def of_group(self, place: int) -> Counted:
+        """The tasks of one group, drawn as those of all groups are."""
+        grouping = self.groups("groups")
+        group = Counted(grouping.ranks(place), self.seed)
+        group.draw = partial(grouping.sample, group=place)
+        return group
+
+
+class OfRanks:
+    """What a report has only while it has ranks; one from JSON says that they are missing."""
+
+    seed: int
+    macro_weighting: str
+    _counted: Counted | None
+
+    @property
+    def _ranked(self) -> Counted:
+        if self._counted is None:
+            raise RanksMissingError(
+                "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
+            )
+        return self._counted
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks of the report."""
+        return self._ranked.ranks
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
+        array([0.5, 0.5])
+        """
+        return self._ranked.tasks.weights
+
+    @property
+    def group_labels(self) -> IntArray | None:
+        """The group of each task, numbered in the order of `groups`; None without groups."""
+        grouping = self._ranked.grouping
+        return None if grouping is None else grouping.codes
+
+    def chance(self, metric: str) -> tuple[float, float]:
+        """Return mean and variance of a metric under chance, which its adjustments use.
+
+        Parameters
+        ----------
+        metric : str
+            `[side.]metric[@k][:p]`; a kind and an adjustment do not matter.
+
+        Returns
+        -------
+        mean, variance : float
+            The result of `truerank.chance` for the candidates and weights of the side.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, a macro average, and a metric without a chance model.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 2], [1, 1], 3)).chance("mr")
+        (2.0, 0.3333333333333333)
+        """
+        parsed = parse(metric)
+        if parsed.macro:
+            raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
+        self._ranked.sides.check(parsed.side, metric)
+        return self._ranked.moments(parsed)
+
+    @overload
+    def interval(
+        self,
+        metric: str,
+        *,
+        by: LabelsLike | None = ...,
+        level: float = ...,
+        seed: int = ...,
+    ) -> Interval: ...
+
+    @overload
+    def interval(
+        self,
+        metric: list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = ...,
+        level: float = ...,
+        seed: int = ...,
+    ) -> Intervals: ...
+
+    def interval(
+        self,
+        metric: str | list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = UNIT,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Interval | Intervals:
+        """Compute the confidence interval of the value of a key, or of several.
+
+        Parameters
+        ----------
+        metric : str, or list of str
+            For "macro.X" the groups are those of the report.
+        by : str, labels or None
+            What was drawn when the test set was made, as in `truerank.inference.interval`: the
+            label "unit", or tasks where the ranks have none; or "query", "relation", ...
+        level : float
+            How often such intervals cover the true value.
+        seed : int
+            The seed of the resamples, which only mad and extreme power means need.
+
+        Returns
+        -------
+        Interval, or Intervals for several keys
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        ValueError
+            For a level outside of (0, 1), labels that do not fit the tasks, and a macro average in
+            which groups have unequal weights.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
+        >>> found.low <= found.value <= found.high
+        True
+        >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
+        ['mrr', 'hits@1']
+        """
+        if not isinstance(metric, (list, tuple)):
+            return self._interval(metric, by=by, level=level, seed=seed)
+        names = unique_keys(metric, "metric")
+        options = {"by": by, "level": level, "seed": seed}
+        return Intervals({name: self._interval(name, **options) for name in names})
+
+    def _interval(self, key: str, **options: Any) -> Interval:
+        """Compute the interval of one key."""
+        parsed = parse(key)
+        if parsed.macro:
+            self._ranked.groups(key)
+            if self._ranked.macro_weights is not None:
+                expected = "a macro average in which every group counts once"
+                got = f"{key!r}, where {self.macro_weighting}"
+                raise InputValueError("metric", expected=expected, got=got)
+        groups = self.group_labels if parsed.macro else None
+        return interval(self._ranked.tasks, parsed, groups=groups, draw_seed=self.seed, **options)
+
+    def by_query(
+        self, metrics: str | Iterable[str] | None = None
+    ) -> dict[Hashable, dict[str, float]]:
+        """Return the values of each query by key, over the tasks of the query.
+
+        Parameters
+        ----------
+        metrics : str or iterable of str, optional
+            Keys without "macro."; a few usual ones if not given.
+
+        Returns
+        -------
+        dict of query to dict of str to float
+            In the order of the queries' labels; "side query" pairs where sides share queries.
+
+        Raises
+        ------
+        ValueError
+            If the ranks have no labels `queries`.
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=["a", "b", "a"])).by_query(["mr"])
+        {'a': {'mr': 1.5}, 'b': {'mr': 4.0}}
+        """
+        keys = unique_keys(FEW_METRICS if metrics is None else metrics)
+        within = Counted(self._ranked.tasks, self.seed, by="query").groups("by_query")
+        columns = {}
+        for key in keys:
+            parsed = parse(key)
+            if parsed.macro:
+                raise UnknownKeyError(repr(key), "a macro average is not of one query")
+            self._ranked.sides.check(parsed.side, key)
+            columns[key] = dict(zip(within.names, within.values(parsed).tolist(), strict=True))
+        return rows_by_label(columns, within.names)
+
+    def _sample(self, side: str, kind: str) -> Sample:
+        """Return the ranks of a side and kind, as plots need them."""
+        return self._ranked.sample(side, kind)
+
+
+class Groups(Mapping[Hashable, R]):
+    """The Reports of groups, each made when it is first read."""
+
+    def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
+        self._places = {label: place for place, label in enumerate(labels)}
+        self._make = make
+        self._reports: dict[Hashable, R] = {}
+
+    def __getitem__(self, label: Hashable) -> R:
+        if label not in self._reports:
+            self._reports[label] = self._make(self._places[label])
+        return self._reports[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"<groups: {', '.join(map(repr, self))}>"
+
+
+def describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
+    """Say how the tasks are weighted; nothing where each counts once.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> describe_weighting(tr.Ranks([0], [1], 10), "queries")
+    'each query counts once'
+    """
+    if isinstance(weights, str):
+        return f"each {LABEL_WORDS.get(weights, weights)} counts once"
+    return "" if tasks.weights is None else "weighted"
+
+
+def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
+    """Return the ranks with the weights in force; weights by name are computed once."""
+    if weights is None:
+        return ranks
+    if not isinstance(weights, str):
+        return ranks.with_weights(weights)
+    place = "weighed", weights
+    if place not in ranks._memo:
+        ranks._memo.setdefault(place, ranks.with_weights(task_weights_by(ranks, weights)))
+    weighed: Ranks = ranks._memo[place]
+    return weighed
+
+
+def read_macro_weights(
+    weights: MacroWeights | None, names: Sequence[Hashable] | None
+) -> FloatArray | str | None:
+    """Read `macro_weights` for groups of these names; None stands for a report without groups.
+
+    Raises
+    ------
+    ValueError
+        For weights without groups, another str or shape, labels without a weight, and weights that
+        are negative, not finite, or all 0.
+    TypeError
+        If the weights are not numbers.
+
+    Examples
+    --------
+    >>> read_macro_weights({"a": 1, "b": 2, "c": 3}, ["a", "b"])
+    array([1., 2.])
+    """
+    if weights is None:
+        return None
+    argument = "macro_weights"
+    if names is None:
+        raise InputValueError(argument, expected="by=, whose groups they weigh, too")
+    if isinstance(weights, str):
+        if weights != COUNT:
+            expected = f"{COUNT!r}, a mapping of labels or numbers"
+            raise InputValueError(argument, expected=expected, got=repr(weights))
+        return COUNT
+    numbers: Any = weights
+    if isinstance(weights, Mapping):
+        missing = [name for name in names if name not in weights]
+        if missing:
+            expected = f"a weight for each group, none for {missing[0]!r}"
+            raise InputValueError(argument, expected=expected)
+        numbers = [weights[name] for name in names]
+    array = checked_weights(numbers, length=len(names), name=argument, each="group")
+    if len(names) and not array.any():
+        raise InputValueError(argument, expected="at least one above 0", got="only 0")
+    return array
+
+
+def describe_macro_weights(weights: FloatArray | str | None) -> str:
+    """Say how the groups count in macro averages.
+
+    Examples
+    --------
+    >>> describe_macro_weights("count")
+    'each group counts by its tasks'
+    """
+    if weights is None:
+        return "each group counts once"
+    return f"each group counts {'by its tasks' if isinstance(weights, str) else 'as given'}"
