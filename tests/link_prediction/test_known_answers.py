@@ -156,11 +156,11 @@ def test_filters_stand_beside_each_other(measured: tr.Report) -> None:
     assert len({under.protocol.fingerprint for under in measured.filters.values()}) == 3
     table = measured.to_markdown(["mr"], sides=["tail"], kinds=["realistic"])
     assert table.splitlines()[-5:] == [
-        "| tail, by filter | MR \u2193 |",
-        "| :--- | ---: |",
-        "| fact | 3 |",
-        "| triple | 2 |",
-        "| none | 3.5 |",
+        "| filter | tasks | MR \u2193 |",
+        "| :--- | ---: | ---: |",
+        "| fact | 2 | 3.0 |",
+        "| triple | 2 | 2.0 |",
+        "| none | 2 | 3.5 |",
     ]
     assert measured.filters["triple"].filters == {}
 
