@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from truerank import chance
@@ -96,6 +96,7 @@ def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
 
 @settings(max_examples=40)
 @given(st.lists(st.integers(1, 90), min_size=2, max_size=40), st.sampled_from([*MODELS]))
+@example([1, 16], "imedian")  # the last interval of nodes was too long: off by 1e-10
 def test_plain_sums(sizes: list[int], name: str) -> None:
     mean, variance = chance(name, sizes)
     slow = by_sums(sizes, name == "imedian")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...inputs.errors import InputValueError, UnknownKeyError
-from .nodes import POINTS, log1p, run_nodes, stand_ins
+from .nodes import log1p, run_nodes, stand_ins
 from .tasks import Moments, Tasks, model
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _falling_nodes(
     edges = 1 + width * (powers[1:] - 1)
     kinks = kinks[(kinks > 1) & (kinks <= most)]
     few = kinks if len(kinks) <= _KINKS else kinks[:0]
-    return run_nodes(np.array([1, *edges[edges < most - POINTS], most + 1]), few)
+    return run_nodes(np.array([1, *edges[edges < most], most + 1]), few)
 
 
 # -- moments of order statistics -------------------------------------------------------------------
