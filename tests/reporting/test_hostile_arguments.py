@@ -75,7 +75,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "markdown digits": lambda x: REPORT.to_markdown(digits=x),
     "latex digits": lambda x: REPORT.to_latex(digits=x),
     "csv spreadsheet": lambda x: REPORT.to_csv(spreadsheet=x),
-    "dict flat": lambda x: REPORT.to_dict(flat=x),
     "json indent": lambda x: REPORT.to_json(indent=x),
     "table reports": lambda x: tr.table(x),
     "table metrics": lambda x: tr.table({"a": REPORT}, x),

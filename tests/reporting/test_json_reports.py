@@ -127,7 +127,7 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
     with pytest.raises(AttributeError, match="holds no ranks"):
         back.interval("mrr", level=0.9)
     assert not hasattr(back, "ranks")
-    assert back.default_axes() == (
+    assert back._default_axes() == (
         ["both", "tail"],
         ["optimistic", "realistic"],
         ["amri", "hits@2", "mrr"],

@@ -246,26 +246,6 @@ def test_any_ranks_can_be_written(ranks: Ranks) -> None:
     assert {len(row) for row in rows} == {3 + 6}
 
 
-def test_nested_dictionary(grouped: Report) -> None:
-    nested = grouped.to_dict(flat=False)
-    assert nested["both"]["realistic"]["mrr"] == grouped["mrr"]
-    assert nested["tail"]["optimistic"]["amri"] == grouped["tail.optimistic.amri"]
-    assert nested["macro"]["head"]["realistic"]["hits@5"] == grouped["macro.head.hits@5"]
-    leaves = [
-        (side, kind, metric)
-        for side, kinds in nested.items()
-        if side != "macro"
-        for kind, values in kinds.items()
-        for metric in values
-    ]
-    assert len(leaves) == 3 * 3 * len(METRICS)
-    keys = ["tail.expected.index.power_mean:0.5", "hits@77"]
-    assert grouped.to_dict(keys, flat=False) == {
-        "tail": {"expected": {"index.power_mean:0.5": grouped[keys[0]]}},
-        "both": {"realistic": {"hits@77": grouped[keys[1]]}},
-    }
-
-
 # -- groups ----------------------------------------------------------------------------------------
 
 

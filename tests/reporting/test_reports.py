@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.example_ranks import everything, same
+from support.example_ranks import everything
 from truerank import Ranks, Report, concatenate, report
 from truerank.metrics import KINDS, Key, chance, compute, parse, sample_of, values
 
@@ -370,28 +370,3 @@ def test_evaluate_has_sides_and_groups() -> None:
     assert tr.evaluate(scores, [1, 2], side=["head", "tail"], by="side")["macro.mr"] == 2.25
     with pytest.raises(ValueError, match="side: expected 2 labels"):
         tr.evaluate(scores, [1, 2], side=["head"])
-
-
-def test_values_of_each_query() -> None:
-    ranks = Ranks(
-        [0, 3, 5, 1, 0],
-        [1, 2, 1, 4, 1],
-        [9, 9, 9, 12, 12],
-        side=["head", "head", "head", "tail", "tail"],
-        queries=["a", "b", "a", "a", "c"],
-        weights=[1, 2, 3, 4, 5],
-    )
-    measured = report(ranks, seed=3)
-    found = measured.by_query(["mr", "random.mrr", "amri"])
-    assert found.keys() == {("head", "a"), ("head", "b"), ("tail", "a"), ("tail", "c")}
-    within = report(ranks, seed=3, by="query")
-    for query, row in found.items():
-        for key, value in row.items():
-            assert same(value, within.groups[query][key])
-    assert list(next(iter(measured.by_query().values()))) == [
-        column.name for column in tr.table(measured).columns[1:]
-    ]
-    with pytest.raises(KeyError, match="macro average"):
-        measured.by_query(["macro.mr"])
-    with pytest.raises(ValueError, match="queries"):
-        report(Ranks([0], [1], 10)).by_query()

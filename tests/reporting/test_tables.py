@@ -58,13 +58,12 @@ def test_repeats_are_a_mapping(models: dict[str, Report]) -> None:
     assert list(repeats) == list(runs[0])
     assert len(repeats) == len(list(repeats)) == len(list(repeats.values()))
     assert repeats.to_dict(["mr"]) == {"mr": statistics.mean([3.5, 2, 2])}
+    assert repeats.to_dict() == dict(repeats)
     assert "tail.hits@77" not in repeats
     assert repeats.protocol == VALID
-    assert repeats == report(runs) != report(runs[:2])
-    assert repeats != dict(repeats)
-    assert pickle.loads(pickle.dumps(repeats)) == repeats
-    assert repr(repeats).startswith("Repeats(3 runs, mrr 0.5833 \u00b1 0.083, hits@10 1 ")
-    some = Repeats([runs[0], Report.from_json(runs[1].to_json(["mrr", "mr", "hits@7"]))])
+    assert pickle.loads(pickle.dumps(repeats)) == repeats == report(runs) != report(runs[:2])
+    assert repr(repeats).startswith("Repeats(3 runs of Report(2 tasks, ")
+    some = report([runs[0], Report.from_json(runs[1].to_json(["mrr", "mr", "hits@7"]))])
     assert list(some) == ["mr", "mrr"]
 
 
@@ -74,29 +73,27 @@ def test_nan_in_one_run_is_nan() -> None:
     assert math.isnan(repeats.std("amri"))
 
 
-def test_repeats_in_every_form(models: dict[str, Report]) -> None:
-    repeats = report(list(models.values()))
-    rows = list(csv.DictReader(io.StringIO(repeats.to_csv(["mr", "amri"]))))
-    assert [row["metric"] for row in rows] == ["mr", "amri"]
-    assert float(rows[0]["mean"]) == repeats["mr"]
-    assert float(rows[0]["std"]) == repeats.std("mr")
-    assert [float(rows[1][f"run {i}"]) for i in (1, 2, 3)] == list(repeats.values("amri"))
-    text = repeats.to_markdown(["mr"])
-    assert text.startswith("3 runs; split valid, unfiltered, all candidates, nan raise (")
-    assert text.endswith("| MR \u2193 | 2.5 | 0.866 |")
+def test_repeats_print_as_the_row_of_a_table(models: dict[str, Report]) -> None:
+    runs = list(models.values())
+    repeats, keys = report(runs), ["mr", "hits@1"]
+    rows = [repeats.table(keys, percent=True), table({"3 runs": runs}, keys, percent=True)]
+    assert str(rows[0]) == str(rows[1])
+    assert rows[0].rows == rows[1].rows == repeats.table(keys).rows
+    (row,) = csv.DictReader(io.StringIO(repeats.to_csv(["mr"])))
+    assert (row["model"], int(row["runs"])) == ("3 runs", 3)
+    assert (float(row["mr"]), float(row["mr std"])) == (repeats["mr"], repeats.std("mr"))
+    assert repeats.to_markdown(["mr"]).endswith("| 3 runs | 2.5 \u00b1 0.9 |")
+    assert repeats.to_text(["mr"], digits=4).endswith("2.50 \u00b1 0.87")
 
 
-def test_wrong_repeats(models: dict[str, Report]) -> None:
+def test_wrong_repeats() -> None:
     with pytest.raises(ValueError, match="reports: expected at least one, got none"):
         report([])
-    with pytest.raises(TypeError, match="reports: expected Reports, got Ranks at position 1"):
-        Repeats([one(1), one(1).ranks])
-    with pytest.raises(TypeError, match="reports: expected several Reports, got Report"):
-        Repeats(one(1))
     unlike = [one(1), one(1), one(1, protocol=Protocol(split="test"))]
     with pytest.raises(ValueError, match=r"runs 1 and 3 .* protocols: split: valid against test"):
         report(unlike)
-    assert Repeats(unlike, allow_unlike=True)["mr"] == 2
+    with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
+        report([one(1), one(2, weights=[3])])
     with pytest.raises(KeyError, match="no metric"):
         report([one(1)])["mmr"]
 
@@ -192,7 +189,7 @@ def test_data_of_a_table(models: dict[str, Report]) -> None:
 
 
 def test_a_table_of_repeats() -> None:
-    found = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": Repeats([one(2)])}, ["mr"])
+    found = table({"a": [one(0), one(1), one(5)], "b": one(1), "c": report([one(2)])}, ["mr"])
     std = statistics.stdev([1, 2, 6])
     assert found.rows[0] == ("a", 3, 3.0, pytest.approx(std))
     assert math.isnan(found["mr std"][1])
@@ -221,9 +218,9 @@ def test_wrong_tables(models: dict[str, Report]) -> None:
         table({})
     with pytest.raises(TypeError, match="got Ranks at position 0"):
         table({"a": [one(1).ranks]})
-    with pytest.raises(TypeError, match=r"expected several Reports, got Ranks \(of 'a'\)"):
+    with pytest.raises(TypeError, match=r"^reports\['a'\]: expected several Reports, got Ranks$"):
         table({"a": one(1).ranks})
-    with pytest.raises(TypeError, match="reports: expected names, got int 3"):
+    with pytest.raises(TypeError, match="reports: expected str, got int at position 0"):
         table({3: one(1)})
     with pytest.raises(TypeError, match=r"reports: expected several Reports, got Ranks$"):
         table(one(1).ranks)
@@ -308,25 +305,16 @@ def test_notes_of_a_table(models: dict[str, Report]) -> None:
 
 def test_all_runs_count() -> None:
     valid, test = one(1), one(1, protocol=Protocol(split="test"))
-    for runs in ([valid, test], Repeats([valid, test], allow_unlike=True)):
-        with pytest.raises(ValueError, match=r"split: valid against test \(of 'A'\)"):
-            table({"A": runs, "B": valid})
-        made = table({"A": runs, "B": valid}, allow_unlike=True)
-        assert made.notes[0].startswith("A: runs 1 and 2 were counted under unlike protocols: ")
-        assert "*" not in str(made)  # unlike numbers have no best
-    later = table({"A": valid, "B": [valid, test]}, allow_unlike=True)
+    runs = [valid, test]
+    with pytest.raises(ValueError, match=r"^reports\['A'\]: runs 1 and 2 .*: split: valid against"):
+        table({"A": runs, "B": valid})
+    made = table({"A": runs, "B": valid}, allow_unlike=True)
+    assert made.notes[0].startswith("A: runs 1 and 2 were counted under unlike protocols: ")
+    assert "*" not in str(made)  # unlike numbers have no best
+    later = table({"A": valid, "B": runs}, allow_unlike=True)
     assert later.notes[1] == "B cannot be compared with A: protocol: split: valid against test."
-
-
-def test_unlike_runs_are_noted() -> None:
-    runs = [one(1), one(2, weights=[3])]
-    with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
-        report(runs)
-    repeats = Repeats(iter(runs), allow_unlike=True)
-    assert repeats.notes == ("runs 1 and 2 have equal weights and weighted",)
-    assert "\nRuns 1 and 2 have equal weights and weighted.\n" in repeats.to_markdown(["mr"])
-    assert "<p>Runs 1 and 2 have" in repeats._repr_html_()
-    assert report([one(1), one(2)]).notes == ()
+    weighted = table([one(1), one(2, weights=[3])], ["mr"], allow_unlike=True)
+    assert weighted.notes == ("2 runs: runs 1 and 2 have equal weights and weighted.",)
 
 
 @pytest.mark.parametrize("digits", [-3, 16, 10**7, 10**400, 2.5, True, "4"])
@@ -342,26 +330,6 @@ def test_wrong_digits(digits: object) -> None:
             render(digits=digits)
         assert render(digits=15)
     assert table({"a": one(1)}).to_markdown(digits=np.int64(3))
-
-
-def test_repeats_as_data() -> None:
-    repeats = report([one(0), one(2)])
-    assert repeats.to_dict(["mr"], std=True) == {"mr": 2, "mr std": math.sqrt(2)}
-    nested = repeats.to_dict(["mr", "optimistic.amri"], flat=False, std=True)["both"]
-    assert nested["realistic"] == {"mr": 2.0, "mr std": math.sqrt(2)}
-    assert list(nested["optimistic"]) == ["amri", "amri std"]
-    content = json.loads(repeats.to_json(["mr"]), parse_constant=pytest.fail)
-    assert content["kind"] == "truerank.repeats"
-    assert content["metrics"] == {"mr": {"mean": 2, "std": math.sqrt(2), "values": [1, 3]}}
-    assert content["fingerprints"] == [VALID.fingerprint] * 2
-    assert json.loads(report([one(0)]).to_json(["mr"]))["metrics"]["mr"]["std"] is None
-
-
-def test_pandas_of_repeats() -> None:
-    pandas = pytest.importorskip("pandas")
-    repeats = report([one(0), one(2)])
-    read = pandas.read_csv(io.StringIO(repeats.to_csv(["mr", "amri"])))
-    pandas.testing.assert_frame_equal(repeats.to_pandas(["mr", "amri"]), read)
 
 
 def test_a_key_counts_once_and_runs_are_integers() -> None:
@@ -383,7 +351,6 @@ def test_tables_without_notes_are_for_papers() -> None:
     measured, other = report(ranks), report(Ranks([1, 3, 1], [1, 1, 1], 10))
     results = [
         measured,
-        report([measured, other]),
         table({"A": measured, "B": other}),
         compare({"A": ranks, "B": other.ranks, "C": ranks}),
         retrieval.report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=[0, 0, 1])),

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from .audit import Finding, Findings, Summary
-from .repeats import Repeats, report
+from .audit import Finding, Findings
+from .counted import Summary
 from .reports import Report
-from .tables import table
+from .tables import Repeats, report, table
 
 __all__ = ["Finding", "Findings", "Repeats", "Report", "Summary", "report", "table"]

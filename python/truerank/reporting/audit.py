@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from ..inputs.naming import printable, public
-from ..metrics.keys import RELATION_SIDE, sides_of
+from ..metrics.keys import RELATION_SIDE, parse
 from ..metrics.kinds import DEFAULT_KIND
 from ..ranks.protocol import PROVENANCE
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count, percent
 from .axes import compose_key
+from .counted import Counted, Summary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from ..ranks.container import Ranks
     from ..ranks.protocol import Protocol
-    from .reports import Report
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TIE_KINDS = ("optimistic", DEFAULT_KIND, "pessimistic", "expected")
@@ -57,66 +56,6 @@ COUNTED = {
 
 
 @public("truerank.reporting")
-class Summary(NamedTuple):
-    """Numbers of tasks, candidates and ties, whatever the weights.
-
-    Attributes
-    ----------
-    tasks : int
-    candidates_min, candidates_max : int
-        The range of the number of candidates; 0 without tasks.
-    tied_tasks : int
-        The number of tasks whose true candidate ties with another one.
-    largest_tie, mean_tie : int, float
-        The number of candidates in a tie, the true one included: the largest, and the mean over
-        the tied tasks; 1 and nan where no task ties.
-    audit : dict of str to int, or None
-        The results of a count with `audit=True`: the numbers of candidates that are `nan` and
-        `inf` over all tasks, the largest number of candidates with the best score of a task,
-        `at_best`, the number of true candidates with another score in their block, `differing`, and
-        that of tasks whose row differs from the first row of their query, `mismatched`.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> tr.report(tr.Ranks([0, 3], [1, 2], 10)).summary.tied_tasks
-    1
-    """
-
-    tasks: int
-    candidates_min: int
-    candidates_max: int
-    tied_tasks: int
-    largest_tie: int
-    mean_tie: float
-    audit: dict[str, int] | None
-
-
-def summarise(ranks: Ranks) -> Summary:
-    """Make the summary of ranks.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> summarise(tr.Ranks([0, 3], [1, 2], 10)).largest_tie
-    2
-    """
-    ties, counts = ranks.tied[ranks.tied > 1], None
-    if ranks.audit is not None:
-        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
-        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-    return Summary(
-        tasks=len(ranks),
-        candidates_min=int(ranks.candidates.min()) if len(ranks) else 0,
-        candidates_max=int(ranks.candidates.max(initial=0)),
-        tied_tasks=len(ties),
-        largest_tie=int(ties.max(initial=1)),
-        mean_tie=float(ties.mean()) if len(ties) else math.nan,
-        audit=counts,
-    )
-
-
-@public("truerank.reporting")
 class Finding(NamedTuple):
     """Something that makes a number suspect.
 
@@ -124,8 +63,8 @@ class Finding(NamedTuple):
     ----------
     name : str
         The check: "misses", "worse than chance", "ties", "constant", "nan", "inf", "rescored",
-        "queries", "saturated", "few candidates", "chance hits", "unfiltered", "sampled",
-        "test candidates", "weights", "unaudited".
+        "queries", "saturated", "few candidates", "unfiltered", "sampled", "test candidates",
+        "unaudited".
     value : float
         The measured value.
     threshold : float
@@ -216,20 +155,20 @@ def _tie_lines(summary: Summary) -> list[str]:
     return lines
 
 
-def findings(report: Report, names: Collection[str] = ()) -> Findings:
+def findings(counted: Counted, names: Collection[str] = ()) -> Findings:
     """List what makes the numbers of a report suspect; with names, only by these checks.
 
     Examples
     --------
     >>> import truerank as tr
-    >>> report = tr.report(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)))
-    >>> [finding.name for finding in findings(report)]
+    >>> counted = Counted(tr.Ranks([3], [1], 100, protocol=tr.Protocol(sampled=True)), seed=0)
+    >>> [finding.name for finding in findings(counted)]
     ['sampled', 'unaudited']
-    >>> [finding.name for finding in findings(report, ["sampled"])]
+    >>> [finding.name for finding in findings(counted, ["sampled"])]
     ['sampled']
     """
     measured = [
-        (name, threshold, measure(report))
+        (name, threshold, measure(counted))
         for name, threshold, measure in CHECKS
         if not names or name in names
     ]
@@ -238,29 +177,35 @@ def findings(report: Report, names: Collection[str] = ()) -> Findings:
         for name, threshold, (value, message) in measured
         if value > threshold
     ]
-    return Findings(suspect, report.protocol, report.summary)
+    return Findings(suspect, counted.ranks.protocol, counted.summary)
 
 
 # -- checks ----------------------------------------------------------------------------------------
 
 
-def _share_of(report: Report, mask: npt.NDArray[np.bool_]) -> Measured:
+def _share_of(counted: Counted, mask: npt.NDArray[np.bool_]) -> Measured:
     """Return the share of the tasks with weight that a mask has, and it in words."""
-    has_weight = np.ones(len(mask), np.bool_) if report.weights is None else report.weights > 0
+    has_weight = (
+        np.ones(len(mask), np.bool_) if counted.tasks.weights is None else counted.tasks.weights > 0
+    )
     n, total = int(np.count_nonzero(mask & has_weight)), int(np.count_nonzero(has_weight))
     share = n / max(total, 1)
     return share, f"{n:,} of {total:,} tasks ({percent(share)})"
 
 
-def _misses(report: Report) -> Measured:
-    if report.ranks.listed is None:
+def _value(counted: Counted, *words: str) -> float:
+    return counted.value(parse(compose_key(*words)))
+
+
+def _misses(counted: Counted) -> Measured:
+    if counted.ranks.listed is None:
         return NOTHING
-    share, tasks = _share_of(report, ~report.ranks.listed)
+    share, tasks = _share_of(counted, ~counted.ranks.listed)
     bounds = "optimistic and pessimistic ranks are its bounds"
     return share, f"{tasks} are misses, whose target is not in its list: {bounds}"
 
 
-def _worse_than_chance(report: Report) -> Measured:
+def _worse_than_chance(counted: Counted) -> Measured:
     """The first side whose mean rank is far above that of random scores, in standard errors.
 
     Under chance a rank r is uniform on 1..N, and log E exp(t(r - E r)) <= t**2 (N**2 - 1) / 24 for
@@ -270,25 +215,28 @@ def _worse_than_chance(report: Report) -> Measured:
     ties only make it smaller. Tasks of one target may depend on each other in any way: the standard
     deviations of these are added (Hölder's inequality), not the variances.
     """
-    protocol = report.protocol
+    protocol = counted.ranks.protocol
     question = OTHER_ORDERS.get(protocol.order, "are the scores in one order?")
     if protocol.similarity is not None:
         question = f"is the similarity {protocol.similarity} right?"
-    for side in report.sides:
-        key = compose_key(side, DEFAULT_KIND, "amri")
-        z = _standard_errors_above(report, side) if report[key] < 0 else 0.0
+    for side in counted.sides.present:
+        value = _value(counted, side, DEFAULT_KIND, "amri")
+        z = _standard_errors_above(counted, side) if value < 0 else 0.0
         if z > STANDARD_ERRORS:
-            figures = f"{key} {report[key]:.3g}, p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
+            key = compose_key(side, DEFAULT_KIND, "amri")
+            figures = f"{key} {value:.3g}, p below 1e-{math.floor(z**2 / 2 / math.log(10))}"
             return z, f"ranks are worse than random ones ({figures}): {question}"
     return NOTHING
 
 
-def _standard_errors_above(report: Report, side: str) -> float:
+def _standard_errors_above(counted: Counted, side: str) -> float:
     """How many standard errors the mean rank of a side is above that of chance."""
-    ranks, mask = report.ranks, sides_of(report.ranks).mask(side)
+    ranks, mask = counted.ranks, counted.sides.mask(side)
     chosen = slice(None) if mask is None else mask
     candidates = ranks.candidates[chosen].astype(np.float64)
-    weights = np.ones(len(candidates)) if report.weights is None else report.weights[chosen]
+    weights = (
+        np.ones(len(candidates)) if counted.tasks.weights is None else counted.tasks.weights[chosen]
+    )
     weights = weights / (weights.max() or 1.0)
     deviations = weights * np.sqrt((candidates - 1) * (candidates + 1) / 12)
     if ranks.targets is not None:
@@ -299,16 +247,16 @@ def _standard_errors_above(report: Report, side: str) -> float:
     return excess / spread if spread else 0.0
 
 
-def _ties(report: Report) -> Measured:
+def _ties(counted: Counted) -> Measured:
     """The metric that ties move most from its realistic value, relative to this one."""
     worst = NOTHING
-    if not report.summary.tied_tasks:
+    if not counted.summary.tied_tasks:
         return worst
-    first, *others = report.sides
+    first, *others = counted.sides.present
     # relations are not pooled with the others
     for side in (first, *(side for side in others if side == RELATION_SIDE)):
         for metric in TIE_METRICS:
-            values = {kind: report[compose_key(side, kind, metric)] for kind in TIE_KINDS}
+            values = {kind: _value(counted, side, kind, metric) for kind in TIE_KINDS}
             value = values[DEFAULT_KIND]
             gap = max(abs(other - value) for other in values.values())
             moved = gap / abs(value) if value else math.inf
@@ -321,62 +269,48 @@ def _ties(report: Report) -> Measured:
     return worst
 
 
-def _constant(report: Report) -> Measured:
-    ranks = report.ranks
+def _constant(counted: Counted) -> Measured:
+    ranks = counted.ranks
     mask = (ranks.tied == ranks.candidates) & (ranks.candidates > 1)
-    share, tasks = _share_of(report, mask if ranks.listed is None else mask & ranks.listed)
+    share, tasks = _share_of(counted, mask if ranks.listed is None else mask & ranks.listed)
     return share, f"all candidates have one score in {tasks}"
 
 
-def _counted(name: str, report: Report) -> Measured:
-    if report.ranks.audit is None:
+def _scores(name: str, counted: Counted) -> Measured:
+    if counted.ranks.audit is None:
         return NOTHING
-    counts = getattr(report.ranks.audit, name)
+    counts = getattr(counted.ranks.audit, name)
     total = int(counts.sum())
     return total, COUNTED[name].format(total=total, tasks=np.count_nonzero(counts))
 
 
-def _saturated(report: Report) -> Measured:
-    ranks = report.ranks
+def _saturated(counted: Counted) -> Measured:
+    ranks = counted.ranks
     if ranks.audit is None:
         return NOTHING
     best = ranks.audit.at_best  # two with one score are a tie
-    share, tasks = _share_of(report, (best > 2) & (best > SATURATED * ranks.candidates))
+    share, tasks = _share_of(counted, (best > 2) & (best > SATURATED * ranks.candidates))
     return share, f"more than {percent(SATURATED)} of the candidates have the best score in {tasks}"
 
 
-def _few_candidates(report: Report) -> Measured:
-    share, tasks = _share_of(report, report.ranks.candidates <= CUTOFF)
+def _few_candidates(counted: Counted) -> Measured:
+    share, tasks = _share_of(counted, counted.ranks.candidates <= CUTOFF)
     return share, f"{tasks} have at most {CUTOFF} candidates, which are hits whatever their scores"
 
 
-def _chance_hits(report: Report) -> Measured:
-    hits, _ = report.chance(compose_key(report.sides[0], DEFAULT_KIND, f"hits@{CUTOFF}"))
-    return hits, f"hits@{CUTOFF} is {hits:.2g} by chance alone: read ah@{CUTOFF} instead"
-
-
-def _weights(report: Report) -> Measured:
-    """The number of tasks for each effective one by Kish's number, (sum w)^2 / sum w^2."""
-    if report.weights is None or not report.weights.any():
-        return NOTHING
-    n, shares = len(report.weights), report.weights / report.weights.max()
-    effective = float(shares.sum() ** 2 / np.square(shares).sum())
-    return n / effective, f"the weights leave {effective:,.3g} effective tasks of {n:,}"
-
-
-def _unfiltered(report: Report) -> Measured:
+def _unfiltered(counted: Counted) -> Measured:
     """Link prediction without a filter; a sample never has known answers."""
-    is_bare = not report.protocol.filter and not report.protocol.sampled
+    is_bare = not counted.ranks.protocol.filter and not counted.ranks.protocol.sampled
     message = "known answers count as wrong ones; known= of a task names the splits that hold them"
-    return float(is_bare and not {"head", "tail"}.isdisjoint(report.sides)), message
+    return float(is_bare and not {"head", "tail"}.isdisjoint(counted.sides.present)), message
 
 
-def _sampled(report: Report) -> Measured:
+def _sampled(counted: Counted) -> Measured:
     message = "the candidates are a sample: ranks are better than among all, and only compare"
-    return float(report.protocol.sampled), f"{message} over the same sample"
+    return float(counted.ranks.protocol.sampled), f"{message} over the same sample"
 
 
-def _test_candidates(report: Report) -> Measured:
+def _test_candidates(counted: Counted) -> Measured:
     """Candidates that are the entities of the test alone: a smaller test is an easier task.
 
     Metrics can then be compared only between tests of one size, except for the adjusted mean rank
@@ -386,33 +320,31 @@ def _test_candidates(report: Report) -> Measured:
     shows.
     """
     message = "the candidates are the entities of the test alone: numbers do not compare across"
-    is_alone = report.protocol.candidates == TEST_ONLY and len(report.ranks) > 0
+    is_alone = counted.ranks.protocol.candidates == TEST_ONLY and len(counted.ranks) > 0
     return float(is_alone), f"{message} test sizes, but for amri, which hardly moves"
 
 
-def _unaudited(report: Report) -> Measured:
+def _unaudited(counted: Counted) -> Measured:
     """Scores that were not looked at; lists give no scores of most candidates."""
-    ranks = report.ranks
+    ranks = counted.ranks
     message = "NaN, infinite and saturated scores were not counted; rank(..., audit=True) does"
     return float(ranks.audit is None and ranks.listed is None and len(ranks) > 0), message
 
 
 # The name of each check, its threshold, and what measures the value that may exceed it.
-CHECKS: tuple[tuple[str, float, Callable[[Report], Measured]], ...] = (
+CHECKS: tuple[tuple[str, float, Callable[[Counted], Measured]], ...] = (
     (MISSES, 0.0, _misses),
     (BELOW_CHANCE, STANDARD_ERRORS, _worse_than_chance),
     ("ties", 0.01, _ties),
     ("constant", 0.0, _constant),
-    ("nan", 0.0, partial(_counted, "nan")),
-    ("inf", 0.0, partial(_counted, "inf")),
-    ("rescored", 0.0, partial(_counted, "differing")),
-    ("queries", 0.0, partial(_counted, "mismatched")),
+    ("nan", 0.0, partial(_scores, "nan")),
+    ("inf", 0.0, partial(_scores, "inf")),
+    ("rescored", 0.0, partial(_scores, "differing")),
+    ("queries", 0.0, partial(_scores, "mismatched")),
     ("saturated", 0.0, _saturated),
     ("few candidates", 0.01, _few_candidates),
-    ("chance hits", 0.25, _chance_hits),
     ("unfiltered", 0.0, _unfiltered),
     ("sampled", 0.0, _sampled),
     (TEST_CANDIDATES, 0.0, _test_candidates),
-    ("weights", 10.0, _weights),
     ("unaudited", 0.0, _unaudited),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, overload
 
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.words import suggest
 from ..metrics import KINDS, UnknownKeyError, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO
+from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, RELATION_SIDE, Sides
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables import AsTable
 
@@ -22,6 +22,8 @@ DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
 ALL_METRICS = "all"
+
+Names = str | Iterable[str] | None
 
 
 class Axes(NamedTuple):
@@ -88,24 +90,6 @@ def metric_of(key: str) -> str:
     return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
 
 
-def nest(values: Mapping[str, object]) -> dict[str, Any]:
-    """Nest values by key as side -> kind -> [adjustment.]metric, with macro averages in "macro".
-
-    Examples
-    --------
-    >>> nest({"mr": 4.5, "macro.tail.mr": 3.0})
-    {'both': {'realistic': {'mr': 4.5}}, 'macro': {'tail': {'realistic': {'mr': 3.0}}}}
-    """
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        name, _, word = key.partition(" ")  # a key, or "key std"
-        parsed = parse(name)
-        place = tree.setdefault(MACRO, {}) if parsed.macro else tree
-        place = place.setdefault(parsed.side, {}).setdefault(parsed.kind, {})
-        place[" ".join(filter(None, (metric_of(name), word)))] = value
-    return tree
-
-
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     """List keys, each of them once; a single str is one of them, what is no str a TypeError.
 
@@ -121,9 +105,7 @@ def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     return list(dict.fromkeys(listed))
 
 
-def choose_metrics(
-    metrics: str | Iterable[str] | None, few: Iterable[str], every: Sequence[str]
-) -> list[str]:
+def choose_metrics(metrics: Names, few: Iterable[str], every: Sequence[str]) -> list[str]:
     """List the metrics of a table: those that were asked for, "all", or a few if they are there.
 
     Examples
@@ -137,45 +119,42 @@ def choose_metrics(
     return list(every) if is_all else unique_keys(metrics)
 
 
-def rows_by_label(
-    columns: Mapping[str, Mapping[Hashable, float]], labels: Iterable[Hashable]
-) -> dict[Hashable, dict[str, float]]:
-    """Turn values by key and label into values by label and key.
-
-    Examples
-    --------
-    >>> rows_by_label({"mr": {"a": 1.5}, "mrr": {"a": 0.75}}, ["a"])
-    {'a': {'mr': 1.5, 'mrr': 0.75}}
-    """
-    return {label: {key: column[label] for key, column in columns.items()} for label in labels}
-
-
-def check_axes(metrics: Iterable[str], kinds: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Check the metrics and kinds of a table.
+def choose_axes(default: Axes, present: Sides, metrics: Names, sides: Names, kinds: Names) -> Axes:
+    """Check the axes of a table, or choose them from those that are there by default.
 
     Raises
     ------
     KeyError
-        For an unknown metric or kind.
+        For an unknown metric, side or kind.
     ValueError
         For a metric that names a side or kind, or is a macro average.
 
     Examples
     --------
-    >>> check_axes(["amri"], ["optimistic"])
-    (['amri'], ['optimistic'])
+    >>> default = Axes(["both", "tail"], ["realistic"], ["mr", "mrr"])
+    >>> choose_axes(default, Sides({"both": 3, "tail": 3}), "mr", None, None)
+    Axes(sides=['tail'], kinds=['realistic'], metrics=['mr'])
     """
-    rows, columns = unique_keys(metrics), unique_keys(kinds, "kinds")
-    for row in rows:
-        parsed = parse(row)
+    if sides is None:
+        named = [side for side in default.sides if side not in (ALL_SIDES, RELATION_SIDE)]
+        alone = len(named) == 1 and present.counts[named[0]] == present.counts[default.sides[0]]
+        sides = [side for side in default.sides if not (alone and side == ALL_SIDES)]
+    axes = Axes(
+        unique_keys(sides, "sides"),
+        unique_keys(default.kinds if kinds is None else kinds, "kinds"),
+        choose_metrics(metrics, FEW_METRICS, default.metrics),
+    )
+    for name in axes.metrics:
+        parsed = parse(name)
         if (parsed.side, parsed.kind, parsed.macro) != (ALL_SIDES, DEFAULT_KIND, False):
-            raise InputValueError(
-                "metrics", expected="[adjustment.]metric[@k] as a row of a table", got=repr(row)
-            )
-    for kind in columns:
+            expected = "[adjustment.]metric[@k] as a column of a table"
+            raise InputValueError("metrics", expected=expected, got=repr(name))
+    for side in axes.sides:
+        present.check(side, side)
+    for kind in axes.kinds:
         if kind not in KINDS:
             raise UnknownKeyError(repr(kind), f"no such kind of rank; {suggest(kind, KINDS)}")
-    return rows, columns
+    return axes
 
 
 class KeyedValues(Mapping[str, float], AsTable):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 
@@ -13,14 +14,14 @@ from ..inference.pairing import RanksMissingError
 from ..inference.units import UNIT
 from ..inputs.arrays import checked_weights
 from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.naming import public
 from ..metrics import Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
 from ..metrics.keys import sides_of
 from ..metrics.kinds import take
 from ..metrics.values import Grouping, kept_moments
 from ..ranks.grouping import group_codes, task_weights_by
-from ..ranks.labels import LABEL_WORDS
-from .axes import FEW_METRICS, rows_by_label, unique_keys
+from .axes import unique_keys
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -33,6 +34,67 @@ if TYPE_CHECKING:
 R = TypeVar("R")  # a report
 
 COUNT = "count"  # the weight of a group in macro averages: its number of tasks
+ONCE = "each group counts once"
+
+
+@public("truerank.reporting")
+class Summary(NamedTuple):
+    """Numbers of tasks, candidates and ties, whatever the weights.
+
+    Attributes
+    ----------
+    tasks : int
+    candidates_min, candidates_max : int
+        The range of the number of candidates; 0 without tasks.
+    tied_tasks : int
+        The number of tasks whose true candidate ties with another one.
+    largest_tie, mean_tie : int, float
+        The number of candidates in a tie, the true one included: the largest, and the mean over
+        the tied tasks; 1 and nan where no task ties.
+    audit : dict of str to int, or None
+        The results of a count with `audit=True`: the numbers of candidates that are `nan` and
+        `inf` over all tasks, the largest number of candidates with the best score of a task,
+        `at_best`, the number of true candidates with another score in their block, `differing`, and
+        that of tasks whose row differs from the first row of their query, `mismatched`.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> tr.report(tr.Ranks([0, 3], [1, 2], 10)).summary.tied_tasks
+    1
+    """
+
+    tasks: int
+    candidates_min: int
+    candidates_max: int
+    tied_tasks: int
+    largest_tie: int
+    mean_tie: float
+    audit: dict[str, int] | None
+
+
+def summarise(ranks: Ranks) -> Summary:
+    """Make the summary of ranks.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> summarise(tr.Ranks([0, 3], [1, 2], 10)).largest_tie
+    2
+    """
+    ties, counts = ranks.tied[ranks.tied > 1], None
+    if ranks.audit is not None:
+        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
+        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
+    return Summary(
+        tasks=len(ranks),
+        candidates_min=int(ranks.candidates.min()) if len(ranks) else 0,
+        candidates_max=int(ranks.candidates.max(initial=0)),
+        tied_tasks=len(ties),
+        largest_tie=int(ties.max(initial=1)),
+        mean_tie=float(ties.mean()) if len(ties) else math.nan,
+        audit=counts,
+    )
 
 
 class Counted:
@@ -71,6 +133,7 @@ class Counted:
             macro_weights, None if self.grouping is None else self.grouping.names
         )
         self._last: tuple[str, str, Sample] | None = None
+        self._values: dict[Key, float] = {}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counted):
@@ -80,15 +143,26 @@ class Counted:
         return same and np.array_equal(self.macro_weights, other.macro_weights)  # type: ignore[arg-type]
 
     def value(self, key: Key) -> float:
-        """Compute the value of a key."""
-        if not key.macro:
-            return compute(key, self.sample(key.side, key.kind), self.tasks._memo)
+        """Return the value of a key, which is computed once."""
+        if key not in self._values:
+            self._values[key] = self._macro(key) if key.macro else self._micro(key)
+        return self._values[key]
+
+    def _micro(self, key: Key) -> float:
+        return compute(key, self.sample(key.side, key.kind), self.tasks._memo)
+
+    def _macro(self, key: Key) -> float:
         grouping = self.groups(str(key))
         values, weights = grouping.values(key), self.macro_weights
         if isinstance(weights, str):
             weights = grouping.counts(key.side).astype(np.float64)
         known = ~np.isnan(values)
         return weighted_mean(values[known], None if weights is None else weights[known])
+
+    @cached_property
+    def summary(self) -> Summary:
+        """The numbers of tasks, candidates and ties."""
+        return summarise(self.ranks)
 
     def moments(self, key: Key) -> tuple[float, float]:
         """Mean and variance under chance, computed once for all kinds and reports of the ranks."""
@@ -263,45 +337,6 @@ class OfRanks:
         groups = self.group_labels if parsed.macro else None
         return interval(self._ranked.tasks, parsed, groups=groups, draw_seed=self.seed, **options)
 
-    def by_query(
-        self, metrics: str | Iterable[str] | None = None
-    ) -> dict[Hashable, dict[str, float]]:
-        """Return the values of each query by key, over the tasks of the query.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            Keys without "macro."; a few usual ones if not given.
-
-        Returns
-        -------
-        dict of query to dict of str to float
-            In the order of the queries' labels; "side query" pairs where sides share queries.
-
-        Raises
-        ------
-        ValueError
-            If the ranks have no labels `queries`.
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3, 1], [1, 1, 1], 10, queries=["a", "b", "a"])).by_query(["mr"])
-        {'a': {'mr': 1.5}, 'b': {'mr': 4.0}}
-        """
-        keys = unique_keys(FEW_METRICS if metrics is None else metrics)
-        within = Counted(self._ranked.tasks, self.seed, by="query").groups("by_query")
-        columns = {}
-        for key in keys:
-            parsed = parse(key)
-            if parsed.macro:
-                raise UnknownKeyError(repr(key), "a macro average is not of one query")
-            self._ranked.sides.check(parsed.side, key)
-            columns[key] = dict(zip(within.names, within.values(parsed).tolist(), strict=True))
-        return rows_by_label(columns, within.names)
-
     def _sample(self, side: str, kind: str) -> Sample:
         """Return the ranks of a side and kind, as plots need them."""
         return self._ranked.sample(side, kind)
@@ -328,20 +363,6 @@ class Groups(Mapping[Hashable, R]):
 
     def __repr__(self) -> str:
         return f"<groups: {', '.join(map(repr, self))}>"
-
-
-def describe_weighting(tasks: Ranks, weights: Weights | None) -> str:
-    """Say how the tasks are weighted; nothing where each counts once.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> describe_weighting(tr.Ranks([0], [1], 10), "queries")
-    'each query counts once'
-    """
-    if isinstance(weights, str):
-        return f"each {LABEL_WORDS.get(weights, weights)} counts once"
-    return "" if tasks.weights is None else "weighted"
 
 
 def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
@@ -396,16 +417,3 @@ def read_macro_weights(
     if len(names) and not array.any():
         raise InputValueError(argument, expected="at least one above 0", got="only 0")
     return array
-
-
-def describe_macro_weights(weights: FloatArray | str | None) -> str:
-    """Say how the groups count in macro averages.
-
-    Examples
-    --------
-    >>> describe_macro_weights("count")
-    'each group counts by its tasks'
-    """
-    if weights is None:
-        return "each group counts once"
-    return f"each group counts {'by its tasks' if isinstance(weights, str) else 'as given'}"

@@ -3,75 +3,75 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..metrics import parse
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, RELATION_SIDE, table_name
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, Sides, table_name
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables import Column, Table
 from ..tables.cells import format_count
-from .audit import DOUBTS
-from .axes import FEW_METRICS, Axes, check_axes, choose_metrics, compose_key, unique_keys
+from .axes import Axes, compose_key
+from .counted import ONCE
 
 if TYPE_CHECKING:
     from ..metrics.keys import Key
-    from .reports import Report
+    from .report_json import GroupContent, ReportContent
 
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
+LABELS = ("average", "group", "filter", "side", "kind")  # of a row
 
-Names = str | Iterable[str] | None
-
-
-class Row(NamedTuple):
-    """What a row is of, and its numbers; a label is empty where the row is of all."""
-
-    average: str
-    group: str
-    filter: str
-    side: str
-    kind: str
-    tasks: int
-    values: Sequence[float | None]
+Row = dict[str, Any]  # labels, the number of tasks, and values: None where one is not known
 
 
 def report_table(
-    report: Report,
-    metrics: Names = None,
+    content: ReportContent,
+    axes: Axes,
+    few: Axes,
+    filters: Mapping[str, Mapping[str, float]],
     *,
-    sides: Names = None,
-    kinds: Names = None,
     percent: bool = False,
-    **options: Any,
 ) -> Table:
-    """Return a report as one table.
+    """Return the content of a report as one table.
 
-    The rows are the sides, for each kind of rank where tasks tie; then the other filters, the macro
-    average and the groups, the largest first, of the first side and the default kind unless others
-    are asked for. Labels that are alike in all rows are for programs alone.
+    The rows are of all axes; then those of the other filters, the macro average and the groups, the
+    largest first, of few axes. Labels that are alike in all rows are for programs alone.
+
+    Parameters
+    ----------
+    content : ReportContent
+        With the values that the table shows; those that are missing are empty cells.
+    axes, few : Axes
+    filters : mapping of name to mapping of key to float
+        The values under each filter by its name, those of the report first; empty without filters.
     """
-    axes = _choose_axes(report, metrics, sides, kinds)
-    few = axes if sides is not None else axes._replace(sides=axes.sides[:1])
-    if kinds is None and DEFAULT_KIND in axes.kinds:
-        few = few._replace(kinds=[DEFAULT_KIND])
-    rows = [*_rows(report, axes), *_filter_rows(report, few)]
-    most = None
-    if report.by is not None:
-        rows += _rows(report, few, MACRO)
+    groups, (own, *others) = content.groups, filters or [""]
+    rows = [*_rows(content.metrics, content.sides, axes, own)]
+    for name in others:
+        rows += _rows(filters[name], content.sides, few, name)
+    kept, most = [*["filter"] * bool(filters), "side", "kind"], None
+    if groups is not None:
+        rows += _rows(content.metrics, content.sides, few, own, MACRO)
         most = len(rows) + GROUPS_SHOWN
-        rows += _group_rows(report, few)
-    kept = [*(["average", "group"] * bool(report.by)), *(["filter"] * bool(report.filters))]
-    kept += ["side", "kind"]
-    columns = [_label_column(name, {getattr(row, name) for row in rows}) for name in kept]
-    columns = [c._replace(heading=str(report.by)) if c.name == "group" else c for c in columns]
-    columns += [Column("tasks"), *(metric_column(m, percent=percent) for m in axes.metrics)]
-    cells = [[*(getattr(row, name) for name in kept), row.tasks, *row.values] for row in rows]
-    notes = [*_finding_lines(report), *_macro_lines(report, few)]
-    first = [_first_line(report)]
-    return Table(columns, cells, names=len(kept), before=first, notes=notes, most=most).table(
-        **options
-    )
+        rows += _group_rows(groups, few, own)
+        kept = ["average", "group", *kept]
+    headings = {} if groups is None else {"group": groups.by}
+    columns = [
+        *(
+            _label_column(name, headings.get(name, ""), {row[name] for row in rows})
+            for name in kept
+        ),
+        Column("tasks"),
+        *(metric_column(metric, percent=percent) for metric in axes.metrics),
+    ]
+    cells = [[row[column.name] for column in columns] for row in rows]
+    messages = [finding.message for finding in content.findings]
+    notes = [f"{message[0].upper()}{message[1:]}." for message in messages]
+    if groups is not None:
+        notes += _macro_lines(groups, few)
+    first = [_first_line(content)]
+    return Table(columns, cells, names=len(kept), before=first, notes=notes, most=most)
 
 
 def metric_column(name: str, key: Key | None = None, *, percent: bool = False, **of: Any) -> Column:
@@ -90,77 +90,43 @@ def metric_column(name: str, key: Key | None = None, *, percent: bool = False, *
     return Column(name, table_name(parsed), decimals, unit, **of)
 
 
-def _label_column(name: str, labels: set[str]) -> Column:
+def _label_column(name: str, heading: str, labels: set[str]) -> Column:
     alike = len(labels) < 2 and (name != "kind" or labels <= {DEFAULT_KIND})
-    return Column(name, only="data" if alike or name == "average" else None)
-
-
-def _choose_axes(report: Report, metrics: Names, sides: Names, kinds: Names) -> Axes:
-    default = report.default_axes()
-    if kinds is None:
-        summary = report.held_summary()
-        kinds = [*default.kinds, *report.tie_kinds()]
-        if summary is not None and not summary.tied_tasks and DEFAULT_KIND in kinds:
-            kinds = [DEFAULT_KIND]
-    chosen = choose_metrics(metrics, FEW_METRICS, default.metrics)
-    columns, rows = check_axes(chosen, kinds)
-    if sides is None:
-        sides = _distinct_sides(report, default.sides)
-    axes = Axes(unique_keys(sides, "sides"), rows, columns)
-    for side in axes.sides:
-        report.tasks(side)  # a KeyError for an unknown side
-    for metric in axes.metrics if metrics is not None else ():
-        row = Axes(axes.sides, [*axes.kinds, *default.kinds], [metric])
-        keys = [*row.names(), *row.macro_names()]
-        if keys and not any(map(report.holds, keys)):
-            report[metric]  # a KeyError, since it was not stored
-    return axes
-
-
-def _distinct_sides(report: Report, sides: Sequence[str]) -> Sequence[str]:
-    """Leave out the pooled side if a single side has all of its tasks."""
-    named = [side for side in sides if side not in (ALL_SIDES, RELATION_SIDE)]
-    alone = len(named) == 1 and report.tasks(named[0]) == report.tasks(sides[0])
-    return [side for side in sides if side != ALL_SIDES] if alone else sides
+    return Column(name, heading, only="data" if alike or name == "average" else None)
 
 
 # -- rows ------------------------------------------------------------------------------------------
 
 
-def _rows(report: Report, axes: Axes, average: str = "micro", by: str = "") -> Iterator[Row]:
-    """Yield a row for each side and kind, of all tasks or of macro averages."""
+def _rows(
+    values: Mapping[str, float],
+    tasks: Mapping[str, int],
+    axes: Axes,
+    own: str,
+    average: str = "micro",
+) -> Iterator[Row]:
+    """Yield a row for each side and kind, of all tasks or of macro averages, under a filter."""
     prefix = f"{MACRO}." if average == MACRO else ""
-    own = next(iter(report.filters), "")
     for side in axes.sides:
         for kind in axes.kinds:
-            keys = [prefix + compose_key(side, kind, metric) for metric in axes.metrics]
-            values = [_value(report, key) for key in keys]
-            yield Row(average, average, by or own, side, kind, report.tasks(side), values)
+            row = {"average": average, "group": average, "filter": own, "side": side, "kind": kind}
+            names = {name: prefix + compose_key(side, kind, name) for name in axes.metrics}
+            of_keys = {name: values.get(key) for name, key in names.items()}
+            yield {**row, "tasks": tasks.get(side, 0), **of_keys}
 
 
-def _value(report: Report, key: str) -> float | None:
-    """Return a value, if there is one: z has no macro average, and JSON may not hold all."""
-    if key.startswith(f"{MACRO}.") and parse(key.removeprefix(f"{MACRO}.")).adjustment == "z":
-        return None
-    return report.cell(key)
-
-
-def _filter_rows(report: Report, axes: Axes) -> Iterator[Row]:
-    for name, under in list(report.filters.items())[1:]:
-        yield from _rows(under, axes, by=name)
-
-
-def _group_rows(report: Report, axes: Axes) -> Iterator[Row]:
+def _group_rows(groups: GroupContent, axes: Axes, own: str) -> Iterator[Row]:
     """Yield the rows of groups that have tasks, the largest group first."""
-    own = next(iter(report.filters), "")
     for side in axes.sides:
-        tasks = report.group_tasks(side)
-        labels = sorted((label for label, n in tasks.items() if n), key=lambda label: -tasks[label])
+        tasks = groups.tasks[side]
+        places = sorted((i for i, n in enumerate(tasks) if n), key=lambda i: -tasks[i])
         for kind in axes.kinds:
-            columns = [report.group_cells(compose_key(side, kind, m)) for m in axes.metrics]
-            for label in labels:
-                values = [column[label] for column in columns]
-                yield Row("group", label_text(label), own, side, kind, tasks[label], values)
+            names = {name: compose_key(side, kind, name) for name in axes.metrics}
+            columns = {name: groups.metrics.get(key) for name, key in names.items()}
+            for i in places:
+                row = {"average": "group", "group": label_text(groups.labels[i]), "filter": own}
+                values = {name: column and column[i] for name, column in columns.items()}
+                yield {**row, "side": side, "kind": kind, "tasks": tasks[i], **values}
 
 
 def label_text(label: Hashable) -> str:
@@ -177,14 +143,12 @@ def label_text(label: Hashable) -> str:
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _first_line(report: Report) -> str:
+def _first_line(content: ReportContent) -> str:
     """Say how many tasks there are, among how many candidates, and what is filtered."""
-    summary, protocol = report.held_summary(), report.protocol
-    tasks = {side: report.tasks(side) for side in report.sides if side != ALL_SIDES}
-    sides = ", ".join(f"{side} {n:,}" for side, n in tasks.items())
-    total = sum(tasks.values()) or report.tasks(report.sides[0])
-    words = [format_count(total, f"{protocol.split or ''} task".strip())]
-    words[0] += f" ({sides})" if sides else ""
+    summary, protocol = content.summary, content.protocol
+    sides = [f"{side} {n:,}" for side, n in content.sides.items() if n and side != ALL_SIDES]
+    words = [format_count(Sides(content.sides).total, f"{protocol.split or ''} task".strip())]
+    words[0] += f" ({', '.join(sides)})" if sides else ""
     if summary is not None and summary.tasks:
         low, high = summary.candidates_min, summary.candidates_max
         number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
@@ -193,24 +157,16 @@ def _first_line(report: Report) -> str:
     words.append(f"filtered by {' + '.join(protocol.filter)}" if protocol.filter else "unfiltered")
     if summary is not None and summary.tasks and not summary.tied_tasks:
         words.append("no ties")
-    words += [report.weighting] if report.weighting else []
+    words += [content.weighting] if content.weighting else []
     return f"{', '.join(words)}."
 
 
-def _finding_lines(report: Report) -> list[str]:
-    """Say what would make the numbers mislead a reader of the table alone."""
-    messages = [finding.message for finding in report.audit(*DOUBTS)]
-    return [f"{message[0].upper()}{message[1:]}." for message in messages]
-
-
-def _macro_lines(report: Report, axes: Axes) -> Iterator[str]:
+def _macro_lines(groups: GroupContent, axes: Axes) -> Iterator[str]:
     """Say how groups are weighted, and which values macro averages leave out."""
-    if report.by is None:
-        return
-    if report.macro_weighting != "each group counts once":
-        yield f"In macro averages {report.macro_weighting}."
+    if groups.macro != ONCE:
+        yield f"In macro averages {groups.macro}."
     for key in axes._replace(sides=axes.sides[:1], kinds=axes.kinds[:1]).macro_names():
-        cells = report.group_cells(key.removeprefix(f"{MACRO}.")).values()
-        left_out = sum(value is not None and math.isnan(value) for value in cells)
+        column = groups.metrics.get(key.removeprefix(f"{MACRO}."), [])
+        left_out = sum(map(math.isnan, column))
         if left_out:
             yield f"{key} leaves out {format_count(left_out, 'group')} without a value."

@@ -15,7 +15,8 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..metrics.keys import ALL_SIDES, is_side_name
 from ..ranks.protocol import Protocol
 from ..tables.forms import json_value
-from .audit import Finding, Summary
+from .audit import Finding
+from .counted import Summary
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..inputs.checks import flag, integer
+from ..inputs.checks import integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
@@ -15,21 +14,23 @@ from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, MACRO, Sides
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
 from ..ranks.container import Ranks
+from ..ranks.labels import LABEL_WORDS
 from ..tables import Table
 from ..tables.cells import format_count
 from ..tables.forms import write_json
-from .audit import Findings, Summary, findings, summarise
+from .audit import DOUBTS, Findings, findings
 from .axes import (
     DEFAULT_KINDS,
     DEFAULT_METRICS,
     Axes,
     KeyedValues,
+    Names,
+    choose_axes,
     compose_key,
     metric_of,
-    nest,
     unique_keys,
 )
-from .counted import Counted, Groups, OfRanks, describe_macro_weights, describe_weighting
+from .counted import ONCE, Counted, Groups, OfRanks, Summary
 from .rendering import report_table
 from .report_json import (
     FilterContent,
@@ -44,10 +45,6 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
     from .counted import MacroWeights, Weights
 
-Names = str | Iterable[str] | None
-
-_REPR_METRICS = ("mrr", "hits@10", "amri")
-
 
 @public("truerank")
 class Report(OfRanks, KeyedValues):
@@ -58,8 +55,8 @@ class Report(OfRanks, KeyedValues):
     ranks and, where tasks tie, of optimistic and pessimistic ones; with `by`, also their means over
     groups.
 
-    What `from_json` reads has the stored keys alone and no ranks: `ranks`, `weights`, `interval`,
-    `chance` and `by_query` raise an AttributeError.
+    What `from_json` reads has the stored keys alone and no ranks: `ranks`, `weights`, `interval`
+    and `chance` raise an AttributeError.
 
     Without a side, and for "both", all tasks are pooled except those of the side "relation", which
     rank few candidates: they are read only by the name of their side. Without tasks a metric is
@@ -139,14 +136,17 @@ class Report(OfRanks, KeyedValues):
         counted = Counted(ranks, seed, by, weights, macro_weights)
         sides, grouping, groups = counted.sides.counts, counted.grouping, None
         if grouping is not None:
+            how = "by its tasks" if isinstance(macro_weights, str) else "as given"
             groups = GroupContent(
                 by if isinstance(by, str) else "label",
-                describe_macro_weights(counted.macro_weights),
+                ONCE if macro_weights is None else f"each group counts {how}",
                 grouping.names,
                 {side: grouping.counts(side).tolist() for side in sides},
                 {},
             )
-        words = describe_weighting(counted.tasks, weights)
+        words = "" if counted.tasks.weights is None else "weighted"
+        if isinstance(weights, str):
+            words = f"each {LABEL_WORDS.get(weights, weights)} counts once"
         content = ReportContent({}, None, ranks.protocol, Seed(seed), words, sides, [], groups)
         self._fill(content, counted)
 
@@ -160,9 +160,8 @@ class Report(OfRanks, KeyedValues):
         self.macro_weighting = "" if groups is None else groups.macro
         labels = [] if groups is None else groups.labels
         self.groups: Mapping[Hashable, Report] = Groups(labels, self._group)
-        self._values: dict[Key | str, float] = {}  # by text, and by what it means
-        self._values.update(content.metrics)
-        self._values.update((parse(key), value) for key, value in content.metrics.items())
+        self._values = dict(content.metrics)  # by text, and by what it means
+        self._stored = {parse(key): value for key, value in content.metrics.items()}
         columns = {} if groups is None else groups.metrics
         self._columns = {parse(key): column for key, column in columns.items()}
         self._filter, under = ("", {}) if filters is None else filters
@@ -214,11 +213,13 @@ class Report(OfRanks, KeyedValues):
         """Return the JSON object with the keys that it stores, or else the other report."""
         content = (self if self._counted is None else other)._content
         columns = () if content.groups is None else content.groups.metrics
-        return json_object(self._gather(content.metrics, columns))
+        return json_object(self._whole(self.to_dict(content.metrics), columns))
 
     def __repr__(self) -> str:
-        usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in _REPR_METRICS]
-        keys = [key for key in usual if self.holds(key)] or list(self)[:3]
+        usual = [
+            compose_key(self.sides[0], DEFAULT_KIND, name) for name in ("mrr", "hits@10", "amri")
+        ]
+        keys = list(self._held(usual)) or list(self)[:3]
         summary, words = self.held_summary(), [format_count(self._sides.total, "task")]
         words += [] if summary is None else [f"{summary.tied_tasks:,} tied"]
         words += [] if self.by is None else [format_count(len(self.groups), "group")]
@@ -233,20 +234,17 @@ class Report(OfRanks, KeyedValues):
         value = self._values.get(key) if isinstance(key, str) else None
         if value is None:
             parsed = parse(key)
-            value = self._values.get(parsed)
+            value = self._stored.get(parsed)
             if value is None:
                 value = self._source(parsed, key, self._content.metrics).value(parsed)
-            self._values[key] = self._values[parsed] = value
+            self._values[key] = value
         return value
 
-    def _source(self, parsed: Key, key: str, stored: Iterable[str]) -> Counted:
+    def _source(self, parsed: Key, key: str, stored: Collection[str]) -> Counted:
         """Return what computes a key that is not known yet; a KeyError if nothing can."""
         if self._counted is None:
-            keys = list(stored)
-            why = f"not among the {len(keys)} keys of this report, which was read from JSON"
-            raise UnknownKeyError(repr(key), f"{why}; {suggest(key, keys)}")
-        if parsed.macro:
-            self._grouped(key)
+            why = f"not among the {len(stored)} keys of this report, which was read from JSON"
+            raise UnknownKeyError(repr(key), f"{why}; {suggest(key, stored)}")
         self._sides.check(parsed.side, key)
         return self._counted
 
@@ -254,7 +252,7 @@ class Report(OfRanks, KeyedValues):
         if self._counted is None:
             yield from self._content.metrics
             return
-        axes = self.default_axes()
+        axes = self._default_axes()
         yield from axes.names()
         if self.by is not None:
             yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
@@ -283,7 +281,7 @@ class Report(OfRanks, KeyedValues):
         self._sides.check(side, side)
         return self._sides.counts[side]
 
-    @cached_property
+    @property
     def summary(self) -> Summary:
         """The numbers of tasks and ties, and how much the ties matter.
 
@@ -293,7 +291,7 @@ class Report(OfRanks, KeyedValues):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return self._content.summary or summarise(self.ranks)
+        return self._content.summary or self._ranked.summary
 
     def held_summary(self) -> Summary | None:
         """Return the summary, or None for a group that was read from JSON, which has none."""
@@ -326,7 +324,7 @@ class Report(OfRanks, KeyedValues):
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
         if self._counted is not None:
-            return findings(self, names)
+            return findings(self._counted, names)
         stored = self._content.findings
         some = [finding for finding in stored if not names or finding.name in names]
         return Findings(some, self.protocol, self._content.summary)
@@ -438,16 +436,8 @@ class Report(OfRanks, KeyedValues):
         """
         return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
 
-    def macro_counts(self) -> dict[Hashable, float] | None:
-        """Return the weight of each group in macro averages; None where no numbers were given.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> ranks = Ranks([0, 3], [1, 1], 10)
-        >>> report(ranks, by=["a", "b"], macro_weights=[1, 2]).macro_counts()
-        {'a': 1.0, 'b': 2.0}
-        """
+    def _macro_counts(self) -> dict[Hashable, float] | None:
+        """Return the weight of each group in macro averages; None where no numbers were given."""
         weights = None if self._counted is None else self._counted.macro_weights
         if weights is None or isinstance(weights, str):
             return None
@@ -455,15 +445,13 @@ class Report(OfRanks, KeyedValues):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    def to_dict(self, metrics: Names = None, *, flat: bool = True) -> dict[str, Any]:
-        """Return the values by key, flat, as loggers need them.
+    def to_dict(self, metrics: Names = None) -> dict[str, float]:
+        """Return the values by key, as loggers need them.
 
         Parameters
         ----------
         metrics : str or iterable of str, optional
             The keys, which are returned as they are written here; the default keys if not given.
-        flat : bool
-            False nests them as side -> kind -> [adjustment.]metric, macro averages under "macro".
 
         Raises
         ------
@@ -473,14 +461,10 @@ class Report(OfRanks, KeyedValues):
         Examples
         --------
         >>> from truerank import Ranks, report
-        >>> measured = report(Ranks([0, 3], [1, 1], 10))
-        >>> measured.to_dict(["mrr", "optimistic.hits@1"])
+        >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
         {'mrr': 0.625, 'optimistic.hits@1': 0.5}
-        >>> measured.to_dict(["mrr", "optimistic.hits@1"], flat=False)
-        {'both': {'realistic': {'mrr': 0.625}, 'optimistic': {'hits@1': 0.5}}}
         """
-        values = {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
-        return values if flag("flat", flat) else nest(values)
+        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
@@ -509,31 +493,48 @@ class Report(OfRanks, KeyedValues):
         """
         if metrics is None and self._counted is None:
             return write_json(self._object(self), indent)
-        keys = unique_keys(self if metrics is None else metrics)
-        columns = [key for key in keys if not parse(key).macro and self._holds_groups(key)]
+        values = self.to_dict(metrics)
+        columns = [key for key in values if not parse(key).macro]
         if metrics is None:  # of many groups one kind is enough
             columns = [key for key in columns if parse(key).kind == DEFAULT_KIND]
-        return write_json(json_object(self._gather(keys, columns)), indent)
+        return write_json(json_object(self._whole(values, columns)), indent)
 
-    def _gather(self, keys: Iterable[str], columns: Iterable[str]) -> ReportContent:
-        """Gather the values of keys, also those of groups and those held under other filters."""
-        metrics = {key: self[key] for key in keys}
-        groups, under = self._content.groups, {}
+    def _whole(self, metrics: dict[str, float], columns: Iterable[str]) -> ReportContent:
+        """Return the content with that of the other filters, as JSON has it."""
+        content = self._gather(metrics, columns)
+        names = [key for key in metrics if not parse(key).macro]
+        under = {
+            name: other._gather(other._held(names), ()) for name, other in self._others.items()
+        }
+        return content._replace(filters=FilterContent(self._filter, under) if under else None)
+
+    def _gather(
+        self, metrics: dict[str, float], columns: Iterable[str], checks: Iterable[str] = ()
+    ) -> ReportContent:
+        """Return the content with these values, those of groups, and what some checks find."""
+        groups = self._content.groups
         if groups is not None:
-            of_groups = {key: list(self.group_values(key).values()) for key in columns}
+            any_key = self._counted is not None
+            held = [key for key in columns if any_key or parse(key) in self._columns]
+            of_groups = {key: list(self.group_values(key).values()) for key in held}
             groups = groups._replace(metrics=of_groups)
-        for name, other in self._others.items():
-            held = [key for key in metrics if not parse(key).macro and other.holds(key)]
-            under[name] = other._gather(held, ())
         return self._content._replace(
             metrics=metrics,
             summary=self.held_summary(),
-            findings=list(self.audit()),
+            findings=list(self.audit(*checks)),
             groups=groups,
-            filters=FilterContent(self._filter, under) if under else None,
+            filters=None,
         )
 
-    def table(self, metrics: Names = None, **options: Any) -> Table:
+    def table(
+        self,
+        metrics: Names = None,
+        *,
+        sides: Names = None,
+        kinds: Names = None,
+        percent: bool = False,
+        **options: Any,
+    ) -> Table:
         """Return the table that the report is printed as.
 
         Parameters
@@ -558,40 +559,41 @@ class Report(OfRanks, KeyedValues):
         ValueError
             For a metric that names a side or kind, or is a macro average.
         """
-        return report_table(self, metrics, **options)
+        default = self._default_axes()
+        if self._counted is not None and len(default.kinds) > 1:
+            default = default._replace(kinds=[*default.kinds, EXPECTED_KIND])
+        axes = choose_axes(default, self._sides, metrics, sides, kinds)
+        few = axes if sides is not None else axes._replace(sides=axes.sides[:1])
+        if kinds is None and DEFAULT_KIND in axes.kinds:
+            few = few._replace(kinds=[DEFAULT_KIND])
+        names = list(few.names())
+        macro = few.macro_names() if self.by is not None else ()
+        content = self._gather(self._held([*axes.names(), *macro]), names, DOUBTS)
+        if metrics is not None and axes.sides and axes.kinds:
+            for metric in {*axes.metrics} - {*map(metric_of, content.metrics)}:
+                self[metric]  # a KeyError, since it was not stored
+        filters = {name: report._held(names) for name, report in self.filters.items()}
+        return report_table(content, axes, few, filters, percent=percent).table(**options)
 
-    # -- what tables show --------------------------------------------------------------------------
-
-    def holds(self, key: str) -> bool:
-        """Whether the report has the value of a key; one from JSON has only what was stored."""
-        return self._counted is not None or parse(key) in self._values
-
-    def _holds_groups(self, key: str) -> bool:
-        return self._counted is not None or parse(key) in self._columns
-
-    def cell(self, key: str) -> float | None:
-        """Return the value that a table shows for a key; None where it is not known."""
-        return self[key] if self.holds(key) else None
-
-    def group_cells(self, key: str) -> Mapping[Hashable, float | None]:
-        """Return the values that a table shows for a key, by group; None if not known."""
-        return self.group_values(key) if self._holds_groups(key) else dict.fromkeys(self.groups)
-
-    def default_axes(self) -> Axes:
-        """Return the sides, kinds and metrics that tables show by default."""
+    def _default_axes(self) -> Axes:
+        """Return the sides, kinds and metrics that are usual, or stored."""
         if self._counted is not None:
-            ties = (self.ranks.tied > 1).any()
-            return Axes(self.sides, DEFAULT_KINDS if ties else [DEFAULT_KIND], DEFAULT_METRICS)
+            kinds = DEFAULT_KINDS if self.summary.tied_tasks else [DEFAULT_KIND]
+            return Axes(self.sides, kinds, DEFAULT_METRICS)
         # a group may have no tasks of a side whose keys were stored
         keys = {key: parsed for key in self if (parsed := parse(key)).side in self.sides}
         sides = {key.side for key in keys.values()}
-        kinds = {key.kind for key in keys.values() if not key.macro}
+        held = {key.kind for key in keys.values() if not key.macro}
+        summary = self._content.summary
+        if summary is not None and not summary.tied_tasks and DEFAULT_KIND in held:
+            held = {DEFAULT_KIND}
         return Axes(
             [side for side in self.sides if side in sides],
-            [kind for kind in KINDS if kind in kinds],
+            [kind for kind in KINDS if kind in held],
             list(dict.fromkeys(map(metric_of, keys))),
         )
 
-    def tie_kinds(self) -> tuple[str, ...]:
-        """Return the kinds that are printed beside the default ones where tasks tie."""
-        return () if self._counted is None else (EXPECTED_KIND,)
+    def _held(self, keys: Iterable[str]) -> dict[str, float]:
+        """Return the values of the given keys; a report from JSON has those that were stored."""
+        any_key = self._counted is not None
+        return {key: self[key] for key in keys if any_key or parse(key) in self._stored}

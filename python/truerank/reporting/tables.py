@@ -1,44 +1,250 @@
-"""Several models as a table: a row for each, the best of each column, and what differs from it."""
+"""Several runs of a model, and several models as a table: the best of each, and what differs."""
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import count_notes, format_notes
-from ..inference.pairing import pair_ranks
+from ..inference.pairing import pair_ranks, weighted_ranks
+from ..inference.runs import interval_over_runs
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT, UNIT
-from ..inputs.checks import choice, confidence
+from ..inputs.checks import choice, confidence, distinct_names, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import increasing
+from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from .audit import DOUBTS, Finding
-from .axes import DEFAULT_METRICS, FEW_METRICS, choose_metrics
+from .axes import DEFAULT_METRICS, FEW_METRICS, KeyedValues, Names, choose_metrics, unique_keys
 from .rendering import metric_column
-from .repeats import Repeats, check_reports, common_keys, describe_weights
 from .reports import Report
 
 if TYPE_CHECKING:
     from ..inference.comparisons import Comparison
+    from ..inference.intervals import Interval
     from ..ranks.labels import LabelsLike
+    from .counted import MacroWeights, Weights
 
-Runs = Report | Repeats | Sequence[Report]  # of one model
-Rows = Mapping[str, Repeats]
+Rows = Mapping[str, "Repeats"]
 
 BEST = "best"
 COUNTED = "comparison"
 
 
+@public("truerank.reporting")
+class Repeats(KeyedValues):
+    """Several Reports of one model, by seed or fold: `repeats[key]` is the mean over them.
+
+    `report` makes it of a list of Reports. As a mapping it iterates over the keys that all of them
+    have. A value that is nan in one of them makes mean and standard deviation nan. It prints as its
+    row of `truerank.table`.
+
+    Attributes
+    ----------
+    reports : tuple of Report
+    runs : int
+        The number of Reports.
+    protocol : Protocol
+        That of the first Report.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> repeats = tr.report([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 1, 3)])
+    >>> repeats["mr"], repeats.std("mr"), repeats.values("mr")
+    (2.3333333333333335, 1.5275252316519468, (1.0, 2.0, 4.0))
+    >>> print(repeats.to_text(["mr", "mrr"]))
+    model        MR ↓          MRR ↑
+    3 runs  2.3 ± 1.5  0.583 ± 0.382
+    """
+
+    def __init__(self, reports: Iterable[Report]) -> None:
+        self.reports = tuple(reports)
+        self.protocol = self.reports[0].protocol
+
+    @property
+    def runs(self) -> int:
+        """How many Reports there are."""
+        return len(self.reports)
+
+    def _value(self, key: str) -> float:
+        """Return the mean over the runs; a KeyError if one of them does not have the key."""
+        return math.fsum(self.values(key)) / self.runs
+
+    def std(self, key: str) -> float:
+        """Return the sample standard deviation over the runs (ddof 1); nan for a single run.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> tr.report([tr.report(tr.Ranks([above], [1], 10)) for above in (0, 2)]).std("mr")
+        1.4142135623730951
+        """
+        values, mean = self.values(key), self[key]
+        if self.runs < 2:
+            return math.nan
+        return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (self.runs - 1))
+
+    def interval(
+        self,
+        metric: str = "mrr",
+        *,
+        by: LabelsLike | None = UNIT,
+        level: float = 0.95,
+    ) -> Interval:
+        """Return the interval of the mean over runs: what other runs over other tasks would give.
+
+        Parameters
+        ----------
+        metric : str
+            Any key of a report.
+        by : str, labels or None
+            The units, as in `Report.interval`.
+        level : float
+
+        Returns
+        -------
+        Interval
+            The mean and the bounds of a t interval, whose squared error is that of runs and of
+            units. Runs of unlike tasks are taken for folds. Notes say that there are few runs
+            (fewer than 5), and that folds share what the interval does not know of.
+
+        Raises
+        ------
+        ValueError
+            For a single run, for Reports without ranks, and for metrics that tell no units apart
+            (mad, power_mean:inf).
+        KeyError
+            For an unknown key.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> rows = ([0, 3, 1], [0, 2, 2], [0, 5, 2], [1, 3, 1], [0, 4, 2])
+        >>> runs = tr.report([tr.report(tr.Ranks(above, [1] * 3, 10)) for above in rows])
+        >>> found = runs.interval("mrr", level=0.5)
+        >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
+        (0.315, 0.513, 0.712)
+        """
+        ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
+        return interval_over_runs(
+            ranks,
+            metric,
+            level=level,
+            by=by,
+            groups=self.reports[0].group_labels if parse(metric).macro else None,
+            draw_seeds=[run.seed for run in self.reports],
+        )
+
+    def values(self, key: str | None = None) -> Any:
+        """Return the values of a key, one for each run; without a key, the means of all keys."""
+        if key is None:
+            return super().values()
+        return tuple(report[key] for report in self.reports)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_shared(self.reports[0], self.reports))
+
+    def __repr__(self) -> str:
+        return f"Repeats({format_count(self.runs, 'run')} of {self.reports[0]!r})"
+
+    def to_dict(self, metrics: Names = None) -> dict[str, float]:
+        """Return the means by key, as loggers need them; by default of all that the runs share."""
+        return self[unique_keys(self if metrics is None else metrics)]
+
+    def table(self, metrics: Names = None, **options: Any) -> Table:
+        """Return the row of `truerank.table`, which takes the same options."""
+        return table(self, metrics, **options)
+
+
+@overload
+def report(
+    ranks: Ranks | Report,
+    *,
+    seed: int = ...,
+    by: LabelsLike | None = ...,
+    weights: Weights | None = ...,
+    macro_weights: MacroWeights | None = ...,
+) -> Report: ...
+@overload
+def report(ranks: Sequence[Report]) -> Repeats: ...
+@public("truerank")
+def report(
+    ranks: Ranks | Report | Sequence[Report],
+    *,
+    seed: int = 0,
+    by: LabelsLike | None = None,
+    weights: Weights | None = None,
+    macro_weights: MacroWeights | None = None,
+) -> Report | Repeats:
+    """Return the metrics of ranks: `report(ranks)["mrr"]`.
+
+    Parameters
+    ----------
+    ranks : Ranks, Report, or sequence of Reports
+        A Report stands for its ranks, with the weights that are in force in it. Several Reports, of
+        repeats (folds, seeds), give their means and standard deviations; the other parameters are
+        not allowed then, since each Report has its own.
+    seed : int
+        The seed of the kind "random".
+    by : str or labels, optional
+        The group of each task: the name of a label ("relation", "side", "query", "target", or any
+        that `ranks.labels` has), or labels in any form, one for each task. See `Report`.
+    weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
+        Used instead of the weights of the ranks. By name: every query, relation or answer of a side
+        counts once, or every value of a label that `ranks.labels` has.
+    macro_weights : "count", mapping of label to float, or array_like of float, optional
+        The weight of each group in "macro.X"; each counts once if not given.
+
+    Returns
+    -------
+    Report or Repeats
+
+    Raises
+    ------
+    TypeError
+        If `ranks` is something else, its sides are ids instead of names, or the seed is not an int.
+    ValueError
+        If the name of a side cannot be told from the other words of a key, if the seed is negative,
+        if labels or weights do not fit the tasks, and if Reports differ in protocols or weights.
+
+    Examples
+    --------
+    >>> report(Ranks([0, 3], [1, 1], 10))["hits@1"]
+    0.5
+    >>> report([report(Ranks([0], [1], 10)), report(Ranks([3], [1], 10))])["mr"]
+    2.5
+    """
+    if isinstance(ranks, (Ranks, Report)):
+        ranks = weighted_ranks("ranks", ranks)
+        return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
+    if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
+        got = type(ranks).__name__
+        if isinstance(ranks, (list, tuple)) and any(isinstance(part, Ranks) for part in ranks):
+            got += " of Ranks; concatenate joins those of parts, and a Report of each makes runs"
+        elif hasattr(ranks, "dtype"):
+            ties = "numpy.ones_like(places)"
+            got += f"; of places without ties, make Ranks(places - 1, {ties}, candidates)"
+        raise InputTypeError("ranks", expected="Ranks, a Report, or a list of Reports", got=got)
+    if seed or any(option is not None for option in (by, weights, macro_weights)):
+        raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
+    return _read_runs("reports", ranks)
+
+
 @public("truerank")
 def table(
-    reports: Mapping[str, Runs] | Runs,
+    reports: Report
+    | Sequence[Report]
+    | Mapping[str, Report | Sequence[Report] | Repeats]
+    | Repeats,
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -106,13 +312,19 @@ def table(
     B      4.0†  0.250†
     """
     if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
-        runs = _read_runs("", reports, allow_unlike)
+        runs = _read_runs("reports", reports, allow_unlike)
         rows = {format_count(runs.runs, "run"): runs}
     else:
-        rows = {name: _read_runs(name, value, allow_unlike) for name, value in reports.items()}
+        distinct_names("reports", reports)
+        rows = {
+            name: _read_runs(f"reports[{name!r}]", value, allow_unlike)
+            for name, value in reports.items()
+        }
     if not rows:
         raise InputValueError("reports", expected="names and Reports, at least one", got="none")
-    keys = choose_metrics(metrics, FEW_METRICS, common_keys(DEFAULT_METRICS, rows.values()))
+    models = list(rows.values())
+    usual = _shared(DEFAULT_METRICS, models) or _shared(models[0], models)
+    keys = choose_metrics(metrics, FEW_METRICS, usual)
     for name, row in rows.items():
         try:
             row.to_dict(keys)
@@ -130,9 +342,11 @@ def table(
         spread = f"{key} std" if repeated else None
         column = metric_column(key, percent=percent, spread=spread, better=better)
         columns += [column, *[column._replace(name=f"{key} std", spread=None)] * repeated]
-    cells: list[list[object]] = [
-        [name, *[row.runs] * repeated, *_values(row, keys, repeated)] for name, row in rows.items()
-    ]
+    cells: list[list[object]] = []
+    for name, row in rows.items():
+        pairs = ([row[key], row.std(key)] if repeated else [row[key]] for key in keys)
+        runs_of_row = [row.runs] * repeated
+        cells.append([name, *runs_of_row, *itertools.chain.from_iterable(pairs)])
     lines = [*(f"{reason}." for reason in unlike), *_doubts(rows)]
     marks: set[tuple[int, str]] = set()
     if against is not None:
@@ -143,23 +357,40 @@ def table(
     return found.table(notes=notes)
 
 
-def _values(row: Repeats, keys: Iterable[str], repeated: bool) -> list[float]:
-    """Return the means, each with its standard deviation if any model has several runs."""
-    pairs = ([row[key], row.std(key)] if repeated else [row[key]] for key in keys)
-    return list(itertools.chain.from_iterable(pairs))
+def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
+    """Check the runs of one model: a Report, Repeats, or several Reports."""
+    value = [value] if isinstance(value, Report) else value
+    runs = value.reports if isinstance(value, Repeats) else several(argument, value, "Reports")
+    for i, run in enumerate(runs):
+        if not isinstance(run, Report):
+            got = f"{type(run).__name__} at position {i}"
+            raise InputTypeError(argument, expected="Reports", got=got)
+    if not runs:
+        raise InputValueError(argument, expected="at least one", got="none")
+    read = Repeats(runs)
+    for difference in () if allow_unlike else _run_differences(read):
+        raise InputValueError(argument, difference)
+    return read
 
 
-def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
-    if not isinstance(name, str):
-        raise InputTypeError("reports", expected="names", got=f"{type(name).__name__} {name!r}")
-    whose = f" (of {name!r})" if name else ""
-    given: Any = [value] if isinstance(value, Report) else value
-    if isinstance(value, Repeats):  # its runs may differ, which is checked again here
-        given = value.reports
-    runs = Repeats(check_reports(given, whose), allow_unlike=True)
-    if runs.notes and not allow_unlike:
-        raise InputValueError("reports", runs.notes[0] + whose)
-    return runs
+def _run_differences(runs: Repeats) -> Iterator[str]:
+    """Say how protocols and weights differ from those of the first run."""
+    first, *others = runs.reports
+    for i, other in enumerate(others, 2):
+        if differences := first.protocol.differences(other.protocol):
+            yield f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}"
+        if first.weighting != other.weighting:
+            yield f"runs 1 and {i} have {_weights(first)} and {_weights(other)}"
+
+
+def _weights(report: Report) -> str:
+    return report.weighting or "equal weights"
+
+
+def _shared(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
+    """Return those of the keys that all results have."""
+    results = list(results)
+    return [key for key in keys if all(key in values for values in results)]
 
 
 # -- notes -----------------------------------------------------------------------------------------
@@ -167,7 +398,7 @@ def _read_runs(name: object, value: object, allow_unlike: bool) -> Repeats:
 
 def _unlike(rows: Rows, macro: bool) -> list[str]:
     """Say which models cannot be compared with the first, by the rule of `compare`."""
-    reasons = [f"{name}: {note}" for name, row in rows.items() for note in row.notes]
+    reasons = [f"{name}: {why}" for name, row in rows.items() for why in _run_differences(row)]
     (first, row), *others = rows.items()
     for name, other in others:
         # runs are over the same tasks, or folds in the same order
@@ -182,7 +413,7 @@ def _unlike(rows: Rows, macro: bool) -> list[str]:
 def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
     if macro:
-        counts = [a.macro_counts(), b.macro_counts()]  # None where they are not known
+        counts = [a._macro_counts(), b._macro_counts()]  # None where they are not known
         if _groups(a) != _groups(b) or (None not in counts and counts[0] != counts[1]):
             return f"cannot be compared with {names[0]}: unlike groups, or weights of groups"
     if hasattr(a, "ranks") and hasattr(b, "ranks"):
@@ -204,7 +435,7 @@ def _groups(report: Report) -> tuple[Any, ...]:
 def _sizes(report: Report) -> tuple[Any, ...]:
     summary = report.held_summary()
     ends = None if summary is None else (summary.candidates_min, summary.candidates_max)
-    return report.tasks(report.sides[0]), describe_weights(report), ends
+    return report.tasks(report.sides[0]), _weights(report), ends
 
 
 def _doubts(rows: Rows) -> Iterator[str]:

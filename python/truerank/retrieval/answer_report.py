@@ -16,7 +16,7 @@ from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
-from ..reporting.axes import KeyedValues, choose_metrics, rows_by_label, unique_keys
+from ..reporting.axes import KeyedValues, choose_metrics, unique_keys
 from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
 from ..tables import Column, Table
 from ..tables.cells import format_count
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from ..reporting.reports import Names
+    from ..reporting.axes import Names
 
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
@@ -229,11 +229,11 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks).by_query(["map", "success@1"])
         {'q1': {'map': 0.75, 'success@1': 1.0}, 'q2': {'map': 0.5, 'success@1': 0.0}}
         """
-        columns = {
-            key: dict(zip(self.queries, self.per_query(key).tolist(), strict=True))
-            for key in unique_keys(_FEW_METRICS if metrics is None else metrics)
-        }
-        return rows_by_label(columns, self.queries)
+        keys = unique_keys(_FEW_METRICS if metrics is None else metrics)
+        values = np.array([self.per_query(key) for key in keys])
+        rows = values.reshape(len(keys), len(self.queries)).T.tolist()
+        named = zip(self.queries, rows, strict=True)
+        return {query: dict(zip(keys, row, strict=True)) for query, row in named}
 
     def _of_queries(self, key: AnswerKey, order: str) -> FloatArray:
         """The values of a metric for each query, under an order."""
