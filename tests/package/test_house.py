@@ -31,7 +31,7 @@ ROOMS = {
     "embeddings": (600, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (1465, 1000),
+    "reporting": (1358, 1000),
     "plot": (700, 700),
     "html": (200, 200),
     "tasks": (1433, 1000),
@@ -44,11 +44,11 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (21000, 21000),
-    "tests": (36376, 24000),
+    "tests": (36296, 24000),
     "fuzz": (3013, 1500),
     "bench": (12313, 6000),
 }
-FILES = (171, 180)  # of the package
+FILES = (170, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
