@@ -107,21 +107,16 @@ def test_random_sides_agree_with_the_whole() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(
-        TypeError, match="ranks: expected Ranks, a Report, or a list of Reports, got list"
-    ):
-        report([1, 2])
-    with pytest.raises(
-        TypeError, match="ranks: expected Ranks, a Report, or a list of Reports, got str"
-    ):
-        report("ranks.npz")
+    for wrong, got in (([1, 2], "list"), ("ranks.npz", "str")):
+        with pytest.raises(TypeError, match=f"Ranks, a Report, or a list of Reports, got {got}"):
+            report(wrong)
     with pytest.raises(TypeError, match=r"got list of Ranks; concatenate joins those of parts"):
         report([Ranks([0], [1], 10)])
     places = np.array([1, 4])
     with pytest.raises(TypeError, match=r"got ndarray; .* Ranks\(places - 1, numpy.ones_like"):
         report(places)
     assert report(Ranks(places - 1, np.ones_like(places), 10))["mrr"] == 0.625
-    with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
+    with pytest.raises(TypeError, match="ranks: expected Ranks or a Report, got list"):
         Report([1, 2])
     with pytest.raises(TypeError, match="seed: expected an integer >= 0, got NoneType"):
         report(everything(), seed=None)
@@ -133,13 +128,9 @@ def test_a_mapping(sided: Ranks) -> None:
     measured = report(sided)
     assert isinstance(measured, Mapping)
     assert len(measured) == len(list(measured)) == len(dict(measured)) == 3 * 3 * 14
-    assert list(measured)[:11] == [
-        f"optimistic.{name}"
-        for name in (
-            *("mr", "mrr", "hits@1", "hits@3", "hits@5", "hits@10"),
-            *("hmr", "gmr", "median", "amr", "amri"),
-        )
-    ]
+    assert " ".join([*measured][:11]).replace("optimistic.", "") == (
+        "mr mrr hits@1 hits@3 hits@5 hits@10 hmr gmr median amr amri"
+    )
     assert next(iter(measured)) == "optimistic.mr"
     assert "mrr" in list(measured)
     assert "tail.optimistic.hits@77" in measured

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -139,8 +140,9 @@ def test_many_queries_are_the_queries_one_by_one() -> None:
         one = report(ranks[[i]])
         for key in ("map", "ndcg@10", "optimistic.mrr", "chance.success@3"):
             assert found.per_query(key)[i] == one[key]
-    assert found["recall@10"] == pytest.approx(tr.report(ranks)["expected.hits@10"], rel=1e-12)
-    assert found["mrr"] == pytest.approx(tr.report(ranks)["expected.mrr"], rel=1e-12)
+    one_each = tr.report(found.ranks)
+    assert found["recall@10"] == pytest.approx(one_each["expected.hits@10"], rel=1e-12)
+    assert found["mrr"] == pytest.approx(one_each["expected.mrr"], rel=1e-12)
 
 
 # -- groups and tables -----------------------------------------------------------------------------
@@ -244,6 +246,15 @@ def test_copies() -> None:
 def test_ranks_that_are_no_ranking_of_each_query(ranks: tr.Ranks, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         report(ranks)
+
+
+def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) -> None:
+    grouped().ranks.save(tmp_path / "ranks.npz")
+    ranks = tr.load(tmp_path / "ranks.npz")
+    assert report(ranks).to_dict(["map"]) == grouped().to_dict(["map"])
+    for call in (tr.report, lambda r: tr.pvalue(r, "mrr"), lambda r: tr.compare(r, r)):
+        with pytest.raises(ValueError, match=r"of retrieval, .* compare what its per_query gives"):
+            call(ranks)
 
 
 @pytest.mark.parametrize(

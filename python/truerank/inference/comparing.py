@@ -143,7 +143,8 @@ def compare(
     ------
     ValueError
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or ids
-        differ; the message lists all differences. For metrics that tell no units apart (count, mad,
+        differ; the message lists all differences. For ranks of a report of retrieval, if a query
+        has several right answers. For metrics that tell no units apart (count, mad,
         power_mean:inf), and for those whose own metric is to be compared (index.gmr, z.gmr).
     KeyError
         For an unknown key.

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
 from ..ranks.container import Ranks
+from ..ranks.grouping import of_single_tasks
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray
@@ -90,7 +91,8 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     TypeError
         For anything but Ranks and Reports.
     ValueError
-        For a Report that was read from JSON, which holds no ranks.
+        For a Report that was read from JSON, which holds no ranks, and ranks of retrieval of which
+        several belong to a query.
 
     Examples
     --------
@@ -98,7 +100,7 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     Ranks(1 tasks, 0 tied, 10 candidates; unfiltered, all candidates, nan raise)
     """
     if isinstance(model, Ranks):
-        return model
+        return of_single_tasks(name, model)
     try:
         ranks: Ranks = model.ranks
         weights = model.weights

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..inputs.errors import InputValueError
-from .labels import LABEL_ALIASES, LABEL_WORDS, Labels, as_labels
+from .labels import LABEL_ALIASES, LABEL_WORDS, RIGHT_ANSWERS, Labels, as_labels
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -109,6 +109,28 @@ def task_weights_by(ranks: Ranks, name: str) -> FloatArray:
     )
     inverse: FloatArray = 1.0 / np.bincount(codes, minlength=len(names))
     return inverse[codes]
+
+
+def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
+    """Return ranks whose tasks count on their own; refuse those of retrieval, which are of queries.
+
+    Raises
+    ------
+    ValueError
+        For ranks of a report of retrieval, if a query has several right answers.
+
+    Examples
+    --------
+    >>> from truerank import Ranks
+    >>> of_single_tasks("ranks", Ranks([0, 3], [1, 1], 10, queries=[7, 7]))
+    Ranks(2 tasks, 0 tied, 10 candidates, queries; unfiltered, all candidates, nan raise)
+    """
+    several = ranks.labels.get(RIGHT_ANSWERS)
+    if several is not None and (several.codes > 1).any():
+        got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) gives "
+        got += "their metrics; compare what its per_query gives, query by query"
+        raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
+    return ranks
 
 
 def _find_labels(ranks: Ranks, argument: str, name: str) -> Labels:

@@ -29,6 +29,8 @@ LABELS = ("side", "relation", "queries", "targets", "unit")
 LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), strict=True))
 # The names of these labels in `by` and `weights`, and the attribute that each name means.
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
+# How many right answers the query of a task has: a label of ranks of retrieval alone.
+RIGHT_ANSWERS = "retrieval_answers"
 
 
 class Immutable:

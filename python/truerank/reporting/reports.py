@@ -6,8 +6,9 @@ import math
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..inference.pairing import weighted_ranks
 from ..inputs.checks import integer
-from ..inputs.errors import InputTypeError, InputValueError
+from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
@@ -130,8 +131,7 @@ class Report(OfRanks, KeyedValues):
         weights: Weights | None = None,
         macro_weights: MacroWeights | None = None,
     ) -> None:
-        if not isinstance(ranks, Ranks):
-            raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+        ranks = weighted_ranks("ranks", ranks)
         seed = integer("seed", seed, least=0)
         counted = Counted(ranks, seed, by, weights, macro_weights)
         sides, grouping, groups = counted.sides.counts, counted.grouping, None

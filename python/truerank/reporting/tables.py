@@ -214,7 +214,8 @@ def report(
         If `ranks` is something else, its sides are ids instead of names, or the seed is not an int.
     ValueError
         If the name of a side cannot be told from the other words of a key, if the seed is negative,
-        if labels or weights do not fit the tasks, and if Reports differ in protocols or weights.
+        if labels or weights do not fit the tasks, if Reports differ in protocols or weights, and
+        for ranks of a report of retrieval of which several belong to a query.
 
     Examples
     --------

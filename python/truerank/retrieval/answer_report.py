@@ -16,6 +16,7 @@ from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
 from ..metrics.kinds import EXPECTED_KIND
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
+from ..ranks.labels import RIGHT_ANSWERS
 from ..reporting.axes import KeyedValues, choose_metrics, unique_keys
 from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
 from ..tables import Column, Table
@@ -69,7 +70,8 @@ class RetrievalReport(KeyedValues):
     Attributes
     ----------
     ranks : Ranks
-        A task for each right answer.
+        A task for each right answer, with the label "retrieval_answers": how many its query has.
+        Where one has several, `truerank.report` and `truerank.compare` refuse them.
     gains : ndarray of float64, shape (n,), or None
         What a right answer counts for in dcg and ndcg; None: 1 for all.
     queries : list
@@ -122,10 +124,11 @@ class RetrievalReport(KeyedValues):
         by: LabelsLike | None = None,
         without_answers: int = 0,
     ) -> None:
-        self.ranks, self.gains, self.without_answers = ranks, gains, without_answers
+        self.gains, self.without_answers = gains, without_answers
         self._ranked = RankedAnswers(ranks, gains)
         self.queries = self._ranked.queries
         self.answers = read_only(self._ranked.answers)
+        self.ranks = ranks.with_labels(**{RIGHT_ANSWERS: self.answers[self._ranked.codes]})
         self.candidates = read_only(self._ranked.candidates)
         self.by = by if by is None or isinstance(by, str) else "group"
         self._group_of_query = np.zeros(0, dtype=np.int64)
