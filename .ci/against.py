@@ -134,7 +134,8 @@ class Results:
             key = f"{side}{kind}.{adjustment}{metric}"
             self.add(f"report.{name}.{key}", float, reports[name].__getitem__, key)
         shown = {name: reports[name] for name in ("ties", "groups")}
-        shown["table"] = tr.table(reports, ["mrr", "hits@10", "index.mr"])
+        alike = {name: reports[name] for name in self.scores}
+        shown["table"] = tr.table(alike, ["mrr", "hits@10", "index.mr"])
         scores, targets = self.scores["ties"], self.targets[:60]
         shown["compat"] = tr.compat.report(scores, targets, preset="pykeen").table()
         self.forms(**shown)
