@@ -31,7 +31,7 @@ ROOMS = {
     "embeddings": (600, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (1358, 1000),
+    "reporting": (1348, 1000),
     "plot": (700, 700),
     "html": (200, 200),
     "tasks": (1433, 1000),
@@ -44,7 +44,7 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (21000, 21000),
-    "tests": (36296, 24000),
+    "tests": (36293, 24000),
     "fuzz": (3013, 1500),
     "bench": (12313, 6000),
 }

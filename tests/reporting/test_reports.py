@@ -107,15 +107,12 @@ def test_random_sides_agree_with_the_whole() -> None:
 
 
 def test_wrong_arguments() -> None:
-    for wrong, got in (([1, 2], "list"), ("ranks.npz", "str")):
-        with pytest.raises(TypeError, match=f"Ranks, a Report, or a list of Reports, got {got}"):
+    for wrong in ([1, 2], [Ranks([0], [1], 10)]):
+        with pytest.raises(TypeError, match=r"ranks: expected Reports, got (int|Ranks) at"):
             report(wrong)
-    with pytest.raises(TypeError, match=r"got list of Ranks; concatenate joins those of parts"):
-        report([Ranks([0], [1], 10)])
-    places = np.array([1, 4])
-    with pytest.raises(TypeError, match=r"got ndarray; .* Ranks\(places - 1, numpy.ones_like"):
-        report(places)
-    assert report(Ranks(places - 1, np.ones_like(places), 10))["mrr"] == 0.625
+    for wrong in ("ranks.npz", np.array([1, 4])):
+        with pytest.raises(TypeError, match="ranks: expected Ranks, a Report, or a list of Rep"):
+            report(wrong)
     with pytest.raises(TypeError, match="ranks: expected Ranks or a Report, got list"):
         Report([1, 2])
     with pytest.raises(TypeError, match="seed: expected an integer >= 0, got NoneType"):

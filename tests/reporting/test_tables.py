@@ -87,12 +87,12 @@ def test_repeats_print_as_the_row_of_a_table(models: dict[str, Report]) -> None:
 
 
 def test_wrong_repeats() -> None:
-    with pytest.raises(ValueError, match="reports: expected at least one, got none"):
+    with pytest.raises(ValueError, match="ranks: expected at least one, got none"):
         report([])
     unlike = [one(1), one(1), one(1, protocol=Protocol(split="test"))]
     with pytest.raises(ValueError, match=r"runs 1 and 3 .* protocols: split: valid against test"):
         report(unlike)
-    with pytest.raises(ValueError, match="reports: runs 1 and 2 have equal weights and weighted"):
+    with pytest.raises(ValueError, match="ranks: runs 1 and 2 have equal weights and weighted"):
         report([one(1), one(2, weights=[3])])
     with pytest.raises(KeyError, match="no metric"):
         report([one(1)])["mmr"]

@@ -113,8 +113,6 @@ class Findings(list[Finding], AsTable):
     sampled  1      0          the candidates are a sample: ranks are better than among all, and only compare over the same sample
     """  # noqa: E501
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(
         self, findings: Iterable[Finding], protocol: Protocol, summary: Summary | None
     ) -> None:

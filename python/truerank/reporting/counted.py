@@ -73,30 +73,6 @@ class Summary(NamedTuple):
     audit: dict[str, int] | None
 
 
-def summarise(ranks: Ranks) -> Summary:
-    """Make the summary of ranks.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> summarise(tr.Ranks([0, 3], [1, 2], 10)).largest_tie
-    2
-    """
-    ties, counts = ranks.tied[ranks.tied > 1], None
-    if ranks.audit is not None:
-        counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
-        counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
-    return Summary(
-        tasks=len(ranks),
-        candidates_min=int(ranks.candidates.min()) if len(ranks) else 0,
-        candidates_max=int(ranks.candidates.max(initial=0)),
-        tied_tasks=len(ties),
-        largest_tie=int(ties.max(initial=1)),
-        mean_tie=float(ties.mean()) if len(ties) else math.nan,
-        audit=counts,
-    )
-
-
 class Counted:
     """Ranks with the weights in force and their groups; the parameters are those of `Report`.
 
@@ -111,8 +87,6 @@ class Counted:
     macro_weights : ndarray of float64, shape (g,), "count", or None
         The weights of the groups; their numbers of tasks; each counts once.
     """
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(
         self,
@@ -129,9 +103,8 @@ class Counted:
         self.grouping: Grouping | None = None
         if by is not None:
             self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
-        self.macro_weights = read_macro_weights(
-            macro_weights, None if self.grouping is None else self.grouping.names
-        )
+        names = None if self.grouping is None else self.grouping.names
+        self.macro_weights = read_macro_weights(macro_weights, names)
         self._last: tuple[str, str, Sample] | None = None
         self._values: dict[Key, float] = {}
 
@@ -162,7 +135,20 @@ class Counted:
     @cached_property
     def summary(self) -> Summary:
         """The numbers of tasks, candidates and ties."""
-        return summarise(self.ranks)
+        ranks, counts = self.ranks, None
+        ties = ranks.tied[ranks.tied > 1]
+        if ranks.audit is not None:
+            counts = {name: int(numbers.sum()) for name, numbers in ranks.audit._asdict().items()}
+            counts["at_best"] = int(ranks.audit.at_best.max(initial=0))
+        return Summary(
+            tasks=len(ranks),
+            candidates_min=int(ranks.candidates.min()) if len(ranks) else 0,
+            candidates_max=int(ranks.candidates.max(initial=0)),
+            tied_tasks=len(ties),
+            largest_tie=int(ties.max(initial=1)),
+            mean_tie=float(ties.mean()) if len(ties) else math.nan,
+            audit=counts,
+        )
 
     def moments(self, key: Key) -> tuple[float, float]:
         """Mean and variance under chance, computed once for all kinds and reports of the ranks."""

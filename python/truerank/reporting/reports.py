@@ -120,8 +120,6 @@ class Report(OfRanks, KeyedValues):
     4.5
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(
         self,
         ranks: Ranks,

@@ -227,17 +227,12 @@ def report(
     if isinstance(ranks, (Ranks, Report)):
         ranks = weighted_ranks("ranks", ranks)
         return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
-    if not isinstance(ranks, (list, tuple)) or not all(isinstance(r, Report) for r in ranks):
-        got = type(ranks).__name__
-        if isinstance(ranks, (list, tuple)) and any(isinstance(part, Ranks) for part in ranks):
-            got += " of Ranks; concatenate joins those of parts, and a Report of each makes runs"
-        elif hasattr(ranks, "dtype"):
-            ties = "numpy.ones_like(places)"
-            got += f"; of places without ties, make Ranks(places - 1, {ties}, candidates)"
-        raise InputTypeError("ranks", expected="Ranks, a Report, or a list of Reports", got=got)
+    if not isinstance(ranks, (list, tuple)):
+        expected = "Ranks, a Report, or a list of Reports"
+        raise InputTypeError("ranks", expected=expected, got=type(ranks).__name__)
     if seed or any(option is not None for option in (by, weights, macro_weights)):
         raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
-    return _read_runs("reports", ranks)
+    return _read_runs("ranks", ranks)
 
 
 @public("truerank")
