@@ -62,7 +62,7 @@ def test_repeats_are_a_mapping(models: dict[str, Report]) -> None:
     assert "tail.hits@77" not in repeats
     assert repeats.protocol == VALID
     assert pickle.loads(pickle.dumps(repeats)) == repeats == report(runs) != report(runs[:2])
-    assert repr(repeats).startswith("Repeats(3 runs of Report(2 tasks, ")
+    assert repr(repeats).startswith("Repeats(3 runs, mrr 0.5833, hits@10 1, ")
     some = report([runs[0], Report.from_json(runs[1].to_json(["mrr", "mr", "hits@7"]))])
     assert list(some) == ["mr", "mrr"]
 

@@ -154,7 +154,8 @@ class Repeats(KeyedValues):
         return iter(_shared(self.reports[0], self.reports))
 
     def __repr__(self) -> str:
-        return f"Repeats({format_count(self.runs, 'run')} of {self.reports[0]!r})"
+        values = [f"{key} {self[key]:.4g}" for key in ("mrr", "hits@10", "amri") if key in self]
+        return f"Repeats({', '.join([format_count(self.runs, 'run'), *values])})"
 
     def to_dict(self, metrics: Names = None) -> dict[str, float]:
         """Return the means by key, as loggers need them; by default of all that the runs share."""
@@ -341,8 +342,7 @@ def table(
     cells: list[list[object]] = []
     for name, row in rows.items():
         pairs = ([row[key], row.std(key)] if repeated else [row[key]] for key in keys)
-        runs_of_row = [row.runs] * repeated
-        cells.append([name, *runs_of_row, *itertools.chain.from_iterable(pairs)])
+        cells.append([name, *[row.runs] * repeated, *itertools.chain.from_iterable(pairs)])
     lines = [*(f"{reason}." for reason in unlike), *_doubts(rows)]
     marks: set[tuple[int, str]] = set()
     if against is not None:
