@@ -31,7 +31,7 @@ ROOMS = {
     "embeddings": (600, 600),
     "metrics": (2063, 1700),
     "inference": (1600, 1600),
-    "reporting": (1348, 1000),
+    "reporting": (1347, 1000),
     "plot": (700, 700),
     "html": (200, 200),
     "tasks": (1433, 1000),

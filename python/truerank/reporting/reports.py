@@ -69,7 +69,7 @@ class Report(OfRanks, KeyedValues):
 
     Parameters
     ----------
-    ranks : Ranks
+    ranks : Ranks or Report
     seed : int
         The seed of the kind "random". All tasks are drawn at once, so that sides and groups agree
         with the whole.
@@ -122,7 +122,7 @@ class Report(OfRanks, KeyedValues):
 
     def __init__(
         self,
-        ranks: Ranks,
+        ranks: Ranks | Report,
         *,
         seed: int = 0,
         by: LabelsLike | None = None,

@@ -226,7 +226,6 @@ def report(
     2.5
     """
     if isinstance(ranks, (Ranks, Report)):
-        ranks = weighted_ranks("ranks", ranks)
         return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
     if not isinstance(ranks, (list, tuple)):
         expected = "Ranks, a Report, or a list of Reports"
