@@ -377,15 +377,15 @@ def test_no_tasks_make_an_empty_report() -> None:
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
     task = BaseTask[tr.Report]({"tail": side}, tr.Protocol())
     assert len(task._evaluate({"tail": lambda queries: np.zeros((len(queries), 3))}).ranks) == 0
-    matrix = np.zeros((0, 3))
-    assert len(task._evaluate_scores({"tail": matrix}, audit=True).ranks) == 0
+    assert len(task._evaluate_scores({"tail": np.zeros((0, 3))}, audit=True).ranks) == 0
 
 
 # -- what is refused -------------------------------------------------------------------------------
 
-WIDE, NARROW, SHORT, SQUARE = (np.zeros(s) for s in ((4, 5), (4, 4), (3, 5), (5, 5)))
+SHAPES = ((4, 5), (4, 4), (3, 5), (5, 5), (1, 5))
+WIDE, NARROW, SHORT, SQUARE, REUSED = map(np.zeros, SHAPES)
 NAN = np.where(np.arange(20).reshape(4, 5) == 7, np.nan, 0.0)
-REUSED = np.zeros((1, 5))
+MUTE = type("Mute", (), {"__str__": None})()
 NAN_MESSAGE = "tail: query 2: a score at row 0, column 2 is NaN"
 NO_NUMBER = np.where(np.arange(20).reshape(4, 5) == 15, np.nan, 0.0)
 
@@ -412,6 +412,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
     ("scores", (WIDE[0], WIDE), {}, ValueError, r"tail: expected .* got \(5,\)"),
     ("scores", (WIDE, NAN), {}, ValueError, "head: a score at row 1, column 2 is NaN"),
     ("scores", (WIDE, WIDE), {"dtype": "int3"}, TypeError, "dtype: expected one of"),
+    ("scores", (WIDE, WIDE), {"dtype": MUTE}, TypeError, "dtype: expected one of"),
     ("scores", (WIDE, WIDE.astype("c8")), {}, TypeError, "head: expected one of float16"),
     ("embeddings", (WIDE, WIDE), {}, TypeError, "entities: expected vectors for the side"),
     ("embeddings", (WIDE, None, WIDE), {}, TypeError, "head: expected vectors for"),
@@ -424,13 +425,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any], type[Exception], str]] =
     ("callables", (len, 3), {}, TypeError, "head: expected a callable, got int"),
     ("callables", (lambda q: WIDE, blank), {}, ValueError, r"tail: .*\(3, 5\), .* got \(4, 5\)"),
     ("callables", (lambda q: None, blank), {}, TypeError, "tail: expected one of float16"),
-    (
-        "callables",
-        (lambda q: REUSED, blank),
-        {"batch_size": 1},
-        ValueError,
-        "tail: .* memory",
-    ),
+    ("callables", (lambda q: REUSED, blank), {"batch_size": 1}, ValueError, "tail: .* memory"),
     ("callables", (lambda q: NAN[q[:, 0] - 2], blank), {"batch_size": 2}, ValueError, NAN_MESSAGE),
     ("embeddings", (WIDE, NO_NUMBER, SQUARE), {}, ValueError, HEAD_NAN),
     ("embeddings", (WIDE, WIDE, SQUARE), {"bias": {"tails": WIDE[0]}}, ValueError, NO_SIDE),

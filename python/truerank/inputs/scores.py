@@ -98,11 +98,11 @@ def named_dtype(dtype: Any) -> tuple[str, np.dtype[Any]]:
     >>> named_dtype(">bfloat16"), named_dtype(float)
     (('bfloat16', dtype('>u2')), ('float64', dtype('float64')))
     """
-    text = str(dtype).removeprefix("torch.")
-    if (name := text.lstrip("<>")) in DTYPES:  # numpy takes no mark of a byte order before these
-        plain = np.dtype("uint16" if name == "bfloat16" else name)
-        return name, plain if name == text else plain.newbyteorder(text[0])  # type: ignore[arg-type]
-    with suppress(TypeError, ValueError):
+    with suppress(TypeError, ValueError):  # some objects cannot even be written as text
+        text = str(dtype).removeprefix("torch.")
+        if (name := text.lstrip("<>")) in DTYPES:  # numpy takes no byte order before these
+            order: Any = text.removesuffix(name) or "="
+            return name, np.dtype("uint16" if name == "bfloat16" else name).newbyteorder(order)
         plain = np.dtype(dtype)
         if plain.name in DTYPES:
             return plain.name, plain
