@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,10 @@ def grades(gains: np.ndarray) -> dict[int, int]:
     return {int(j): int(gains[j]) for j in np.flatnonzero(gains)}
 
 
-def dicts(scores: np.ndarray, gains: np.ndarray) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return qrels and run as pytrec_eval and ranx take them."""
-    run = {f"q{i:02}": dict(zip(NAMES, row, strict=True)) for i, row in enumerate(scores.tolist())}
+def dicts(scores: np.ndarray, gains: np.ndarray, k: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return qrels and lists of the best k as pytrec_eval and ranx take them."""
+    best = zip(np.argsort(-scores)[:, :k].tolist(), scores.tolist(), strict=True)
+    run = {f"q{i:02}": {NAMES[j]: row[j] for j in top} for i, (top, row) in enumerate(best)}
     qrels = {
         f"q{i:02}": {NAMES[j]: gain for j, gain in grades(row).items()}
         for i, row in enumerate(gains)
@@ -50,9 +52,12 @@ def dicts(scores: np.ndarray, gains: np.ndarray) -> tuple[dict[str, Any], dict[s
 # -- without ties ----------------------------------------------------------------------------------
 
 
-def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
+@pytest.mark.parametrize("length", [ENTITIES, 3])
+def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
+    """Also lists that are shorter than their right answers are many."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    qrels, run = dicts(*problem)
+    qrels, run = dicts(*problem, length)
+    report = Task(qrels, entities=NAMES).evaluate_lists(run)
     names = {
         "map": "map",
         "map@5": "map_cut_5",
@@ -68,13 +73,14 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], report: RetrievalRe
     found = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
     for key, name in names.items():
         values = [each[name] for _, each in sorted(found.items())]
-        assert report.per_query(key) == pytest.approx(values, rel=1e-9), key
+        assert report.per_query(key) == pytest.approx(values, rel=1e-12, abs=1e-15), key
         assert (report.per_query(name) == report.per_query(key)).all()  # their name, too
 
 
-def test_ranx(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
+@pytest.mark.parametrize("length", [ENTITIES, 3])
+def test_ranx(problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
     ranx = pytest.importorskip("ranx")
-    qrels, run = dicts(*problem)
+    qrels, run = dicts(*problem, length)
     names = {
         "map": "map",
         "map@5": "map@5",
@@ -89,9 +95,9 @@ def test_ranx(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -
     }
     found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), list(names.values()))
     values = [found[name] for name in names.values()]
-    assert [report[key] for key in names] == pytest.approx(values)
-    again = Task(ranx.Qrels(qrels), entities=NAMES).evaluate_lists(ranx.Run(run))  # theirs, too
-    assert [again[name] for name in names.values()] == pytest.approx(values)
+    report = Task(ranx.Qrels(qrels), entities=NAMES).evaluate_lists(ranx.Run(run))
+    for keys in (names, names.values()):  # theirs, too
+        assert [report[key] for key in keys] == pytest.approx(values, rel=1e-12)
     burges = Task(qrels, entities=NAMES, gain="exponential").evaluate_lists(run)
     assert burges["ndcg@5"] == pytest.approx(
         ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "ndcg_burges@5")
@@ -168,39 +174,39 @@ TIED = {"a": 3.0, "b": 2.0, "c": 2.0, "d": 2.0, "e": 1.0, "f": 1.0}
 QRELS = ({"b": 1, "f": 2}, {"d": 1, "f": 2})  # all tasks are the same: only the names differ
 
 
-def shown(library: str) -> list[float]:
-    """Return the figures of a library's row in the table of the page: map and ndcg, twice."""
-    text = PAGE.read_text(encoding="utf-8")
-    row = re.search(rf"^\| {library}[^|]*\|[^|]*\|(.*)\|$", text, re.MULTILINE)
-    assert row is not None
-    return [float(figure) for figure in row[1].split("|")]
+def of_truerank(right: dict[str, int]) -> list[float]:
+    found = Task({"q": right}, entities=list(TIED)).evaluate_lists({"q": TIED})
+    return [found["map"], found["ndcg"]]
 
 
-def test_truerank_takes_the_mean_over_all_orders() -> None:
-    figures = []
-    for right in QRELS:
-        found = Task({"q": right}, entities=list(TIED)).evaluate_lists({"q": TIED})
-        figures += [found["map"], found["ndcg"]]
-    assert figures == pytest.approx(shown("truerank"), abs=5e-5)
-
-
-def test_pytrec_eval_puts_the_later_name_first() -> None:
+def of_pytrec_eval(right: dict[str, int]) -> list[float]:
     pytrec_eval = pytest.importorskip("pytrec_eval")
-    figures = []
-    for right in QRELS:
-        evaluator = pytrec_eval.RelevanceEvaluator({"q": right}, {"map", "ndcg"})
-        found = evaluator.evaluate({"q": TIED})["q"]
-        figures += [found["map"], found["ndcg"]]
-    assert figures == pytest.approx(shown("pytrec_eval"), abs=5e-5)
+    evaluator = pytrec_eval.RelevanceEvaluator({"q": right}, {"map", "ndcg"})
+    found = evaluator.evaluate({"q": TIED})["q"]
+    return [found["map"], found["ndcg"]]
 
 
-def test_ranx_keeps_the_order_of_the_run() -> None:
+def of_ranx(right: dict[str, int]) -> list[float]:
     ranx = pytest.importorskip("ranx")
-    figures = []
-    for right in QRELS:
-        found = ranx.evaluate(ranx.Qrels({"q": right}), ranx.Run({"q": TIED}), ["map", "ndcg"])
-        figures += [found["map"], found["ndcg"]]
-    assert figures == pytest.approx(shown("ranx"), abs=5e-5)
+    found = ranx.evaluate(ranx.Qrels({"q": right}), ranx.Run({"q": TIED}), ["map", "ndcg"])
+    return [found["map"], found["ndcg"]]
+
+
+def of_scikit_learn(right: dict[str, int]) -> list[float]:
+    metrics = pytest.importorskip("sklearn.metrics")
+    scores, gains = list(TIED.values()), np.array([right.get(name, 0) for name in TIED])
+    precision = metrics.average_precision_score(gains > 0, scores)
+    return [precision, metrics.ndcg_score([gains], [scores])]
+
+
+@pytest.mark.parametrize("values", [of_truerank, of_pytrec_eval, of_ranx, of_scikit_learn])
+def test_what_each_makes_of_ties(values: Callable[[dict[str, int]], list[float]]) -> None:
+    """The rows of the page's table: map and ndcg, twice."""
+    library = values.__name__.removeprefix("of_").replace("scikit_", "scikit-")
+    row = re.search(rf"^\| {library}[^|(]*\|[^|]*\|(.*)\|$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert row is not None
+    figures = [figure for right in QRELS for figure in values(right)]
+    assert figures == pytest.approx(list(map(float, row[1].split("|"))), abs=5e-5)
 
 
 def test_what_ranx_makes_comparable() -> None:
@@ -208,21 +214,10 @@ def test_what_ranx_makes_comparable() -> None:
     ranx = pytest.importorskip("ranx")
     qrels = {"q1": {"d1": 1, "d5": 2}, "q2": {"d2": 1}, "q3": {"d3": 1}}
     run = {"q1": {"d5": 0.9, "d3": 0.7, "d1": 0.7}, "q2": {"d1": 0.5, "d3": 0.4}}
-    names = ["map", "mrr"]
-    found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), names, make_comparable=True)
+    found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), ["map", "mrr"], make_comparable=True)
     report = Task(qrels, entities=[f"d{i}" for i in range(1, 1001)]).evaluate_lists(run)
-    assert list(found.values()) == pytest.approx([5 / 18, 1 / 3])
-    assert [report[f"pessimistic.{name}@3"] for name in names] == pytest.approx([5 / 18, 1 / 3])
-
-
-def test_scikit_learn_takes_a_tie_as_one_threshold_or_its_mean() -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    figures, scores = [], list(TIED.values())
-    for right in QRELS:
-        gains = np.array([right.get(name, 0) for name in TIED])
-        figures.append(metrics.average_precision_score(gains > 0, scores))
-        figures.append(metrics.ndcg_score([gains], [scores]))
-    assert figures == pytest.approx(shown("scikit-learn"), abs=5e-5)
+    values = [report["pessimistic.map"], report["pessimistic.mrr"]]
+    assert list(found.values()) == values == pytest.approx([5 / 18, 1 / 3])
 
 
 def test_torchmetrics_sorts_for_map_and_takes_the_mean_for_ndcg() -> None:
@@ -249,4 +244,4 @@ def test_queries_without_right_answers_count_in_pytrec_eval() -> None:
     report = Task(qrels, entities=list(TIED)).evaluate_lists(run)
     assert report.queries == ["p", "r"]
     assert report.without_answers == 1
-    assert report.per_query("pessimistic.mrr").tolist() == [1, 1 / 6]
+    assert report.per_query("pessimistic.mrr").tolist() == [1, 0]

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import retrieval as oracle
 from truerank.retrieval import Sampled, Task
+from truerank.retrieval.answer_report import MISSES
 
 pytestmark = pytest.mark.python_only
 
@@ -396,13 +397,23 @@ def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any
     if not k and n > 1 and any_right(qrels[1]):
         del of_mapping[0]
     for ids, values in ((top, listed), (top.tolist(), listed.tolist()), (of_mapping, None)):
-        found = task.evaluate_lists(ids, values)
+        found = task.evaluate_lists(ids, values, misses="bounds")
         assert found.to_dict() == pytest.approx(full.to_dict(), rel=0, abs=0, nan_ok=True)
         assert found.protocol.filter == full.protocol.filter
-    order_alone = task.evaluate_lists(top)
-    assert order_alone["optimistic.map"] <= 1
-    assert order_alone.ranks.listed is not None
-    assert order_alone.ranks.listed.tolist() == found.ranks.listed.tolist()  # type: ignore[union-attr]
+    bounds, mean, zero = (
+        task.evaluate_lists(top, misses=m) for m in ("bounds", "expected", "zero")
+    )
+    assert bounds.ranks.listed is not None
+    assert bounds.ranks.listed.tolist() == found.ranks.listed.tolist()  # type: ignore[union-attr]
+    assert zero["ndcg"] == np.mean(zero.per_query("dcg") / zero.per_query("optimum.dcg"))
+    # without a filter, as with a cutoff at the end of the lists
+    plain = Task(dict(enumerate(qrels)), entities=m, queries=n)
+    zero, full = plain.evaluate_lists(top, listed), plain.evaluate_scores(cut)
+    for metric in ("map", "mrr", "dcg"):
+        for kind in ("expected.", "optimistic.", "pessimistic."):  # in order alone, nothing ties
+            assert mean[kind + metric] == pytest.approx(bounds[metric], rel=1e-12)
+            expected = full[f"{kind}{metric}@{k}"] if k else 0
+            assert zero[kind + metric] == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
 def test_lists_bound_the_full_ranking() -> None:
@@ -415,7 +426,8 @@ def test_lists_bound_the_full_ranking() -> None:
     full = task.evaluate_scores(scores)
     for k in (1, 3, 10, 30):
         top = np.argsort(-scores, axis=1)[:, :k]
-        found = task.evaluate_lists(top, np.take_along_axis(scores, top, 1))
+        listed = np.take_along_axis(scores, top, 1)
+        found = task.evaluate_lists(top, listed, misses="bounds")
         for metric in ("mrr", "map", "ndcg", "recall@20", "r_precision", "success@20"):
             low, high = found[f"pessimistic.{metric}"], found[f"optimistic.{metric}"]
             assert low - 1e-12 <= full[metric] <= high + 1e-12
@@ -433,7 +445,7 @@ def test_nan_that_is_ranked_last(problem: dict[str, Any], k: int, data: st.DataO
     top = np.tile(np.arange(min(k, m)), (n, 1))
     reports = [
         task.evaluate_scores(scores, nan="worst"),
-        task.evaluate_lists(top, scores[:, :k], nan="worst"),
+        *(task.evaluate_lists(top, scores[:, :k], nan="worst", misses=m) for m in MISSES),
     ]
     for found in reports:
         for metric in ("map", "mrr@2", "ndcg", "recall@1"):
@@ -458,7 +470,9 @@ def test_runs_by_label() -> None:
     run = {"v": ["a"], "u": ["c", "b"], "w": ["a"]}
     assert task.evaluate_lists(run).to_json() == expected.to_json()
     assert expected["recall@2"] == 0.75
-    assert "33.3 % of the right answers are missed by their lists" in expected.to_markdown()
+    assert (
+        "33.3 % of the right answers are missed by their lists and count" in expected.to_markdown()
+    )
     strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
     with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 0"):
         strict.evaluate_lists({"w": ["a"]})
@@ -475,10 +489,10 @@ def test_lists_of_other_queries_are_refused_and_few_are_said() -> None:
         task.evaluate_lists(spelled)
     few = spelled | {"q0": ["b"], "q1": ["b"]}
     with pytest.warns(UserWarning, match="^ids: only 2 of 5 queries with right answers have a li"):
-        assert task.evaluate_lists(few)["recall@1"] == pytest.approx((2 + 3 / 5) / 5)
+        assert task.evaluate_lists(few)["recall@1"] == pytest.approx(2 / 5)
     with pytest.warns(UserWarning, match="^ids: only 0 of 5 queries"):
         task.evaluate_lists({})
-    assert task.evaluate_lists(few | {"q2": []})["optimistic.mrr"] == 1
+    assert task.evaluate_lists(few | {"q2": []}, misses="bounds")["optimistic.mrr"] == 1
 
 
 def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
@@ -550,13 +564,13 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"ids: expected labels of entities, as 'b', .* got 'c'"):
         Task({"u": ["b"]}, entities=["b"]).evaluate_lists(tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
-    of_ids = Task({0: [1], 1: [0]}, entities=3).evaluate_lists(tmp_path / "ids")
+    of_ids = Task({0: [1], 1: [0]}, entities=3).evaluate_lists(tmp_path / "ids", misses="expected")
     assert of_ids.per_query("mrr").tolist() == pytest.approx([1, (1 / 2 + 1 / 3) / 2])
 
 
 def test_lists_with_ids_only() -> None:
     task = Task({0: [1], 1: [0]}, entities=3)
-    found = task.evaluate_lists({1: [0], 7: [2]})
+    found = task.evaluate_lists({1: [0], 7: [2]}, misses="expected")
     assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
     with pytest.raises(ValueError, match=r"ids: .* got 'a' at position 0"):
         task.evaluate_lists({0: ["a"]})

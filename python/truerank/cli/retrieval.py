@@ -7,7 +7,7 @@ from functools import partial
 import click
 
 from ..retrieval import Task
-from ..retrieval.answer_report import GAINS
+from ..retrieval.answer_report import GAINS, MISSES
 from .files import files_read
 from .model_files import known_splits, open_model
 from .options import (
@@ -41,8 +41,13 @@ from .output import bar, check_printing, show
 @option(
     "--lists",
     INPUT,
-    "Lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which its name says. What "
-    "is not listed counts as tied below the list.",
+    "Lists of the best candidates, perhaps gzipped: a TREC run, or JSON, which its name says.",
+)
+@option(
+    "--misses",
+    click.Choice(tuple(MISSES)),
+    "What right answers that --lists miss count for: nothing, or the mean over all places behind "
+    "their list, with bounds or without. Default: zero.",
 )
 @option("--scores", WORD, "Scores of all candidates, with a row for each query.")
 @option("--queries", ARRAY, "A vector for each query: .npy.")
@@ -77,6 +82,7 @@ def retrieve(given: Given) -> None:
         if size is None:
             raise click.UsageError("--lists needs --candidates, how many there are in all")
         task, rules, what = Task(**facts, entities=size), take(given, COUNTING), "lists"
+        rules |= take(given, "misses")
         count = partial(task.evaluate_lists, lists, **rules, progress=bar())
     printing, saved = take(given, MEASURED), given.pop("save", None)
     refuse(given, what)

@@ -24,7 +24,7 @@ from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from .answer_metrics import ANSWER_METRICS, LEVELS, ORDER_KINDS, AnswerKey, read_key
-from .answer_ties import RankedAnswers, Ties
+from .answer_ties import BEYOND, RankedAnswers, Ties
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -44,7 +44,12 @@ DEFAULT_METRICS = (
 )
 _FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 _COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
-_ALL = 1 << 62  # a cutoff beyond every place
+# What becomes of right answers that their lists miss, in the words of a table.
+MISSES = {
+    "zero": "count as 0",
+    "bounds": "have bounds",
+    "expected": "count by their mean",
+}
 _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
@@ -80,6 +85,8 @@ class RetrievalReport(KeyedValues):
         The numbers of right answers and of candidates of each query.
     without_answers : int
         The number of queries that were left out, as they have no right answer.
+    misses : str
+        What right answers count for that their lists miss, as `report` takes it.
 
     Notes
     -----
@@ -115,6 +122,7 @@ class RetrievalReport(KeyedValues):
     answers: IntArray
     candidates: IntArray
     without_answers: int
+    misses: str
 
     def __init__(
         self,
@@ -123,9 +131,12 @@ class RetrievalReport(KeyedValues):
         *,
         by: LabelsLike | None = None,
         without_answers: int = 0,
+        misses: str = "zero",
     ) -> None:
-        self.gains, self.without_answers = gains, without_answers
-        self._ranked = RankedAnswers(ranks, gains)
+        self.gains, self.without_answers, self.misses = gains, without_answers, misses
+        self._ranked = RankedAnswers(ranks, gains, misses)
+        placed = True if ranks.listed is None or misses == "bounds" else ranks.listed
+        self._tied = int(np.count_nonzero((ranks.tied > 1) & placed))
         self.queries = self._ranked.queries
         self.answers = read_only(self._ranked.answers)
         self.ranks = ranks.with_labels(**{RIGHT_ANSWERS: self.answers[self._ranked.codes]})
@@ -242,7 +253,7 @@ class RetrievalReport(KeyedValues):
         """The values of a metric for each query, under an order."""
         place = key.alone, order
         if place not in self._values:
-            metric, k = ANSWER_METRICS[key.metric], int(min(key.parameter or _ALL, _ALL))
+            metric, k = ANSWER_METRICS[key.metric], int(min(key.parameter or BEYOND, BEYOND))
             if order not in self._ties:
                 self._ties[order] = self._ranked.ties(order)
             ties = self._ties[order]
@@ -348,6 +359,7 @@ class RetrievalReport(KeyedValues):
             "metrics": values,
             "queries": len(self.queries),
             "without_answers": self.without_answers,
+            "misses": self.misses,
             "answers": len(self.ranks),
             "protocol": dataclasses.asdict(self.protocol),
             "fingerprint": self.protocol.fingerprint,
@@ -372,7 +384,7 @@ class RetrievalReport(KeyedValues):
         """
         chosen = _rows_of(choose_metrics(metrics, _FEW_METRICS, DEFAULT_METRICS))
         if kinds is None:
-            kinds = ORDER_KINDS if not self.by and np.any(self.ranks.tied > 1) else EXPECTED_KIND
+            kinds = ORDER_KINDS if not self.by and self._tied else EXPECTED_KIND
         rows_of_kind = unique_keys(kinds, "kinds")
         labels = ["micro", *([MACRO] if self.by else []), *map(label_text, self._groups)]
         sizes = [len(self.queries), *([len(self.queries)] if self.by else []), *self._group_sizes]
@@ -396,13 +408,12 @@ class RetrievalReport(KeyedValues):
         return table.table(**options)
 
     def _lines(self) -> list[str]:
-        tied = int(np.count_nonzero(self.ranks.tied > 1))
         low, high = int(self.candidates.min()), int(self.candidates.max())
         among = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-        lines = [f"{self._sizes()}, {tied:,} of them tied, among {among} candidates"]
+        lines = [f"{self._sizes()}, {self._tied:,} of them tied, among {among} candidates"]
         if self.ranks.listed is not None:
-            missed = float(1 - self.ranks.listed.mean())
-            lines.append(f"{percentage(missed)} of the right answers are missed by their lists")
+            missed = f"{percentage(float(1 - self.ranks.listed.mean()))} of the right answers"
+            lines.append(f"{missed} are missed by their lists and {MISSES[self.misses]}")
         if self.without_answers:
             left_out = format_count(self.without_answers, "query", "queries")
             lines.append(f"{left_out} without a right answer left out")
@@ -452,6 +463,7 @@ def report(
     queries: LabelsLike | None = None,
     gain: str = "linear",
     by: LabelsLike | None = None,
+    misses: str = "zero",
 ) -> RetrievalReport:
     """Report the metrics of queries with several right answers, from the ranks of the answers.
 
@@ -470,6 +482,12 @@ def report(
         gradient descent, 2005), 1.
     by : str or labels, optional
         Groups of queries: the name of a label of the ranks, or labels of the tasks.
+    misses : {"zero", "bounds", "expected"}
+        What a right answer counts for that its list misses, in ranks of lists. "zero": it adds
+        nothing to any metric, as in trec_eval and ranx. Else all places that the list leaves are
+        equally likely; the kinds optimistic and pessimistic have the first and the last of them
+        ("bounds": what all scores would give lies between), or concern what is listed alone
+        ("expected").
 
     Returns
     -------
@@ -497,6 +515,7 @@ def report(
     if not isinstance(ranks, Ranks):
         raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
     choice("gain", gain, GAINS)
+    choice("misses", misses, tuple(MISSES))
     if not len(ranks):
         raise InputValueError("ranks", expected="at least one right answer", got="none")
     if ranks.weights is not None:
@@ -509,7 +528,7 @@ def report(
     if protocol.split is not None and protocol.split in protocol.filter:
         expected = "ranks among which no right answer is filtered"
         raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by)
+    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by, misses=misses)
 
 
 def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:

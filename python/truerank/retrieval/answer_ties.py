@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
 
+BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
+
 
 class Ties(NamedTuple):
     """Ties that hold right answers, query by query and best first, in a ranking of all candidates.
@@ -69,6 +71,9 @@ class RankedAnswers:
         A task for each right answer, with labels of queries; no right answer is filtered.
     gains : ndarray of float64, shape (n,), or None
         Their gains, above 0. None: all are 1.
+    misses : {"zero", "bounds", "expected"}
+        Which places a right answer gets that its list misses: none; those that the list leaves,
+        first or last in an order that puts ties so; or all of these, equally likely, in any order.
 
     Attributes
     ----------
@@ -87,14 +92,16 @@ class RankedAnswers:
         For counts that cannot come from one ranking of each query.
     """
 
-    def __init__(self, ranks: Ranks, gains: FloatArray | None) -> None:
+    def __init__(self, ranks: Ranks, gains: FloatArray | None, misses: str) -> None:
         self.codes, self.queries = group_codes(ranks, "queries")
         gain = np.ones(len(ranks)) if gains is None else gains
         level = _levels(gain)
-        order = np.argsort(row_keys([self.codes, ranks.above, level]), kind="stable")
-        columns = (self.codes, ranks.above, ranks.tied, level)
+        missed = np.zeros(len(ranks), np.bool_) if ranks.listed is None else ~ranks.listed
+        beyond = missed & (misses == "zero")
+        order = np.argsort(row_keys([self.codes, beyond * 1, ranks.above, level]), kind="stable")
+        columns = (self.codes, np.where(beyond, BEYOND, ranks.above), ranks.tied, level)
         self._query, self._above, self._tied, self._level = (column[order] for column in columns)
-        self._gain = gain[order]
+        self._gain, self._stays_tied = gain[order], missed[order] & (misses == "expected")
         is_first = np.diff(self._query, prepend=-1) != 0
         self._starts = np.flatnonzero(is_first)
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
@@ -115,26 +122,29 @@ class RankedAnswers:
             right answers last, those of the lowest gains before others; a random order of all
             candidates; the best order of all.
         """
-        if order == "expected":
-            gain = np.add.reduceat(self._gain, self._ties)
-            starts = np.searchsorted(self._ties, self._starts)
-            columns = self._above[self._ties], self._tied[self._ties], self._right
-            return Ties(*columns, gain, starts, self.answers)
         if order == "chance" or (order == "optimum" and not self._level.any()):
             size = self.candidates if order == "chance" else self.answers
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
             return Ties(np.zeros_like(size), size, self.answers, gain, starts, self.answers)
+        above, gain = self._above, self._gain
+        alone = np.full(len(above), order != "expected")  # in a tie of their own
         if order == "optimum":
-            above = np.arange(len(self._query)) - np.repeat(self._starts, self.answers)
-            gain = self._gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
+            above = np.arange(len(above)) - np.repeat(self._starts, self.answers)
+            gain = gain[np.argsort(row_keys([self._query, self._level]), kind="stable")]
         elif order == "optimistic":
-            above, gain = self._above + self._place, self._gain
-        else:
+            alone &= ~self._stays_tied
+            above = above + alone * self._place
+        elif order == "pessimistic":
+            alone &= ~self._stays_tied
             right = np.repeat(self._right, self._right)
-            above = self._above + self._tied - right + self._place
-            gain = self._gain[np.arange(len(right)) + right - 1 - 2 * self._place]  # backwards
-        ones = np.ones_like(above)
-        return Ties(above, ones, ones, gain, self._starts, self.answers)
+            above = above + alone * (self._tied - right + self._place)
+            gain = gain[np.arange(len(right)) + right - 1 - 2 * self._place]  # backwards
+        size = np.where(alone, 1, self._tied)
+        alone[self._ties] = True
+        (ties,) = np.nonzero(alone)
+        columns = above[ties], size[ties], np.diff(ties, append=len(alone))
+        starts = np.searchsorted(ties, self._starts)
+        return Ties(*columns, np.add.reduceat(gain, ties), starts, self.answers)
 
     def _check(self, candidates: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""

@@ -21,7 +21,7 @@ from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
 from .answer_lists import lists_in_order, lists_of_ids, read_lists
-from .answer_report import GAINS, RetrievalReport, read_gains
+from .answer_report import GAINS, MISSES, RetrievalReport, read_gains
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
@@ -379,13 +379,12 @@ class Task(OneSidedTask[RetrievalReport]):
 
     @with_options(ListOptions)
     def evaluate_lists(
-        self, ids: Any, scores: Any = None, **options: Unpack[ListOptions]
+        self, ids: Any, scores: Any = None, *, misses: str = "zero", **options: Unpack[ListOptions]
     ) -> RetrievalReport:
         """Evaluate lists of the best entities, which may miss right answers.
 
-        A right answer that its list misses is tied with all entities that the list does not have
-        and that are not known: the bounds of the report are those over all orders of what is not
-        listed, and its expectations are means over them.
+        A right answer that its list misses adds nothing, as in trec_eval and ranx, or its place is
+        any of those that the list leaves: `misses` says which.
 
         Parameters
         ----------
@@ -400,6 +399,9 @@ class Task(OneSidedTask[RetrievalReport]):
             labels.
         scores : array_like, (values, indptr), list of lists, or None
             Their scores, of the same form; None: they are by name, or the order says all.
+        misses : {"zero", "bounds", "expected"}
+            What a right answer counts for that its list misses, as in `report`: nothing, or the
+            mean over all places that the list leaves, whose first and last are bounds, or not.
         order, nan, dtype, threads, progress : optional
             As in `truerank.rank_lists`.
 
@@ -423,10 +425,13 @@ class Task(OneSidedTask[RetrievalReport]):
         --------
         >>> from truerank.retrieval import Task
         >>> task = Task({"u": ["b", "d"]}, entities=["a", "b", "c", "d"])
-        >>> report = task.evaluate_lists({"u": {"a": 0.9, "b": 0.8}})
+        >>> task.evaluate_lists({"u": {"a": 0.9, "b": 0.8}})["map"]
+        0.25
+        >>> report = task.evaluate_lists({"u": {"a": 0.9, "b": 0.8}}, misses="bounds")
         >>> report["map"], report["optimistic.map"], report["pessimistic.map"]
         (0.5416666666666666, 0.5833333333333333, 0.5)
         """
+        choice("misses", misses, tuple(MISSES))
         side = self.answers
         entities, named = Vocabulary(side.columns, side.names), read_lists("ids", ids)
         if named is None:
@@ -437,7 +442,8 @@ class Task(OneSidedTask[RetrievalReport]):
         else:
             queries, asked = Vocabulary(side.height, self.queries, "queries"), side.queries[:, 0]
             ids, scores = lists_in_order(named, queries, entities, asked, self._all_queries_known)
-        return super().evaluate_lists(ids, scores, **options)
+        report = super().evaluate_lists(ids, scores, **options)
+        return report if misses == "zero" else self._report(report.ranks, misses)
 
     def _check_rows(self, name: str) -> None:
         """Refuse rows where queries have names, and nobody said whose row is the first."""
@@ -447,12 +453,13 @@ class Task(OneSidedTask[RetrievalReport]):
             way = "give Task(..., queries=...) the names in the order of the rows"
             raise InputValueError(name, f"{problem}: {way}")
 
-    def _report(self, ranks: Ranks) -> RetrievalReport:
+    def _report(self, ranks: Ranks, misses: str = "zero") -> RetrievalReport:
         return RetrievalReport(
             ranks.with_labels(side=None),
             self.gains,
             by="group" if self._has_groups else None,
             without_answers=self.without_answers,
+            misses=misses,
         )
 
     def __repr__(self) -> str:
