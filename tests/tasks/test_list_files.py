@@ -354,21 +354,6 @@ def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
     assert (tmp_path / name).read_bytes() == first
 
 
-def test_topk_of_embeddings_is_written(tmp_path: Path) -> None:
-    rng = np.random.default_rng(2)
-    queries, entities = (rng.normal(size=(n, 8)).astype(np.float32) for n in (5, 40))
-    top = tr.topk_embeddings(queries, entities, k=10)
-    tr.write_run(tmp_path / "run.txt", top)
-    targets = rng.integers(0, 40, 5)
-    answers = {str(i): str(target) for i, target in enumerate(targets)}
-    ranks = tr.read_run(tmp_path / "run.txt").rank(answers, candidates=40)
-    full = tr.rank_embeddings(queries, entities, targets)
-    listed = ranks.listed
-    assert listed is not None
-    np.testing.assert_array_equal(ranks.above[listed], full.above[listed])
-    assert (ranks.pessimistic >= full.pessimistic).all()
-
-
 ONE = ([[1]], [[1.0]])
 
 
