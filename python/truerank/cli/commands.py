@@ -77,9 +77,9 @@ def demo(given: Given) -> None:
     """
     from .demo import run  # other commands do not need it
 
-    measured = run()
-    show(measured, given)
-    if measured.disagreements:
+    table, wrong = run(percent=given.pop("percent", False))
+    show(table, given)
+    if wrong:
         raise click.exceptions.Exit(1)
 
 
