@@ -27,23 +27,35 @@ def rankings(scores: Sequence[float], gains: Sequence[int]) -> Iterator[list[int
 
 def value(metric: str, ranking: Sequence[int]) -> Value:
     """Return the value of a metric, such as "map" or "ndcg@3", for one ranking."""
-    name, _, cutoff = metric.partition("@")
-    k = int(cutoff or len(ranking))
+    name, _, parameter = metric.replace(":", "@").partition("@")
     hits = [place for place, gain in enumerate(ranking, 1) if gain]
+    if name == "rbp":
+        p = Fraction(parameter)
+        return (1 - p) * sum(p ** (place - 1) for place in hits)
+    if name in ("auc", "gauc"):
+        others = len(ranking) - len(hits)
+        wrong = sum(place - i for i, place in enumerate(hits, 1))
+        return 1 - Fraction(wrong, len(hits) * max(others, 1))
+    k = int(parameter or (len(hits) if name == "map_at_r" else len(ranking)))
     within = [place for place in hits if place <= k]
     if name == "recall":
         return Fraction(len(within), len(hits))
     if name == "precision":
         return Fraction(len(within), k)
+    if name == "f1":
+        return Fraction(2 * len(within), k + len(hits))
+    if name == "weighted_recall":
+        return Fraction(sum(ranking[:k]), sum(ranking))
     if name == "success":
         return Fraction(bool(within))
     if name == "r_precision":
         return Fraction(sum(place <= len(hits) for place in hits), len(hits))
     if name == "mrr":
         return Fraction(1, within[0]) if within else Fraction(0)
-    if name == "map":
+    if name in ("map", "map_min", "map_at_r"):
         precisions = [Fraction(i, place) for i, place in enumerate(within, 1)]
-        return sum(precisions, Fraction(0)) / len(hits)
+        most = min(k, len(hits)) if name == "map_min" else len(hits)
+        return sum(precisions, Fraction(0)) / most
     total = gained(ranking, k)
     return total if name == "dcg" else total / gained(sorted(ranking, reverse=True), k)
 

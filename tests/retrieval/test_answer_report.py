@@ -20,12 +20,9 @@ from truerank.retrieval import RetrievalReport, report
 
 pytestmark = pytest.mark.python_only
 
-METRICS = ["mrr", "map", "r_precision", "ndcg", "dcg"]
-METRICS += [
-    f"{name}@{k}"
-    for name in ("mrr", "map", "ndcg", "dcg", "recall", "precision", "success")
-    for k in (1, 2, 3, 9)
-]
+CUT = ("mrr", "map", "map_min", "ndcg", "dcg", "recall", "weighted_recall", "precision", "f1")
+METRICS = ["mrr", "map", "map_at_r", "r_precision", "ndcg", "dcg", "rbp:0.75", "auc", "gauc"]
+METRICS += [f"{name}@{k}" for name in (*CUT, "success") for k in (1, 2, 3, 9)]
 
 
 @dataclass
@@ -70,13 +67,15 @@ def test_every_metric_over_every_order(
             )
             for query in drawn
         ]
+        weights = found.answers if metric == "gauc" else None
         for order in ("expected", "optimistic", "pessimistic", "chance", "optimum"):
             values = [each[order] for each in expected]
             key = f"{order}.{metric}"
             assert found.per_query(key).tolist() == pytest.approx(values, rel=1e-12, abs=1e-15)
-            assert found[key] == pytest.approx(np.mean(values), rel=1e-12, abs=1e-15)
+            mean = np.average(values, weights=weights)
+            assert found[key] == pytest.approx(mean, rel=1e-12, abs=1e-15)
         mean, low, high = (
-            float(np.mean([each[order] for each in expected]))
+            float(np.average([each[order] for each in expected], weights=weights))
             for order in ("expected", "chance", "optimum")
         )
         assert found[f"ratio.{metric}"] == pytest.approx(mean / low, rel=1e-11)
@@ -258,26 +257,31 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("gains", "error", "message"),
+    ("gains", "gain", "error", "message"),
     [
-        ([1.0, np.nan], ValueError, "gains: expected finite numbers >= 0, got nan at position 1"),
-        ([-1, 1], ValueError, "gains: expected finite numbers >= 0, got -1.0 at position 0"),
-        ([1, 0], ValueError, "gains: expected numbers above 0, got 0.0 at position 1"),
-        ([1], ValueError, "gains: expected 2 numbers, one for each right answer"),
-        (["a", "b"], TypeError, "gains"),
+        ([1, np.nan], "linear", ValueError, "finite numbers >= 0, got nan at position 1"),
+        ([-1, 1], "linear", ValueError, "finite numbers >= 0, got -1.0 at position 0"),
+        ([1, 0], "binary", ValueError, "expected numbers above 0, got 0.0 at position 1"),
+        ([1], "linear", ValueError, "expected 2 numbers, one for each right answer"),
+        (["a", "b"], "linear", TypeError, "gains"),
+        ([1e308, 1e308], "linear", ValueError, "numbers whose sum is finite, got up to 1e"),
+        ([1, 1001], "exponential", ValueError, r"at most 1000 as 2\^g counts, got 1001.0 at"),
+        ([1, 1], "quadratic", ValueError, "gain: expected one of linear, exponential, binary"),
     ],
 )
-def test_wrong_gains(gains: Any, error: type[Exception], message: str) -> None:
+def test_wrong_gains(gains: Any, gain: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        report(tr.Ranks([0, 1], [1, 1], 2, queries=[0, 0]), gains)
+        report(tr.Ranks([0, 1], [1, 1], 2, queries=[0, 0]), gains, gain=gain)
 
 
-def test_other_wrong_arguments() -> None:
-    ranks = tr.Ranks([0], [1], 2, queries=[0])
-    with pytest.raises(ValueError, match="gain: expected one of linear, exponential, binary"):
-        report(ranks, gain="quadratic")
-    with pytest.raises(ValueError, match=r"gains: expected numbers above 0 with a finite 2\^g"):
-        report(ranks, [2000.0], gain="exponential")
+def test_the_ends_of_parameters() -> None:
+    task = tr.retrieval.Task({"q": ["a", "d"]}, entities=[*"abcdef"])
+    assert task.evaluate_lists({"q": ["b", "a"]})["auc"] == 3 / 8  # nothing for what is missed
+    found = report(tr.Ranks([0], [1], 2, queries=[0]), [1000], gain="exponential")
+    assert found["index.dcg"] == 1
+    for p in (0, 1, "inf"):
+        with pytest.raises(KeyError, match="must be above 0 and below 1"):
+            found[f"rbp:{p}"]
     with pytest.raises(TypeError, match="ranks: expected Ranks, got list"):
         report([0])  # type: ignore[arg-type]
 

@@ -58,17 +58,10 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> Non
     pytrec_eval = pytest.importorskip("pytrec_eval")
     qrels, run = dicts(*problem, length)
     report = Task(qrels, entities=NAMES).evaluate_lists(run)
-    names = {
-        "map": "map",
-        "map@5": "map_cut_5",
-        "ndcg": "ndcg",
-        "ndcg@5": "ndcg_cut_5",
-        "mrr": "recip_rank",
-        "r_precision": "Rprec",
-        "recall@5": "recall_5",
-        "precision@5": "P_5",
-        "success@5": "success_5",
-    }
+    names = {key: key for key in ("map", "ndcg")}
+    names |= {f"{key}@5": f"{key}_cut_5" for key in names}
+    names |= {f"{key}@5": f"{key}_5" for key in ("recall", "success")}
+    names |= {"precision@5": "P_5", "mrr": "recip_rank", "r_precision": "Rprec"}
     measures = {re.sub(r"_(\d)", r".\1", name) for name in names.values()}
     found = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
     for key, name in names.items():
@@ -81,51 +74,43 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> Non
 def test_ranx(problem: tuple[np.ndarray, np.ndarray], length: int) -> None:
     ranx = pytest.importorskip("ranx")
     qrels, run = dicts(*problem, length)
-    names = {
-        "map": "map",
-        "map@5": "map@5",
-        "ndcg": "ndcg",
-        "ndcg@5": "ndcg@5",
-        "mrr": "mrr",
-        "mrr@5": "mrr@5",
-        "r_precision": "r-precision",
-        "recall@5": "recall@5",
-        "precision@5": "precision@5",
-        "success@5": "hit_rate@5",
-    }
-    found = ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), list(names.values()))
+    names = {key: key for key in ("map", "map@5", "ndcg", "ndcg@5", "mrr", "mrr@5")}
+    names |= {key: key for key in ("recall@5", "precision@5", "f1@5")}
+    names |= {"r_precision": "r-precision", "success@5": "hit_rate@5"}
+
+    def evaluate(qrels: Any, metrics: Any) -> Any:
+        return ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), metrics)
+
+    found = evaluate(qrels, list(names.values()))
     values = [found[name] for name in names.values()]
     report = Task(ranx.Qrels(qrels), entities=NAMES).evaluate_lists(ranx.Run(run))
     for keys in (names, names.values()):  # theirs, too
         assert [report[key] for key in keys] == pytest.approx(values, rel=1e-12)
+    right = {query: dict.fromkeys(grades, 1) for query, grades in qrels.items()}
+    assert report["rbp:0.8"] == pytest.approx(evaluate(right, "rbp.80"))
     burges = Task(qrels, entities=NAMES, gain="exponential").evaluate_lists(run)
-    assert burges["ndcg@5"] == pytest.approx(
-        ranx.evaluate(ranx.Qrels(qrels), ranx.Run(run), "ndcg_burges@5")
-    )
+    assert burges["ndcg@5"] == pytest.approx(evaluate(qrels, "ndcg_burges@5"))
 
 
 def test_torchmetrics(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
     torch = pytest.importorskip("torch")
     retrieval = pytest.importorskip("torchmetrics.functional.retrieval")
-    functions: dict[str, tuple[Any, dict[str, int], bool]] = {
-        "map": (retrieval.retrieval_average_precision, {}, False),
-        "ndcg": (retrieval.retrieval_normalized_dcg, {}, True),
-        "ndcg@5": (retrieval.retrieval_normalized_dcg, {"top_k": K}, True),
-        "mrr": (retrieval.retrieval_reciprocal_rank, {}, False),
-        "mrr@5": (retrieval.retrieval_reciprocal_rank, {"top_k": K}, False),
-        "recall@5": (retrieval.retrieval_recall, {"top_k": K}, False),
-        "precision@5": (retrieval.retrieval_precision, {"top_k": K}, False),
-        "success@5": (retrieval.retrieval_hit_rate, {"top_k": K}, False),
-        "r_precision": (retrieval.retrieval_r_precision, {}, False),
-    }
-    for key, (function, options, is_graded) in functions.items():
+    names = {"map": "average_precision", "ndcg": "normalized_dcg", "mrr": "reciprocal_rank"}
+    names |= {"success": "hit_rate"}
+    cut = [f"{name}@{K}" for name in ("ndcg", "mrr", "recall", "precision", "success")]
+    for key in ("map", "ndcg", "mrr", "r_precision", *cut):
+        name = key.removesuffix(f"@{K}")
+        function = getattr(retrieval, f"retrieval_{names.get(name, name)}")
+        options = {"top_k": K} if key in cut else {}
         for i, (scores, gains) in enumerate(zip(*problem, strict=True)):
-            target = torch.tensor(gains if is_graded else gains > 0)
+            target = torch.tensor(gains if name == "ndcg" else gains > 0)
             value = float(function(torch.tensor(scores + 2), target, **options))
             assert report.per_query(key)[i] == pytest.approx(value, rel=1e-5), key
             if key in ("map", "mrr", "recall@5", "precision@5"):  # as the page says
                 assert float(function(torch.tensor(scores - 2), target, **options)) == 0
-    assert functions["map"][0](*torch.tensor([[2.0, 1], [1, 1]]), 1) == 1  # by all it is 1/2
+    assert (
+        retrieval.retrieval_average_precision(*torch.tensor([[2.0, 1], [1, 1]]), 1) == 1
+    )  # by all it is 1/2
 
 
 def test_pytorch_geometric(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
@@ -134,25 +119,17 @@ def test_pytorch_geometric(problem: tuple[np.ndarray, np.ndarray], report: Retri
     scores, gains = problem
     best = torch.tensor(np.argsort(-scores, axis=1)[:, :K].copy())
     pairs = torch.tensor(np.array(np.nonzero(gains)))
-    classes = {
-        "map@5": metrics.LinkPredMAP,
-        "mrr@5": metrics.LinkPredMRR,
-        "recall@5": metrics.LinkPredRecall,
-        "precision@5": metrics.LinkPredPrecision,
-        "success@5": metrics.LinkPredHitRatio,
-    }
+    names = {"map_min": "MAP", "f1": "F1", "mrr": "MRR", "ndcg": "NDCG", "success": "HitRatio"}
+    names |= {"recall": "Recall", "precision": "Precision"}
     binary = Task(dict(enumerate(map(list, map(grades, gains)))), entities=ENTITIES)
     found = binary.evaluate_scores(scores)
-    for key, metric_class in {**classes, "ndcg@5": metrics.LinkPredNDCG}.items():
-        metric = metric_class(K)
+    for key, name in names.items():
+        metric = getattr(metrics, f"LinkPred{name}")(K)
         metric.update(best, pairs)
-        value = float(metric.compute())
-        if key == "map@5":  # it divides by the least of k and the number of right answers
-            answers = found.answers
-            values = found.per_query(key) * answers / np.minimum(answers, K)
-            assert values.mean() == pytest.approx(value, rel=1e-5)
-        else:
-            assert found[key] == pytest.approx(value, rel=1e-5), key
+        assert found[f"{key}@5"] == pytest.approx(float(metric.compute()), rel=1e-5), key
+    weighted = metrics.LinkPredRecall(K, weighted=True)
+    weighted.update(best, pairs, torch.tensor(gains[gains > 0], dtype=torch.float32))
+    assert report["weighted_recall@5"] == pytest.approx(float(weighted.compute()), rel=1e-5)
 
 
 def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalReport) -> None:
@@ -166,6 +143,11 @@ def test_scikit_learn(problem: tuple[np.ndarray, np.ndarray], report: RetrievalR
     assert report["dcg@5"] == pytest.approx(metrics.dcg_score(gains, scores, k=K))
     for i, value in enumerate(report.per_query("map")):
         assert value == pytest.approx(metrics.average_precision_score(gains[i] > 0, scores[i]))
+    tied, right = (10 * scores).round(), gains > 0
+    areas = [metrics.roc_auc_score(*columns) for columns in zip(right, tied, strict=True)]
+    found = Task(dict(enumerate(map(grades, gains))), entities=ENTITIES).evaluate_scores(tied)
+    assert found.per_query("auc") == pytest.approx(areas, rel=1e-14)
+    assert found["gauc"] == pytest.approx(np.average(areas, weights=right.sum(1)))  # RecBole's
 
 
 # -- with ties -------------------------------------------------------------------------------------

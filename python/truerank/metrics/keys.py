@@ -317,8 +317,8 @@ NEGATED = {
     "zamr": "z.mr",
     "zgmr": "z.gmr",
 }
-# Metrics of several right answers, which reports of that kind have alone.
-ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "success")
+# Metrics of several right answers, which reports of that kind have alone: those of the usual names.
+ANSWER_NAMES = ("map", "r_precision", "ndcg", "dcg", "recall", "precision", "success", "f1", "auc")
 
 RANK_KEYS = Grammar(
     METRICS,

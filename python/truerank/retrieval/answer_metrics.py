@@ -1,6 +1,6 @@
 """The metrics of queries with several right answers, each for ties in random order, and their keys.
 
-A key is `[macro.][kind.][adjustment.]metric[@k]`.
+A key is `[macro.][kind.][adjustment.]metric[@k][:p]`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,10 +32,16 @@ class AnswerMetric(Row):
     Attributes
     ----------
     of_queries : callable
-        The value of each query, shape (q,), from its ties and the cutoff k.
+        The value of each query, shape (q,), from its ties and the cutoff k or the parameter p.
+    source : str
+        Where the definition comes from.
+    by_answers : bool
+        Whether means weight each query with its number of right answers.
     """
 
-    of_queries: Callable[[Ties, int], FloatArray]
+    of_queries: Callable[[Ties, Any], FloatArray]
+    source: str
+    by_answers: bool = False
     increasing: bool | None = True
 
 
@@ -71,19 +77,35 @@ def _reciprocal_rank(ties: Ties, k: int) -> FloatArray:
     return first_reciprocals(*(column[ties.starts] for column in columns))
 
 
-def _average_precision(ties: Ties, k: int) -> FloatArray:
+def _average_precision(ties: Ties, k: int | IntArray) -> FloatArray:
     """The sum over places of P(right) E(right answers up to here | right) / place, over R.
 
     At place i of a tie that is r / t times B + 1 + (i - 1) (r - 1) / (t - 1), over a + i, with B
     right answers in the ties above.
     """
     within = _places_within(ties, k)
-    before = np.cumsum(ties.right) - ties.right
-    before -= ties.for_ties(before[ties.starts])
     others = (ties.right - 1) / np.maximum(ties.size - 1, 1)
     reciprocals = reciprocal_sums(ties.above, within)
-    sums = (before + 1) * reciprocals + others * (within - (ties.above + 1) * reciprocals)
+    sums = others * (within - (ties.above + 1) * reciprocals)
+    sums += (ties.right_above() + 1) * reciprocals
     return ties.sum_by_query(sums * (ties.right / ties.size)) / ties.answers
+
+
+def _capped_precision(ties: Ties, k: int) -> FloatArray:
+    return _average_precision(ties, k) * (ties.answers / np.minimum(ties.answers, k))
+
+
+def _precision_at_r(ties: Ties, k: int) -> FloatArray:
+    return _average_precision(ties, ties.for_ties(ties.answers))
+
+
+def _f1(ties: Ties, k: int) -> FloatArray:
+    return 2 * _hits(ties, k) / (k + ties.answers)
+
+
+def _gain_recall(ties: Ties, k: int) -> FloatArray:
+    gained = ties.sum_by_query(ties.gain * (_places_within(ties, k) / ties.size))
+    return gained / ties.sum_by_query(ties.gain)
 
 
 def _discounted_gain(ties: Ties, k: int) -> FloatArray:
@@ -92,7 +114,35 @@ def _discounted_gain(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
-_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7")}
+def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
+    """The sum of (1 - p) p^(place - 1) over right answers: that over a tie is p^a (1 - p^t)."""
+    if not 0 < p < 1:
+        fail(f"rbp:{p}", "p, the probability that a reader goes on, must be above 0 and below 1")
+    weights = p**ties.above * -np.expm1(ties.size * np.log(p))
+    return ties.sum_by_query(weights * (ties.right / ties.size))
+
+
+def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
+    """The share of pairs of a right answer and another candidate in order; a tie counts half.
+
+    1 where there are no others. Pairs are counted twice, as integers: the share is exact.
+    """
+    others = ties.candidates - ties.answers
+    most = ties.for_ties(others)  # of what a list misses all pairs count as wrong
+    wrong = 2 * np.minimum(ties.above - ties.right_above(), most) + ties.size - ties.right
+    pairs = 2 * ties.answers * np.maximum(others, 1)
+    shares: FloatArray = ties.sum_by_query(ties.right * np.minimum(wrong, 2 * most)) / pairs
+    return 1 - shares
+
+
+_EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", ":.25")}
+_TREC = "trec_eval"
+_RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
+_MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
+_MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
+_PYG = "PyTorch Geometric"
+_HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
+_ZHOU = "Zhou et al., Deep Interest Network for Click-Through Rate Prediction (2018); RecBole"
 ANSWER_METRICS = {
     title.lower().replace("-", "_"): AnswerMetric(
         name=title.lower().replace("-", "_"),
@@ -101,16 +151,25 @@ ANSWER_METRICS = {
         parameter=parameter,
         examples=_EXAMPLES[parameter],
         of_queries=of_queries,
+        source=source,
+        by_answers=title == "GAUC",
     )
-    for title, parameter, description, of_queries in (
-        ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank),
-        ("MAP", "[@k]", "mean average precision", _average_precision),
-        ("R-Precision", "", "precision at R", _r_precision),
-        ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain),
-        ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain),
-        ("Recall", "@k", "recall at k", _recall),
-        ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k),
-        ("Success", "@k", "success at k", _success),
+    for title, parameter, description, of_queries, source in (
+        ("MRR", "[@k]", "mean reciprocal rank", _reciprocal_rank, _TREC),
+        ("MAP", "[@k]", "mean average precision", _average_precision, _TREC),
+        ("MAP-min", "@k", "mean average precision over min(k, R)", _capped_precision, _RECBOLE),
+        ("MAP-at-R", "", "mean average precision at R", _precision_at_r, _MUSGRAVE),
+        ("R-Precision", "", "precision at R", _r_precision, _TREC),
+        ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
+        ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
+        ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
+        ("Recall", "@k", "recall at k", _recall, _TREC),
+        ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),
+        ("Precision", "@k", "precision at k", lambda ties, k: _hits(ties, k) / k, _TREC),
+        ("F1", "@k", "harmonic mean of precision and recall at k", _f1, _PYG),
+        ("Success", "@k", "success at k", _success, _TREC),
+        ("AUC", "", "area under the ROC curve", _pairs_in_order, _HANLEY),
+        ("GAUC", "", "area under the ROC curve, by right answers", _pairs_in_order, _ZHOU),
     )
 }
 
@@ -120,7 +179,7 @@ ANSWER_KEYS = Grammar(
         Field("kind", default=EXPECTED_KIND, words=ORDER_KINDS),
         Field("adjustment", default=NO_ADJUSTMENT, words=("index", "ratio", *LEVELS, "none")),
     ),
-    metric_form="metric[@k]",
+    metric_form="metric[@k][:p]",
     # the names of trec_eval, pytrec_eval and ranx
     synonyms={
         "recip_rank": (NO_ADJUSTMENT, "mrr"),
@@ -130,6 +189,11 @@ ANSWER_KEYS = Grammar(
         "p": (NO_ADJUSTMENT, "precision"),
         "r": (NO_ADJUSTMENT, "recall"),
         "hit_rate": (NO_ADJUSTMENT, "success"),
+        # those of RecBole, PyTorch Geometric and pytorch-metric-learning
+        "hr": (NO_ADJUSTMENT, "success"),
+        "hit": (NO_ADJUSTMENT, "success"),
+        "hit_ratio": (NO_ADJUSTMENT, "success"),
+        "mean_average_precision_at_r": (NO_ADJUSTMENT, "map_at_r"),
     },
     refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
     numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
@@ -137,7 +201,7 @@ ANSWER_KEYS = Grammar(
 
 
 class AnswerKey(Key):
-    """A parsed key of a report on several right answers; `parameter` is the cutoff k, or 0."""
+    """A parsed key of a report on several right answers; `parameter` is k or p, or 0."""
 
     @property
     def grammar(self) -> Grammar:

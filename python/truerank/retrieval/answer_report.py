@@ -50,6 +50,7 @@ MISSES = {
     "bounds": "have bounds",
     "expected": "count by their mean",
 }
+_MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
 _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
@@ -57,10 +58,11 @@ _CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 class RetrievalReport(KeyedValues):
     """The metrics of queries with several right answers, by key; made by `report` or a `Task`.
 
-    A key is ``[macro.][kind.][adjustment.]metric[@k]``.
+    A key is ``[macro.][kind.][adjustment.]metric[@k][:p]``.
 
     - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
-      cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``; ``r_precision``.
+      cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``, ``map_min@k``,
+      ``weighted_recall@k``; ``r_precision``, ``map_at_r``; ``rbp:p``; ``auc``, ``gauc``.
     - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
       ``optimistic``: within a tie right answers come first, those of the highest gains before
       others; ``pessimistic``: they come last, those of the lowest gains before others.
@@ -69,7 +71,8 @@ class RetrievalReport(KeyedValues):
       (optimum - chance), which is 0 at chance and 1 at best.
     - ``macro``: the mean over groups of queries.
 
-    A value is the mean over queries. ``ratio`` and ``index`` are made of such means. As a mapping,
+    A value is the mean over queries; that of ``gauc`` weights each with its number of right
+    answers, as RecBole does. ``ratio`` and ``index`` are made of such means. As a mapping,
     a report lists its default keys, but it has every key.
 
     Attributes
@@ -96,6 +99,14 @@ class RetrievalReport(KeyedValues):
     their places (those beyond k add 0 to map@k, and R divides all the same); dcg = the sum of
     gain / log2(place + 1); ndcg = dcg / that of the best order (Järvelin, Kekäläinen: Cumulated
     gain-based evaluation of IR techniques, 2002). These are the definitions of trec_eval.
+
+    Those of others: map_min@k divides by min(k, R) (RecBole, sentence-transformers, PyTorch
+    Geometric); map_at_r = map@R (Musgrave, Belongie, Lim: A metric learning reality check, 2020);
+    rbp:p = (1 - p) times the sum of p^(place - 1) over right answers (Moffat, Zobel: Rank-biased
+    precision, 2008); f1@k = 2 hits / (k + R) and weighted_recall@k = the sum of the gains among the
+    first k / that of all (PyTorch Geometric); auc = the share of pairs of a right answer and a
+    candidate that is none whose order is right, half of those that tie, 1 without such pairs
+    (Hanley, McNeil: The meaning and use of the area under a ROC curve, 1982).
 
     Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
     over these orders, in closed form (McSherry, Najork: Computing information retrieval performance
@@ -176,11 +187,13 @@ class RetrievalReport(KeyedValues):
 
     def _means(self, key: AnswerKey) -> FloatArray:
         """The value over all queries, and then that of each group."""
+        weights = self.answers if key.row.by_answers else np.ones(len(self.answers))
 
         def means(order: str) -> FloatArray:
-            values = self._of_queries(key, order)
+            values = weights * self._of_queries(key, order)
             sums = np.bincount(self._group_of_query, values) if self._groups else np.zeros(0)
-            return np.append(values.mean(), sums / np.array(self._group_sizes))
+            sizes = np.bincount(self._group_of_query, weights) if self._groups else sums
+            return np.append(values.sum() / weights.sum(), sums / sizes)
 
         return _adjusted(key, means)
 
@@ -253,7 +266,9 @@ class RetrievalReport(KeyedValues):
         """The values of a metric for each query, under an order."""
         place = key.alone, order
         if place not in self._values:
-            metric, k = ANSWER_METRICS[key.metric], int(min(key.parameter or BEYOND, BEYOND))
+            metric, k = ANSWER_METRICS[key.metric], key.parameter
+            if metric.mark != ":":
+                k = int(min(k or BEYOND, BEYOND))
             if order not in self._ties:
                 self._ties[order] = self._ranked.ties(order)
             ties = self._ties[order]
@@ -474,12 +489,12 @@ def report(
         which the other right answers are not left out. Only answers that are wrong for certain, as
         items of the training data, may be filtered.
     gains : array_like of float, shape (n,), optional
-        What each right answer counts for in dcg and ndcg: finite, above 0. Default: 1.
+        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: 1.
     queries : labels, optional
         The query of each task. Default: those of the ranks.
     gain : {"linear", "exponential", "binary"}
         What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
-        gradient descent, 2005), 1.
+        gradient descent, 2005; g is at most 1000), 1.
     by : str or labels, optional
         Groups of queries: the name of a label of the ranks, or labels of the tasks.
     misses : {"zero", "bounds", "expected"}
@@ -499,9 +514,10 @@ def report(
         For anything but Ranks, and gains that are not numbers.
     ValueError
         For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
-        0 or less, and counts that cannot come from one ranking of a query's candidates: unlike
-        numbers of candidates, ties that overlap or hold more right answers than places. Those come
-        from right answers that are filtered or given twice, and of ranks of several models.
+        0 or less, have no finite sum or are exponential and above 1000, and counts that cannot come
+        from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
+        hold more right answers than places. Those come from right answers that are filtered or
+        given twice, and of ranks of several models.
 
     Examples
     --------
@@ -536,12 +552,18 @@ def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
     if gains is None:
         return None
     array = checked_weights(gains, length=length, name="gains", each="right answer")
-    is_exponential = gain == "exponential"
-    with np.errstate(over="ignore"):
-        counted = 2.0**array - 1 if is_exponential else array
-    wrong = ~((counted > 0) & np.isfinite(counted))
+    most = _MOST_EXPONENT if gain == "exponential" else np.inf
+    wrong = (array <= 0) | (array > most)
     if wrong.any():
         i = int(wrong.argmax())
-        expected = f"numbers above 0{' with a finite 2^g' if is_exponential else ''}"
+        expected = f"numbers above 0{'' if most == np.inf else f', at most {most} as 2^g counts'}"
         raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
-    return None if gain == "binary" else counted
+    if gain == "binary":
+        return None
+    with np.errstate(over="ignore"):
+        counted: FloatArray = 2.0**array - 1 if gain == "exponential" else array
+        total = counted.sum()
+    if not np.isfinite(total):
+        got = f"up to {array.max()}"
+        raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
+    return counted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from ..ranks.grouping import group_codes
 from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
 
@@ -34,8 +36,8 @@ class Ties(NamedTuple):
         The sum of the gains of the right answers in the tie.
     starts : ndarray of int64, shape (q,)
         The first tie of each query.
-    answers : ndarray of int64, shape (q,)
-        The right answers of each query, at least 1.
+    answers, candidates : ndarray of int64, shape (q,)
+        The right answers of each query, at least 1, and its candidates, these among them.
     """
 
     above: IntArray
@@ -44,19 +46,26 @@ class Ties(NamedTuple):
     gain: FloatArray
     starts: IntArray
     answers: IntArray
+    candidates: IntArray
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
         starts = self.starts[first:stop]
         ties = slice(starts[0], self.starts[stop] if stop < len(self.starts) else None)
         places = self.above[ties], self.size[ties], self.right[ties]
-        return Ties(*places, self.gain[ties], starts - starts[0], self.answers[first:stop])
+        sizes = self.answers[first:stop], self.candidates[first:stop]
+        return Ties(*places, self.gain[ties], starts - starts[0], *sizes)
 
     def for_ties(self, values: IntArray) -> IntArray:
         """Return for each tie the value of its query."""
         return np.repeat(values, np.diff(self.starts, append=len(self.above)))
 
-    def sum_by_query(self, values: FloatArray) -> FloatArray:
+    def right_above(self) -> IntArray:
+        """Return for each tie the number of right answers in the ties above it."""
+        before: IntArray = np.cumsum(self.right) - self.right
+        return before - self.for_ties(before[self.starts])
+
+    def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
         """Return for each query the sum of the values of its ties."""
         sums: FloatArray = np.add.reduceat(values, self.starts)
         return sums
@@ -125,7 +134,8 @@ class RankedAnswers:
         if order == "chance" or (order == "optimum" and not self._level.any()):
             size = self.candidates if order == "chance" else self.answers
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
-            return Ties(np.zeros_like(size), size, self.answers, gain, starts, self.answers)
+            columns = np.zeros_like(size), size, self.answers
+            return Ties(*columns, gain, starts, self.answers, self.candidates)
         above, gain = self._above, self._gain
         alone = np.full(len(above), order != "expected")  # in a tie of their own
         if order == "optimum":
@@ -144,7 +154,8 @@ class RankedAnswers:
         (ties,) = np.nonzero(alone)
         columns = above[ties], size[ties], np.diff(ties, append=len(alone))
         starts = np.searchsorted(ties, self._starts)
-        return Ties(*columns, np.add.reduceat(gain, ties), starts, self.answers)
+        gain = np.add.reduceat(gain, ties)
+        return Ties(*columns, gain, starts, self.answers, self.candidates)
 
     def _check(self, candidates: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
