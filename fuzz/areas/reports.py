@@ -185,8 +185,6 @@ def reports(draw: st.DrawFn) -> Asked:
     weight = st.sampled_from([0.0, 0.5, 1.0, 3.0])
     given = st.lists(weight, min_size=n, max_size=n).filter(any)
     keywords["weights"] = draw(st.none() | (given if n else st.none()))
-    if keywords["by"] is not None:
-        keywords["macro_weights"] = draw(st.sampled_from([None, "count"]))
     return Asked(ranks, keywords)
 
 
@@ -278,8 +276,7 @@ def groups(asked: Asked, metric: str, data: Any) -> None:
         assert math.isclose(values[label], exact, rel_tol=1e-11), (label, values[label])
         if side in report.groups[label].sides:
             assert math.isclose(report.groups[label][key], exact, rel_tol=1e-11)
-        weight = len(where) if asked.keywords["macro_weights"] == "count" else 1
-        total, means = total + weight, means + weight * Fraction(exact)
+        total, means = total + 1, means + Fraction(exact)
     macro = report[f"macro.{key}"]
     if not total:
         assert math.isnan(macro)

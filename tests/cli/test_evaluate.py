@@ -171,7 +171,6 @@ def labelled() -> tr.Ranks:
     [
         ("--by relation", {"by": "relation"}),
         ("--by words.npy", {"by": ["a", "b", "c", "d"]}),
-        ("--by relation --macro-weights count", {"by": "relation", "macro_weights": "count"}),
         ("--weights query", {"weights": "query"}),
         ("--weights masses.npy --by query", {"weights": [1.0, 0.0, 2.0, 1.0], "by": "query"}),
         ("--seed 3", {"seed": 3}),

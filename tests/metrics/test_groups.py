@@ -229,59 +229,6 @@ def test_values_of_groups_are_those_of_their_tasks(
             )
 
 
-@given(grouped_ranks(), st.sampled_from(["mr", "mrr", "hits@2"]))
-def test_a_macro_average_weighted_by_tasks_is_the_micro_average(
-    drawn: tuple[Ranks, list[int]], metric: str
-) -> None:
-    ranks, labels = drawn
-    ranks = ranks.with_weights(None)
-    measured = report(ranks, by=labels, macro_weights="count")
-    assert measured.macro_weighting == "each group counts by its tasks"
-    for side in measured.sides:
-        keys = f"{side}.{metric}", f"macro.{side}.{metric}"
-        assert measured[keys[1]] == pytest.approx(measured[keys[0]], nan_ok=True)
-
-
-def test_macro_weights(labelled: Ranks) -> None:
-    values = report(labelled, by="relation").group_values("mr")
-    assert list(values) == ["likes", "knows"]
-    likes, knows = values.values()
-    given = ({"likes": 3, "knows": 1, "unused": 7}, [3, 1], np.array([0.75, 0.25]))
-    for weights in given:
-        measured = report(labelled, by="relation", macro_weights=weights)
-        assert measured["macro.mr"] == pytest.approx((3 * likes + knows) / 4)
-        assert measured.macro_weighting == "each group counts as given"
-    only = report(labelled, by="relation", macro_weights={"likes": 1, "knows": 0})
-    assert only["macro.mr"] == likes
-    assert only == report(labelled, by="relation", macro_weights=[1, 0])
-    assert only != report(labelled, by="relation", macro_weights=[0, 1])
-    assert only != report(labelled, by="relation")
-
-
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
-        ("counts", ValueError, "macro_weights: expected 'count', a mapping .*, got 'counts'"),
-        ({"likes": 1}, ValueError, "a weight for each group, none for 'knows'"),
-        ([1, 2, 3], ValueError, r"expected 2 numbers, one for each group, got shape \(3,\)"),
-        ([1, -1], ValueError, "expected finite numbers >= 0, got -1.0 at position 1"),
-        ([1, math.nan], ValueError, "expected finite numbers >= 0, got nan at position 1"),
-        ([0, 0], ValueError, "expected at least one above 0, got only 0"),
-        (["a", "b"], TypeError, "macro_weights: expected real numbers, got dtype <U1"),
-    ],
-)
-def test_wrong_macro_weights(
-    labelled: Ranks, weights: object, error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        report(labelled, by="relation", macro_weights=weights)
-
-
-def test_macro_weights_need_groups(labelled: Ranks) -> None:
-    with pytest.raises(ValueError, match="macro_weights: expected by="):
-        report(labelled, macro_weights="count")
-
-
 def test_macro_averages_refuse_z(labelled: Ranks) -> None:
     measured = report(labelled, by="relation")
     with pytest.raises(KeyError, match=r"macro\.zmr"):

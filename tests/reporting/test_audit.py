@@ -243,7 +243,7 @@ def test_a_forgotten_order_is_said() -> None:
     )
     assert finding.value == pytest.approx(made["z.mr"])
     assert f"R{finding.message[1:]}." in made.to_markdown()
-    assert f"a: {finding.message}." in table({"a": made}).to_markdown()
+    assert f"- {finding.message}." in table({"a": made}).to_markdown()
     assert (
         "worse than random"
         not in evaluate(distances(100), np.arange(100), order="ascending").to_markdown()

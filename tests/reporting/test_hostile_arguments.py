@@ -64,7 +64,6 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "report ranks": lambda x: tr.report(x),
     "report by": lambda x: tr.report(RANKS, by=x),
     "report weights": lambda x: tr.report(RANKS, weights=x),
-    "report macro_weights": lambda x: tr.report(RANKS, by="relation", macro_weights=x),
     "report key": lambda x: REPORT[x],
     "report chance": lambda x: REPORT.chance(x),
     "report side": lambda x: REPORT.tasks(x),

@@ -280,8 +280,6 @@ def test_notes_say_how_groups_are_averaged() -> None:
     assert "\nmacro.amri leaves out 2 groups without a value." in text
     sides = report(ranks.with_labels(side=["head", "tail", "tail"]), by=[5, 6, 7])
     assert sides.macro_left_out("head.mr") == 2
-    weighted = report(ranks, by=[5, 6, 7], macro_weights="count")
-    assert "\nIn macro averages each group counts by its tasks." in weighted.to_text(["mr"])
 
 
 def test_people_see_the_largest_groups() -> None:

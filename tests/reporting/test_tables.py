@@ -241,7 +241,6 @@ def of_candidates(*candidates: int, **fields: object) -> Report:
 FILTERED = Protocol(split="valid", filter="train")
 RANKS = one(1, 2).ranks
 BY = report(RANKS, by=["x", "y"])
-WEIGHTS = [report(RANKS, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in (1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -254,11 +253,8 @@ WEIGHTS = [report(RANKS, by=["x", "y"], macro_weights={"y": 1, "x": x}) for x in
         (one(1, 2, weights=[1, 2]), one(1, 2, weights=[2, 1]), "weights: they differ"),
         (of_candidates(20, 20), of_candidates(20, 30), "candidates: 1 of 2 tasks differ"),
         (one(1, queries=[3]), one(1, queries=[4]), "queries: 1 of 1 tasks differ"),
-        (BY, report(RANKS, by=["x", "x"]), "unlike groups, or weights of groups"),
-        (BY, report(RANKS, by=["x", "y"], macro_weights="count"), "unlike groups"),
-        (WEIGHTS[0], WEIGHTS[1], "unlike groups, or weights of groups"),
-        (WEIGHTS[1], report(RANKS, by=["y", "x"], macro_weights=[1, 2]), ""),
-        (WEIGHTS[1], Report.from_json(WEIGHTS[1].to_json()), ""),
+        (BY, report(RANKS, by=["x", "x"]), "unlike groups"),
+        (BY, Report.from_json(BY.to_json()), ""),
     ],
 )
 def test_what_compare_refuses_has_no_best(a: object, b: object, why: str) -> None:
@@ -280,9 +276,9 @@ def test_what_compare_refuses_has_no_best(a: object, b: object, why: str) -> Non
 def test_unlike_reports_of_json_are_refused_as_far_as_is_known() -> None:
     few, many = (of_candidates(n, n, by=[0, 1]) for n in (20, 30))
     read = [Report.from_json(measured.to_json()) for measured in (few, many)]
-    with pytest.raises(ValueError, match=r"candidates: \(20, 20\) against \(30, 30\)"):
+    with pytest.raises(ValueError, match="unlike numbers of tasks or candidates"):
         table(dict(zip("ab", read, strict=True)))
-    with pytest.raises(ValueError, match="tasks: 2 against 1"):
+    with pytest.raises(ValueError, match="unlike numbers of tasks"):
         table({"a": read[0], "b": one(1)})
     assert table({str(label): group for label, group in read[0].groups.items()}).notes == ()
 

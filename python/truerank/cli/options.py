@@ -17,7 +17,6 @@ from click.shell_completion import CompletionItem
 from ..embeddings.vectors import SIMILARITIES
 from ..inputs.checks import NAN_RULES, ORDERS
 from ..inputs.naming import printable
-from ..reporting.counted import COUNT
 from . import files
 
 Given = dict[str, Any]
@@ -177,11 +176,6 @@ OPTIONS: dict[str, Decorator] = {
         "Weights of the tasks: query, relation or another label of the ranks (each of its values "
         "counts once), or a .npy file with a weight for each task.",
     ),
-    "macro_weights": option(
-        "--macro-weights",
-        click.Choice([COUNT]),
-        "Weight each group of --by in macro averages by its number of tasks. Default: equally.",
-    ),
     "seed": option("--seed", click.IntRange(min=0), "Seed of all random numbers. Default: 0."),
     "interval": flag("--interval", "Show the 95 % intervals of --metrics."),
     "audit": flag("--audit", "Count NaN and saturated scores, and list what is suspect."),
@@ -224,7 +218,7 @@ OPTIONS: dict[str, Decorator] = {
 PRINTING = "style json output digits notes"
 MEASURED = f"metrics percent {PRINTING}"
 COUNTING = "order nan dtype threads"
-REPORTING = f"by weights macro_weights seed interval audit save html {MEASURED}"
+REPORTING = f"by weights seed interval audit save html {MEASURED}"
 
 
 def command(name: str, options: str, **more: Any) -> Callable[[Callable[[Given], None]], Any]:

@@ -135,7 +135,7 @@ def show_report(
         The title of the page.
     """
     printing, saved = take(given, MEASURED), given.pop("save", None)
-    grouping = take(given, "by weights macro_weights seed")
+    grouping = take(given, "by weights seed")
     page, audit, interval = (given.pop(name, None) for name in ("html", "audit", "interval"))
     refuse(given, what)
     metrics = printing.get("metrics")

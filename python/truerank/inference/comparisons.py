@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
@@ -220,16 +219,3 @@ def gather_notes(notes: Mapping[str, Sequence[str]]) -> list[str]:
         note if len(names) == len(notes) else f"{', '.join(names)}: {note}"
         for note, names in who.items()
     ]
-
-
-def count_notes(found: Sequence[Sequence[str]], thing: str) -> list[str]:
-    """Say how many of many results have which kind of note, which stands before its colon.
-
-    Examples
-    --------
-    >>> count_notes([("few units: 5 queries",), ("few units: 9 queries",)], "group")
-    ['few units in 2 of 2 groups']
-    """
-    kinds = Counter(kind for notes in found for kind in {x.partition(":")[0] for x in notes})
-    of_all = f"of {format_count(len(found), thing)}"
-    return [f"{kind} in {number:,} {of_all}" for kind, number in sorted(kinds.items())]

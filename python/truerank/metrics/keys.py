@@ -11,6 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, TypeVar
 
 import numpy as np
@@ -373,6 +374,13 @@ def parse(key: str) -> Key:
     >>> str(parse("tail.AH@10")), str(parse("adjusted_arithmetic_mean_rank_index"))
     ('tail.index.hits@10', 'index.mr')
     """
+    if isinstance(key, str):
+        return _read_key(key)
+    return RANK_KEYS.parse(key, Key)  # type: ignore[unreachable]  # a KeyError
+
+
+@lru_cache(4096)
+def _read_key(key: str) -> Key:
     parsed = RANK_KEYS.parse(key, Key)
     if parsed.adjustment != NO_ADJUSTMENT and parsed.row.chance is None:
         fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")

@@ -207,13 +207,6 @@ class Grouping:
         self._samples: dict[str, Sample] = {}
         self._moments: dict[Key, tuple[FloatArray, FloatArray]] = {}
 
-    __hash__ = None  # type: ignore[assignment]
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Grouping):
-            return NotImplemented
-        return self.names == other.names and np.array_equal(self.codes, other.codes)
-
     def ranks(self, group: int) -> Ranks:
         """The tasks of one group."""
         return self._tasks[self._positions[group]]

@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 
 TIE_METRICS = ("mr", "mrr", "hits@1", "hits@10")
 TIE_KINDS = ("optimistic", DEFAULT_KIND, "pessimistic", "expected")
-MISSES = "misses"  # the check for targets that are not in their lists
-BELOW_CHANCE = "worse than chance"  # the check for ranks that are worse than random ones
-TEST_CANDIDATES = "test candidates"  # the check for candidates that come from the test alone
 TEST_ONLY = "test"  # the name of such candidates in a protocol
-DOUBTS = (MISSES, BELOW_CHANCE, TEST_CANDIDATES, "ties")  # which stand below every table
+DOUBTS = ("misses", "worse than chance", "test candidates", "ties")  # which stand below every table
 STANDARD_ERRORS = 6.0  # above the mean rank of chance: a probability of 1.6e-8 at most
 SATURATED = 0.01  # so large a share of the candidates at the best score, and more than two of them
 CUTOFF = 10  # the k of hits@k that must be able to miss
@@ -107,7 +104,7 @@ class Findings(list[Finding], AsTable):
     split test, unfiltered, sampled candidates, nan raise, float32 (fingerprint 4c2a31d7066f0f78).
     Recorded: order descending, dtype float32.
     No task ties: all kinds of rank agree.
-    Among the candidates 0 NaN, 0 infinite; 1 at the best score of a task at most.
+    Counts of scores: nan 0, inf 0, at_best 1, differing 0, mismatched 0.
     <BLANKLINE>
     finding  value  threshold  message
     sampled  1      0          the candidates are a sample: ranks are better than among all, and only compare over the same sample
@@ -132,8 +129,7 @@ class Findings(list[Finding], AsTable):
             before += _tie_lines(summary)
         if not self:
             before.append("Nothing was found that makes the numbers suspect.")
-        columns = [Column(name) for name in Finding._fields] if self else []
-        columns[:1] = [column._replace(heading="finding") for column in columns[:1]]
+        columns = [Column("name", "finding"), *map(Column, Finding._fields[1:])] if self else []
         return Table(columns, self, names=len(columns), before=before).table(metrics, **options)
 
 
@@ -146,10 +142,8 @@ def _tie_lines(summary: Summary) -> list[str]:
             f"at most, {summary.mean_tie:.3g} on average."
         ]
     if summary.audit is not None:
-        lines.append(
-            f"Among the candidates {summary.audit['nan']:,} NaN, {summary.audit['inf']:,} "
-            f"infinite; {summary.audit['at_best']:,} at the best score of a task at most."
-        )
+        counts = ", ".join(f"{name} {n:,}" for name, n in summary.audit.items())
+        lines.append(f"Counts of scores: {counts}.")
     return lines
 
 
@@ -331,8 +325,8 @@ def _unaudited(counted: Counted) -> Measured:
 
 # The name of each check, its threshold, and what measures the value that may exceed it.
 CHECKS: tuple[tuple[str, float, Callable[[Counted], Measured]], ...] = (
-    (MISSES, 0.0, _misses),
-    (BELOW_CHANCE, STANDARD_ERRORS, _worse_than_chance),
+    ("misses", 0.0, _misses),
+    ("worse than chance", STANDARD_ERRORS, _worse_than_chance),
     ("ties", 0.01, _ties),
     ("constant", 0.0, _constant),
     ("nan", 0.0, partial(_scores, "nan")),
@@ -343,6 +337,6 @@ CHECKS: tuple[tuple[str, float, Callable[[Counted], Measured]], ...] = (
     ("few candidates", 0.01, _few_candidates),
     ("unfiltered", 0.0, _unfiltered),
     ("sampled", 0.0, _sampled),
-    (TEST_CANDIDATES, 0.0, _test_candidates),
+    ("test candidates", 0.0, _test_candidates),
     ("unaudited", 0.0, _unaudited),
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple, overload
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.words import suggest
-from ..metrics import KINDS, UnknownKeyError, parse
+from ..metrics import KINDS, Key, UnknownKeyError, parse
 from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, RELATION_SIDE, Sides
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables import AsTable
@@ -20,6 +20,7 @@ DEFAULT_METRICS = (
 )
 DEFAULT_KINDS = ("optimistic", "realistic", "pessimistic")
 
+SHORT_METRICS = ("mrr", "hits@10", "amri")  # what a repr shows
 FEW_METRICS = ("mr", "mrr", "hits@1", "hits@3", "hits@10", "amri")  # what tables show by default
 ALL_METRICS = "all"
 
@@ -90,6 +91,17 @@ def metric_of(key: str) -> str:
     return ".".join(words[-2:] if adjusted else words[-1:]) + colon + power
 
 
+def column_of(key: Key) -> Key:
+    """Return the key of the column that a key is in: without its side, kind and average.
+
+    Examples
+    --------
+    >>> str(column_of(parse("macro.tail.expected.amri")))
+    'index.mr'
+    """
+    return key._replace(side=ALL_SIDES, kind=DEFAULT_KIND, macro=False)
+
+
 def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
     """List keys, each of them once; a single str is one of them, what is no str a TypeError.
 
@@ -145,8 +157,7 @@ def choose_axes(default: Axes, present: Sides, metrics: Names, sides: Names, kin
         choose_metrics(metrics, FEW_METRICS, default.metrics),
     )
     for name in axes.metrics:
-        parsed = parse(name)
-        if (parsed.side, parsed.kind, parsed.macro) != (ALL_SIDES, DEFAULT_KIND, False):
+        if parse(name) != column_of(parse(name)):
             expected = "[adjustment.]metric[@k] as a column of a table"
             raise InputValueError("metrics", expected=expected, got=repr(name))
     for side in axes.sides:

@@ -12,8 +12,7 @@ import numpy as np
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.pairing import RanksMissingError
 from ..inference.units import UNIT
-from ..inputs.arrays import checked_weights
-from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics import Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
 
     Weights = str | Sequence[float] | FloatArray
-    MacroWeights = str | Mapping[Hashable, float] | Sequence[float] | FloatArray
 
 R = TypeVar("R")  # a report
-
-COUNT = "count"  # the weight of a group in macro averages: its number of tasks
-ONCE = "each group counts once"
 
 
 @public("truerank.reporting")
@@ -84,8 +79,6 @@ class Counted:
     grouping : Grouping or None
     draw : callable
         Returns the sample of all tasks for a kind of rank.
-    macro_weights : ndarray of float64, shape (g,), "count", or None
-        The weights of the groups; their numbers of tasks; each counts once.
     """
 
     def __init__(
@@ -94,43 +87,32 @@ class Counted:
         seed: int,
         by: LabelsLike | None = None,
         weights: Weights | None = None,
-        macro_weights: MacroWeights | None = None,
     ) -> None:
         self.ranks, self.seed = ranks, seed
-        self.tasks = _apply_weights(ranks, weights)
+        if isinstance(weights, str):
+            weights = task_weights_by(ranks, weights)
+        self.tasks = ranks if weights is None else ranks.with_weights(weights)
         self.sides = sides_of(ranks)
         self.draw: Callable[[str], Sample] = partial(sample_of, self.tasks, seed=seed)
         self.grouping: Grouping | None = None
         if by is not None:
             self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
-        names = None if self.grouping is None else self.grouping.names
-        self.macro_weights = read_macro_weights(macro_weights, names)
         self._last: tuple[str, str, Sample] | None = None
-        self._values: dict[Key, float] = {}
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Counted):
-            return NotImplemented
-        names = ("seed", "ranks", "tasks", "grouping")
-        same = all(getattr(self, name) == getattr(other, name) for name in names)
-        return same and np.array_equal(self.macro_weights, other.macro_weights)  # type: ignore[arg-type]
+        self.values: dict[Key, float] = {}
 
     def value(self, key: Key) -> float:
         """Return the value of a key, which is computed once."""
-        if key not in self._values:
-            self._values[key] = self._macro(key) if key.macro else self._micro(key)
-        return self._values[key]
+        if key not in self.values:
+            compute_value = self._macro if key.macro else self._micro
+            self.values[key] = compute_value(key)
+        return self.values[key]
 
     def _micro(self, key: Key) -> float:
         return compute(key, self.sample(key.side, key.kind), self.tasks._memo)
 
     def _macro(self, key: Key) -> float:
-        grouping = self.groups(str(key))
-        values, weights = grouping.values(key), self.macro_weights
-        if isinstance(weights, str):
-            weights = grouping.counts(key.side).astype(np.float64)
-        known = ~np.isnan(values)
-        return weighted_mean(values[known], None if weights is None else weights[known])
+        values = self.groups(str(key)).values(key)
+        return weighted_mean(values[~np.isnan(values)])
 
     @cached_property
     def summary(self) -> Summary:
@@ -178,7 +160,6 @@ class OfRanks:
     """What a report has only while it has ranks; one from JSON says that they are missing."""
 
     seed: int
-    macro_weighting: str
     _counted: Counted | None
 
     @property
@@ -293,8 +274,7 @@ class OfRanks:
         KeyError
             For an unknown key.
         ValueError
-            For a level outside of (0, 1), labels that do not fit the tasks, and a macro average in
-            which groups have unequal weights.
+            For a level outside of (0, 1), labels that do not fit the tasks.
 
         Examples
         --------
@@ -316,10 +296,6 @@ class OfRanks:
         parsed = parse(key)
         if parsed.macro:
             self._ranked.groups(key)
-            if self._ranked.macro_weights is not None:
-                expected = "a macro average in which every group counts once"
-                got = f"{key!r}, where {self.macro_weighting}"
-                raise InputValueError("metric", expected=expected, got=got)
         groups = self.group_labels if parsed.macro else None
         return interval(self._ranked.tasks, parsed, groups=groups, draw_seed=self.seed, **options)
 
@@ -349,57 +325,3 @@ class Groups(Mapping[Hashable, R]):
 
     def __repr__(self) -> str:
         return f"<groups: {', '.join(map(repr, self))}>"
-
-
-def _apply_weights(ranks: Ranks, weights: Weights | None) -> Ranks:
-    """Return the ranks with the weights in force; weights by name are computed once."""
-    if weights is None:
-        return ranks
-    if not isinstance(weights, str):
-        return ranks.with_weights(weights)
-    place = "weighed", weights
-    if place not in ranks._memo:
-        ranks._memo.setdefault(place, ranks.with_weights(task_weights_by(ranks, weights)))
-    weighed: Ranks = ranks._memo[place]
-    return weighed
-
-
-def read_macro_weights(
-    weights: MacroWeights | None, names: Sequence[Hashable] | None
-) -> FloatArray | str | None:
-    """Read `macro_weights` for groups of these names; None stands for a report without groups.
-
-    Raises
-    ------
-    ValueError
-        For weights without groups, another str or shape, labels without a weight, and weights that
-        are negative, not finite, or all 0.
-    TypeError
-        If the weights are not numbers.
-
-    Examples
-    --------
-    >>> read_macro_weights({"a": 1, "b": 2, "c": 3}, ["a", "b"])
-    array([1., 2.])
-    """
-    if weights is None:
-        return None
-    argument = "macro_weights"
-    if names is None:
-        raise InputValueError(argument, expected="by=, whose groups they weigh, too")
-    if isinstance(weights, str):
-        if weights != COUNT:
-            expected = f"{COUNT!r}, a mapping of labels or numbers"
-            raise InputValueError(argument, expected=expected, got=repr(weights))
-        return COUNT
-    numbers: Any = weights
-    if isinstance(weights, Mapping):
-        missing = [name for name in names if name not in weights]
-        if missing:
-            expected = f"a weight for each group, none for {missing[0]!r}"
-            raise InputValueError(argument, expected=expected)
-        numbers = [weights[name] for name in names]
-    array = checked_weights(numbers, length=len(names), name=argument, each="group")
-    if len(names) and not array.any():
-        raise InputValueError(argument, expected="at least one above 0", got="only 0")
-    return array

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import reprlib
@@ -12,7 +11,6 @@ from types import NoneType
 from typing import Any, NamedTuple, NewType, NoReturn, get_args, get_origin, get_type_hints
 
 from ..inputs.errors import InputTypeError, InputValueError
-from ..metrics.keys import ALL_SIDES, is_side_name
 from ..ranks.protocol import Protocol
 from ..tables.forms import json_value
 from .audit import Finding
@@ -20,7 +18,6 @@ from .counted import Summary
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
-AUDIT_COUNTS = ("nan", "inf", "at_best", "differing", "mismatched")
 _MOST = 2**63 - 1  # counts and ids are int64
 
 Seed = NewType("Seed", int)  # of any size, unlike counts
@@ -29,11 +26,13 @@ Seed = NewType("Seed", int)  # of any size, unlike counts
 class GroupContent(NamedTuple):
     """The groups of a report: labels, and lists by side and by key with an entry for each label."""
 
-    by: str
-    macro: str
+    by: str | None
     labels: list[Hashable]
     tasks: dict[str, list[int]]
     metrics: dict[str, list[float]]
+
+
+NO_GROUPS = GroupContent(None, [], {}, {})
 
 
 class FilterContent(NamedTuple):
@@ -68,23 +67,9 @@ def json_object(content: ReportContent) -> dict[str, Any]:
     >>> json_object(content)["metrics"]
     {'mr': None}
     """
-    summary, groups, filters = content.summary, content.groups, content.filters
-    under = {} if filters is None else filters.others
-    plain: dict[str, Any] = json_value(
-        {
-            "kind": JSON_KIND,
-            "format": JSON_FORMAT,
-            **content._asdict(),
-            "summary": summary and summary._asdict(),
-            "protocol": dataclasses.asdict(content.protocol),
-            "fingerprint": content.protocol.fingerprint,
-            "findings": [finding._asdict() for finding in content.findings],
-            "groups": groups and groups._asdict(),
-            "filters": filters
-            and {"own": filters.own, "others": {k: json_object(v) for k, v in under.items()}},
-        }
-    )
-    return plain
+    plain = {"kind": JSON_KIND, "format": JSON_FORMAT, **content._asdict()}
+    written: dict[str, Any] = json_value({**plain, "fingerprint": content.protocol.fingerprint})
+    return written
 
 
 def read_content(text: str) -> ReportContent:
@@ -106,35 +91,16 @@ def read_content(text: str) -> ReportContent:
     if not isinstance(text, (str, bytes)):
         raise InputTypeError("text", expected="a str", got=type(text).__name__)
     try:
-        content = json.loads(text, parse_constant=_refuse_constant)
+        content = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise InputValueError("text", expected="the JSON of a report", got=error) from None
-    return _read_report("", content)
-
-
-def _read_report(name: str, content: Any) -> ReportContent:
-    """Read the JSON object of a report, or of one under another filter, which has a name."""
     if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
-        _refuse(name, f"the JSON of a report, of the kind {JSON_KIND!r}", content)
+        _refuse("", f"the JSON of a report, of the kind {JSON_KIND!r}", content)
     if content.get("format") != JSON_FORMAT:
         expected = f"format {JSON_FORMAT} of a report; a later version of truerank may read others"
-        _refuse(name, expected, content.get("format"))
+        _refuse("", expected, content.get("format"))
     known = {field: content[field] for field in ReportContent._fields if field in content}
-    read: ReportContent = _read_fields(name, known, ReportContent)
-    if content.get("fingerprint") != read.protocol.fingerprint:
-        _refuse(_join(name, "fingerprint"), "that of the protocol", content.get("fingerprint"))
-    for side in read.sides or [""]:
-        if side != ALL_SIDES and not is_side_name(side):
-            _refuse(_join(name, "sides"), "names that a key can have", side)
-    audit = None if read.summary is None else read.summary.audit
-    if audit is not None and audit.keys() != {*AUDIT_COUNTS}:
-        _refuse(_join(name, "summary.audit"), f"{', '.join(AUDIT_COUNTS)}", list(audit))
-    if read.groups is not None:
-        _, _, labels, tasks, metrics = read.groups
-        lengths = {*map(len, (labels, {*labels}, *tasks.values(), *metrics.values()))}
-        if len(lengths) > 1 or tasks.keys() != read.sides.keys():
-            expected = "each label once, and numbers for each of them by side and by key"
-            _refuse(_join(name, "groups"), expected, read.groups._asdict())
+    read: ReportContent = _read_fields("", known, ReportContent)
     return read
 
 
@@ -165,7 +131,14 @@ def _read_fields(name: str, value: Any, kind: Any) -> Any:
     wrong = (types.keys() ^ value.keys()) - (kind._field_defaults.keys() - value.keys())
     if wrong:
         _refuse(_join(name, min(wrong)), f"all of {', '.join(types)} and nothing else", [*value])
-    return kind(**{key: _read(_join(name, key), item, types[key]) for key, item in value.items()})
+    read = kind(**{key: _read(_join(name, key), item, types[key]) for key, item in value.items()})
+    if isinstance(read, ReportContent) and read.groups is not None:
+        _, labels, tasks, metrics = read.groups
+        lengths = {*map(len, (labels, {*labels}, *tasks.values(), *metrics.values()))}
+        if len(lengths) > 1 or tasks.keys() != read.sides.keys():
+            expected = "each label once, and numbers for each of them by side and by key"
+            _refuse(_join(name, "groups"), expected, value["groups"])
+    return read
 
 
 def _number(name: str, value: Any) -> float:
@@ -187,7 +160,7 @@ def _label(name: str, value: Any) -> Hashable:
 
 
 def _protocol(name: str, value: Any) -> Protocol:
-    fields = [field.name for field in dataclasses.fields(Protocol)]
+    fields = get_type_hints(Protocol)
     if not isinstance(value, dict) or not value.keys() <= {*fields}:
         _refuse(name, f"an object of {', '.join(fields)}", value)
     try:
@@ -196,18 +169,10 @@ def _protocol(name: str, value: Any) -> Protocol:
         raise InputValueError("text", f"{name}: {_cut(str(error))}") from None
 
 
-def _under_filter(name: str, value: Any) -> ReportContent:
-    read = _read_report(name, value)
-    if read.filters is not None:
-        _refuse(_join(name, "filters"), "null under another filter", read.filters.own)
-    return read
-
-
 _READERS: dict[Any, Callable[[str, Any], Any]] = {
     float: _number,
     Hashable: _label,
     Protocol: _protocol,
-    ReportContent: _under_filter,
 }
 _PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
     str: ("a string", lambda value: type(value) is str),
@@ -227,7 +192,3 @@ def _cut(text: str, most: int = 100) -> str:
 def _refuse(name: str, expected: str, got: object) -> NoReturn:
     where = f"{_cut(name)}: " if name else ""
     raise InputValueError("text", f"{where}expected {expected}, got {reprlib.repr(got)}")
-
-
-def _refuse_constant(word: str) -> NoReturn:
-    raise ValueError(f"the number {word}, which JSON does not have")

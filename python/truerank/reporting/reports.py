@@ -19,21 +19,24 @@ from ..ranks.labels import LABEL_WORDS
 from ..tables import Table
 from ..tables.cells import format_count
 from ..tables.forms import write_json
-from .audit import DOUBTS, Findings, findings
+from .audit import Findings, findings
 from .axes import (
     DEFAULT_KINDS,
     DEFAULT_METRICS,
+    SHORT_METRICS,
     Axes,
     KeyedValues,
     Names,
     choose_axes,
+    column_of,
     compose_key,
     metric_of,
     unique_keys,
 )
-from .counted import ONCE, Counted, Groups, OfRanks, Summary
+from .counted import Counted, Groups, OfRanks, Summary
 from .rendering import report_table
 from .report_json import (
+    NO_GROUPS,
     FilterContent,
     GroupContent,
     ReportContent,
@@ -44,7 +47,7 @@ from .report_json import (
 
 if TYPE_CHECKING:
     from ..ranks.labels import LabelsLike
-    from .counted import MacroWeights, Weights
+    from .counted import Weights
 
 
 @public("truerank")
@@ -80,9 +83,6 @@ class Report(OfRanks, KeyedValues):
         Used instead of the weights of the ranks; finite, >= 0, not all 0. Only their ratios matter.
         By name: every query, relation or answer of a side counts once, or every value of a label
         that `ranks.labels` has.
-    macro_weights : "count", mapping of label to float, or array_like of float, optional
-        The weight of each group in "macro.X": 1 if not given, its number of tasks of the side, or
-        the given number (an array is in the order of `groups`).
 
     Attributes
     ----------
@@ -90,9 +90,8 @@ class Report(OfRanks, KeyedValues):
     protocol : Protocol
         How the ranks were counted.
     seed : int
-    weighting, macro_weighting : str
-        How tasks, and groups in macro averages, are weighted, in words; empty where all tasks count
-        once, and without groups.
+    weighting : str
+        How tasks are weighted, in words; empty where all count once.
     by : str or None
         The name of the groups, such as "relation".
     sides : tuple of str
@@ -127,42 +126,37 @@ class Report(OfRanks, KeyedValues):
         seed: int = 0,
         by: LabelsLike | None = None,
         weights: Weights | None = None,
-        macro_weights: MacroWeights | None = None,
     ) -> None:
-        ranks = weighted_ranks("ranks", ranks)
         seed = integer("seed", seed, least=0)
-        counted = Counted(ranks, seed, by, weights, macro_weights)
-        sides, grouping, groups = counted.sides.counts, counted.grouping, None
-        if grouping is not None:
-            how = "by its tasks" if isinstance(macro_weights, str) else "as given"
-            groups = GroupContent(
-                by if isinstance(by, str) else "label",
-                ONCE if macro_weights is None else f"each group counts {how}",
-                grouping.names,
-                {side: grouping.counts(side).tolist() for side in sides},
-                {},
-            )
+        counted = Counted(weighted_ranks("ranks", ranks), seed, by, weights)
         words = "" if counted.tasks.weights is None else "weighted"
         if isinstance(weights, str):
             words = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-        content = ReportContent({}, None, ranks.protocol, Seed(seed), words, sides, [], groups)
+        sides, groups = counted.sides.counts, None
+        if counted.grouping is not None:
+            groups = GroupContent(
+                by if isinstance(by, str) else "label",
+                counted.grouping.names,
+                {side: counted.grouping.counts(side).tolist() for side in sides},
+                {},
+            )
+        content = ReportContent(
+            {}, None, counted.ranks.protocol, Seed(seed), words, sides, [], groups
+        )
         self._fill(content, counted)
 
     def _fill(self, content: ReportContent, counted: Counted | None = None) -> None:
         """Take over what is known; the rest is computed, if there are ranks."""
-        self._content, self._counted = content, counted
+        groups = content.groups or NO_GROUPS
+        self._content, self._counted, self._sides = content, counted, Sides(content.sides)
         self.protocol, self.seed, self.weighting = content.protocol, content.seed, content.weighting
-        self._sides = Sides(content.sides)
-        groups, filters = content.groups, content.filters
-        self.by = None if groups is None else groups.by
-        self.macro_weighting = "" if groups is None else groups.macro
-        labels = [] if groups is None else groups.labels
-        self.groups: Mapping[Hashable, Report] = Groups(labels, self._group)
-        self._values = dict(content.metrics)  # by text, and by what it means
-        self._stored = {parse(key): value for key, value in content.metrics.items()}
-        columns = {} if groups is None else groups.metrics
-        self._columns = {parse(key): column for key, column in columns.items()}
-        self._filter, under = ("", {}) if filters is None else filters
+        self.by = groups.by
+        self.groups: Mapping[Hashable, Report] = Groups(groups.labels, self._group)
+        self._values = {parse(key): value for key, value in content.metrics.items()}
+        if counted is not None:
+            self._values = counted.values
+        self._columns = {parse(key): column for key, column in groups.metrics.items()}
+        self._filter, under = content.filters or ("", {})
         self._others = {name: Report._of(other) for name, other in under.items()}
 
     @classmethod
@@ -200,43 +194,31 @@ class Report(OfRanks, KeyedValues):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
-        if self._counted is not None and other._counted is not None:
-            return self._counted == other._counted and self._others == other._others
+        stored = self if self._counted is None else other
+        columns = (stored._content.groups or NO_GROUPS).metrics
         try:
-            return self._object(other) == other._object(self)
-        except KeyError:
+            return self._object(stored, columns) == other._object(stored, columns)
+        except UnknownKeyError:
             return False
 
-    def _object(self, other: Report) -> dict[str, Any]:
-        """Return the JSON object with the keys that it stores, or else the other report."""
-        content = (self if self._counted is None else other)._content
-        columns = () if content.groups is None else content.groups.metrics
-        return json_object(self._whole(self.to_dict(content.metrics), columns))
-
     def __repr__(self) -> str:
-        usual = [
-            compose_key(self.sides[0], DEFAULT_KIND, name) for name in ("mrr", "hits@10", "amri")
-        ]
-        keys = list(self._held(usual)) or list(self)[:3]
-        summary, words = self.held_summary(), [format_count(self._sides.total, "task")]
+        words = [format_count(self._sides.total, "task")]
+        summary = self.held_summary()
         words += [] if summary is None else [f"{summary.tied_tasks:,} tied"]
         words += [] if self.by is None else [format_count(len(self.groups), "group")]
         words += ["read from JSON"] if self._counted is None else []
-        words += [f"{key} {self[key]:.4g}" for key in keys]
+        usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS]
+        words += [f"{key} {self[key]:.4g}" for key in usual if key in self]
         return printable(f"Report({', '.join(words)})")
 
     # -- values ------------------------------------------------------------------------------------
 
-    def _value(self, key: Any) -> float:
+    def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-        value = self._values.get(key) if isinstance(key, str) else None
-        if value is None:
-            parsed = parse(key)
-            value = self._stored.get(parsed)
-            if value is None:
-                value = self._source(parsed, key, self._content.metrics).value(parsed)
-            self._values[key] = value
-        return value
+        parsed = parse(key)
+        if parsed in self._values:
+            return self._values[parsed]
+        return self._source(parsed, key, self._content.metrics).value(parsed)
 
     def _source(self, parsed: Key, key: str, stored: Collection[str]) -> Counted:
         """Return what computes a key that is not known yet; a KeyError if nothing can."""
@@ -246,11 +228,23 @@ class Report(OfRanks, KeyedValues):
         self._sides.check(parsed.side, key)
         return self._counted
 
+    def _get(self, key: Key) -> float | None:
+        """Return the value of a key of a side that is there; None where it was not stored."""
+        return self._values.get(key) if self._counted is None else self._counted.value(key)
+
+    def _column(self, key: Key) -> list[float] | None:
+        """Return the value of a key in each group; None where it was not stored."""
+        if self._counted is None:
+            return self._columns.get(key)
+        column: list[float] = self._counted.groups(str(key)).values(key).tolist()
+        return column
+
     def __iter__(self) -> Iterator[str]:
         if self._counted is None:
             yield from self._content.metrics
             return
-        axes = self._default_axes()
+        kinds = DEFAULT_KINDS if self.summary.tied_tasks else [DEFAULT_KIND]
+        axes = Axes(self.sides, kinds, DEFAULT_METRICS)
         yield from axes.names()
         if self.by is not None:
             yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
@@ -410,11 +404,9 @@ class Report(OfRanks, KeyedValues):
         parsed, groups = parse(key), self._grouped(key)
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
-        column = self._columns.get(parsed)
-        if column is None:
-            grouping = self._source(parsed, key, groups.metrics).grouping
-            column = [] if grouping is None else grouping.values(parsed).tolist()
-        return dict(zip(groups.labels, column, strict=True))
+        if parsed not in self._columns:
+            self._source(parsed, key, groups.metrics)
+        return dict(zip(groups.labels, self._column(parsed) or [], strict=True))
 
     def macro_left_out(self, key: str) -> int:
         """Return how many groups a macro average leaves out: those without a value.
@@ -433,13 +425,6 @@ class Report(OfRanks, KeyedValues):
         1
         """
         return sum(map(math.isnan, self.group_values(key.removeprefix(f"{MACRO}.")).values()))
-
-    def _macro_counts(self) -> dict[Hashable, float] | None:
-        """Return the weight of each group in macro averages; None where no numbers were given."""
-        weights = None if self._counted is None else self._counted.macro_weights
-        if weights is None or isinstance(weights, str):
-            return None
-        return dict(zip(self.groups, weights.tolist(), strict=True))
 
     # -- forms -------------------------------------------------------------------------------------
 
@@ -489,39 +474,38 @@ class Report(OfRanks, KeyedValues):
         >>> json.loads(report(Ranks([0], [1], 10)).to_json(["mrr"]))["metrics"]
         {'mrr': 1.0}
         """
-        if metrics is None and self._counted is None:
-            return write_json(self._object(self), indent)
-        values = self.to_dict(metrics)
-        columns = [key for key in values if not parse(key).macro]
-        if metrics is None:  # of many groups one kind is enough
-            columns = [key for key in columns if parse(key).kind == DEFAULT_KIND]
-        return write_json(json_object(self._whole(values, columns)), indent)
+        keys = unique_keys(self if metrics is None else metrics)
+        columns: Iterable[str] = keys
+        if metrics is None and self._counted is not None:  # of many groups one kind is enough
+            columns = [key for key in keys if parse(key).kind == DEFAULT_KIND]
+        return write_json(self._object(keys, columns), indent)
 
-    def _whole(self, metrics: dict[str, float], columns: Iterable[str]) -> ReportContent:
-        """Return the content with that of the other filters, as JSON has it."""
-        content = self._gather(metrics, columns)
-        names = [key for key in metrics if not parse(key).macro]
+    def _object(self, keys: Iterable[str], columns: Iterable[str]) -> dict[str, Any]:
+        """Return the JSON object with some keys, of which groups have some columns."""
+        content = self._to_content(self.to_dict(keys), columns)
+        parsed = {key: parse(key) for key in keys if not parse(key).macro}
         under = {
-            name: other._gather(other._held(names), ()) for name, other in self._others.items()
+            name: other._to_content({key: other._get(x) for key, x in parsed.items()}, ())
+            for name, other in self._others.items()
         }
-        return content._replace(filters=FilterContent(self._filter, under) if under else None)
+        if under:
+            content = content._replace(filters=FilterContent(self._filter, under))
+        return json_object(content)
 
-    def _gather(
-        self, metrics: dict[str, float], columns: Iterable[str], checks: Iterable[str] = ()
+    def _to_content(
+        self, values: Mapping[str, float | None], columns: Iterable[str]
     ) -> ReportContent:
-        """Return the content with these values, those of groups, and what some checks find."""
+        """Return what JSON has of this report alone, with those of the values that are known."""
         groups = self._content.groups
         if groups is not None:
-            any_key = self._counted is not None
-            held = [key for key in columns if any_key or parse(key) in self._columns]
-            of_groups = {key: list(self.group_values(key).values()) for key in held}
-            groups = groups._replace(metrics=of_groups)
+            parsed = {key: parse(key) for key in columns}
+            kept = {key: self._column(x) for key, x in parsed.items() if not x.macro}
+            groups = groups._replace(metrics={k: v for k, v in kept.items() if v is not None})
         return self._content._replace(
-            metrics=metrics,
+            metrics={key: value for key, value in values.items() if value is not None},
             summary=self.held_summary(),
-            findings=list(self.audit(*checks)),
+            findings=list(self.audit()),
             groups=groups,
-            filters=None,
         )
 
     def table(
@@ -557,41 +541,26 @@ class Report(OfRanks, KeyedValues):
         ValueError
             For a metric that names a side or kind, or is a macro average.
         """
-        default = self._default_axes()
-        if self._counted is not None and len(default.kinds) > 1:
-            default = default._replace(kinds=[*default.kinds, EXPECTED_KIND])
-        axes = choose_axes(default, self._sides, metrics, sides, kinds)
+        axes = choose_axes(self._axes(), self._sides, metrics, sides, kinds)
         few = axes if sides is not None else axes._replace(sides=axes.sides[:1])
         if kinds is None and DEFAULT_KIND in axes.kinds:
             few = few._replace(kinds=[DEFAULT_KIND])
-        names = list(few.names())
-        macro = few.macro_names() if self.by is not None else ()
-        content = self._gather(self._held([*axes.names(), *macro]), names, DOUBTS)
-        if metrics is not None and axes.sides and axes.kinds:
-            for metric in {*axes.metrics} - {*map(metric_of, content.metrics)}:
-                self[metric]  # a KeyError, since it was not stored
-        filters = {name: report._held(names) for name, report in self.filters.items()}
-        return report_table(content, axes, few, filters, percent=percent).table(**options)
+        if self._counted is None:
+            stored = {*map(column_of, self._values)}
+            for metric in axes.metrics:
+                if parse(metric) not in stored:
+                    self[metric]  # a KeyError
+        return report_table(self, axes, few, percent=percent).table(**options)
 
-    def _default_axes(self) -> Axes:
-        """Return the sides, kinds and metrics that are usual, or stored."""
-        if self._counted is not None:
-            kinds = DEFAULT_KINDS if self.summary.tied_tasks else [DEFAULT_KIND]
-            return Axes(self.sides, kinds, DEFAULT_METRICS)
-        # a group may have no tasks of a side whose keys were stored
-        keys = {key: parsed for key in self if (parsed := parse(key)).side in self.sides}
+    def _axes(self) -> Axes:
+        """Return the sides, kinds and metrics of the keys that are usual, or stored."""
+        keys = {key: parse(key) for key in self}
         sides = {key.side for key in keys.values()}
-        held = {key.kind for key in keys.values() if not key.macro}
-        summary = self._content.summary
-        if summary is not None and not summary.tied_tasks and DEFAULT_KIND in held:
-            held = {DEFAULT_KIND}
+        kinds = {key.kind for key in keys.values() if not key.macro}
+        if self._counted is not None and len(kinds) > 1:
+            kinds.add(EXPECTED_KIND)
         return Axes(
-            [side for side in self.sides if side in sides],
-            [kind for kind in KINDS if kind in held],
+            [side for side in self.sides if side in sides],  # a group may have no tasks of a side
+            [kind for kind in KINDS if kind in kinds],
             list(dict.fromkeys(map(metric_of, keys))),
         )
-
-    def _held(self, keys: Iterable[str]) -> dict[str, float]:
-        """Return the values of the given keys; a report from JSON has those that were stored."""
-        any_key = self._counted is not None
-        return {key: self[key] for key in keys if any_key or parse(key) in self._stored}

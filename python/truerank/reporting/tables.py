@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from ..inference.comparing import compare, corrected
-from ..inference.comparisons import count_notes, format_notes
+from ..inference.comparisons import format_notes, gather_notes
 from ..inference.pairing import pair_ranks, weighted_ranks
 from ..inference.runs import interval_over_runs
 from ..inference.sign_flips import error_rate
@@ -24,19 +24,17 @@ from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from .audit import DOUBTS, Finding
 from .axes import DEFAULT_METRICS, FEW_METRICS, KeyedValues, Names, choose_metrics, unique_keys
-from .rendering import metric_column
+from .rendering import metric_column, sentence
 from .reports import Report
 
 if TYPE_CHECKING:
-    from ..inference.comparisons import Comparison
     from ..inference.intervals import Interval
     from ..ranks.labels import LabelsLike
-    from .counted import MacroWeights, Weights
+    from .counted import Weights
 
 Rows = Mapping[str, "Repeats"]
 
 BEST = "best"
-COUNTED = "comparison"
 
 
 @public("truerank.reporting")
@@ -173,7 +171,6 @@ def report(
     seed: int = ...,
     by: LabelsLike | None = ...,
     weights: Weights | None = ...,
-    macro_weights: MacroWeights | None = ...,
 ) -> Report: ...
 @overload
 def report(ranks: Sequence[Report]) -> Repeats: ...
@@ -184,7 +181,6 @@ def report(
     seed: int = 0,
     by: LabelsLike | None = None,
     weights: Weights | None = None,
-    macro_weights: MacroWeights | None = None,
 ) -> Report | Repeats:
     """Return the metrics of ranks: `report(ranks)["mrr"]`.
 
@@ -202,8 +198,6 @@ def report(
     weights : array_like of float, shape (n,), or {"query", "relation", "target"}, optional
         Used instead of the weights of the ranks. By name: every query, relation or answer of a side
         counts once, or every value of a label that `ranks.labels` has.
-    macro_weights : "count", mapping of label to float, or array_like of float, optional
-        The weight of each group in "macro.X"; each counts once if not given.
 
     Returns
     -------
@@ -226,11 +220,11 @@ def report(
     2.5
     """
     if isinstance(ranks, (Ranks, Report)):
-        return Report(ranks, seed=seed, by=by, weights=weights, macro_weights=macro_weights)
+        return Report(ranks, seed=seed, by=by, weights=weights)
     if not isinstance(ranks, (list, tuple)):
         expected = "Ranks, a Report, or a list of Reports"
         raise InputTypeError("ranks", expected=expected, got=type(ranks).__name__)
-    if seed or any(option is not None for option in (by, weights, macro_weights)):
+    if seed or any(option is not None for option in (by, weights)):
         raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
     return _read_runs("ranks", ranks)
 
@@ -407,10 +401,8 @@ def _unlike(rows: Rows, macro: bool) -> list[str]:
 
 def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -> str:
     """Say why two reports cannot be compared; those from JSON, as far as is known."""
-    if macro:
-        counts = [a._macro_counts(), b._macro_counts()]  # None where they are not known
-        if _groups(a) != _groups(b) or (None not in counts and counts[0] != counts[1]):
-            return f"cannot be compared with {names[0]}: unlike groups, or weights of groups"
+    if macro and a.group_tasks(a.sides[0]) != b.group_tasks(b.sides[0]):
+        return f"cannot be compared with {names[0]}: unlike groups"
     if hasattr(a, "ranks") and hasattr(b, "ranks"):
         try:
             pair_ranks(a, b, names)
@@ -418,31 +410,24 @@ def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -
             return str(error.problem).partition("; allow_unlike")[0]
         return ""
     differences = [f"protocol: {difference}" for difference in a.protocol.differences(b.protocol)]
-    for name, x, y in zip(("tasks", "weights", "candidates"), _sizes(a), _sizes(b), strict=True):
-        differences += [f"{name}: {x} against {y}"] * (x != y and None not in (x, y))
+    differences += ["unlike numbers of tasks or candidates, or weights"] * (_size(a) != _size(b))
     return f"cannot be compared with {names[0]}: {'; '.join(differences)}" if differences else ""
 
 
-def _groups(report: Report) -> tuple[Any, ...]:
-    return report.group_tasks(report.sides[0]), report.macro_weighting
-
-
-def _sizes(report: Report) -> tuple[Any, ...]:
+def _size(report: Report) -> tuple[Any, ...]:
     summary = report.held_summary()
-    ends = None if summary is None else (summary.candidates_min, summary.candidates_max)
-    return report.tasks(report.sides[0]), _weights(report), ends
+    return report.weighting, report.tasks(report.sides[0]), summary and summary[1:3]
 
 
 def _doubts(rows: Rows) -> Iterator[str]:
     """Say the worst that some checks of the audit find in the runs of each model, each once."""
-    models: dict[str, list[str]] = {}
+    notes = {}
     for name, row in rows.items():
         worst: dict[str, Finding] = {}
         for finding in itertools.chain(*(report.audit(*DOUBTS) for report in row.reports)):
             worst[finding.name] = max(worst.get(finding.name, finding), finding)
-        for finding in worst.values():
-            models.setdefault(finding.message, []).append(name)
-    return (f"{', '.join(names)}: {message}." for message, names in models.items())
+        notes[name] = [finding.message for finding in worst.values()]
+    return (f"{note}." for note in gather_notes(notes))
 
 
 # -- differences -----------------------------------------------------------------------------------
@@ -464,28 +449,30 @@ def _differences(
     asked = {k: model for k, model in asked.items() if model and parse(k).metric != COUNT}
     if not asked:
         return set(), ["No column has values that can be tested."]
-    names = [(reference, name) for name in rows if name != reference]
-    pairs = _compared(rows, names if is_named else itertools.combinations(rows, 2), asked, options)
+    models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
+    of_named = ((reference, name) for name in rows if name != reference)
+    names = of_named if is_named else itertools.combinations(rows, 2)
+    tested = (
+        compare({a: models[a], b: models[b]}, metric=list(asked), **options) for a, b in names
+    )
+    pairs = corrected(list(itertools.chain.from_iterable(tested)))
     alpha = error_rate(options["level"])
     unlike = {
-        (pair.metric, name)
+        (pair.metric, frozenset((pair.name_a, pair.name_b)))
         for pair in pairs
         if pair.p_holm is not None and pair.p_holm <= alpha
-        for name in ((pair.name_a, pair.name_b), (pair.name_b, pair.name_a))
     }
     marks = {
         (i, key)
         for key, model in asked.items()
         for i, name in enumerate(rows)
-        if (str(parse(key)), (name, model)) in unlike
+        if (str(parse(key)), frozenset((name, model))) in unlike
     }
     who = reference if is_named else "the best of its column"
     said = f"{DAGGER} differs from {who}" if marks else f"Nothing differs from {who}"
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
-    how = f"{tests}, p <= {alpha:g} by Holm's rule over {format_count(len(pairs), COUNTED)}."
-    of_all = [note for note in format_notes(pairs) if all(note in pair.notes for pair in pairs)]
-    of_some = [tuple(note for note in pair.notes if note not in of_all) for pair in pairs]
-    notes = (f"{note[:1].upper()}{note[1:]}." for note in (*of_all, *count_notes(of_some, COUNTED)))
+    how = f"{tests}, p <= {alpha:g} by Holm's rule over {format_count(len(pairs), 'comparison')}."
+    notes = map(sentence, format_notes(pairs))
     return marks, [f"{said}: {how}", *notes]
 
 
@@ -496,12 +483,3 @@ def _best(rows: Rows, key: str) -> str:
     if upward is None or not values:
         return ""
     return (max if upward else min)(values, key=values.__getitem__)
-
-
-def _compared(
-    rows: Rows, names: Iterable[tuple[str, str]], keys: Iterable[str], options: Mapping[str, Any]
-) -> list[Comparison]:
-    """Compare pairs of models by every key, and correct the p-values of all of them together."""
-    models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
-    pairs = (compare({a: models[a], b: models[b]}, metric=list(keys), **options) for a, b in names)
-    return corrected(list(itertools.chain.from_iterable(pairs)))

@@ -366,6 +366,10 @@ def write_json(content: object, indent: int | None) -> str:
 
 def json_value(value: Any) -> Any:
     """Convert a value to what JSON can hold: nan is null, infinity is "inf" or "-inf"."""
+    if hasattr(value, "__dataclass_fields__"):
+        value = vars(value)
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, dict):
         return {key: json_value(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

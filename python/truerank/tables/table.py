@@ -187,9 +187,8 @@ class AsTable(ABC):
             got = repr(name)
             if ending == ".npz" and hasattr(self, "ranks"):
                 got += "; to keep the ranks, call ranks.save of the report"
-            raise InputValueError(
-                "path", expected=f"a name that ends in one of {', '.join(FORMS)}", got=got
-            )
+            expected = f"a name that ends in one of {', '.join(FORMS)}"
+            raise InputValueError("path", expected=expected, got=got)
         text: str = getattr(self, FORMS[ending])(metrics, **options)
         if ending == ".html":
             text = forms.html_page(type(self).__name__, text)
@@ -247,8 +246,6 @@ class Table(AsTable):
     | RotatE | 0.338 |
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(
         self,
         columns: Mapping[str, Iterable[Any]] | Sequence[str | Column],
@@ -270,10 +267,8 @@ class Table(AsTable):
         self.rows = tuple(tuple(map(_plain, row)) for row in rows or ())
         for i, row in enumerate(self.rows):
             if len(row) != len(self.columns):
-                wanted = format_count(len(self.columns), "cell")
-                raise InputValueError(
-                    "rows", expected=f"{wanted} in every row", got=f"{len(row)} in row {i}"
-                )
+                expected = f"{format_count(len(self.columns), 'cell')} in every row"
+                raise InputValueError("rows", expected=expected, got=f"{len(row)} in row {i}")
         self.before, self.notes = tuple(before), tuple(notes)
         self._names = integer("names", names, least=0, most=max(1, len(self.columns)))
         self._best, self._significant = frozenset(best), frozenset(significant)
