@@ -385,11 +385,8 @@ def _read_key(key: str) -> Key:
     if parsed.adjustment != NO_ADJUSTMENT and parsed.row.chance is None:
         fail(key, f"{parsed.metric} has no chance model, so no adjustment {parsed.adjustment!r}")
     if parsed.macro and parsed.adjustment == "z":
-        fail(
-            key,
-            "z grows with the number of tasks, so a mean of it over groups of unlike sizes says "
-            "nothing; ask for 'macro.index' or for z over all tasks",
-        )
+        why = "z grows with the number of tasks: a mean of it over unlike groups says nothing; "
+        fail(key, why + "ask for 'macro.index' or for z over all tasks")
     return parsed
 
 

@@ -17,8 +17,8 @@ from .axes import Axes, compose_key
 
 if TYPE_CHECKING:
     from ..metrics import Key
-    from .reports import Report
 
+Report = Any  # the class stands in a module that imports this one
 GROUPS_SHOWN = 20  # of a printed table; programs read all groups
 SHARES = ("hits", "success", "recall", "precision")  # what papers print as percentages, too
 
