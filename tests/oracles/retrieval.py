@@ -32,6 +32,11 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
     if name == "rbp":
         p = Fraction(parameter)
         return (1 - p) * sum(p ** (place - 1) for place in hits)
+    if name == "bpref":  # unjudged candidates are None
+        wrong = [place for place, gain in enumerate(ranking, 1) if gain == 0]
+        most = max(min(len(hits), len(wrong)), 1)
+        above = (min(sum(other < place for other in wrong), most) for place in hits)
+        return 1 - Fraction(sum(above), most * len(hits))
     if name in ("auc", "gauc"):
         others = len(ranking) - len(hits)
         wrong = sum(place - i for i, place in enumerate(hits, 1))

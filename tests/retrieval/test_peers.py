@@ -57,11 +57,13 @@ def test_pytrec_eval(problem: tuple[np.ndarray, np.ndarray], length: int) -> Non
     """Also lists that are shorter than their right answers are many."""
     pytrec_eval = pytest.importorskip("pytrec_eval")
     qrels, run = dicts(*problem, length)
-    report = Task(qrels, entities=NAMES).evaluate_lists(run)
+    for judged in qrels.values():
+        judged.update({name: 0 for name in NAMES[::3] if name not in judged})
+    report = Task(qrels, entities=NAMES, judged=True).evaluate_lists(run)
     names = {key: key for key in ("map", "ndcg")}
     names |= {f"{key}@5": f"{key}_cut_5" for key in names}
     names |= {f"{key}@5": f"{key}_5" for key in ("recall", "success")}
-    names |= {"precision@5": "P_5", "mrr": "recip_rank", "r_precision": "Rprec"}
+    names |= {"precision@5": "P_5", "mrr": "recip_rank", "r_precision": "Rprec", "bpref": "bpref"}
     measures = {re.sub(r"_(\d)", r".\1", name) for name in names.values()}
     found = pytrec_eval.RelevanceEvaluator(qrels, measures).evaluate(run)
     for key, name in names.items():

@@ -22,6 +22,7 @@ from truerank.retrieval.answer_report import MISSES
 pytestmark = pytest.mark.python_only
 
 KEYS = ("map", "ndcg@2", "recall@1", "optimistic.mrr", "pessimistic.success@2", "chance.map")
+KEYS += ("bpref", "optimistic.bpref", "pessimistic.bpref", "chance.bpref", "optimum.bpref")
 ITEMS, UV = ["a", "b", "c", "d", "e"], ["u", "v"]
 
 
@@ -51,16 +52,21 @@ def quiet(*args: Any, **keywords: Any) -> Task:
 def test_queries_and_filters_by_their_definition(problem: dict[str, Any], key: str) -> None:
     qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
     n, m = scores.shape
-    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, known={"train": known})
+    splits = {"known": {"train": known}, "judged": True}
+    task = quiet(dict(enumerate(qrels)), entities=m, queries=n, **splits)
     found = task.evaluate_scores(scores)
     order, _, metric = key.rpartition(".")
+    unjudged = None if metric == "bpref" else 0
+    if metric == "bpref" and len(task.answers) == len(found.ranks):
+        with pytest.raises(KeyError, match="needs documents judged with a gain of 0"):
+            found.per_query(key)
+        return
     expected = {}
     for query, grades in enumerate(qrels):
         if any_right(grades):
             left_in = [j for j in range(m) if (query, j) not in known or grades.get(j, 0) > 0]
-            values = oracle.values_by_order(
-                metric, [scores[query, j] for j in left_in], [grades.get(j, 0) for j in left_in]
-            )
+            judged: Any = [grades.get(j, unjudged) for j in left_in]
+            values = oracle.values_by_order(metric, scores[query, left_in].tolist(), judged)
             expected[query] = values[order or "expected"]
     assert found.queries == list(expected)
     assert found.per_query(key).tolist() == pytest.approx(list(expected.values()), rel=1e-12)
@@ -96,8 +102,7 @@ def check(task: Task) -> None:
     assert task.queries[:2] == ("q2", "q10")
     assert task.answers.queries[:, 0].tolist() == [0, 1]
     assert task.answers.targets.tolist() == [1, 3, 0]
-    assert task.gains is not None
-    assert task.gains.tolist() == [1, 3, 2]
+    assert np.asarray(task.gains).tolist() == [1, 3, 2]
 
 
 def test_forms_with_labels(tmp_path: Path) -> None:
@@ -111,8 +116,7 @@ def test_forms_with_labels(tmp_path: Path) -> None:
     check(Task(tmp_path / "qrels.txt", entities=ITEMS))
     with gzip.open(tmp_path / "qrels.gz", "wb") as file:
         file.write(TEXT.encode())
-    task = Task(str(tmp_path / "qrels.gz"), entities=ITEMS)
-    check(task)
+    check(task := Task(str(tmp_path / "qrels.gz"), entities=ITEMS))
     assert task.without_answers == 1
 
 
@@ -129,8 +133,7 @@ def test_forms_with_ids(tmp_path: Path) -> None:
         assert task.answers.targets.tolist() == [1, 3, 0]
         assert task.answers.test_rows.tolist() == [0, 0, 2]
     graded = Task(np.array([(0, 3, 2), (2, 0, 1)]), entities=5)
-    assert graded.gains is not None
-    assert graded.gains.tolist() == [2, 1]
+    assert np.asarray(graded.gains).tolist() == [2, 1]
 
 
 def test_text_may_hold_ids(tmp_path: Path) -> None:
@@ -138,8 +141,7 @@ def test_text_may_hold_ids(tmp_path: Path) -> None:
     task = Task(tmp_path / "qrels", entities=5, queries=3)
     assert task.answers.test_rows.tolist() == [0, 2]
     assert task.answers.targets.tolist() == [1, 4]
-    unnamed = Task(tmp_path / "qrels", entities=5)
-    assert unnamed.queries == ("2", "0")
+    assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
 
 
 @pytest.mark.parametrize(
@@ -165,9 +167,13 @@ def test_known_splits_are_told_from_one_split(known: Any, is_one: bool) -> None:
     assert task.protocol.filter == (("known_0",) if is_one else ("train",))
 
 
+KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
+
+
 @pytest.mark.parametrize(
     "known",
     [
+        *(KNOWN, [KNOWN], {"train": KNOWN}),
         {"u": ["c"], "w": ["a"]},
         {"train": {"u": ["c"], "w": ["a"]}},
         {"train": [("u", "c"), ("w", "a")]},
@@ -194,8 +200,7 @@ def test_leaks() -> None:
     assert task.answers.filter[1].tolist() == [2]
     dropped = Task(qrels, leaks="drop", **arguments)
     assert dropped.answers.targets.tolist() == [3]
-    assert dropped.gains is not None
-    assert dropped.gains.tolist() == [2]
+    assert np.asarray(dropped.gains).tolist() == [2]
     with pytest.raises(ValueError, match="qrels: 1 right answers are in a known split"):
         Task(qrels, leaks="raise", **arguments)
     with pytest.raises(ValueError, match="at least one right answer, got leaks alone"):
@@ -470,9 +475,7 @@ def test_runs_by_label() -> None:
     run = {"v": ["a"], "u": ["c", "b"], "w": ["a"]}
     assert task.evaluate_lists(run).to_json() == expected.to_json()
     assert expected["recall@2"] == 0.75
-    assert (
-        "33.3 % of the right answers are missed by their lists and count" in expected.to_markdown()
-    )
+    assert "33.3 % of the right answers are missed by their lists and" in expected.to_markdown()
     strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
     with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 0"):
         strict.evaluate_lists({"w": ["a"]})
@@ -549,8 +552,7 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("".join(lines))
     (tmp_path / "run.json").write_text(json.dumps(run))
     task = Task(tr.read_qrels(tmp_path / "qrels"), entities=ITEMS)
-    assert task.gains is not None
-    assert task.gains.tolist() == [1, 2, 1]
+    assert np.asarray(task.gains).tolist() == [1, 2, 1]
     expected = task.evaluate_lists({query: run[query] for query in ("v", "u")})
     for form in (tmp_path / "run", str(tmp_path / "run.json"), tr.read_run(tmp_path / "run")):
         found = task.evaluate_lists(form)
@@ -574,18 +576,8 @@ def test_lists_with_ids_only() -> None:
     assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
     with pytest.raises(ValueError, match=r"ids: .* got 'a' at position 0"):
         task.evaluate_lists({0: ["a"]})
-    with pytest.raises(
-        ValueError, match=r"no query in common: right answers are of '0', '1', \.\.\., lists of 'u'"
-    ):
+    with pytest.raises(ValueError, match=r"no query in common: .* '0', '1', .*, lists of 'u'"):
         task.evaluate_lists({"u": [0]})
-
-
-@pytest.mark.parametrize("form", [lambda k: k, lambda k: [k], lambda k: {"train": k}])
-def test_known_judgements(form: Callable[[tr.Qrels], Any]) -> None:
-    tested = tr.Qrels(("q", "q"), ("a", "b"), np.array([1, 2]))
-    known = tr.Qrels(("q", "p"), ("c", "d"), np.array([1, 1]))
-    task = Task(tested, entities=["a", "b", "c", "d"], known=form(known))
-    assert task.evaluate_scores([[1.0, 2.0, 3.0, 4.0]]).candidates.tolist() == [3]
 
 
 def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:

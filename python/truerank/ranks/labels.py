@@ -31,6 +31,9 @@ LABEL_WORDS = dict(zip(LABELS, ("side", "relation", "query", "target", "unit"), 
 LABEL_ALIASES = {name: label for label in LABELS for name in (label, LABEL_WORDS[label])}
 # How many right answers the query of a task has: a label of ranks of retrieval alone.
 RIGHT_ANSWERS = "retrieval_answers"
+# Of the documents that are judged not to be right answers of its query, how many are above the
+# target of a task, tied with it, and how many there are: labels of the same ranks.
+JUDGED = ("judged_above", "judged_tied", "judged")
 
 
 class Immutable:

@@ -15,11 +15,11 @@ import numpy as np
 from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import Row
+from .answer_ties import BEYOND, Ties
 from .tie_sums import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
-    from .answer_ties import Ties
 
 ORDER_KINDS = (EXPECTED_KIND, "optimistic", "pessimistic")  # the default first
 LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
@@ -114,6 +114,21 @@ def _discounted_gain(ties: Ties, k: int) -> FloatArray:
     return ties.sum_by_query(ties.gain * (discount_sums(ties.above, within) / ties.size))
 
 
+def _binary_preference(ties: Ties, k: int) -> FloatArray:
+    """The mean over right answers of 1 - min(n, c) / c, c = min(R, N), of N judged as not right.
+
+    n of them are above the answer: a and 0, ..., t of the t in its tie, all equally likely.
+    """
+    above, tied, every = ties.judged
+    if len(every) < len(ties.above):
+        fail("bpref", "it needs documents judged with a gain of 0, and Task(..., judged=True)")
+    most = np.maximum(np.minimum(ties.for_ties(ties.answers), every), 1)
+    below = np.clip(most - above, 0, tied + 1)  # of these numbers, those that are less than c
+    wrong = (below * above + below * (below - 1) / 2 + (tied + 1 - below) * most) / (tied + 1)
+    listed = ties.above < BEYOND
+    return ties.sum_by_query(ties.right * listed * (1 - wrong / most)) / ties.answers
+
+
 def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
     """The sum of (1 - p) p^(place - 1) over right answers: that over a tie is p^a (1 - p^t)."""
     if not 0 < p < 1:
@@ -139,6 +154,7 @@ _EXAMPLES = {"": ("",), "@k": ("@1", "@7"), "[@k]": ("", "@7"), ":p": (":0.8", "
 _TREC = "trec_eval"
 _RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
 _MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
+_BUCKLEY = "Buckley, Voorhees, Retrieval evaluation with incomplete information (2004); trec_eval"
 _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
 _PYG = "PyTorch Geometric"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
@@ -162,6 +178,7 @@ ANSWER_METRICS = {
         ("R-Precision", "", "precision at R", _r_precision, _TREC),
         ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
         ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
+        ("bpref", "", "binary preference", _binary_preference, _BUCKLEY),
         ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
         ("Recall", "@k", "recall at k", _recall, _TREC),
         ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..inputs.errors import InputValueError
 from ..ranks.grouping import group_codes
+from ..ranks.labels import JUDGED
 from ..tasks.row_keys import row_keys
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ class Ties(NamedTuple):
         The first tie of each query.
     answers, candidates : ndarray of int64, shape (q,)
         The right answers of each query, at least 1, and its candidates, these among them.
+    judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
+        How many documents that are judged not to be right answers are above the tie, in it, and
+        among all candidates of its query.
     """
 
     above: IntArray
@@ -47,6 +51,7 @@ class Ties(NamedTuple):
     starts: IntArray
     answers: IntArray
     candidates: IntArray
+    judged: IntArray
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
@@ -54,7 +59,7 @@ class Ties(NamedTuple):
         ties = slice(starts[0], self.starts[stop] if stop < len(self.starts) else None)
         places = self.above[ties], self.size[ties], self.right[ties]
         sizes = self.answers[first:stop], self.candidates[first:stop]
-        return Ties(*places, self.gain[ties], starts - starts[0], *sizes)
+        return Ties(*places, self.gain[ties], starts - starts[0], *sizes, self.judged[:, ties])
 
     def for_ties(self, values: IntArray) -> IntArray:
         """Return for each tie the value of its query."""
@@ -119,6 +124,8 @@ class RankedAnswers:
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = ranks.candidates[self.first]
+        labels = ranks.labels
+        self._judged = [labels[name].codes[order] for name in JUDGED if name in labels]
         self._check(ranks.candidates[order], ranks.protocol.nan)
 
     def ties(self, order: str) -> Ties:
@@ -135,7 +142,8 @@ class RankedAnswers:
             size = self.candidates if order == "chance" else self.answers
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
             columns = np.zeros_like(size), size, self.answers
-            return Ties(*columns, gain, starts, self.answers, self.candidates)
+            judged = self._judged_under(order, self._starts, size)
+            return Ties(*columns, gain, starts, self.answers, self.candidates, judged)
         above, gain = self._above, self._gain
         alone = np.full(len(above), order != "expected")  # in a tie of their own
         if order == "optimum":
@@ -152,10 +160,23 @@ class RankedAnswers:
         size = np.where(alone, 1, self._tied)
         alone[self._ties] = True
         (ties,) = np.nonzero(alone)
-        columns = above[ties], size[ties], np.diff(ties, append=len(alone))
+        size = size[ties]
+        columns = above[ties], size, np.diff(ties, append=len(alone))
         starts = np.searchsorted(ties, self._starts)
         gain = np.add.reduceat(gain, ties)
-        return Ties(*columns, gain, starts, self.answers, self.candidates)
+        judged = self._judged_under(order, ties, size)
+        return Ties(*columns, gain, starts, self.answers, self.candidates, judged)
+
+    def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
+        """What `Ties.judged` is under an order, for ties that begin with some tasks."""
+        if not self._judged:
+            return np.zeros((3, 0), np.int64)
+        above, tied, every = (column[tasks] for column in self._judged)
+        if order in ("chance", "optimum"):
+            above, tied = np.zeros_like(every), every * (order == "chance")
+        elif order == "pessimistic":
+            above = above + tied * (size == 1)
+        return np.stack([above, tied * (size > 1), every])
 
     def _check(self, candidates: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""

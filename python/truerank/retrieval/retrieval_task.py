@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, cast
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
-from ..ranks.labels import Labels, as_labels
+from ..ranks.labels import JUDGED, Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..tasks.row_keys import distinct, look_up, row_keys
 from ..tasks.sampling import check_among, check_sample, draw_candidates
@@ -46,6 +46,8 @@ class AnswerSets(NamedTuple):
         The right answers of each known split, with queries of the vocabulary only.
     asked : int
         The number of queries that the qrels have, with right answers or without.
+    judged : ndarray of int64, shape (j, 2)
+        Distinct pairs of a gain of 0.
     """
 
     queries: Vocabulary
@@ -54,6 +56,7 @@ class AnswerSets(NamedTuple):
     gains: FloatArray | None
     known: dict[str, IntArray]
     asked: int
+    judged: IntArray = np.zeros((0, 2), np.int64)
 
     def select(self, where: Any) -> AnswerSets:
         """Return some of the right answers, in this order."""
@@ -128,7 +131,9 @@ def _distinct_answers(sets: AnswerSets) -> AnswerSets:
             i = int(is_other.argmax())
             got = f"{sets.gains[i - 1]} and {sets.gains[i]} for {sets.name(i)}"
             raise InputValueError("qrels", expected="one gain for each pair", got=got)
-        stays &= sets.gains > 0
+        is_right = sets.gains > 0
+        sets = sets._replace(judged=sets.pairs[stays & ~is_right])
+        stays &= is_right
     return sets.select(stays)
 
 
@@ -194,7 +199,10 @@ def read_candidates(value: Any, sets: AnswerSets) -> tuple[str, IntArray | None,
 def make_side(
     sets: AnswerSets, groups: Any, chosen: IntArray | None = None, sampled: Sampled | None = None
 ) -> SideTasks:
-    """Make the tasks: one for each right answer, which is never in the filter of its query."""
+    """Make the tasks: one for each right answer, which is never in the filter of its query.
+
+    One for each judged document that is a candidate of a query with right answers follows.
+    """
     query, target = (np.ascontiguousarray(column) for column in sets.pairs.T)
     is_first = np.diff(query, prepend=-1) != 0
     queries, rows, size = query[is_first], np.cumsum(is_first) - 1, sets.entities.size
@@ -203,6 +211,11 @@ def make_side(
     where, known_rows = look_up(queries, known[:, 0])
     others = distinct(known_rows * size + known[where, 1])
     others = np.delete(others, look_up(right, others)[0])
+    where, judged_rows = look_up(queries, sets.judged[:, 0])
+    judged = judged_rows * size + sets.judged[where, 1]
+    judged = judged[~np.isin(judged, others)]
+    if chosen is not None:
+        judged = judged[np.isin(judged % size, chosen)]
 
     def lists(keys: IntArray) -> tuple[IntArray, IntArray]:
         indptr = np.searchsorted(keys, np.arange(len(queries) + 1) * size)
@@ -217,6 +230,8 @@ def make_side(
             answers, every, (*pools, 0 * every), (rows, target), sampled.negatives, rng
         )
         candidates = (*drawn, rows)
+    rows, target = np.append(rows, judged // size), np.append(target, judged % size)
+    query = queries[rows]
     labels = {"queries": Labels(query, sets.queries.names)}
     labels["targets"] = Labels(target, sets.entities.names)
     if groups is not None:
@@ -246,6 +261,22 @@ def _read_groups(groups: Any, queries: Vocabulary, asked: IntArray) -> Labels:
         expected = "a group for every query with a right answer"
         raise InputValueError("groups", expected=expected, got=f"none for {missing[0]!r}")
     return as_labels("groups", [groups[name] for name in names], len(names))
+
+
+def _with_judged(ranks: Ranks, size: int) -> Ranks:
+    """Return the first ranks, labelled with where those after them are, judged documents."""
+    if len(ranks) == size:
+        return ranks
+    query = cast("Labels", ranks.queries).codes
+    keys = row_keys([query, ranks.above])
+    judged = np.sort(keys[size:])
+    low, high = (np.searchsorted(judged, keys[:size], side=side) for side in ("left", "right"))
+    first, last = (
+        np.searchsorted(np.sort(query[size:]), query[:size], side=side)
+        for side in ("left", "right")
+    )
+    counts = zip(JUDGED, (low - first, high - low, last - first), strict=True)
+    return ranks[:size].with_labels(**dict(counts))
 
 
 @public("truerank.retrieval")
@@ -290,6 +321,9 @@ class Task(OneSidedTask[RetrievalReport]):
         the query and some drawn ones, as in ``Sampled(100, seed=0)``, which are neither known nor
         right; they are drawn from all, or with ``among="train"`` from those of a known split.
         Metrics of sampled candidates are too good and cannot be compared with those of all.
+    judged : bool
+        Whether documents that `qrels` judge with a gain of 0 are ranked, too, as ``bpref`` needs.
+        They are tasks of the side after all right answers, and none of the ranks of a report.
 
     Attributes
     ----------
@@ -357,6 +391,7 @@ class Task(OneSidedTask[RetrievalReport]):
         split: str = "test",
         leaks: str = "keep",
         candidates: Any = None,
+        judged: bool = False,
     ) -> None:
         rule = check_rules(leaks=leaks)["leaks"]
         choice("gain", gain, GAINS)
@@ -366,8 +401,13 @@ class Task(OneSidedTask[RetrievalReport]):
         sets = read_answer_sets(qrels, known, entities, queries, split)
         sets, self.leaked = without_leaks(sets, rule)
         name, chosen, sampled = read_candidates(candidates, sets)
+        if not judged:
+            sets = sets._replace(judged=sets.judged[:0])
+        elif sampled is not None:
+            raise InputValueError("judged", "sampled candidates have no judged documents")
         side = make_side(sets, groups, chosen, sampled)
-        self.gains = read_gains(sets.gains, len(side), gain)
+        self._size = len(sets.pairs)  # judged documents, which follow, have no gains
+        self.gains = read_gains(sets.gains, self._size, gain)
         self.queries, self.entities = sets.queries.names, sets.entities.names
         self.without_answers = sets.asked - len(side.queries)
         self._has_groups, self._all_queries_known = groups is not None, queries is not None
@@ -455,7 +495,7 @@ class Task(OneSidedTask[RetrievalReport]):
 
     def _report(self, ranks: Ranks, misses: str = "zero") -> RetrievalReport:
         return RetrievalReport(
-            ranks.with_labels(side=None),
+            _with_judged(ranks.with_labels(side=None), self._size),
             self.gains,
             by="group" if self._has_groups else None,
             without_answers=self.without_answers,
@@ -465,6 +505,6 @@ class Task(OneSidedTask[RetrievalReport]):
     def __repr__(self) -> str:
         side = self.answers
         return (
-            f"Task({len(side):,} right answers of {len(side.queries):,} queries among "
+            f"Task({self._size:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
         )
