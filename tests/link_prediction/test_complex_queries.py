@@ -288,7 +288,7 @@ def test_what_is_given_twice(tmp_path: Path) -> None:
 LINES = [
     ("[]", r"path: .*line 2: .*got \[\]"),
     ("{", "line 2: no JSON"),
-    ('{"structure": "1p", "hard": [], "hard": []}', "line 2: no JSON .an object has 'hard' twice"),
+    ('{"structure": "1p", "hard": [], "hard": []}', r"line 2: .*got .*\('hard', \[\]\)"),
     ('{"structure": "1p", "answers": []}', r"line 2: .*got .*'answers': \[\]\}"),
     ('{"hard": []}', r"path: .*line 2: .*got \{'hard': \[\]\}"),
     ('{"structure": "", "hard": []}', "line 2: .*got .*'structure': ''"),

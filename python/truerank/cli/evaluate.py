@@ -44,7 +44,7 @@ def parse_shape(name: str, text: str) -> tuple[int, int]:
     >>> parse_shape("--shape", "1000x40943"), parse_shape("--shape", "x40943")
     ((1000, 40943), (-1, 40943))
     """
-    lengths = re.fullmatch(r"(\d{0,18})[xX](\d{0,18})", text.strip())
+    lengths = re.fullmatch(r"([0-9]{0,18})[xX]([0-9]{0,18})", text.strip())
     if lengths is None or not any(lengths.groups()):
         raise InputValueError(name, expected="rows and columns, as 1000x40943", got=repr(text))
     rows, columns = (int(length or -1) for length in lengths.groups())

@@ -81,7 +81,7 @@ def read_selection(argument: str, path: str) -> tuple[NDArray[Any], ...]:
 
 def read_candidates(argument: str, text: str) -> Any:
     """Return a number of candidates, or read a selection, columns for all tasks, or names."""
-    if text.isdecimal():
+    if text.isascii() and text.isdecimal():
         return int(text[:20])
     readers = {".npz": read_selection, ".npy": read_array}
     return readers.get(Path(text).suffix, read_names)(argument, text)
@@ -89,7 +89,8 @@ def read_candidates(argument: str, text: str) -> Any:
 
 def read_columns(argument: str, text: str) -> int | NDArray[Any]:
     """Return a number as it is, or read the numbers in a .npy file."""
-    return int(text[:20]) if text.isdecimal() else read_array(argument, text)
+    is_number = text.isascii() and text.isdecimal()
+    return int(text[:20]) if is_number else read_array(argument, text)
 
 
 def read_label(argument: str, text: str) -> str | NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,7 @@ def parse_columns(name: str, text: str) -> list[int]:
     ([3, 4], [])
     """
     words = [] if text.strip() == "none" else [word.strip() for word in text.split(",")]
-    if not all(word.isdecimal() and len(word) < 19 for word in words):
+    if not all(re.fullmatch("[0-9]{1,18}", word) for word in words):
         raise InputValueError(name, expected="columns from 3 on, as 3,4, or none", got=repr(text))
     return list(map(int, words))
 
@@ -61,13 +62,13 @@ def parse_candidates(name: str, text: str) -> Any:
     """
     if text.endswith(".npy"):
         return read_array(name, text)
-    if text.isdecimal():
+    if re.fullmatch("[0-9]+", text):
         return int(text[:20])
     kind, _, rest = text.partition(":")
     if kind not in ("sampled", "sampled-typed"):
         return text
     number, _, split = rest.partition(":")
-    if not number.isdecimal() or len(number) > 18:
+    if not re.fullmatch("[0-9]{1,18}", number):
         expected = "sampled:100 or sampled:100:SPLIT, perhaps with sampled-typed"
         raise InputValueError(name, expected=expected, got=repr(text))
     return Sampled(int(number), typed=kind == "sampled-typed", among=split or None)

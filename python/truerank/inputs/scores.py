@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from math import isinf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .._core import Scores
 from .arrays import as_array, is_tensor, tensor_array
+from .checks import is_integer
 from .errors import InputTypeError, InputValueError
 from .frames import frame_array, is_frame, refuse_labels
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     import numpy.typing as npt
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -22,10 +26,74 @@ DTYPES = (
     *("uint8", "uint16", "uint32", "uint64"),
 )
 # 16-bit floats may also come as raw bytes, or as integers with the same bits.
+_EXACT = 1 << 53  # integers below it are floats of 64 bits
 _NARROW = ("bfloat16", "float16")
 _RAW_BITS = ("int16", "uint16", "void16")
 # In the machine's own byte order: the usual case, recognized by one look-up.
 _NATIVE_NAMES = {np.dtype(name): name for name in DTYPES if name != "bfloat16"}
+
+
+def exact_number(text: str) -> float | Decimal:
+    """Return a number in text as a float; a Decimal if that rounds an integer or is infinite.
+
+    Examples
+    --------
+    >>> exact_number("0.1"), exact_number("-inf"), exact_number("9007199254740992")
+    (0.1, -inf, 9007199254740992.0)
+    >>> exact_number("1e400"), exact_number("9007199254740993")
+    (Decimal('1E+400'), Decimal('9007199254740993'))
+    """
+    value = float(text)
+    if isinf(value) or text.lstrip("+-").isdigit():
+        from decimal import Decimal
+
+        number = Decimal(text)
+        return value if number == value else number
+    return value
+
+
+def first_rounded(
+    text: str, column: int, numbers: npt.NDArray[np.float64]
+) -> tuple[int, str] | None:
+    """Return the first line whose number `exact_number` refuses, and what is wrong; or None.
+
+    Parameters
+    ----------
+    text : str
+        Lines of fields between blanks and tabs, some lines perhaps without any.
+    column : int
+        The field that is a number.
+    numbers : ndarray of float64
+        These fields, as they were read.
+
+    Examples
+    --------
+    >>> first_rounded("a 1\\nb 9007199254740993", 1, np.array([1, 9007199254740992.0]))
+    (1, 'expected a score that a float64 holds, got 9007199254740993')
+    """
+    if (np.abs(numbers) >= _EXACT).any():
+        for line, row in enumerate(text.split("\n")):
+            fields = [field for field in row.replace("\t", " ").split(" ") if field]
+            number = exact_number(fields[column]) if fields else 0.0
+            if not isinstance(number, float):
+                return line, f"expected a score that a float64 holds, got {number}"
+    return None
+
+
+def exact_array(values: list[Any]) -> npt.NDArray[Any]:
+    """Return numbers as an array; one of objects if none holds all of their integers.
+
+    Examples
+    --------
+    >>> exact_array([2**60 + 1, 2**60]).dtype, exact_array([2**60 + 1, 0.5]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    array = np.array(values)
+    if array.dtype.kind == "f" and (np.abs(array) >= _EXACT).any():
+        integers = [value for value in values if is_integer(value)]
+        if any(int(value) != float(value) for value in integers):
+            return np.array(values, object)
+    return array
 
 
 class Form(NamedTuple):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,19 @@ import numpy as np
 
 from ..embeddings.scoring import TopK
 from ..inputs.candidate_lists import PAD, as_lists
-from ..inputs.checks import several
+from ..inputs.checks import distinct_names
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..inputs.scores import widen_bfloat16
 from ..inputs.selection import indptr_of
 from ..tables.writing import replace_text
-from ..tasks.named_lists import NamedLists, lists_of_file, lists_of_rows, without_ranx
+from ..tasks.named_lists import (
+    NamedLists,
+    lists_of_file,
+    lists_of_rows,
+    refuse_repeats,
+    without_ranx,
+)
 from ..tasks.sampling import join_ranges
 from ..tasks.text import is_path
 
@@ -31,9 +37,9 @@ def read_lists(argument: str, value: Any) -> NamedLists | None:
     value = without_ranx(value)
     if is_path(value):
         return lists_of_file(argument, os.fsdecode(value))
-    if isinstance(value, Mapping):
-        return lists_of_rows(argument, value.items())
-    return value if isinstance(value, NamedLists) else None
+    if isinstance(value, NamedLists) or not isinstance(value, Mapping):
+        return value if isinstance(value, NamedLists) else None
+    return lists_of_rows(argument, value.items())
 
 
 def lists_in_order(
@@ -133,8 +139,9 @@ def write_run(
     Raises
     ------
     TypeError, ValueError
-        For other shapes, for an id that has no name, and for names that are empty or have blanks,
-        which would end a field.
+        For other shapes, for an id that has no name, and for what `read_run` would not read back: a
+        query or a document that comes twice, names that are empty, have blanks or begin with a byte
+        order mark or have no UTF-8, and integer scores that no float64 holds.
     OSError
         If the file cannot be written.
 
@@ -167,7 +174,7 @@ def write_run(
     if len(lists.ids) and int(lists.ids.min()) < 0:
         expected = f"ids from 0 on, and pads ({PAD}) at the end of a row"
         raise InputValueError("ids", expected=expected, got=int(lists.ids.min()))
-    query_names = list(map(str, range(height))) if queries is None else _fields("queries", queries)
+    query_names = _fields("queries", map(str, range(height)) if queries is None else queries)
     if len(query_names) != height:
         raise InputValueError("queries", expected=f"{height} names", got=len(query_names))
     labels = None if entities is None else _fields("entities", entities)
@@ -175,24 +182,29 @@ def write_run(
         expected = f"a name for every id, up to {int(lists.ids.max())}"
         raise InputValueError("entities", expected=expected, got=f"{len(labels)} names")
     _fields("tag", [tag])
+    shown: Sequence[Any] = labels or range(int(lists.ids.max(initial=-1)) + 1)
+    refuse_repeats("top", query_names.__getitem__, shown, lists.indptr, lists.ids, "")
     numbers = None if lists.scores is None else lists.scores.array
     if lists.scores is not None and lists.scores.dtype == "bfloat16":
         numbers = widen_bfloat16(lists.scores.array)
+    integers = np.zeros(0) if numbers is None or numbers.dtype.kind == "f" else numbers
+    if integers.tolist() != integers.astype(np.float64).tolist():
+        raise InputValueError("scores", expected="integers that a float64 holds", got="others")
     with replace_text(path) as file:
         for query, first, last in zip(query_names, lists.indptr, lists.indptr[1:], strict=False):
-            ids: list[Any] = lists.ids[first:last].tolist()
-            shown = ids if labels is None else [labels[code] for code in ids]
+            ids = lists.ids[first:last].tolist()
             places = range(1, len(ids) + 1)
             scores = places[::-1] if numbers is None else numbers[first:last].tolist()
-            rows = zip(shown, places, scores, strict=True)
-            lines = (f"{query} Q0 {name} {rank} {score!r} {tag}\n" for name, rank, score in rows)
+            rows = zip(ids, places, scores, strict=True)
+            lines = (f"{query} Q0 {shown[i]} {rank} {score!r} {tag}\n" for i, rank, score in rows)
             file.write("".join(lines).encode())
 
 
-def _fields(argument: str, values: Sequence[str]) -> list[str]:
-    fields = [str(value) for value in several(argument, values, "names")]
+def _fields(argument: str, values: Iterable[str]) -> tuple[str, ...]:
+    fields = distinct_names(argument, values)
     for i, field in enumerate(fields):
-        if not field or field.split() != [field]:
-            expected = "names without blanks, at least one character each"
+        is_text = field.isprintable() or field.encode(errors="ignore").decode() == field
+        if field.split() != [field] or field.startswith("\ufeff") or not is_text:
+            expected = "names without blanks, at least one character each, in UTF-8"
             raise InputValueError(argument, expected=expected, got=f"{field!r} at position {i}")
     return fields

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -22,6 +21,7 @@ from ..inputs.checks import distinct_names, flag, integer, is_integer, is_number
 from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
+from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
 from .text import text_blocks, text_lines
@@ -74,11 +74,8 @@ class Qrels:
         return len(self.queries)
 
     def __repr__(self) -> str:
-        relevant = int(np.count_nonzero(self.relevance >= 1))
-        return (
-            f"Qrels({len(self):,} judgements of {len(set(self.queries)):,} queries, "
-            f"{relevant:,} relevant)"
-        )
+        judged = f"{len(self):,} judgements of {len(set(self.queries)):,} queries"
+        return f"Qrels({judged}, {np.count_nonzero(self.relevance >= 1):,} relevant)"
 
     @classmethod
     def of(cls, value: Any) -> Qrels:
@@ -118,8 +115,8 @@ class Qrels:
 
 @public("truerank")
 @dataclass(eq=False, repr=False)
-class NamedLists:
-    """Lists of scored candidates by name, one for each query.
+class NamedLists(Mapping[str, dict[str, Any]]):
+    """Lists of scored candidates by name: a mapping of each query to ``{name: score}``.
 
     Parameters
     ----------
@@ -152,9 +149,13 @@ class NamedLists:
     def __post_init__(self) -> None:
         self.indptr, self.ids = read_only(self.indptr), read_only(self.ids)
         self.scores = None if self.scores is None else read_only(self.scores)
+        self._rows = dict(zip(self.queries, range(len(self)), strict=True))
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.queries)
 
     def __repr__(self) -> str:
         entries = f"{len(self.ids):,} entries, {len(self.names):,} names"
@@ -162,9 +163,9 @@ class NamedLists:
 
     def __getitem__(self, query: str) -> dict[str, Any]:
         """Return the scores of a query's list by name, in the order of the list."""
-        if query not in self.queries:
+        i = self._rows.get(query, -1)
+        if i < 0:
             raise UnknownKeyError(repr(query), "no list of this query")
-        i = self.queries.index(query)
         span = slice(int(self.indptr[i]), int(self.indptr[i + 1]))
         names = [self.names[code] for code in self.ids[span].tolist()]
         scores = [None] * len(names) if self.scores is None else self.scores[span].tolist()
@@ -318,7 +319,7 @@ def lists_of_rows(
         is_list = isinstance(listed, (Mapping, Sequence, np.ndarray))
         names = listed if is_list and not isinstance(listed, (str, bytes)) else [[]]
         values = list(listed.values()) if isinstance(listed, Mapping) else []
-        array = np.array(values) if all(map(is_number, values)) else np.array(None)
+        array = exact_array(values) if all(map(is_number, values)) else np.array(None)
         has_scores = isinstance(listed, Mapping)
         is_right = all(issubclass(kind, kinds) for kind in {*map(type, names)})
         is_right &= array.dtype != object and key not in queries.codes
@@ -330,6 +331,9 @@ def lists_of_rows(
         scores += [array] if has_scores else []
     filled = [part for part in scores if len(part)] or [np.zeros(0)]
     joined = np.concatenate(filled, dtype=dtype) if scores else None
+    whole = [part for part in filled if joined is not None and part.dtype.kind != joined.dtype.kind]
+    if any(part.tolist() != part.astype(np.float64).tolist() for part in whole):
+        raise InputValueError(argument, "integers beyond 2**53 beside floats would be rounded")
     every = np.concatenate([*ids, np.zeros(0, np.int64)])
     indptr = indptr_of(list(map(len, ids)))
     lists = NamedLists(tuple(queries.codes), tuple(index.codes), indptr, every, joined)
@@ -345,15 +349,7 @@ def refuse_repeats(
     ids: npt.NDArray[Any],
     place: str,
 ) -> None:
-    """Refuse lists that have a name twice.
-
-    Examples
-    --------
-    >>> refuse_repeats("path", "q{}".format, ["d3"], np.array([0, 2]), np.array([0, 0]), "run.txt")
-    Traceback (most recent call last):
-      ...
-    truerank.InputValueError: path: run.txt: the list of 'q0' has 'd3' twice
-    """
+    """Refuse lists that have a name twice."""
     none = np.zeros(0, np.int64)
     selection = _core.Selection(indptr, ids)
     fault, _ = _core.find_listed(selection, len(names), none, none, None, 0)
@@ -394,8 +390,8 @@ def read_run(
     Raises
     ------
     ValueError
-        For a line that is not of this form, which the error names, and a document that a query has
-        twice.
+        For a line that is not of this form, which the error names, for a document that a query has
+        twice, and for a score beyond the range of float64, or an integer that it would round.
     OSError
         For a file that is missing or damaged.
 
@@ -446,8 +442,8 @@ def read_json_lists(
     Raises
     ------
     ValueError
-        For anything but such objects, and a query or a candidate that occurs twice; the error names
-        the line of what is no JSON, or the query.
+        For anything but such objects, for a query or a candidate that occurs twice, and for scores
+        that `read_run` refuses; the error names the line of what is no JSON, or the query.
     OSError
         For a file that is missing or damaged.
 
@@ -460,8 +456,7 @@ def read_json_lists(
     ...     read_json_lists(file)["q2"]
     {'d3': 0.5}
     """
-    name = os.fsdecode(path)
-    return lists_of_rows("path", _json_lists("path", name, progress), name, np.float64)
+    return _lists_of_json("path", os.fsdecode(path), progress)
 
 
 @public("truerank")
@@ -514,9 +509,7 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
 
 def lists_of_file(argument: str, path: str) -> NamedLists:
     """Read a run or a JSON file, which its name tells; messages name the argument."""
-    if is_json(path):
-        return lists_of_rows(argument, _json_lists(argument, path), path, np.float64)
-    return _lists_of_run(argument, path)
+    return (_lists_of_json if is_json(path) else _lists_of_run)(argument, path)
 
 
 def is_json(path: str) -> bool:
@@ -526,7 +519,12 @@ def is_json(path: str) -> bool:
 
 def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
     reader = _core.ListReader()
-    queries, documents, scores = read_blocks(argument, path, progress, reader.run_rows)
+
+    def read_rows(text: str) -> tuple[Any, ...]:
+        fault, *ids, scores = reader.run_rows(text)
+        return fault or first_rounded(text, 4, scores), *ids, scores
+
+    queries, documents, scores = read_blocks(argument, path, progress, read_rows)
     if (queries[1:] < queries[:-1]).any():
         order = np.argsort(queries, kind="stable")
         queries, documents, scores = queries[order], documents[order], scores[order]
@@ -561,8 +559,12 @@ def json_lines(argument: str, path: str) -> Iterator[tuple[int, Any]]:
         yield number, _parse_json(argument, f"{path}: line {number}", line)
 
 
+def _lists_of_json(argument: str, path: str, progress: bool | Listener | None = None) -> NamedLists:
+    return lists_of_rows(argument, _json_lists(argument, path, progress), path, np.float64)
+
+
 def _json_lists(
-    argument: str, path: str, progress: bool | Listener | None = None
+    argument: str, path: str, progress: bool | Listener | None
 ) -> Iterator[tuple[str | None, Any]]:
     """Yield the query of each list (None: it has no name), and its scores by candidate."""
     lines = text_lines(argument, path, progress)
@@ -575,26 +577,22 @@ def _json_lists(
     if not has_lines:  # a file that is one object, or an array
         rows = [(1, "\n".join(line for _, line in rows))]
     for number, text in rows:
-        value = _parse_json(argument, f"{path}: line {number}", text)
-        if isinstance(value, dict) and (not value or {*map(type, value.values())} & {dict, list}):
+        value = _parse_json(argument, f"{path}: line {number}", text, exact_number)
+        if isinstance(value, dict) and not is_number(next(iter(value.values()), None)):
             yield from value.items()
         else:
-            yield from (
-                (None, listed) for listed in (value if isinstance(value, list) else [value])
-            )
+            rows = value if isinstance(value, list) else [value]
+            yield from (row if isinstance(row, tuple) else (None, row) for row in rows)
 
 
-def _parse_json(argument: str, place: str, text: str) -> Any:
-    """Read JSON in which no object has a name twice; an error names the place."""
+def _distinct(pairs: list[tuple[str, Any]]) -> Any:
+    """Return an object, or the pairs of one that has a name twice, which nobody takes."""
+    return found if len(found := dict(pairs)) == len(pairs) else pairs
 
-    def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        distinct_pairs = dict(pairs)
-        if len(distinct_pairs) < len(pairs):
-            twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
-            raise ValueError(f"an object has {twice!r} twice")
-        return distinct_pairs
 
+def _parse_json(argument: str, place: str, text: str, read: Any = None) -> Any:
+    """Read JSON, its numbers by a function of their text; an error names the place."""
     try:
-        return json.loads(text, object_pairs_hook=distinct)
+        return json.loads(text, object_pairs_hook=_distinct, parse_int=read, parse_float=read)
     except (ValueError, RecursionError) as error:
         raise InputValueError(argument, f"no JSON ({error})", place=place) from None
