@@ -1,10 +1,10 @@
 """The chance model's errors against exact values, and its times.
 
-    python bench/studies/chance_errors.py REFERENCE_VALUES [OUTPUT_FOLDER]
+    python bench/studies/chance_errors.py REFERENCE_VALUES
 
 REFERENCE_VALUES is a JSON list of records: `metric`, `k`, `candidates` (a list, or value to
 multiplicity), `weights`, and `mean` and `variance` as decimal strings of 25 digits. Prints a
-Markdown table, and writes it to OUTPUT_FOLDER/chance_errors.md where one is given.
+Markdown table, chance_errors.md.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pages import markdown_table
 
 import truerank as tr
 
@@ -71,39 +72,22 @@ def timings(metric: str) -> str:
     return f"{equal} | {1e3 * best_time(lambda: tr.chance(name, candidates, weights)):.3g} ms"
 
 
-def table(records: list[dict[str, Any]]) -> list[str]:
-    """Return the lines of the table."""
-    lines = [
-        "| metric | records | worst error of mean | of variance | time | with 20,000 weights |",
-        "| --- | --- | --- | --- | --- | --- |",
-    ]
+def main(path: str) -> None:
+    """Print the table."""
+    records = json.loads(Path(path).read_text(encoding="utf-8"))
+    rows: list[list[object]] = []
     for metric in METRICS:
         selected = [record for record in records if record["metric"] == metric]
         mean, variance = worst_errors(selected)
-        lines.append(
-            f"| {metric} | {len(selected)} | {mean:.0e} | {variance:.0e} | {timings(metric)} |"
-        )
-    lines += [f"| {metric} | | | | {timings(metric)} |" for metric in POWERS]
-    return [
-        *lines,
-        "",
+        rows.append([metric, len(selected), f"{mean:.0e}", f"{variance:.0e}", timings(metric)])
+    rows += [[metric, "", "", "", timings(metric)] for metric in POWERS]
+    heading = "metric | records | worst error of mean | of variance | time | with 20,000 weights"
+    print(markdown_table(heading, rows, text_columns=6), end="\n\n")
+    print(
         f"Times: {TASKS:,} tasks with {DISTINCT:,} distinct numbers of candidates up to "
-        f"{LARGEST:,}; the best of {ROUNDS} runs.",
-    ]
-
-
-def main(arguments: list[str]) -> None:
-    """Print the table, and write it if a folder is given."""
-    if not 1 <= len(arguments) <= 2:
-        sys.exit(__doc__)
-    records = json.loads(Path(arguments[0]).read_text(encoding="utf-8"))
-    text = "\n".join(table(records)) + "\n"
-    print(text, end="")
-    if len(arguments) == 2:
-        folder = Path(arguments[1])
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "chance_errors.md").write_text(text, encoding="utf-8")
+        f"{LARGEST:,}; the best of {ROUNDS} runs."
+    )
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(*sys.argv[1:])

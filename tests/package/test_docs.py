@@ -25,7 +25,7 @@ PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
 MODULES += [".retrieval", ".compat", ".plot"]
-MODULES += [".adapters.pykeen", ".adapters.dask", ".adapters.torchmetrics"]
+MODULES += [f".adapters.{path.stem}" for path in PACKAGE.glob("adapters/[a-z]*.py")]
 
 
 def name_of(page: Path) -> str:

@@ -57,8 +57,9 @@ import numpy
 import truerank as tr
 from truerank import plot
 """
-# Adapters, with the library that each needs.
-ADAPTERS = {"pykeen": "pykeen", "dask": "dask", "torchmetrics": "torchmetrics"}
+# Adapters, with the library that each needs: that of its name, but for one.
+ADAPTERS = {name: name for _, name, _ in pkgutil.iter_modules(adapters.__path__)}
+ADAPTERS["pyg"] = "torch_geometric"
 
 
 def run(code: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -87,14 +88,12 @@ def test_the_last_line_says_what_to_install(case: Case, folder: Path) -> None:
     assert (done.returncode, last) == (1, f"ImportError: {message}")
 
 
-@pytest.mark.parametrize(
-    "name", sorted(module.name for module in pkgutil.iter_modules(adapters.__path__))
-)
+@pytest.mark.parametrize("name", sorted(ADAPTERS))
 def test_adapters(name: str, tmp_path: Path) -> None:
     library = ADAPTERS[name]
     code = f"import sys; sys.modules[{library!r}] = None; import truerank.adapters.{name}"
     last = run(code, tmp_path).stderr.strip().splitlines()[-1]
-    message = f"needs {library}: pip install 'truerank[{name}]'"
+    message = f"needs {library}: pip install 'truerank[{name.replace('_', '-')}]'"
     assert last == f"ImportError: truerank.adapters.{name} {message}"
 
 
@@ -151,7 +150,8 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
     for case in CASES:
         assert any(line.startswith(case.needs) for line in extras[case.extra])
     for name, library in ADAPTERS.items():
-        assert any(line.startswith(library) for line in extras[name])
+        lines = extras[name.replace("_", "-")]
+        assert any(line.replace("-", "_").startswith(library) for line in lines)
 
 
 FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}
