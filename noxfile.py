@@ -279,6 +279,8 @@ def isa(session: nox.Session) -> None:
     script = "from truerank import _core; print(*_core.bounds_choices())"
     session.env["TRUERANK_ISA"] = best
     choices = str(session.run("python", "-c", script, silent=True)).split()
+    # What these test chooses its bounds itself, all of them in turn.
+    vectors += [f"--ignore=tests/embeddings/test_{x}.py" for x in ("bounds", "bounded_sweeps")]
     for name, bounds in [*((best, choice) for choice in choices), (names[0], "int16")]:
         session.env.update(TRUERANK_ISA=name, TRUERANK_BOUNDS=f"{bounds}!")
         run_tests(session, *ALL_CORES, *CORE, *vectors)
@@ -501,11 +503,19 @@ def toolkits(session: nox.Session) -> None:
     names += "|ranx|sklearn|polars|faiss|torch_geometric|pytorch_metric_learning"
     session.env["NUMBA_DISABLE_JIT"] = "1"  # ranx would compile for a minute
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
+
+    def naming(path: Path) -> list[str]:
+        """Return the tests of a file that import one; the file, where not only tests do."""
+        head, *functions = re.split(r"^def ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        found = [code.partition("(")[0] for code in functions if imports.search(code)]
+        whole = imports.search(head) or not all(name.startswith("test_") for name in found)
+        return [str(path)] if whole else [f"{path}::{name}" for name in found]
+
     session.chdir(session.cache_dir / "source")
-    paths = [path for path in Path("tests").rglob("test_*.py") if imports.search(path.read_text())]
+    paths = [name for path in sorted(Path("tests").rglob("test_*.py")) for name in naming(path)]
     named = ("docs", "doctests", "extras", "release", "two_openmp", "types")
     package = [f"tests/package/test_{name}.py" for name in named]
-    files = [*package, *sorted({*map(str, paths)} - {*package})]
+    files = [*package, *(name for name in paths if name.partition("::")[0] not in package)]
     files = [name for name in files if not name.startswith(DEVICES)]  # of the session `device`
     log = session.cache_dir / "toolkits.xml"
     # The README's line runs the examples of all modules but those that need these libraries.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import subprocess
 import sys
@@ -23,6 +24,11 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("truerank")
+
+
+def pytest_collection_finish() -> None:
+    """Keep what collection made out of the collections of garbage that libraries ask for."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -45,9 +45,6 @@ def scorer(queries: Any) -> Any:
     return SCORES[queries[:, 0]].copy()
 
 
-MODELS = [tr.rank(RNG.random((300, 50)), TARGETS) for _ in range(2)]
-
-
 def blocks() -> Iterator[tuple[Any, Any]]:
     for start in range(0, 300, 100):
         yield SCORES[start : start + 100], TARGETS[start : start + 100]

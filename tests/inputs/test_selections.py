@@ -182,8 +182,6 @@ def test_csr_from_padded() -> None:
 SCORES = np.arange(20, dtype=np.float32).reshape(4, 5)
 FOUR = [0, 1, 2, 3]
 
-EMPTY = csr([[], [], [], []])
-
 
 def indexed(name: str, lists: list[list[int]], dtype: Any = np.int64) -> list[Any]:
     """Return the unchecked forms of a selection; candidates include every task's target."""

@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 PACKAGE = Path(truerank.__file__).parent
 PAGES = markdown_pages.pages()
 KEYS = {"needs", "commands"}
+OF_TESTS = {"click", "matplotlib"}  # which the extra `test` brings
 MODULES = ["", ".link_prediction", ".alignment", ".metrics", ".reporting", ".inference"]
 MODULES += [".retrieval", ".compat", ".plot"]
 MODULES += [f".adapters.{path.stem}" for path in PACKAGE.glob("adapters/[a-z]*.py")]
@@ -39,7 +40,8 @@ def page_cases() -> list[object]:
         text = page.read_text(encoding="utf-8")
         if any(markdown_pages.blocks(text)):
             libraries = markdown_pages.needs(text)
-            marks = [pytest.mark.filterwarnings("default") if libraries else pytest.mark.bare]
+            marks = [pytest.mark.filterwarnings("default")] if libraries else []
+            marks += [] if {*libraries} - OF_TESTS else [pytest.mark.bare]
             cases.append(pytest.param(page, id=name_of(page), marks=marks))
     return cases
 

@@ -41,18 +41,13 @@ def multiply():
 
 
 @ORDERS
-def test_one_after_the_other(run_python: Run, imports: str) -> None:
-    run_python(
-        f"import {imports}\n{WORK}" + "for _ in range(5):\n    count()\n    multiply()\n",
-        env=THREADS,
-    )
-
-
-@ORDERS
-def test_both_at_once(run_python: Run, imports: str) -> None:
+def test_one_after_the_other_and_both_at_once(run_python: Run, imports: str) -> None:
     script = """
 from concurrent.futures import ThreadPoolExecutor
 
+for _ in range(5):
+    count()
+    multiply()
 with ThreadPoolExecutor(4) as pool:
     for done in [pool.submit(work) for _ in range(6) for work in (count, multiply)]:
         done.result()
@@ -103,7 +98,7 @@ def seconds(*work):
     return time.perf_counter() - start
 
 seconds(count, multiply)
-rounds = [(seconds(count), seconds(multiply), seconds(count, multiply)) for _ in range(15)]
+rounds = [(seconds(count), seconds(multiply), seconds(count, multiply)) for _ in range(6)]
 counting, multiplying, in_turn = map(min, zip(*rounds))
 print(in_turn / (counting + multiplying))
 """

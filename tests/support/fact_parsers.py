@@ -59,11 +59,6 @@ def read_json_statement_file(path: Path) -> Any:
     return found if not found else used(path, found)
 
 
-def lines_of(path: Path) -> list[str]:
-    text = path.read_bytes().decode().removeprefix("\ufeff")
-    return text.replace("\r\n", "\n").removesuffix("\r").split("\n")
-
-
 def used(path: Path, rows: Rows) -> Any:
     """Make the tasks, which are those of the distinct statements."""
     facts = [(*row[:3], frozenset(zip(row[3::2], row[4::2], strict=True))) for row in rows]
