@@ -337,22 +337,6 @@ def test_nobody_keeps_more_than_there_are() -> None:
     assert (found.entities == np.arange(5000)).all()
 
 
-@pytest.mark.parametrize("k", [7, 8, 2**40])
-def test_more_neighbours_than_candidates_are_all_candidates(k: int) -> None:
-    rng = np.random.default_rng(4)
-    left, right = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
-    scores = score(left, right, "dot")
-    found = csls_means(left, right, k, similarity="dot")
-    assert same_bits(found.queries, mean_topk(scores, 7))
-    assert same_bits(found.entities, mean_topk(scores.T, 5))
-    pairs = [(i, i) for i in range(5)]
-    clipped, asked = (
-        tr.alignment.evaluate(left, right, pairs, similarity="dot", csls=one).ranks
-        for one in (7, k)
-    )
-    assert np.array_equal(clipped.above, asked.above)
-
-
 def test_many_tasks_of_one_pair_are_counted_once() -> None:
     """A query has more tasks than are counted jointly; all use the columns of the first."""
     left, right = np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32)
@@ -435,20 +419,6 @@ def test_means_that_do_not_fit() -> None:
     ):
         with pytest.raises(kind, match=message):
             tr.rank_embeddings(left, right, 0, csls=csls)
-
-
-def test_openea_takes_means_that_lie_near_ours() -> None:
-    """The partition of OpenEA leaves out any one of the k + 1 highest scores."""
-    rng = np.random.default_rng(7)
-    left, right = rng.standard_normal((2, 60, 8))
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    k = 5
-    theirs = -np.partition(-scores, k + 1, axis=1)[:, :k]
-    highest = -np.sort(-scores, axis=1)
-    ours = csls_means(left, right, k).queries
-    np.testing.assert_allclose(ours, highest[:, :k].mean(axis=1), rtol=1e-14)
-    assert (theirs.mean(axis=1) <= ours + 1e-15).all()
-    assert (theirs.mean(axis=1) >= highest[:, 1 : k + 1].mean(axis=1) - 1e-15).all()
 
 
 def test_no_matrix_is_made(run_python: Run) -> None:

@@ -50,49 +50,6 @@ def test_the_definition(drawn: Alignment) -> None:
     assert task.protocol.candidates == name
 
 
-def sizes(task: Task) -> list[list[int]]:
-    """Return the number of candidates of every task, by side."""
-    ranks = task.evaluate_scores(np.zeros((6, 5))).ranks
-    return [ranks.candidates[ranks.side.values == side].tolist() for side in task.sides]
-
-
-def test_by_hand() -> None:
-    """Left 4 and 5 and right 4 are exclusive."""
-    assert sizes(task_of("all")) == [[5, 5], [6, 6]]
-    test = task_of("test")
-    assert listed(test) == [[0, 1], [0, 2]]
-    assert sizes(test) == [[2, 2], [2, 2]]
-    unaligned = task_of("unaligned")
-    assert listed(unaligned) == [[0, 1, 4, 5], [0, 2, 4]]
-    assert sizes(unaligned) == [[3, 3], [4, 4]]
-    explicit = task_of(([1, 0, 5, 5], np.array([4, 2, 0], np.uint8)))
-    assert listed(explicit) == [[0, 1, 5], [0, 2, 4]]
-    assert sizes(explicit) == [[3, 3], [3, 3]]
-    assert sizes(task_of([[0, 1], [0, 2]])) == [[2, 2], [2, 2]]
-
-
-def test_a_test_entity_stays_where_a_known_pair_has_it_too() -> None:
-    """A candidate that is another right answer is filtered as usual."""
-    task = Task([(0, 0)], left=3, right=3, known=[(0, 1), (2, 0)], candidates="unaligned")
-    assert listed(task) == [[0, 1], [0, 2]]
-    known = {"train": TRAIN, "valid": [(4, 4)]}
-    assert listed(task_of("unaligned", known=known)) == [[0, 1, 5], [0, 2]]
-    several = Task([(0, 0), (0, 1)], left=2, right=3, candidates="test")
-    assert listed(several) == [[0], [0, 1]]
-    ranks = several.evaluate_scores(np.zeros((2, 3))).ranks
-    assert ranks.candidates.tolist() == [1, 1, 1, 1]
-
-
-def test_what_is_dropped_is_no_test_entity() -> None:
-    pairs = [*TEST, TRAIN[0]]
-    with pytest.warns(UserWarning, match=r"^test: 1 \(2 1\) pairs are in a known split"):
-        kept = Task(pairs, left=6, right=5, known=TRAIN, candidates="test")
-    assert listed(kept) == [[0, 1, 2], [0, 1, 2]]
-    how: dict[str, Any] = {"left": 6, "right": 5, "known": TRAIN, "leaks": "drop"}
-    assert listed(Task(pairs, candidates="test", **how)) == [[0, 1], [0, 2]]
-    assert listed(Task(pairs, candidates="unaligned", **how)) == [[0, 1, 4, 5], [0, 2, 4]]
-
-
 def test_names_tell_lists_apart() -> None:
     def name(left: list[int], right: list[int]) -> str:
         return task_of((left, right)).protocol.candidates
@@ -199,14 +156,6 @@ def test_the_audit_says_it() -> None:
         "but for amri, which hardly moves"
     )
     assert found(report_of("all", 20)) == []
-
-
-def test_raw_numbers_drift_and_the_adjusted_one_less() -> None:
-    """Smaller tests look better by raw metrics, as the warning says; AMRI changes little."""
-    small, large = (report_of("test", n, size=400) for n in (100, 400))
-    assert small["mr"] < large["mr"] / 2
-    assert small["hits@10"] > large["hits@10"] + 0.05
-    assert abs(small["amri"] - large["amri"]) < 0.05
 
 
 def test_printed_reports_say_it() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from truerank.alignment import Task, by_degree, degrees
+from truerank.alignment import by_degree
 
 pytestmark = pytest.mark.python_only
 
@@ -72,17 +72,6 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
     assert report["mrr"] == pytest.approx(tr.report(ranks)["mrr"])
 
 
-def test_by_hand() -> None:
-    report = by_degree(ranks_of(), LEFT_DEGREES, RIGHT_DEGREES)
-    # sums 1 + 3, 4 + 0, 20 + 2, 0 + 0, each in both directions
-    assert report.group_tasks() == {"0": 2, "1-5": 4, "16+": 2}
-    hits = report.group_values("hits@1")
-    assert hits == {"0": 0.5, "1-5": 0.25, "16+": 1.0}
-    assert report.group_values("left_to_right.hits@1") == {"0": 0.0, "1-5": 0.5, "16+": 1.0}
-    assert report["macro.hits@1"] == pytest.approx((0.5 + 0.25 + 1) / 3)
-    assert report.by == "degree"
-
-
 def test_whose_degree_counts() -> None:
     def groups(**keywords: Any) -> list[str]:
         return by_degree(ranks_of(), **keywords).ranks.labels["degree"].values.tolist()
@@ -133,28 +122,6 @@ def test_a_report_keeps_its_seed_and_weights() -> None:
     np.testing.assert_array_equal(report.weights, whole.weights)
     weighed = ranks_of(weights=[1, 2, 3, 4, 5, 6, 7, 8])
     assert by_degree(weighed, LEFT_DEGREES)["mrr"] == whole["mrr"]
-
-
-def test_of_a_task() -> None:
-    rng = np.random.default_rng(0)
-    left, right = rng.standard_normal((2, 30, 4))
-    triples = np.stack([rng.integers(0, 30, 80), rng.integers(0, 3, 80), rng.integers(0, 30, 80)])
-    pairs = np.stack([rng.permutation(30)[:20], rng.permutation(30)[:20]], axis=1)
-    task = Task(pairs, left=30, right=30)
-    report = task.evaluate_embeddings(left, right)
-    numbers = degrees(triples.T, 30)
-    found = by_degree(report, numbers, numbers)
-    sums = numbers[pairs].sum(axis=1)
-    expected = [bucket(degree, [1, 6, 11, 16]) for degree in sums]
-    assert found.ranks.labels["degree"].values.tolist() == expected * 2
-    assert found["mrr"] == report["mrr"]
-    named = Task(
-        [(f"l{i}", f"r{j}") for i, j in pairs.tolist()],
-        left=[f"l{i}" for i in range(30)],
-        right=[f"r{i}" for i in range(30)],
-    ).evaluate_embeddings(left, right)
-    by_name = [{f"{side}{i}": int(n) for i, n in enumerate(numbers)} for side in "lr"]
-    assert by_degree(named, *by_name).group_values("mrr") == found.group_values("mrr")
 
 
 @pytest.mark.parametrize(

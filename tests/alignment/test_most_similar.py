@@ -10,7 +10,6 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-import truerank as tr
 from oracles.counting import Refused
 from oracles.most_similar import Call, calls
 from truerank.alignment import csls_means, hubness, most_similar
@@ -48,26 +47,6 @@ def test_found_is_what_sorting_gives(call: Call, k: int) -> None:
         assert hubness(found, size).tolist() == times
 
 
-def test_by_hand() -> None:
-    found = most_similar(LEFT, RIGHT, k=3)
-    assert found.ids.tolist() == [[0, 1, 2], [1, 2, 0]]  # of equal ones the lowest id
-    np.testing.assert_allclose(found.similarities, [[1, 0.6, 0.6], [0.8, 0.8, 0]], atol=1e-15)
-    back = most_similar(LEFT, RIGHT, k=1, direction="right_to_left")
-    assert back.ids[:, 0].tolist() == [0, 1, 1]
-
-
-def test_hubs_by_hand() -> None:
-    found = most_similar(MATRIX, None, k=2)
-    assert hubness(found, 1).tolist() == [3, 0, 1, 0]  # the tie goes to the lowest id
-    assert hubness(found).tolist() == [3, 2, 3, 0]
-    back = most_similar(MATRIX, None, k=1, direction="right_to_left")
-    assert hubness(back).tolist() == [3, 0, 1, 0]
-    few = most_similar(MATRIX, None, k=1, candidates=(None, [3, 1]), queries=[0, 1, 0])
-    assert few.candidates.tolist() == [1, 3]
-    assert hubness(few).tolist() == [2, 0]
-    assert hubness(most_similar(np.full((2, 3), np.nan), None, nan="omit")).tolist() == [0, 0, 0]
-
-
 @pytest.mark.parametrize(
     ("given", "kind", "message"),
     [
@@ -98,12 +77,6 @@ def test_csls_by_number_or_made_before() -> None:
         np.testing.assert_array_equal(one.similarities, two.similarities)
         np.testing.assert_array_equal(one.ids, two.ids)
         assert (one.ids != most_similar(left, right, direction=direction).ids).any()
-
-
-def test_a_matrix_in_place_of_vectors() -> None:
-    matrix = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
-    one, two = most_similar(LEFT, RIGHT), most_similar(matrix, None)
-    np.testing.assert_array_equal(one.similarities, two.similarities)
 
 
 def test_files_and_read_only_arrays(tmp_path: Path) -> None:
@@ -166,17 +139,6 @@ def test_infinite_similarities_are_numbers() -> None:
 def test_errors(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=f"^{message}"):
         most_similar(LEFT, RIGHT, **keywords)
-
-
-def test_errors_of_vectors() -> None:
-    with pytest.raises(ValueError, match=r"^right: expected vectors of length 2"):
-        most_similar(LEFT, np.eye(3))
-    with pytest.raises(ValueError, match=r"^right: expected vectors of length 2"):
-        most_similar(LEFT, np.eye(3), direction="right_to_left")
-    with pytest.raises(ValueError, match=r"^left: expected a matrix"):
-        most_similar(LEFT[0], RIGHT)
-    with pytest.raises(ValueError, match=r"^candidates: expected at least one right entity"):
-        most_similar(LEFT, RIGHT[:0])
 
 
 def test_a_made_csls_without_a_mean_for_a_query_is_a_nan() -> None:

@@ -98,60 +98,6 @@ def test_the_definition(drawn: Alignment) -> None:
 # -- several counterparts, by hand -----------------------------------------------------------------
 
 
-def counts(task: Task, scores: Any) -> list[tuple[int, int, int]]:
-    ranks = task.evaluate_scores(np.array(scores, np.float32)).ranks
-    return list(
-        zip(ranks.above.tolist(), ranks.tied.tolist(), ranks.candidates.tolist(), strict=True)
-    )
-
-
-def test_one_to_many() -> None:
-    """Left 0 has the counterparts 0 and 1: each is ranked without the other."""
-    task = Task([(0, 0), (0, 1), (1, 2)], left=2, right=4)
-    scores = [[0.7, 0.9, 0.1, 0.8], [0.2, 0.3, 0.5, 0.9]]
-    assert lists(task.left_to_right.filter) == [[0, 1], [2]]
-    assert lists(task.right_to_left.filter) == [[0], [0], [1]]
-    assert counts(task, scores) == [
-        (1, 1, 3),  # 0.7 below 0.8, and 0.9 is as right
-        (0, 1, 3),
-        (1, 1, 4),  # 0.9
-        *((0, 1, 2), (0, 1, 2), (0, 1, 2)),
-    ]
-    # without the filter, 0.9 and 0.8 are above 0.7
-    assert counts(Task([(0, 0)], left=2, right=4), scores)[0] == (2, 1, 4)
-
-
-def test_known_counterparts_are_left_out_in_both_directions() -> None:
-    """A training pair of the same left entity, and one of the same right entity."""
-    task = Task([(0, 0)], left=3, right=3, known={"train": [(0, 2), (1, 0)]})
-    scores = [[0.5, 0.6, 0.9], [0.8, 0.0, 0.0], [0.7, 0.0, 0.0]]
-    assert counts(task, scores) == [(1, 1, 2), (1, 1, 2)]
-    assert counts(Task([(0, 0)], left=3, right=3), scores) == [(2, 1, 3), (2, 1, 3)]
-    assert task.protocol.filter == ("train", "test")
-
-
-def test_many_to_many() -> None:
-    """Entities 0 and 1 of both graphs all belong together, as "1" and "1." do in WK3l."""
-    known = {"train": [(0, 1), (1, 0)]}
-    task = Task([(0, 0), (1, 1)], left=3, right=3, known=known)
-    scores = [[0.1, 0.9, 0.5], [0.9, 0.1, 0.0], [0.5, 0.0, 0.0]]
-    assert counts(task, scores) == [(1, 1, 2), (0, 1, 2), (1, 1, 2), (0, 1, 2)]
-    # the filter has all pairs, for every query
-    both = Task([(0, 0), (0, 1), (1, 0), (1, 1)], left=3, right=3)
-    assert counts(both, scores) == [
-        *((1, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
-        *((1, 1, 2), (0, 1, 2), (0, 1, 2), (0, 1, 2)),
-    ]
-
-
-def test_a_filter_without_known_pairs() -> None:
-    """The test's own right answers are left out, with or without known splits."""
-    for known in (None, {}, []):
-        task = Task(TEST, left=LEFT, right=RIGHT, known=known)
-        assert task.protocol.filter == ("test",)
-        assert lists(task.left_to_right.filter) == [[1], [2, 3]]
-
-
 # -- audit -----------------------------------------------------------------------------------------
 
 
@@ -386,75 +332,10 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
     assert is_of_kind(error.value, kind)
 
 
-TEXTS = {
-    "three columns": ("a\tb\tc\n", r"line 1: .*got 'a\\tb\\tc'"),
-    "one column": ("a\n", "line 1: .*got 'a'"),
-    "widths": ("a\tx\n\nb\ty\tz\n", r"line 3: .*got 'b\\ty\\tz'"),
-    "empty left": ("a\tx\n\ty\n", r"line 2: .*got '\\ty'"),
-    "empty right": ("a\t\n", r"line 1: .*got 'a\\t'"),
-}
-
-
-@pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
-def test_errors_of_text(text: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=rf"^test: .*pairs\.tsv: {words}"):
-        quiet(written(tmp_path, text))
-
-
-def test_files_that_are_missing(tmp_path: Path) -> None:
-    for name in ("absent.npy", "absent.tsv"):
-        with pytest.raises(FileNotFoundError, match="absent"):
-            quiet(tmp_path / name)
-
-
-def test_dbp15k(data: Path) -> None:
-    """A real data set, with every other pair known, against the slow twin."""
-    folder = data / "dbp15k_zh_en"
-    names = [
-        [line.split("\t")[0] for line in (folder / name).read_text("utf-8").splitlines()]
-        for name in ("ent_ids_1", "ent_ids_2")
-    ]
-    assert list(map(len, names)) == [19_388, 19_572]
-    lines = (folder / "ref_ent_ids").read_text("utf-8").splitlines()
-    pairs = [tuple(line.split("\t")) for line in lines]
-    assert len(pairs) == 15_000
-    places = [{name: i for i, name in enumerate(of_graph)} for of_graph in names]
-    ids = [(places[0][left], places[1][right]) for left, right in pairs]
-    how = {"left": names[0], "right": names[1]}
-    test, train = pairs[::2], pairs[1::2]
-    sizes = {"all": (19_388, 19_572), "test": (7_500, 7_500), "unaligned": (11_888, 12_072)}
-    for what, expected in sizes.items():
-        task = Task(test, known={"train": train}, candidates=what, **how)
-        assert task.pairs.tolist() == [list(pair) for pair in ids[::2]]
-        listed = task.candidates
-        assert expected == (sizes["all"] if listed is None else tuple(map(len, listed)))
-    for j, name in enumerate(SIDES):
-        side = task.sides[name]
-        assert side.queries[side.rows, 0].tolist() == [pair[j] for pair in ids[::2]]
-        assert side.targets.tolist() == [pair[1 - j] for pair in ids[::2]]
-        assert np.diff(side.filter[0]).tolist() == [1] * 7_500  # one to one
-        assert side.filter[1].tolist() == side.targets[np.argsort(side.rows)].tolist()
-    whole = Task(folder / "ref_ent_ids", **how)
-    assert whole.pairs.tolist() == [list(pair) for pair in ids]
-    assert (whole.audit.duplicates.count, whole.audit.leaked) == (0, 0)
-
-
 def test_masked_pairs_are_refused() -> None:
     pairs = np.ma.masked_array([[0, 1], [1, 0]], [[False, False], [True, True]])
     with pytest.raises(TypeError, match=r"^test: .* got MaskedArray of shape \(2, 2\)"):
         Task(pairs, left=2, right=2)
-
-
-def test_both_directions_of_a_pair_are_one_unit() -> None:
-    rng = np.random.default_rng(2)
-    scores = rng.random((60, 60)) + np.eye(60)
-    task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
-    report = task.evaluate_scores(scores)
-    assert report.ranks.unit.values.tolist() == [*range(60), *range(60)]
-    other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
-    assert tr.compare(report, other, metric="mrr", by="unit").units == 60
-    assert tr.compare(report, other, metric="mrr").by == "unit"
-    assert tr.compare(report, other, metric="mrr", by="task").units == 120
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.hostile_members import check_refusal, hostile_files, rewrite
+from support.hostile_members import check_refusal, hostile_files
 from support.interruptions import interrupted
 from support.problems import Array
 from truerank.counting import tiles
@@ -257,24 +257,3 @@ def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
             assert ranks.candidates.max() <= 5  # a file may say that a target was no target
     assert refused == names
     assert {"truerank", "done", "count.above", "count.tied", "count.candidates"} <= names
-
-
-@pytest.mark.usefixtures("small_tiles")
-@pytest.mark.parametrize(
-    ("member", "value", "words"),
-    [
-        ("count.above", np.full(3, 2**64 - 1, np.uint64), r"int64 of shape \(3,\)"),
-        ("count.above", np.array([4, 0, 0]), "no more scores than candidates"),
-        ("count.tied", np.array([0, 0, 0]), "int64"),
-        ("count.candidates", np.array([4, 0]), "must have the same shape"),
-        ("count.above", np.full(3, np.inf), "int64"),
-        ("done", np.array(4), "done: expected an integer from 0 to 3, got 4"),
-        ("done", np.array(1.5), "done: expected an integer from 0 to 3, got ndarray"),
-        ("truerank", np.array([91, 93], np.uint8), "header: expected an object"),
-    ],
-)
-def test_what_is_impossible_is_named(member: str, value: Any, words: str, tmp_path: Path) -> None:
-    path, kept = stopped_count(tmp_path, "C", audit=False)
-    rewrite(kept, **{member: value})
-    with pytest.raises(tr.InputValueError, match=f"^checkpoint: .*kept: .*{words}"):
-        tr.rank(path, [0, 3, 1], checkpoint=kept)

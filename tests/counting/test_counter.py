@@ -7,20 +7,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import exact
-from strategies.count_problems import Problem, problems
 from strategies.counters import Counted, check, counted
 from support.error_kinds import is_of_kind
-from support.hostile_members import rewrite, text_array
 from support.interruptions import interrupted
-from support.problems import FORMS, Array
+from support.problems import Array
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
@@ -38,17 +34,6 @@ def refusal(kind: type[Exception], words: str, call: Any, *args: Any, **keywords
     return str(error.value)
 
 
-def outcome(call: Any) -> tr.Ranks | str:
-    """Return what a call returns, or the error for a NaN; any other error is raised."""
-    try:
-        ranks: tr.Ranks = call()
-    except ValueError as error:
-        if "is NaN" not in str(error):
-            raise
-        return "NaN"
-    return ranks
-
-
 def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
     for name in ("above", "tied", "candidates"):
         a, b = getattr(got, name), getattr(expected, name)
@@ -60,82 +45,11 @@ def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
     assert got.protocol == expected.protocol
 
 
-def pieces(rng: np.random.Generator, columns: int) -> list[Array]:
-    """Draw all columns in blocks, adjacent or scattered, in any order; some blocks are empty."""
-    cuts = np.sort(rng.integers(0, columns + 1, rng.integers(0, 4)))
-    shuffled = rng.permutation(columns) if rng.integers(2) else np.arange(columns)
-    blocks = np.split(shuffled, cuts)
-    rng.shuffle(blocks)  # type: ignore[arg-type]
-    return blocks
-
-
-def feed(counter: tr.RankCounter, scores: Array, block: Array, by_start: bool) -> None:
-    straight = block.size > 0 and (np.diff(block) == 1).all()
-    part = scores[:, block[0] : block[-1] + 1] if straight else scores[:, block]
-    if straight and by_start:
-        counter.update(part, start=int(block[0]))
-    else:
-        counter.update(part, columns=block)
-
-
-def parts_of(problem: Problem) -> tuple[Array, Array, Array, dict[str, Any]]:
-    """Return scores, rows and targets in full, and the keywords that a counter takes."""
-    scores = problem.scores
-    tasks = len(problem.keywords.get("rows", scores if scores.ndim == 2 else [0]))
-    targets = np.asarray(problem.targets, np.int64)
-    targets = np.full(tasks, targets) if targets.ndim == 0 else targets
-    keywords = dict(problem.keywords)
-    rows = np.asarray(keywords.get("rows", np.arange(len(targets))), np.int64)
-    form = keywords.pop("filter_form", None)
-    if form is not None:
-        keywords["filter"] = FORMS[form](keywords["filter"], scores.shape[-1])
-    for name in ("as_targets", "candidates", "candidates_form"):
-        keywords.pop(name, None)
-    return scores, rows, targets, keywords
-
-
 @given(counted())
 @settings(max_examples=200)
 def test_blocks_count_what_the_whole_does(drawn: Counted) -> None:
     """Blocks come in any order to any number of counters, which are saved, pickled and merged."""
     check(drawn)
-
-
-@given(problems(nan=True, errors=False), st.integers(0, 2**32))
-@settings(max_examples=100)
-def test_the_block_has_no_say_in_the_truth(problem: Problem, seed: int) -> None:
-    """Whatever the target's column holds, the given true score counts, and once."""
-    assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
-    scores, rows, targets, keywords = parts_of(problem)
-    keywords["nan"] = "worst"
-    rng = np.random.default_rng(seed)
-    true_scores = scores[rows, targets]
-    others = scores.copy()
-    others[rows, targets] = rng.permutation(true_scores)
-    counter = tr.RankCounter(true_scores, targets, candidates=scores.shape[1], **keywords)
-    for block in pieces(rng, scores.shape[1]):
-        feed(counter, others, block, True)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        got = counter.ranks()
-    expected = tr.rank(scores, targets, **keywords)
-    for name in ("above", "tied", "candidates"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(expected, name), err_msg=name)
-    pairs = zip(
-        numbers(true_scores, keywords), numbers(others[rows, targets], keywords), strict=True
-    )
-    differing = [not (a == b or (a != a and b != b)) for a, b in pairs]
-    np.testing.assert_array_equal(counter.differing, np.array(differing, np.int64))
-    assert len(caught) == int(counter.differing.any())
-    if got.audit is not None and expected.audit is not None:
-        for field in ("nan", "inf", "at_best"):
-            a, b = getattr(got.audit, field), getattr(expected.audit, field)
-            np.testing.assert_array_equal(a, b, err_msg=field)
-        np.testing.assert_array_equal(got.audit.differing, counter.differing)
-
-
-def numbers(scores: Array, keywords: dict[str, Any]) -> list[Any]:
-    return exact(scores, keywords["dtype"])[0] if scores.size else []
 
 
 def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
@@ -150,13 +64,6 @@ def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
     told = [str(finding) for finding in tr.report(ranks).audit() if finding.name == "rescored"]
     said = "1 true candidates have another score in their block than the given one"
     assert told == [f"rescored: {said}"]
-
-
-def test_nothing_is_told_where_scores_agree() -> None:
-    one = counter(audit=True)
-    one.update(SCORES)
-    ranks = one.ranks()
-    assert_equal(ranks, tr.rank(SCORES, TARGETS, audit=True))
 
 
 # -- columns ---------------------------------------------------------------------------------------
@@ -355,37 +262,77 @@ def test_a_nan_leaves_the_counter_as_it_was() -> None:
 # -- sampled negatives -----------------------------------------------------------------------------
 
 
-@given(problems(nan=True, errors=False), st.integers(0, 2**32))
+def rank_or_nan(call: Any, *arguments: Any, **keywords: Any) -> tr.Ranks | None:
+    """Return ranks, or None where a NaN is refused."""
+    try:
+        ranks: tr.Ranks = call(*arguments, **keywords)
+    except ValueError as error:
+        if "is NaN" not in str(error):
+            raise
+        return None
+    return ranks
+
+
+def some_scores(rng: np.random.Generator, dtype: str) -> Array:
+    scores = rng.integers(-2, 3, (6, 9)).astype(dtype)
+    if dtype.startswith("f"):
+        scores[rng.random(scores.shape) < 0.1] = np.nan
+    return scores
+
+
+DTYPES = st.sampled_from(["f2", "f4", "f8", "i1", "u8"])
+ORDERS = st.sampled_from(["descending", "ascending"])
+
+
+@given(st.integers(0, 2**32), DTYPES, ORDERS, st.sampled_from(["raise", "worst", "omit"]))
 @settings(max_examples=100)
-def test_sampled_negatives_are_counted_as_given(problem: Problem, seed: int) -> None:
+def test_sampled_negatives_are_counted_as_given(
+    seed: int, dtype: str, order: str, nan: str
+) -> None:
     """Matrices and ragged lists give what `rank` counts with the true scores as one more column."""
-    assume(problem.scores.ndim == 2 and "rows" not in problem.keywords)
-    scores, rows, targets, keywords = parts_of(problem)
-    keywords.pop("filter", None)
-    true_scores = scores[rows, targets]
     rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, scores.shape[1] + 1, len(scores))
-    if rng.integers(2):
-        lengths[:] = scores.shape[1]
+    scores, rules = some_scores(rng, dtype), {"order": order, "nan": nan, "audit": True}
+    true_scores, lengths = rng.permuted(scores, axis=1)[:, 0], rng.integers(0, 10, 6)
     beside = np.concatenate([true_scores[:, None], scores], axis=1)
-    kept = [[0, *range(1, n + 1)] for n in lengths.tolist()]
-    expected = outcome(lambda: tr.rank(beside, 0, candidates=kept, **keywords))
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    rows_given = [row[:n] for row, n in zip(scores, lengths.tolist(), strict=True)]
-    values = np.concatenate([scores[:0, 0], *rows_given])
-    given = [(values, indptr)]
-    given += [scores] if (lengths == scores.shape[1]).all() else []
-    for others in given:
-        got = outcome(lambda others=others: tr.rank_against(true_scores, others, **keywords))
-        if isinstance(expected, str) or isinstance(got, str):
-            assert got == expected
-            continue
-        assert got.protocol.sampled
-        for name in ("above", "tied", "candidates"):
-            np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
-        if got.audit is not None and expected.audit is not None:
-            for a, b in zip(got.audit, expected.audit, strict=True):
-                np.testing.assert_array_equal(a, b)
+    ragged = np.concatenate([row[:n] for row, n in zip(scores, lengths, strict=True)])
+    sampled = {"all": (scores, [9] * 6), "ragged": ((ragged, [0, *np.cumsum(lengths)]), lengths)}
+    for others, sizes in sampled.values():
+        kept = [[0, *range(1, n + 1)] for n in sizes]
+        expected = rank_or_nan(tr.rank, beside, 0, candidates=kept, **rules)
+        got = rank_or_nan(tr.rank_against, true_scores, others, **rules)
+        assert (got is None) == (expected is None)
+        if got is not None and expected is not None:
+            assert got.protocol.sampled
+            assert_equal(got.with_protocol(sampled=False, candidates="selection"), expected)
+
+
+@given(st.integers(0, 2**32), DTYPES, ORDERS)
+@settings(max_examples=100)
+def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) -> None:
+    """Whatever the target's column holds, the given true score counts, and once."""
+    rng = np.random.default_rng(seed)
+    scores, rules = some_scores(rng, dtype), {"order": order, "nan": "worst", "audit": True}
+    rows, targets = np.arange(6), rng.integers(0, 9, 6)
+    true_scores, others = scores[rows, targets], scores.copy()
+    others[rows, targets] = rng.permutation(true_scores)
+    one = tr.RankCounter(true_scores, targets, candidates=9, **rules)
+    for block in np.split(rng.permutation(9), [3, 3, 7]):
+        one.update(others[:, block], columns=block)
+    theirs = others[rows, targets]
+    differing = (theirs != true_scores) & ((theirs == theirs) | (true_scores == true_scores))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ranks = one.ranks()
+    assert (one.differing == differing).all()
+    assert len(caught) == int(differing.any())
+    expected = tr.rank(scores, targets, **rules)
+    assert ranks.audit is not None
+    assert expected.audit is not None
+    audit = expected.audit._replace(differing=differing.astype(np.int64))
+    for got, plain in zip(ranks.audit, audit, strict=True):
+        np.testing.assert_array_equal(got, plain)
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(ranks, name), getattr(expected, name))
 
 
 def test_a_block_of_one_dimension_has_columns() -> None:
@@ -460,60 +407,6 @@ def test_what_does_not_merge() -> None:
     refusal(ValueError, "other: column 2 has been counted before", one.merge, other)
     refusal(ValueError, "got this one", one.merge, one)
     refusal(TypeError, "other: expected a RankCounter, got int", one.merge, 3)
-
-
-def test_a_saved_counter_goes_on(tmp_path: Path) -> None:
-    filter = np.array([0, 1, 1]), np.array([3]), np.array([0, 0])
-    keywords = {"filter": filter, "rows": [0, 1], "audit": True, "threads": 2}
-    one = counter(**keywords)
-    one.update(SCORES[:, :2], start=0)
-    one.save(tmp_path / "one.npz")
-    again = tr.RankCounter.load(tmp_path / "one.npz")
-    again.save(tmp_path / "two.npz")
-    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "two.npz").read_bytes()
-    refusal(ValueError, "column 1 has been counted before", again.update, SCORES[:, 1:], start=1)
-    again.update(SCORES[:, 2:], start=2)
-    filtered = {"filter": [[3], [3]], "audit": True}
-    assert_equal(again.ranks(), tr.rank(SCORES, TARGETS, **filtered))
-
-
-def test_raw_bfloat16_stays_raw(tmp_path: Path) -> None:
-    raw = SCORES.astype(ml_dtypes.bfloat16).view(np.uint16)
-    one = tr.RankCounter(raw[[0, 1], TARGETS], TARGETS, candidates=4, dtype="bfloat16")
-    one.save(tmp_path / "one.npz")
-    again = tr.RankCounter.load(tmp_path / "one.npz")
-    again.update(raw)
-    assert_equal(again.ranks(), tr.rank(raw, TARGETS, dtype="bfloat16"))
-
-
-@pytest.mark.parametrize("cut", [0, 1, 100, -1])
-def test_a_damaged_file(cut: int, tmp_path: Path) -> None:
-    path = tmp_path / "one.npz"
-    counter().save(path)
-    path.write_bytes(path.read_bytes()[:cut])
-    refusal(ValueError, "one.npz", tr.RankCounter.load, path)
-
-
-@pytest.mark.parametrize(
-    ("member", "value", "words"),
-    [
-        ("count.above", np.array([-1, 0]), "count: expected int64 of shape"),
-        ("count.above", np.array([2, 2]), "no more scores than candidates"),
-        ("seen", np.array([16], np.uint8), "seen: expected a bit for each column"),
-        ("truerank", {"dtype": "V0"}, "dtype: expected one of"),
-        ("truerank", text_array([]), "damaged: header: expected an object of kind, format"),
-        ("targets", np.array([0, 7]), "targets: expected integers"),
-    ],
-)
-def test_a_file_whose_content_is_impossible(
-    tmp_path: Path, member: str, value: Any, words: str
-) -> None:
-    """A file with right CRCs may still have impossible contents."""
-    one = counter()
-    one.update(SCORES[:, :2], start=0)
-    one.save(tmp_path / "one.npz")
-    rewrite(tmp_path / "one.npz", **{member: value})
-    refusal(ValueError, words, tr.RankCounter.load, tmp_path / "one.npz")
 
 
 def test_files_of_another_kind(tmp_path: Path) -> None:

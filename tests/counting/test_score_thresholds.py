@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -16,7 +15,6 @@ import truerank as tr
 from oracles.counting import exact
 from oracles.thresholds import count_above
 from strategies.count_problems import Problem, problems
-from strategies.thresholds import FORMS as THRESHOLD_FORMS
 from strategies.thresholds import ODD, compare, thresholds
 from support.problems import DTYPES, Array, as_dtype, assert_refused, in_form
 from truerank.counting import tiles
@@ -144,51 +142,7 @@ def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
     assert_counts_of_python(np.concatenate(scores), numbers)
 
 
-def test_a_threshold_that_no_score_equals() -> None:
-    """As float32, 0.1 is greater than 0.1, and 0.9 less than 0.9."""
-    assert tr.count_above(SCORES, 0.1).above.tolist() == [3, 3]
-    counts = tr.count_above(SCORES, np.float32(0.1))
-    assert (counts.above.tolist(), counts.tied.tolist()) == ([2, 3], [1, 0])
-    assert tr.count_above(SCORES, 0.9, order="ascending").above.tolist() == [3, 3]
-    large = np.array([[2**53, 2**53 + 1, 2**53 + 2]])
-    assert tr.count_above(large, 2.0**53).above.tolist() == [2]
-    assert tr.count_above(large.astype(float), 2**53 + 1).above.tolist() == [1]
-
-
-@pytest.mark.parametrize("order", ["descending", "ascending"])
-def test_true_scores_as_thresholds(order: str) -> None:
-    """Counts for the scores of targets are those of rank."""
-    rng = np.random.default_rng(2)
-    scores = rng.integers(0, 9, (40, 300)).astype(np.float16)
-    targets, filter = rng.integers(0, 300, 40), [[0, 5, 7]] * 40
-    true_scores = scores[np.arange(40), targets]
-    ranks = tr.rank(scores, targets, order=order)
-    counts = tr.count_above(scores, true_scores, order=order)
-    for name in ("above", "tied", "candidates"):
-        np.testing.assert_array_equal(getattr(counts, name), getattr(ranks, name))
-    filtered = tr.count_above(scores, true_scores, order=order, filter=filter)
-    np.testing.assert_array_equal(filtered.candidates, np.full(40, 297))
-
-
 # --- where scores may be
-
-
-def test_files_and_tensors(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    scores = rng.integers(0, 20, (7, 400)).astype(np.float32)
-    asked = np.sort(rng.random((7, 5)) * 20, axis=1)
-    asked[:, 0] = 7
-    expected = tr.count_above(scores, asked)
-    for i, part in enumerate(np.array_split(scores, 3)):
-        np.save(tmp_path / f"part-{i}.npy", part)
-    np.save(tmp_path / "whole.npy", np.asfortranarray(scores))
-    memmap = np.load(tmp_path / "whole.npy", mmap_mode="r")
-    sources = [str(tmp_path / "part-*.npy"), tmp_path / "whole.npy", memmap]
-    for source in sources:
-        for io in ("map", "read"):
-            scores_there = source if source is memmap else tr.open_scores(source, io=io)
-            for one, other in zip(tr.count_above(scores_there, asked), expected, strict=True):
-                np.testing.assert_array_equal(one, other, strict=True)
 
 
 # --- errors
@@ -265,11 +219,6 @@ def test_counts_are_a_named_tuple() -> None:
     assert tr.count_above(np.zeros((2, 0)), 0.5).candidates.tolist() == [0, 0]
     assert tr.count_above(SCORES[0], [0.1, 0.5, 0.9, 2]).above.tolist() == [3, 1, 0, 0]
     assert isinstance(counts, ThresholdCounts)
-
-
-def test_forms_hold_the_numbers_they_are_given() -> None:
-    for name, form in THRESHOLD_FORMS.items():
-        assert np.asarray(form([1, 2]), float).tolist() == [1, 2], name
 
 
 def test_nothing_is_written_to() -> None:

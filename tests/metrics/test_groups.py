@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import pickle
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from support.example_ranks import any_ranks, everything
+from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
 from truerank import Ranks, Report, compare, report
 from truerank.metrics import KINDS
@@ -283,15 +281,6 @@ def test_a_group_of_relations_alone() -> None:
     assert measured["macro.relation.mr"] == 2
 
 
-def test_groups_are_drawn_as_the_whole() -> None:
-    ranks = Ranks([0] * 40, [30] * 40, 50)
-    measured = report(ranks, by=[0, 1] * 20, seed=9)
-    drawn = ranks.random(9)
-    assert measured.groups[1]["random.mr"] == drawn[1::2].mean()
-    assert measured.group_values("random.mr")[0] == drawn[::2].mean()
-    assert measured["macro.random.mr"] == pytest.approx(measured["random.mr"])
-
-
 def test_weights_by_name_apply_within_groups(labelled: Ranks) -> None:
     measured = report(labelled, by="relation", weights="query")
     assert measured.groups["likes"].weights.tolist() == [1, 0.5, 0.5]
@@ -329,62 +318,3 @@ def test_no_tasks_have_no_groups() -> None:
             assert measured.macro_left_out("macro.mr") == 0
             assert len(measured.table()) == 2  # the averages
             assert Report.from_json(measured.to_json()) == measured
-
-
-def test_moments_of_groups_are_those_of_their_candidates() -> None:
-    for weights in (None, [1.0, 2, 3, 4, 0.5, 2]):
-        ranks = Ranks([0] * 6, [1] * 6, [9, 4, 9, 4, 1, 7], weights=weights)
-        measured = report(ranks, by=[0, 0, 1, 1, 2, 2])
-        parts = [report(ranks[a : a + 2]) for a in (0, 2, 4)]
-        for key in itertools.product(("ratio", "z"), ("mr", "mrr", "hits@3", "gmr", "hmr")):
-            values = list(measured.group_values(".".join(key)).values())
-            assert values == pytest.approx([part[".".join(key)] for part in parts], rel=1e-12)
-
-
-def test_thousands_of_groups_are_a_plain_loop() -> None:
-    rng = np.random.default_rng(7)
-    n = 20_000
-    candidates = rng.integers(1, 500, n)
-    above = (rng.random(n) ** 4 * candidates).astype(np.int64)
-    tied = np.minimum(rng.geometric(0.7, n), candidates - above)
-    ranks = Ranks(above, tied, candidates, side=(rng.integers(0, 2, n), ["head", "tail"]))
-    labels = rng.integers(0, 3000, n)
-    measured = report(ranks, by=labels)
-    tail = (ranks.side.codes == 1, "tail")
-    for mask, side in ((np.ones(n, dtype=bool), "both"), tail):
-        plain = []
-        for label in np.unique(labels):
-            here = mask & (labels == label)
-            r, size = ranks.realistic[here], candidates[here]
-            if len(r) and (size > 1).any():
-                harmonic = [np.sum(1 / np.arange(1, x + 1)) / x for x in size]
-                mean = float(np.mean(harmonic))
-                plain.append((float(np.mean(1 / r)) - mean) / (1 - mean))
-        assert measured[f"macro.{side}.amrr"] == pytest.approx(np.mean(plain), rel=1e-10)
-        left_out = len(np.unique(labels)) - len(plain)
-        assert measured.macro_left_out(f"{side}.amrr") == left_out
-
-
-def test_relations_of_wn18rr(data: Path) -> None:
-    triples = [line.split("\t") for line in (data / "wn18rr/test.txt").read_text().splitlines()]
-    relations = [relation for _, relation, _ in triples]
-    above = np.random.default_rng(3).integers(0, 40_943, len(relations))
-    ranks = Ranks(above, np.ones_like(above), 40_943, relation=relations)
-    measured = report(ranks, by="relation")
-    assert len(measured.groups) == 11
-    assert sum(measured.group_tasks().values()) == 3_134
-    for name in ("mrr", "amri", "median", "index.gmr", "zmr"):
-        plain = [report(ranks[np.array(relations) == one])[name] for one in measured.groups]
-        assert list(measured.group_values(name).values()) == pytest.approx(plain, rel=1e-11)
-        if name != "zmr":
-            assert measured[f"macro.{name}"] == pytest.approx(np.mean(plain), rel=1e-11)
-    once = report(ranks, weights="relation")
-    assert once["mrr"] == pytest.approx(measured["macro.mrr"], rel=1e-12)
-
-
-def test_any_report_by_any_groups() -> None:
-    for by in ("side", "relation", "query", "target", [3, 3, 2, 1]):
-        measured = report(everything(), by=by)
-        assert isinstance(repr(measured), str)
-        assert len(measured.to_dict()) == len(measured)
-        assert measured.to_markdown() == measured.to_markdown()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +12,8 @@ import pytest
 import truerank as tr
 from oracles import counting
 from support.kinships import (
-    HITS,
-    KINDS,
     MODELS,
-    NAMES,
     SIDES,
-    SINGLE,
-    STAND_IN,
     Array,
     Side,
     rank_sides,
@@ -48,81 +42,10 @@ def ranks(sides: dict[str, Side]) -> tr.Ranks:
     return rank_sides(sides)
 
 
-@pytest.fixture(scope="module")
-def published(folder: Path, model: str) -> dict[str, dict[str, float]]:
-    cells: dict[str, dict[str, float]] = json.loads((folder / "published.json").read_text())[model]
-    return cells
-
-
-@pytest.mark.parametrize("kind", ["optimistic", "pessimistic"])
-@pytest.mark.parametrize("side", ["head", "tail", "both"])
-def test_whole_numbers_are_the_published_ones(
-    ranks: tr.Ranks, published: dict[str, dict[str, float]], side: str, kind: str
-) -> None:
-    cell = published[f"{side}.{kind}"]
-    assert ranks.side is not None
-    chosen = ranks if side == "both" else ranks[ranks.side.values == side]
-    of_kind = getattr(chosen, kind)
-    tasks = len(of_kind)
-    assert tasks == cell["count"]
-    # A published mean is the float64 quotient of two whole numbers; ours have to be the same two.
-    assert int(of_kind.sum()) / tasks == cell[NAMES["mr"]]
-    for k in HITS:
-        hits = cell[NAMES[f"hits@{k}"]] * tasks
-        assert hits == pytest.approx(round(hits), rel=1e-12)
-        assert np.count_nonzero(of_kind <= k) == round(hits)
-    assert np.median(of_kind) == cell[NAMES["median"]]
-
-
 def test_no_model_ties(ranks: tr.Ranks) -> None:
     assert ranks.tied.max() == 1
     assert np.array_equal(ranks.optimistic, ranks.pessimistic)
     assert np.array_equal(ranks.optimistic, ranks.realistic)
-
-
-def test_every_published_figure_is_looked_at(published: dict[str, dict[str, float]]) -> None:
-    assert len(published) == 3 * len(KINDS)
-    for cell in published.values():
-        assert set(cell) == {*NAMES.values(), *STAND_IN.values()}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("side", ["head", "tail", "both"])
-def test_metrics_are_the_published_ones(
-    ranks: tr.Ranks, published: dict[str, dict[str, float]], side: str, kind: str
-) -> None:
-    report = tr.report(ranks)
-    cell = published[f"{side}.{kind}"]
-    for ours, theirs in NAMES.items():
-        # The realistic ranks were float32; all figures made from them agree to 1e-6.
-        single = kind == "realistic" or ours in SINGLE
-        expected = pytest.approx(cell[theirs], rel=1e-6 if single else 1e-13)
-        assert report[f"{side}.{kind}.{ours}"] == expected, ours
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("side", ["head", "tail", "both"])
-def test_the_published_amrr_has_a_stand_in_for_chance(
-    ranks: tr.Ranks, published: dict[str, dict[str, float]], side: str, kind: str
-) -> None:
-    """The published index uses ln N / (N - 1) of the mean N instead of the mean of H_N / N.
-
-    With that in place of the expectation, ours equals theirs to 1e-6; else it is lower by up to
-    0.004.
-    """
-    assert ranks.side is not None
-    chosen = ranks if side == "both" else ranks[ranks.side.values == side]
-    mean = chosen.candidates.mean()
-    stand_in = np.log(mean) / (mean - 1)
-    report = tr.report(ranks)
-    mrr, amrr = report[f"{side}.{kind}.mrr"], report[f"{side}.{kind}.amrr"]
-    theirs = published[f"{side}.{kind}"][STAND_IN["amrr"]]
-    assert (mrr - stand_in) / (1 - stand_in) == pytest.approx(theirs, abs=1e-6)
-    exact, _ = tr.chance("mrr", chosen.candidates)
-    assert amrr == pytest.approx((mrr - exact) / (1 - exact), rel=1e-13)
-    assert 0.0005 < theirs - amrr < 0.004
-    # the two differ only because their expectations differ
-    assert (1 - theirs) / (1 - amrr) == pytest.approx((1 - exact) / (1 - stand_in), rel=1e-6)
 
 
 def to_int8(scores: Array) -> Array:

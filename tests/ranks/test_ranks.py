@@ -49,11 +49,6 @@ def test_input_is_copied() -> None:
     assert above.flags.writeable
 
 
-@pytest.mark.parametrize("candidates", [9, np.int32(9), np.array(9), [9, 9], (9, 9)])
-def test_candidates_for_all_or_each(candidates: object) -> None:
-    assert Ranks([3, 4], [1, 1], candidates).candidates.tolist() == [9, 9]
-
-
 def test_no_tasks() -> None:
     ranks = Ranks([], (), 5)
     assert (len(ranks), ranks.realistic.tolist()) == (0, [])
@@ -302,7 +297,7 @@ def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> No
     ranks = ranks.with_labels(**more)
     cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
     parts = [ranks[a:b] for a, b in pairwise([0, *cuts, n])]
-    assert concatenate(parts) == ranks
+    assert concatenate(part for part in parts) == ranks
     assert pickle.loads(pickle.dumps(ranks)) == ranks
     order = data.draw(st.permutations(range(n)))
     moved = ranks[list(order)].labels
@@ -414,14 +409,6 @@ def test_labels_alone() -> None:
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-def test_kinds_of_rank() -> None:
-    ranks = Ranks([0, 3, 0], [1, 2, 10], 10)
-    assert ranks.optimistic.tolist() == [1, 4, 1]
-    assert ranks.pessimistic.tolist() == [1, 5, 10]
-    assert ranks.realistic.tolist() == [1, 4.5, 5.5]
-    assert ranks.realistic.dtype == np.float64
-
-
 @given(st.integers(0, 2**51), st.integers(1, 2**51))
 def test_realistic_is_exact(above: int, tied: int) -> None:
     ranks = Ranks([above], [tied], above + tied)
@@ -517,10 +504,6 @@ def test_a_slice_may_lose_all_its_weight() -> None:
     assert ranks[1:].weights.tolist() == [0]
 
 
-def test_iteration_gives_single_tasks() -> None:
-    assert [len(task) for task in everything()] == [1, 1, 1, 1]
-
-
 # -- equality, repr, copies ------------------------------------------------------------------------
 
 
@@ -560,14 +543,6 @@ def test_copies_and_pickles(ranks: Ranks) -> None:
 
 
 # -- joins -----------------------------------------------------------------------------------------
-
-
-@given(any_ranks(), st.lists(st.integers(0, 12), max_size=4))
-def test_slices_join_to_the_whole(ranks: Ranks, cuts: list[int]) -> None:
-    edges = [0, *sorted(cuts), len(ranks)]
-    parts = [ranks[a:b] for a, b in pairwise(edges)]
-    assert concatenate(parts) == ranks
-    assert concatenate(part for part in parts) == ranks
 
 
 @given(st.data())
@@ -620,20 +595,6 @@ def test_join_needs_all_or_none(name: str) -> None:
         concatenate([rich, bare, rich, bare])
 
 
-def test_join_needs_other_names_in_all_or_none(labelled: Ranks) -> None:
-    fewer = labelled.with_labels(**{"category": None})
-    with pytest.raises(ValueError, match=r"parts: category missing in part 1, but not in all"):
-        concatenate([labelled, fewer])
-    with pytest.raises(ValueError, match=r"category missing in part 0, but not in all"):
-        concatenate([fewer, labelled])
-    assert (
-        concatenate([fewer, fewer]).labels["head_degree"].values.tolist() == [7, 0, 2**40, -1] * 2
-    )
-    ids = labelled.with_labels(**{"category": range(4)})
-    with pytest.raises(ValueError, match=r"category: cannot join names and ids"):
-        concatenate([labelled, ids])
-
-
 def test_join_refuses_names_with_ids() -> None:
     a, b = Ranks([0], [1], 5, relation=["x"]), Ranks([0], [1], 5, relation=[3])
     with pytest.raises(ValueError, match="relation: cannot join names and ids"):
@@ -647,20 +608,6 @@ def test_join_refuses_names_with_ids() -> None:
 def test_join_of_wrong_things(parts: Any) -> None:
     with pytest.raises(TypeError, match=r"parts: expected (at least one|several) Ranks"):
         concatenate(parts)
-
-
-NAMED = Ranks([0, 3, 1], [1, 1, 2], 10, relation=["x", "y", "x"])
-
-
-def test_labels_of_any_name_by_keyword() -> None:
-    named = NAMED.with_labels(degree=[1, 1, 2], side="tail")
-    assert named.labels["degree"].values.tolist() == [1, 1, 2]
-    assert list(tr.report(named, by="degree").groups) == [1, 2]
-    assert named.with_labels(degree=None, side=None) == NAMED
-    with pytest.raises(ValueError, match="'query' has a meaning already: give queries="):
-        NAMED.with_labels(query=[1, 2, 3])
-    with pytest.raises(ValueError, match=r"degree: expected 3 labels"):
-        NAMED.with_labels(degree=[1])
 
 
 @pytest.mark.parametrize(

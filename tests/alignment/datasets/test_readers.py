@@ -50,21 +50,6 @@ def test_dbp15k(tmp_path: Path) -> None:
     assert (data.left.size, data.right.size) == (3, 4)
 
 
-def test_dbp15k_with_splits_and_relations(tmp_path: Path) -> None:
-    files = {
-        **DBP15K,
-        "sup_ent_ids": "3\t11\n",
-        "rel_ids_1": "30\tnear\n5\tfar\n2\tin\n",
-        "rel_ids_2": "4\ta\n30\tb\n",
-    }
-    data = read_dbp15k(str(fill_folder(tmp_path, files)))
-    assert plain_data(data) == plain_dbp15k(files)
-    assert data.splits["train"].tolist() == [[2, 3]]
-    assert data.pairs.tolist() == [[2, 3], [1, 1], [0, 0]]
-    assert data.left.relations == ("near", "far", "in")
-    assert list(data.known()) == ["train"]
-
-
 def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
     files = {**DBP15K, "sup_pairs": "9\t5\n", "ref_pairs": "7\t8\n3\t6\n"}
     data = read_dbp15k(fill_folder(tmp_path, files))
@@ -128,18 +113,6 @@ def test_missing_file_of_dbp15k(name: str, tmp_path: Path) -> None:
         read_dbp15k(fill_folder(tmp_path, {**DBP15K, name: None}))
 
 
-def test_missing_test_pairs(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match="ref_pairs"):
-        read_dbp15k(fill_folder(tmp_path, {**DBP15K, "sup_pairs": "9\t5\n"}))
-
-
-def test_damaged_gzip(tmp_path: Path) -> None:
-    fill_folder(tmp_path, {**DBP15K, "triples_1": None})
-    (tmp_path / "triples_1.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
-    with pytest.raises(OSError, match=r"triples_1\.gz: damaged gzip file"):
-        read_dbp15k(tmp_path)
-
-
 @settings(max_examples=50)  # each writes files
 @given(st.data())
 def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
@@ -181,27 +154,6 @@ def test_real_dbp15k(data: Path) -> None:
 
 
 # -- OpenEA ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("fold", [None, 1, 2])
-def test_openea(fold: int | None, tmp_path: Path) -> None:
-    assert plain_data(read_openea(fill_folder(tmp_path, OPENEA), fold)) == plain_openea(
-        OPENEA, fold
-    )
-
-
-def test_openea_by_hand(tmp_path: Path) -> None:
-    data = read_openea(fill_folder(tmp_path, OPENEA), 1)
-    assert data.left.names == ("Graz", "Linz", "Steiermark", "Wien")
-    assert data.right.names == ("Austria", "Graz", "Linz", "Styria", "Vienna")
-    assert data.right.relations == ("in", "near")
-    assert data.right.triples.tolist() == [[4, 1, 2], [1, 0, 3], [3, 0, 0]]
-    assert data.pairs.tolist() == [[3, 4], [0, 1], [2, 3], [1, 2]]
-    assert {name: pairs.tolist() for name, pairs in data.known().items()} == {
-        "train": [[0, 1]],
-        "valid": [[1, 2]],
-    }
-    assert list(read_openea(tmp_path, 2).splits) == ["train", "test"]  # no validation, no split
 
 
 def test_openea_with_lists_of_ids(tmp_path: Path) -> None:
@@ -283,12 +235,6 @@ def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> Non
         read_openea(fill_folder(tmp_path, {**OPENEA, **edits}), 1)
 
 
-@pytest.mark.parametrize("fold", [True, "1", 1.0])
-def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^fold: expected an integer, got"):
-        read_openea(fill_folder(tmp_path, OPENEA), fold)
-
-
 def test_missing_fold(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=re.escape(str(Path("721_5fold", "6")))):
         read_openea(fill_folder(tmp_path, OPENEA), 6)
@@ -363,21 +309,6 @@ def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path:
         read_pairs(given.pop("pairs", path), **given)
 
 
-@pytest.mark.parametrize(
-    ("pairs", "keywords", "said"),
-    [
-        (3, {}, "^pairs: expected a path, got int"),
-        ({"train": 3}, {}, r'^pairs\["train"\]: expected a path, got int'),
-        ("pairs", {"left_triples": 3}, "^left_triples: expected a path, got int"),
-        ("pairs", {"left": 3.0}, "^left: expected an int"),
-    ],
-)
-def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
-    path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
-    with pytest.raises(TypeError, match=said):
-        read_pairs(path if pairs == "pairs" else pairs, **keywords)
-
-
 # -- graphs and data -------------------------------------------------------------------------------
 
 
@@ -397,14 +328,6 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     assert found.dtype == np.int64
     assert found.tolist() == slow_degrees(triples, entities)
     assert degrees(triples, entities).tolist() == found.tolist()
-
-
-def test_degrees_by_hand() -> None:
-    assert degrees([(0, 0, 1), (0, 0, 1)], 3).tolist() == [1, 1, 0]  # repeated
-    assert degrees([(1, 0, 1)], 2).tolist() == [0, 1]  # with itself
-    assert degrees([(0, 0, 1), (0, 1, 1), (1, 0, 0)], 2).tolist() == [3, 3]
-    assert degrees([(0, 0, 1, 1990), (0, 0, 1, 1991)], 2).tolist() == [2, 2]
-    assert degrees([], 2).tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(

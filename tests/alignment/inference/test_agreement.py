@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import truerank as tr
 from strategies.score_matrices import METHODS, Array, matrices
-from truerank.alignment import Agreement, infer
+from truerank.alignment import infer
 
 pytestmark = pytest.mark.python_only
 
@@ -76,41 +75,11 @@ def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObj
         np.testing.assert_equal(got.to_dict(), expected)
 
 
-def test_agreement_by_hand() -> None:
-    """0 and 1 both choose 0; 2 has no counterpart; 3 has two, and one of them is found."""
-    scores = [[9, 0, 0, 0], [8, 7, 0, 0], [0, 3, 0, 0], [0, 0, 0, 5]]
-    reference = [[0, 0], [1, 1], [3, 2], [3, 3]]
-    greedy_agreed = infer(scores, None).evaluate(reference)
-    assert greedy_agreed == Agreement(
-        precision=0.5, recall=0.5, f1=0.5, hits_at_1=2 / 3, correct=2, predicted=4, reference=4,
-        asked=3, unmatched=0, left_out=0, direction="left_to_right",
-    )  # fmt: skip
-    of_right = infer(scores, None).evaluate(reference, direction="right_to_left")
-    assert (of_right.hits_at_1, of_right.asked, of_right.unmatched) == (0.5, 4, 1)
-    stable = infer(scores, None, method="stable").evaluate(reference)
-    assert (stable.precision, stable.recall, stable.hits_at_1) == (0.75, 0.75, 1)
-    kept = infer(scores, None, method="stable", threshold=4).evaluate(reference)
-    assert (kept.precision, kept.recall, kept.f1, kept.hits_at_1) == (1, 0.75, 6 / 7, 1)
-    part = infer(scores, None, left_ids=[0, 3], right_ids=[1, 3]).evaluate(reference)
-    assert (part.reference, part.left_out, part.asked, part.hits_at_1) == (1, 3, 1, 1)
-
-
 def test_of_several_partners_the_best_is_meant_then_the_lowest() -> None:
     """All three left entities choose right 0; 1 and 2 share the highest score."""
     found = infer([[1.0, 0.0], [2.0, 0.0], [2.0, 0.0]], None)
     hits = [found.evaluate([[i, 0]], direction="right_to_left").hits_at_1 for i in range(3)]
     assert hits == [0, 1, 0]
-
-
-def test_hits_at_1_is_precision_where_everybody_has_one_answer() -> None:
-    rng = np.random.default_rng(6)
-    left = rng.standard_normal((50, 4)).astype(np.float32)
-    right = left + rng.standard_normal((50, 4)).astype(np.float32)
-    reference = np.stack([np.arange(50)] * 2, axis=1)
-    agreed = infer(left, right).evaluate(reference)
-    assert agreed.precision == agreed.recall == agreed.f1 == agreed.hits_at_1
-    ranks = tr.rank_embeddings(left, right, np.arange(50), similarity="cosine")
-    assert agreed.hits_at_1 == (ranks.optimistic == 1).mean()
 
 
 def test_reference() -> None:

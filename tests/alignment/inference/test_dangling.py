@@ -135,21 +135,6 @@ def test_vectors(n: int, m: int, seed: int, csls: int | None, by: str, direction
     assert (found.by, found.direction) == (by, direction)
 
 
-def test_by_hand() -> None:
-    """0 and 1 have counterparts; 2, 3, 4 have none; 1 and 2 have equal top scores."""
-    scores = np.array([[0.9, 0.1], [0.5, 0.4], [0.5, 0.5], [0.2, 0.1], [0.0, 0.3]])
-    found = dangling(scores, None, [2, 3, 4])
-    assert found.thresholds.tolist() == [0.3, 0.5, 0.9, np.nextafter(0.9, 1)]
-    assert found.said.tolist() == [1, 2, 4, 5]
-    assert found.correct.tolist() == [1, 2, 3, 3]
-    assert found.precision.tolist() == [1, 1, 0.75, 0.6]
-    assert found.recall.tolist() == [1 / 3, 2 / 3, 1, 1]
-    assert found.average_precision == pytest.approx(2 / 3 + 0.75 / 3)
-    assert (found.best_threshold, found.best_f1) == (0.9, 6 / 7)
-    margin = dangling(scores, None, [2, 3, 4], by="margin")
-    np.testing.assert_allclose(margin.values, [0.8, 0.1, 0, 0.1, 0.3])
-
-
 def test_infinite_values() -> None:
     """Equal scores, also infinite ones, have margin 0; without candidates it is -inf."""
     up, nan = np.inf, np.nan

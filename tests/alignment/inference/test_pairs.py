@@ -119,20 +119,6 @@ def test_nearest_of_vectors(
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("csls", [None, 1, 3, 100])
-def test_a_matrix_is_what_its_vectors_are(method: str, csls: int | None) -> None:
-    rng = np.random.default_rng(1)
-    left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (20, 23))
-    ids = {"left_ids": np.arange(3, 20), "right_ids": np.arange(20)}
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    for chosen in ({}, ids):
-        of_vectors = infer(left, right, method=method, csls=csls, **chosen)
-        of_matrix = infer(scores, None, method=method, csls=csls, **chosen)
-        np.testing.assert_array_equal(of_matrix.pairs, of_vectors.pairs)
-        np.testing.assert_array_equal(of_matrix.scores, of_vectors.scores, strict=True)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_means_may_be_given(method: str) -> None:
     rng = np.random.default_rng(2)
     left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (9, 8))

@@ -352,24 +352,6 @@ def test_extremes_by_hand() -> None:
     assert variance / BIG**2 == pytest.approx((2 / 3) ** 4 - (4 / 5) ** 8, rel=1e-12)
 
 
-def test_power_means_by_name() -> None:
-    tasks = [3, 8, 8, 40], [1, 2, 3, 4]
-    for p, name in ((1, "mr"), (-1, "hmr"), (0, "gmr")):
-        assert model("power_mean", p, *tasks) == chance(name, *tasks)
-
-
-def test_power_means_grow_with_p() -> None:
-    for tasks in (([3, 8, 8, 40], [1, 2, 3, 4]), (([15_000, 7], [9_000, 11_000]),)):
-        powers = sorted((*POWERS, *NAMED_POWERS))
-        means = [model("power_mean", p, *tasks)[0] for p in powers]
-        assert means == sorted(means)
-        # and smoothly: neighbours around the exact formulas of -1 and 1
-        for p in (-1.0, 1.0):
-            low, middle, high = (model("power_mean", p + d, *tasks) for d in (-1e-6, 0, 1e-6))
-            for i in range(2):
-                assert (low[i] + high[i]) / 2 == pytest.approx(middle[i], rel=1e-9)
-
-
 @pytest.mark.parametrize("p", [0.049, -0.049, 10.5, -11, 1e9])
 def test_power_means_without_a_model(p: float) -> None:
     for tasks in ([3, 4], []):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import math
 from fractions import Fraction
@@ -35,26 +34,6 @@ def test_reference_values(data: Path) -> None:
         assert type(mean) is type(variance) is float
         assert mean == pytest.approx(float(record["mean"]), rel=1e-13, abs=0), record
         assert variance == pytest.approx(float(record["variance"]), rel=1e-11, abs=0), record
-
-
-def by_outcomes(sizes: list[int], inverse: bool) -> tuple[Fraction, Fraction]:
-    """Mean and variance over all outcomes."""
-    n, half = len(sizes), len(sizes) // 2
-    values = []
-    for outcome in itertools.product(*(range(1, size + 1) for size in sizes)):
-        ranks = sorted(outcome)
-        middle = Fraction(ranks[half] + ranks[half - 1 + n % 2], 2)
-        values.append(1 / middle if inverse else middle)
-    mean = sum(values, Fraction(0)) / len(values)
-    return mean, sum((v * v for v in values), Fraction(0)) / len(values) - mean**2
-
-
-@given(st.lists(st.integers(1, 6), min_size=1, max_size=5), st.sampled_from([*MODELS]))
-def test_all_outcomes(sizes: list[int], name: str) -> None:
-    mean, variance = chance(name, sizes)
-    exact = by_outcomes(sizes, name == "imedian")
-    assert mean == pytest.approx(float(exact[0]), rel=1e-13)
-    assert variance == pytest.approx(float(exact[1]), rel=1e-12, abs=1e-16)
 
 
 def by_sums(sizes: list[int], inverse: bool) -> tuple[float, float]:
@@ -167,12 +146,6 @@ def test_huge_sizes_approach_the_beta_law(size: int) -> None:
         exact = (k * (k + 1) + k * (k + 1) + 2 * k * k) / ((n + 1) ** 2 * (n + 2)) / 4
         assert mean == pytest.approx((size + 1) / 2, rel=1e-12)
         assert variance == pytest.approx(exact * float(size) ** 2, rel=1e-11 + 8 * n / size)
-
-
-def test_few_tasks_of_unlike_huge_sizes() -> None:
-    mean, variance = chance("median", [10**9, 2**62])
-    assert mean == pytest.approx((10**9 + 1) / 4 + (2**62 + 1) / 4, rel=1e-13)
-    assert variance == pytest.approx((2**62 / 2) ** 2 / 12, rel=1e-12)
 
 
 def test_sizes_beyond_exact_floats() -> None:
