@@ -178,7 +178,7 @@ class Grammar:
     titles: Mapping[tuple[str, str], str] = field(default_factory=dict)
     synonyms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
-    numbered: re.Pattern[str] = re.compile(r"(.+)_at_([0-9]+)")
+    numbered: re.Pattern[str] = re.compile(r"(.+)_at_(\d+)")
 
     def find(self, name: str) -> tuple[str, str] | None:
         """Return the adjustment and the metric of a name in lower case; None if it is none."""

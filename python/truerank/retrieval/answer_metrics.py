@@ -213,7 +213,7 @@ ANSWER_KEYS = Grammar(
         "mean_average_precision_at_r": (NO_ADJUSTMENT, "map_at_r"),
     },
     refused={"hits": "did you mean success@k? In ranx hits are a number, not a share"},
-    numbered=re.compile(r"(.+?)_(?:at_)?([0-9]+)"),
+    numbered=re.compile(r"(.+?)_(?:at_)?(\d+)"),
 )
 
 
