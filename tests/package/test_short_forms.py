@@ -145,7 +145,7 @@ def test_small_objects_show_all() -> None:
     found = Interval("mrr", 0.3, 0.25, 0.35, 0.95, "t", 400, notes=("few units",))
     assert repr(found) == (
         "Interval(metric='mrr', value=0.3, low=0.25, high=0.35, level=0.95, method='t', units=400, "
-        "by='task', notes=('few units',))"
+        "by='task', notes=('few units',), decimals=3)"
     )
     ids = np.array([[1, 2]])
     assert repr(tr.TopK(ids, ids * 0.5)) == "TopK(ids=array([[1, 2]]), scores=array([[0.5, 1. ]]))"

@@ -252,7 +252,7 @@ def test_several_answers_of_a_query_are_no_tasks_of_their_own(tmp_path: Path) ->
     ranks = tr.load(tmp_path / "ranks.npz")
     assert report(ranks).to_dict(["map"]) == grouped().to_dict(["map"])
     for call in (tr.report, lambda r: tr.pvalue(r, "mrr"), lambda r: tr.compare(r, r)):
-        with pytest.raises(ValueError, match=r"of retrieval, .* compare what its per_query gives"):
+        with pytest.raises(ValueError, match=r"of retrieval, .* compare such reports"):
             call(ranks)
 
 

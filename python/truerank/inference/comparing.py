@@ -12,8 +12,8 @@ import numpy as np
 from ..inputs.checks import confidence, integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics import METRICS, Key, parse
-from ..metrics.averages import arithmetic, values_per_task
+from ..metrics import METRICS, Key
+from ..metrics.keys import table_name
 from ..ranks.container import Ranks
 from .comparisons import DIFFERENCE, RATIO, Comparison, Comparisons
 from .corrections import holm
@@ -24,7 +24,6 @@ from .influences import (
     SHARE,
     Influences,
     slope,
-    standard_error,
 )
 from .intervals import unseen_share
 from .pairing import (
@@ -33,11 +32,13 @@ from .pairing import (
     groups_of,
     has_protocol,
     have_same_tasks,
+    measures_queries,
     pair_ranks,
+    reader_of,
     runs_of,
-    weighted_ranks,
+    tasks_of,
 )
-from .runs import TWO_LEVEL, TwoLevelT, crossed_runs, influences_of_run, nested_runs, notes_on_runs
+from .runs import TWO_LEVEL, crossed_runs, influences_of_run, nested_runs, notes_on_runs
 from .sign_flips import SignFlips
 from .units import (
     COUNT,
@@ -53,6 +54,7 @@ from .units import (
 if TYPE_CHECKING:
     from typing import Unpack
 
+    from ..inputs.arrays import FloatArray
     from ..ranks.labels import LabelsLike
 
 FLIPS = "sign flips"
@@ -117,6 +119,7 @@ def compare(
         A Report stands for its ranks, with the weights that are in force in it. With a mapping, all
         pairs of its members are compared, and their p-values corrected by Holm's rule. A list, or
         Repeats, has several runs of one model, such as training seeds.
+        Reports of retrieval are compared query by query, by the keys that they have.
     b : Ranks, Report, a list of those, or Repeats
         The same tasks in the same order. Several runs where a has several; if the runs of a have
         unlike tasks, they are folds, and b has the same. Not given with a mapping.
@@ -144,8 +147,8 @@ def compare(
     ValueError
         If the numbers of tasks, weights, candidates, comparable fields of the protocols, or ids
         differ; the message lists all differences. For ranks of a report of retrieval, if a query
-        has several right answers. For metrics that tell no units apart (count, mad,
-        power_mean:inf), and for those whose own metric is to be compared (index.gmr, z.gmr).
+        has several right answers: compare its report. For metrics that tell no units apart (count,
+        mad, power_mean:inf), and for those whose own metric is to be compared (index.gmr, z.gmr).
     KeyError
         For an unknown key.
     TypeError
@@ -164,7 +167,8 @@ def compare(
     """
     single = isinstance(metric, (str, Key)) or not isinstance(metric, (list, tuple))
     keys: Any = [metric] if single else metric
-    parsed = [*dict.fromkeys(key if isinstance(key, Key) else parse(key) for key in keys)]
+    read = reader_of(a)
+    parsed = [*dict.fromkeys(key if isinstance(key, Key) else read(key) for key in keys)]
     if not parsed:
         raise InputValueError("metric", expected="at least one key", got="none")
     for key in parsed:
@@ -180,8 +184,7 @@ def compare(
     else:
         models = a
     if len(models) < 2:
-        got = len(models)
-        raise InputValueError("a", expected="at least two Ranks or Reports to compare", got=got)
+        raise InputValueError("a", expected="at least two Ranks or Reports", got=len(models))
     pairs = [
         _compare_pair(models[one], models[two], key, options, (one, two))
         for key, (one, two) in itertools.product(parsed, itertools.combinations(models, 2))
@@ -207,13 +210,14 @@ def check_comparable(key: Key) -> None:
 
     Examples
     --------
+    >>> from truerank.metrics import parse
     >>> check_comparable(parse("amri"))
     >>> check_comparable(parse("index.gmr"))
     Traceback (most recent call last):
     ...
     truerank.InputValueError: metric: index.gmr differs where gmr does; compare gmr, by its ratio
     """
-    metric = METRICS[key.metric]
+    metric = METRICS.get(key.metric, METRICS["mrr"])  # those of retrieval are means, as mrr is
     if key.metric == COUNT:
         raise InputValueError("metric", COUNT_MESSAGE)
     if key.adjustment in ("index", "z") and metric.single is None:
@@ -248,17 +252,17 @@ class Pair(NamedTuple):
 def gather_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, str]) -> Pair:
     """Gather the tasks of two models in the units of the first."""
     groups = groups_of(a, options.groups)
-    a, b, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
-    codes, name = unit_codes(a, options.by)
+    *ranks, pairing, notes = pair_ranks(a, b, names, allow_unlike=options.allow_unlike)
+    codes, name = unit_codes(ranks[0], options.by)
     one, two = (
         units_of(
-            ranks,
+            model,
             key,
             by=codes if name != "task" else None,
-            groups=group_of_tasks(a, key, options.by, groups),
+            groups=group_of_tasks(ranks[0], key, options.by, groups),
             draw_seed=options.draw_seed,
         )._replace(by=name)
-        for ranks in (a, b)
+        for model in ((a, b) if measures_queries(a) else ranks)
     )
     return Pair(one, two, pairing, notes)
 
@@ -274,8 +278,7 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
         p, low, high = _test(first, second, options.level)
     return _comparison(
         [pair],
-        [[pair.one]],
-        [[pair.two]],
+        [pair.one.merits(), pair.two.merits()],
         names,
         value_a=first.value,
         value_b=second.value,
@@ -292,31 +295,31 @@ def _compare_pair(a: Any, b: Any, key: Key, options: Options, names: tuple[str, 
 
 def _comparison(
     pairs: Sequence[Pair],
-    folds_a: Sequence[Sequence[Units]],
-    folds_b: Sequence[Sequence[Units]],
+    merits: Sequence[FloatArray],
     names: tuple[str, str],
     *,
     notes: tuple[str, ...],
     **measured: Any,
 ) -> Comparison:
-    """Add to what was measured what is known of every comparison.
-
-    The folds of a model hold its runs; without folds there is one, and without runs each has one.
-    """
+    """Add to what was measured what is known of every comparison, and count wins by the merits."""
     key = pairs[0].one.key
-    wins, ties, losses = count_wins(key, folds_a, folds_b)
+    one, two = merits
+    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
+    wins, losses = int((one - two > slack).sum()), int((two - one > slack).sum())
     of_pairs = dict.fromkeys(note for pair in pairs for note in pair.notes)
     return Comparison(
         metric=str(key),
         difference=measured["value_a"] - measured["value_b"],
         wins=wins,
-        ties=ties,
+        ties=len(one) - wins - losses,
         losses=losses,
         by=pairs[0].one.by,
         pairing=pairs[-1].pairing,
         notes=(*of_pairs, *notes),
         name_a=names[0],
         name_b=names[1],
+        title=table_name(key),
+        decimals=key.decimals,
         **measured,
     )
 
@@ -364,7 +367,7 @@ def _compare_runs(
     labels = [
         [f"{n}[{i}]" for i in range(len(x))] for n, x in zip(names, (first, second), strict=True)
     ]
-    ranks = [weighted_ranks(label, x) for label, x in zip(labels[0], first, strict=True)]
+    ranks = [tasks_of(label, x) for label, x in zip(labels[0], first, strict=True)]
     crossed = all(have_same_tasks(ranks[0], x) for x in ranks[1:])
     if crossed:
         others = [*zip(labels[0][1:], first[1:], strict=True), *zip(labels[1], second, strict=True)]
@@ -380,15 +383,14 @@ def _compare_runs(
         models = [pair.one for pair in pairs], [pair.two for pair in pairs]
     found = [[influences_of_run(x, options.level) for x in model] for model in models]
     values = [math.fsum(x.value for x in model) / len(model) for model in found]
-    test = crossed_runs(found) if crossed else _test_of_folds(found)
+    test = (crossed_runs if crossed else nested_runs)(found)
     low, high = test.bounds(options.level)
-    folds_a, folds_b = ([model] if crossed else [[x] for x in model] for model in models)
+    join = np.mean if crossed else np.concatenate
     runs = {name: len(model) for name, model in zip(names, models, strict=True)}
     of_first = models[0][0]
     return _comparison(
         pairs,
-        folds_a,
-        folds_b,
+        [join([x.merits() for x in model], 0) for model in models],
         names,
         value_a=values[0],
         value_b=values[1],
@@ -402,42 +404,3 @@ def _compare_runs(
         runs_a=len(first),
         runs_b=len(second),
     )
-
-
-def _test_of_folds(found: list[list[Influences]]) -> TwoLevelT:
-    """Test the mean of the differences of the folds of two models."""
-    pairs = [*zip(*found, strict=True)]
-    errors = [standard_error(x.on_value_scale() - y.on_value_scale()) for x, y in pairs]
-    return nested_runs([x.value - y.value for x, y in pairs], errors)
-
-
-def count_wins(
-    key: Key, first: Sequence[Sequence[Units]], second: Sequence[Sequence[Units]]
-) -> tuple[int, int, int]:
-    """Count the tasks in which the first model is better, as good and worse.
-
-    Parameters
-    ----------
-    key : Key
-    first, second : sequence of sequences of Units
-        For each fold the runs of a model, whose mean f(r) counts.
-    """
-    metric, parameter = METRICS[key.metric], key.parameter
-    if metric.mean is not arithmetic:
-        metric, parameter = METRICS["mr"], 0
-
-    def means(folds: Sequence[Sequence[Units]]) -> np.ndarray[Any, Any]:
-        return np.concatenate(
-            [
-                np.mean([values_per_task(metric.transform, x.sample, parameter) for x in runs], 0)
-                for runs in folds
-            ]
-        )
-
-    ends = np.array([1.0, 2.0**63])
-    top, far = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter).tolist()
-    one, two = means(first), means(second)
-    gained = one - two if top > far else two - one
-    slack = 1e-12 * np.maximum(np.abs(one), np.abs(two))  # equal means of unlike runs may differ
-    wins, losses = int((gained > slack).sum()), int((gained < -slack).sum())
-    return wins, len(gained) - wins - losses, losses

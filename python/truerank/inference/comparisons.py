@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, overload
 
 from ..inputs.naming import printable, public
-from ..metrics.keys import parse, table_name
 from ..tables import AsTable, Column, Table
 from ..tables.cells import format_count
 from .intervals import decimals_within
@@ -53,6 +52,10 @@ class Comparison(NamedTuple):
         The number of runs of each model; values are the means over them.
     p_holm : float or None
         The p-value corrected for several comparisons by Holm's rule.
+    title : str
+        The metric as tables print it.
+    decimals : int
+        How many are printed, or more where the bounds are close.
     """
 
     metric: str
@@ -77,6 +80,8 @@ class Comparison(NamedTuple):
     runs_a: int = 1
     runs_b: int = 1
     p_holm: float | None = None
+    title: str = ""
+    decimals: int = 3
 
     @property
     def estimate(self) -> float:
@@ -84,11 +89,6 @@ class Comparison(NamedTuple):
         if self.effect == DIFFERENCE:
             return self.difference
         return self.value_a / self.value_b if self.value_b else float("nan")
-
-    @property
-    def title(self) -> str:
-        """The metric as tables print it."""
-        return table_name(self.metric)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields by name.
@@ -103,7 +103,7 @@ class Comparison(NamedTuple):
         return {**self._asdict(), "notes": list(self.notes)}
 
     def __str__(self) -> str:
-        decimals = decimals_within(self.metric, self.low, self.high)
+        decimals = decimals_within(self.decimals, self.low, self.high)
         a, b, effect, low, high = (
             f"{x:.{decimals}f}"
             for x in (self.value_a, self.value_b, self.estimate, self.low, self.high)
@@ -165,11 +165,11 @@ class Comparisons(Sequence[Comparison], AsTable):
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each pair, how the pairs were compared, and the notes."""
         first, several = self._pairs[0], len(self.metrics) > 1
-        decimals = [decimals_within(pair.metric, pair.low, pair.high) for pair in self._pairs]
+        decimals = [decimals_within(pair.decimals, pair.low, pair.high) for pair in self._pairs]
         if not several:
             decimals = [max(decimals)] * len(self)
         effects = " or ".join(dict.fromkeys(pair.effect for pair in self._pairs))
-        of_a = "of a" if several else f"{parse(first.metric).title} of a"
+        of_a = "of a" if several else f"{first.title.partition(' ')[0]} of a"
         level = f"{100 * first.level:g} % "
         columns = [
             Column("metric", only="data"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..inputs.checks import choice, is_iterable, is_number
+from ..inputs.checks import choice, is_number, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..tables import Column, Table
@@ -100,18 +100,11 @@ def correct_pvalues(
     hits@1    0.04      0.06                    0.04
     hits@10   0.03      0.06                    0.04
     """
-    if isinstance(methods, str) or not is_iterable(methods):
-        got = repr(methods) if isinstance(methods, str) else type(methods).__name__
-        raise InputTypeError("methods", expected=f"a sequence of {', '.join(TITLES)}", got=got)
-    chosen = [choice("methods", method, tuple(TITLES)) for method in dict.fromkeys(methods)]
-    if isinstance(p_values, (str, bytes)) or not is_iterable(p_values):
-        got = type(p_values).__name__
-        raise InputTypeError("p_values", expected="several p-values", got=got)
-    if isinstance(p_values, Mapping):
-        named = {str(name): value for name, value in p_values.items()}
-    else:
-        named = {str(i): value for i, value in enumerate(p_values, 1)}
-    found = {name: _p_of(name, value) for name, value in named.items()}
+    methods = dict.fromkeys(several("methods", methods, f"of {', '.join(TITLES)}"))
+    chosen = [choice("methods", method, tuple(TITLES)) for method in methods]
+    if not isinstance(p_values, Mapping):
+        p_values = dict(enumerate(several("p_values", p_values, "p-values"), 1))
+    found = {str(name): _p_of(str(name), value) for name, value in p_values.items()}
     if not found:
         raise InputValueError("p_values", expected="several p-values", got="none")
     given = [*found.values()]

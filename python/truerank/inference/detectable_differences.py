@@ -10,10 +10,11 @@ import numpy as np
 from ..inputs.checks import integer, number
 from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
-from ..metrics import Key, parse
+from ..metrics import Key
 from ..tables.cells import format_count, percent
 from .comparing import Options, check_comparable, gather_pair
 from .influences import degrees_of_freedom, standard_error
+from .pairing import reader_of
 from .runs import influences_of_run
 from .units import UNIT, Units, describe_units, notes_on_units, units_of
 
@@ -187,7 +188,7 @@ def detectable(
     asked = None if difference is None else abs(number("difference", difference))
     if asked is not None and not 0 < asked < math.inf:
         raise InputValueError("difference", expected="a finite number other than 0", got=difference)
-    key = metric if isinstance(metric, Key) else parse(metric)
+    key = metric if isinstance(metric, Key) else reader_of(a)(metric)
     check_comparable(key)
     draw_seed = integer("draw_seed", draw_seed, least=0)
     options = Options(by, 0.95, groups, draw_seed, allow_unlike)

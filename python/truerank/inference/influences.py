@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     Outward = Callable[[float], float]
 
 # What the mean is, which decides how it is bounded and how two models differ in it.
-MEAN, SHARE, LOGARITHM, POWER, VARIANCE, MEDIAN = (
-    *("mean", "share", "logarithm", "power"),
-    *("variance", "median"),
-)
+MEAN, SHARE, LOGARITHM = "mean", "share", "logarithm"
+POWER, VARIANCE, MEDIAN = "power", "variance", "median"
 DIFFERENCES = (MEAN, SHARE)  # two models differ by a difference; in other forms by a ratio
 LEAST_POWER, MOST_LOG = 1e-6, 300.0  # smaller powers are logarithms; larger ones leave float64
 ROUNDING = 1e-12
@@ -134,11 +132,10 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
     >>> influences_of(units_of(Ranks([0, 3], [1, 1], 10), "mrr")).moved
     array([ 0.1875, -0.1875])
     """
-    key, metric = units.key, METRICS[units.key.metric]
+    key = units.key
     if not units.number:
         return None
-    adjusts = key.adjustment != NO_ADJUSTMENT and not (metric.single and key.adjustment != "z")
-    back, form = (metric.inverse, MEDIAN) if metric.mean is median else _mean_form(key, units)
+    back, form, adjusts = _mean_form(key, units)
     if key.macro and (adjusts or form in ("", MEDIAN)):
         return _of_whole_groups(units)
     if not form:
@@ -154,7 +151,7 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         return _of_median(units, level, outward)
     with np.errstate(all="ignore"):
         top, base = sums_of_tasks(units, units.sample)
-        ends = [sums_of_tasks(units, end) for end in ends_of(units.sample)]
+        ends = [sums_of_tasks(units, end) for end in ends_of(units)]
         if key.macro:
             return _of_groups(units, top, base, ends, back, form)
         least, most = sorted(float(x.sum() / y.sum()) for x, y in ends)
@@ -163,7 +160,7 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
         made = influences_of_sums(
             units.sums(top),
             units.sums(base),
-            value=compute(key, units.sample),
+            value=compute(key, units.sample) if units.ends is None else None,
             outward=outward,
             ends=(least, most),
             form=form,
@@ -171,21 +168,26 @@ def influences_of(units: Units, level: float = 0.95) -> Influences | None:
     return made if math.isfinite(made.value) and math.isfinite(made.inner) else None
 
 
-def _mean_form(key: Key, units: Units) -> tuple[Outward, str]:
-    """How the mean of f becomes the metric, and its form, which is empty for a metric of none."""
-    metric, p = METRICS[key.metric], float(key.parameter)
+def _mean_form(key: Key, units: Units) -> tuple[Outward, str, bool]:
+    """How the mean of f becomes the metric, its form, and whether it is adjusted after that.
+
+    The form is empty for a metric of no mean.
+    """
+    if units.ends is not None:
+        return float, SHARE if key.metric == "success" else MEAN, False
+    metric, p, adjusts = METRICS[key.metric], float(key.parameter), key.adjustment != NO_ADJUSTMENT
+    if metric.single:
+        return float, SHARE if metric.name == "hits" else MEAN, key.adjustment == "z"
     if metric.mean is arithmetic:
-        if metric.single:
-            return float, SHARE if metric.name == "hits" else MEAN
-        return metric.inverse, LOGARITHM if metric.transform is LOG else POWER
-    if metric.mean is variance:
-        return metric.inverse, VARIANCE
+        return metric.inverse, LOGARITHM if metric.transform is LOG else POWER, adjusts
+    if metric.mean in (variance, median):
+        return metric.inverse, VARIANCE if metric.mean is variance else MEDIAN, adjusts
     if metric.mean is power:
         if abs(p) < LEAST_POWER:
-            return math.exp, LOGARITHM
+            return math.exp, LOGARITHM, adjusts
         if abs(p) * math.log(units.sample.candidates.max()) <= MOST_LOG:
-            return lambda mean: float(mean ** (1 / p)), POWER
-    return float, ""
+            return lambda mean: float(mean ** (1 / p)), POWER, adjusts
+    return float, "", adjusts
 
 
 def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]:
@@ -200,6 +202,8 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     (array([-4., -1.]), array([-4., -4.]))
     """
     key, weights = units.key, units.weights
+    if units.ends is not None:
+        return sample.ranks, weights
     metric, parameter = METRICS[key.metric], key.parameter
     if metric.mean is variance:
         centres, inner = tie_centres(sample)
@@ -220,16 +224,19 @@ def sums_of_tasks(units: Units, sample: Sample) -> tuple[FloatArray, FloatArray]
     return weights * (f - chance), weights * (metric.optimum - chance)
 
 
-def ends_of(sample: Sample) -> tuple[Sample, Sample]:
+def ends_of(units: Units) -> list[Sample]:
     """The same tasks with every rank 1, and with every rank the last.
 
     Examples
     --------
-    >>> [end.ranks for end in ends_of(Sample(np.array([3.0, 4.0]), np.array([9, 7])))]
+    >>> from truerank import Ranks
+    >>> from truerank.inference.units import units_of
+    >>> [end.ranks for end in ends_of(units_of(Ranks([2, 3], [1, 1], [9, 7]), "mr"))]
     [array([1., 1.]), array([9., 7.])]
     """
-    first, last = np.ones(len(sample.ranks)), sample.candidates.astype(np.float64)
-    return sample._replace(ranks=first, tied=None), sample._replace(ranks=last, tied=None)
+    sample = units.sample
+    ends = units.ends or (np.ones(len(sample.ranks)), sample.candidates.astype(np.float64))
+    return [sample._replace(ranks=end, tied=None) for end in ends]
 
 
 def _of_groups(

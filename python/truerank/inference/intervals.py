@@ -9,7 +9,7 @@ import numpy as np
 
 from ..inputs.checks import confidence, integer
 from ..inputs.naming import printable, public
-from ..metrics import compute, parse
+from ..metrics import compute
 from ..metrics.kinds import take
 from ..tables import AsTable, Column, Table
 from .influences import (
@@ -61,6 +61,8 @@ class Interval(NamedTuple):
         without a name.
     notes : tuple of str
         What limits the trust in the bounds.
+    decimals : int
+        How many are printed, or more where the bounds are close.
 
     Examples
     --------
@@ -77,9 +79,10 @@ class Interval(NamedTuple):
     units: int
     by: str = TASK
     notes: tuple[str, ...] = ()
+    decimals: int = 3
 
     def __str__(self) -> str:
-        decimals = decimals_within(self.metric, self.low, self.high)
+        decimals = decimals_within(self.decimals, self.low, self.high)
         numbers = (f"{x:.{decimals}f}" for x in (self.value, self.low, self.high))
         bounds = "{} {} [{}, {}]".format(self.metric, *numbers)
         how = f"{100 * self.level:g} %, {self.method}, {describe_units(self.units, self.by)}"
@@ -96,15 +99,15 @@ class Interval(NamedTuple):
         return {**self._asdict(), "notes": list(self.notes)}
 
 
-def decimals_within(metric: str, low: float, high: float) -> int:
+def decimals_within(least: int, low: float, high: float) -> int:
     """Return how many decimals tell apart the bounds of a metric: two digits of half their gap.
 
     Examples
     --------
-    >>> decimals_within("mrr", 0.42, 0.45), decimals_within("mrr", 0.4381, 0.4387)
+    >>> decimals_within(3, 0.42, 0.45), decimals_within(3, 0.4381, 0.4387)
     (3, 5)
     """
-    least, half = parse(metric).decimals, (high - low) / 2
+    half = (high - low) / 2
     if not 0 < half < math.inf:
         return least
     return min(15, max(least, 1 - math.floor(math.log10(half))))
@@ -127,7 +130,7 @@ class Intervals(dict[str, Interval], AsTable):
     def table(self, metrics: str | Iterable[str] | None = None, **options: Any) -> Table:
         """Return a row for each key; `metrics` chooses among the columns of numbers."""
         level = next((f"{100 * found.level:g} % " for found in self.values()), "")
-        decimals = [decimals_within(key, found.low, found.high) for key, found in self.items()]
+        decimals = [decimals_within(x.decimals, x.low, x.high) for x in self.values()]
         columns = [
             Column("metric"),
             Column("value", decimals=decimals),
@@ -214,12 +217,13 @@ def interval(
         if number > 1:
             low, high, method = bounds_of(found, level)
     else:
-        value = math.nan if units.key.macro else compute(units.key, units.sample)
+        value = math.nan if units.key.macro or units.ends else compute(units.key, units.sample)
         if number > 1 and not math.isnan(value) and units.key.metric != COUNT:
             low, high, method = *_bootstrap(units, value, level, seed), "bootstrap"
     notes = () if method == "none" else notes_on_units(units)
     by = units.by if number == units.number else GROUP
-    return Interval(str(units.key), value, low, high, level, method, number, by, notes)
+    about = number, by, notes, units.key.decimals
+    return Interval(str(units.key), value, low, high, level, method, *about)
 
 
 def bounds_of(found: Influences, level: float) -> Bounds:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..inputs.errors import InputTypeError, InputValueError
+from ..metrics import parse
 from ..ranks.container import Ranks
 from ..ranks.grouping import of_single_tasks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ..inputs.arrays import FloatArray
+    from ..metrics import Key
     from ..ranks.labels import Labels, LabelsLike
 
 BY_IDS = {"queries": "query", "targets": "target"}
@@ -102,16 +106,32 @@ def weighted_ranks(name: str, model: Any) -> Ranks:
     if isinstance(model, Ranks):
         return of_single_tasks(name, model)
     try:
-        ranks: Ranks = model.ranks
-        weights = model.weights
+        ranks, weights = of_single_tasks(name, model.ranks), model.weights
     except RanksMissingError as error:
         raise InputValueError(name, str(error)) from None
     except AttributeError:
         got = type(model).__name__
-        if hasattr(model, "per_query"):  # of queries with several right answers
-            got += "; compare what per_query gives, query by query"
         raise InputTypeError(name, expected="Ranks or a Report", got=got) from None
     return ranks if weights is ranks.weights else ranks.with_weights(weights)
+
+
+def measures_queries(model: object) -> bool:
+    """Whether a model is a report of retrieval, whose metrics are means over queries."""
+    return hasattr(model, "per_query")
+
+
+def tasks_of(name: str, model: Any) -> Ranks:
+    """The ranks of a model: right answers of a report of retrieval, else as `weighted_ranks`."""
+    ranks: Ranks = model.ranks if measures_queries(model) else weighted_ranks(name, model)
+    return ranks
+
+
+def reader_of(model: Any) -> Callable[[str], Key]:
+    """What reads a key of a model, or of the first of several: retrieval has keys of its own."""
+    while isinstance(model, (list, tuple, Mapping)) and model and not has_protocol(model):
+        model = next(iter(model.values() if isinstance(model, Mapping) else model))
+    reader: Callable[[str], Key] = getattr(model, "read_key", parse)
+    return reader
 
 
 def groups_of(model: Any, groups: LabelsLike | None) -> LabelsLike | None:
@@ -184,9 +204,15 @@ def pair_ranks(
     >>> pair_ranks(ranks, ranks)[2:]
     ('position', ('paired by position only',))
     """
-    a, b = (weighted_ranks(name, model) for name, model in zip(names, (a, b), strict=True))
+    if measures_queries(a) != measures_queries(b):
+        kinds = [type(model).__name__ for model in (a, b)]
+        raise InputTypeError(names[1], expected=f"{kinds[0]}, as {names[0]} is", got=kinds[1])
+    own: Any = {x: [getattr(model, x, None) for model in (a, b)] for x in ("gains", "misses")}
+    a, b = (tasks_of(name, model) for name, model in zip(names, (a, b), strict=True))
     fatal = _fatal_differences(a, b)
     unlike = [] if len(a) != len(b) else _task_differences(a, b)
+    for name, (one, two) in own.items():
+        unlike += [f"{name}: they differ"] * (not fatal and not np.array_equal(one, two))
     unlike = [f"protocol: {x}" for x in a.protocol.differences(b.protocol)] + unlike
     if fatal or (unlike and not allow_unlike):
         advice = "" if fatal else "; allow_unlike=True compares them all the same"
@@ -210,11 +236,6 @@ def describe_pairing(a: Ranks, b: Ranks) -> str:
     >>> describe_pairing(ranks, ranks)
     'query ids'
     """
-    known = [
-        word for name, word in BY_IDS.items() if _equal_labels(getattr(a, name), getattr(b, name))
-    ]
+    labels = {word: (getattr(a, name), getattr(b, name)) for name, word in BY_IDS.items()}
+    known = [word for word, (one, two) in labels.items() if one and two and one.same_as(two)]
     return f"{' and '.join(known)} ids" if known else BY_POSITION
-
-
-def _equal_labels(one: Labels | None, two: Labels | None) -> bool:
-    return one is not None and two is not None and one.same_as(two)

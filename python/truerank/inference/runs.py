@@ -17,7 +17,7 @@ from ..inputs.errors import InputValueError
 from ..metrics import compute
 from .influences import Influences, degrees_of_freedom, influences_of, standard_error
 from .intervals import Interval
-from .pairing import have_same_tasks
+from .pairing import HasRanks, have_same_tasks, tasks_of
 from .sign_flips import error_rate
 from .units import TASK, UNIT, Units, notes_on_units, unit_codes, units_of
 
@@ -103,18 +103,16 @@ def crossed_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
     return TwoLevelT(estimate, math.sqrt(total), degrees)
 
 
-def nested_runs(values: Sequence[float], errors: Sequence[float]) -> TwoLevelT:
-    """Test the mean over folds, each of which has tasks of its own.
+def nested_runs(models: Sequence[Sequence[Influences]]) -> TwoLevelT:
+    """Test the mean over folds of the value, or of the difference between two models.
 
-    Parameters
-    ----------
-    values : sequence of float
-        The value, or the difference, in each fold; at least two.
-    errors : sequence of float
-        The standard error over the units of each fold. The error of the mean is at least what these
-        make of it, with as many degrees of freedom as there are folds, less one.
+    Each fold has tasks of its own. The error of the mean is at least what the standard errors over
+    the units of each fold make of it, with as many degrees of freedom as there are folds, less one.
     """
-    v, k = np.array(values, dtype=np.float64), len(values)
+    k, folds = len(models[0]), [*zip(*models, strict=True)]
+    v = np.array([one.value - sum(x.value for x in others) for one, *others in folds])
+    moved = ([x.on_value_scale() for x in fold] for fold in folds)
+    errors = [standard_error(one - sum(others)) for one, *others in moved]
     of_folds, of_units = float(v.var(ddof=1)) / k, float(np.square(errors).sum()) / k**2
     larger = of_folds if math.isnan(of_units) else max(of_folds, of_units)
     return TwoLevelT(float(v.mean()), math.sqrt(larger), k - 1)
@@ -130,7 +128,7 @@ def influences_of_run(units: Units, level: float) -> Influences:
     2.5
     """
     found = influences_of(units, level)
-    if found is None and not math.isnan(compute(units.key._replace(macro=False), units.sample)):
+    if not (found or units.ends or math.isnan(compute(units.key, units.sample))):
         raise InputValueError("metric", NO_INFLUENCES.format(units.key))
     nothing = np.zeros(units.number)
     empty = nothing, nothing, nothing
@@ -156,7 +154,7 @@ def notes_on_runs(numbers: dict[str, int], folds: int = 0) -> tuple[str, ...]:
 
 
 def interval_over_runs(
-    runs: Sequence[Ranks],
+    runs: Sequence[Ranks | HasRanks],
     metric: str | Key = "mrr",
     *,
     level: float = 0.95,
@@ -168,7 +166,7 @@ def interval_over_runs(
 
     Parameters
     ----------
-    runs : sequence of Ranks
+    runs : sequence of Ranks or Reports
         At least two. If their tasks are unlike, they are folds.
     metric, level, by, groups
         As in `interval`.
@@ -191,9 +189,10 @@ def interval_over_runs(
     level = confidence(level)
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
-    crossed = all(have_same_tasks(runs[0], run) for run in runs[1:])
+    first, *others = (tasks_of(f"runs[{i}]", run) for i, run in enumerate(runs))
+    crossed = all(have_same_tasks(first, other) for other in others)
     seeds = draw_seeds or [0] * len(runs)
-    codes, name = unit_codes(runs[0], by)
+    codes, name = unit_codes(first, by)
     each = codes if crossed and name != TASK else by
     units = [
         units_of(run, metric, by=each, groups=groups, draw_seed=seed)._replace(by=name)
@@ -204,15 +203,11 @@ def interval_over_runs(
     value = math.fsum(x.value for x in found) / len(found)
     low = high = math.nan
     if number > 1 and not math.isnan(value):
-        if crossed:
-            test = crossed_runs([found])
-        else:
-            values = [x.value for x in found]
-            test = nested_runs(values, [standard_error(x.on_value_scale()) for x in found])
+        test = (crossed_runs if crossed else nested_runs)([found])
         least, most = sorted(found[0].at(end) for end in found[0].ends)
         low, high = test.bounds(level)
         low, high = max(low, least), min(high, most)
     notes = notes_on_runs({"one model": len(runs)}, 0 if crossed else len(runs))
     notes += notes_on_units(units[0])
-    about = number, name, notes
+    about = number, name, notes, units[0].key.decimals
     return Interval(str(units[0].key), value, low, high, level, TWO_LEVEL, *about)

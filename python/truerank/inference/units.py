@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..inputs.arrays import checked_weights
-from ..metrics import Key, Sample, UnknownKeyError, parse, sample_of
-from ..metrics.averages import rescale_weights
+from ..metrics import METRICS, Key, Sample, UnknownKeyError, sample_of
+from ..metrics.averages import arithmetic, rescale_weights, values_per_task
 from ..metrics.keys import sides_of
 from ..metrics.kinds import take
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes, task_weights_by
-from ..ranks.labels import LABEL_WORDS
+from ..ranks.labels import LABEL_WORDS, RIGHT_ANSWERS
 from ..tables.cells import number, percent
-from .pairing import groups_of, weighted_ranks
+from .pairing import groups_of, measures_queries, reader_of, tasks_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
-    from .pairing import HasRanks
 
 UNIT, TASK, GROUP = "unit", "task", "group"
 FEW_UNITS, LARGE_SHARE = 30, 0.1
@@ -51,6 +50,10 @@ class Units(NamedTuple):
         The name of a unit, in the singular.
     groups : ndarray of int64, shape (n,), or None
         The group of each task, 0, 1, ..., for a macro average.
+    ends : (ndarray, ndarray) or None
+        For a report of retrieval, whose tasks are queries: what they add to the metric for the
+        worst order of the candidates and for the best. The "ranks" of the sample are what they do
+        add, and the metric is the ratio of its sum to that of the weights.
     """
 
     key: Key
@@ -60,6 +63,19 @@ class Units(NamedTuple):
     number: int
     by: str
     groups: IntArray | None = None
+    ends: tuple[FloatArray, FloatArray] | None = None
+
+    def merits(self) -> FloatArray:
+        """What each task adds to a mean, in which more is better: f(r), or else the rank."""
+        if self.ends is not None:
+            return self.sample.ranks
+        metric, parameter = METRICS[self.key.metric], self.key.parameter
+        if metric.mean is not arithmetic:
+            metric, parameter = METRICS["mr"], 0
+        ends = np.array([1.0, 2.0**63])
+        top, far = metric.transform.of_ranks(ends, np.full(2, 2**63 - 1), parameter).tolist()
+        f = values_per_task(metric.transform, self.sample, parameter)
+        return f if top > far else -f
 
     def sums(self, values: FloatArray) -> FloatArray:
         """Add up the values of the tasks of each unit."""
@@ -70,7 +86,7 @@ class Units(NamedTuple):
 
 
 def units_of(
-    model: Ranks | HasRanks,
+    model: Any,
     key: str | Key,
     *,
     by: LabelsLike | None = UNIT,
@@ -84,6 +100,7 @@ def units_of(
     Parameters
     ----------
     model : Ranks or Report
+        Or a report of retrieval, whose queries are the tasks.
     key : str or Key
     by : str, labels or None
         "unit": the label "unit" of the ranks, or single tasks where they have none. "task" and
@@ -107,9 +124,13 @@ def units_of(
     >>> found.unit, found.number, found.by
     (array([0, 1, 0]), 2, 'group')
     """
-    ranks = weighted_ranks(name, model)
+    ranks = tasks_of(name, model)
     groups = groups_of(model, groups)
-    key = key if isinstance(key, Key) else parse(key)
+    key = key if isinstance(key, Key) else reader_of(model)(key)
+    if measures_queries(model):
+        codes, name = unit_codes(ranks, by)
+        of_queries: Units = model.units(key, codes, name, group_of_tasks(ranks, key, by, groups))
+        return of_queries
     if isinstance(weights, str):
         weights = task_weights_by(ranks, weights)
     if weights is not None:
@@ -144,14 +165,12 @@ def unit_codes(ranks: Ranks, by: LabelsLike | None) -> tuple[IntArray, str]:
     >>> unit_codes(Ranks([0, 3, 4], [1, 1, 1], 10, queries=[7, 7, 9]), "query")
     (array([0, 0, 1]), 'query')
     """
-    if isinstance(by, str) and by == UNIT and ranks.unit is None:
-        by = TASK
-    if by is None or (isinstance(by, str) and by == TASK):
-        return np.arange(len(ranks)), TASK
-    name = GROUP
-    if isinstance(by, str):
-        name = LABEL_WORDS.get(by, by)
-    return group_codes(ranks, by)[0], name
+    if by is None or (isinstance(by, str) and by in (UNIT, TASK)):
+        if RIGHT_ANSWERS in ranks.labels:  # of retrieval, where queries are drawn
+            by = "query"
+        elif by != UNIT or ranks.unit is None:
+            return np.arange(len(ranks)), TASK
+    return group_codes(ranks, by)[0], LABEL_WORDS.get(by, by) if isinstance(by, str) else GROUP
 
 
 def group_of_tasks(
@@ -161,6 +180,7 @@ def group_of_tasks(
 
     Examples
     --------
+    >>> from truerank.metrics import parse
     >>> ranks = Ranks([0, 3, 4], [1, 1, 1], 10, relation=["likes", "knows", "likes"])
     >>> group_of_tasks(ranks, parse("macro.mrr"), "unit", "relation")
     array([0, 1, 0])
@@ -203,7 +223,7 @@ def notes_on_units(units: Units) -> tuple[str, ...]:
     large unit: one query has 66.7 % of the weight
     few tasks decide: one rank of 1,000 moves the mean rank by 333
     """
-    if not units.number:
+    if not units.weights.any():
         return ()
     notes = []
     if units.number < FEW_UNITS:

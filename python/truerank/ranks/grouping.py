@@ -127,8 +127,8 @@ def of_single_tasks(name: str, ranks: Ranks) -> Ranks:
     """
     several = ranks.labels.get(RIGHT_ANSWERS)
     if several is not None and (several.codes > 1).any():
-        got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) gives "
-        got += "their metrics; compare what its per_query gives, query by query"
+        got = "those of retrieval, several for a query; truerank.retrieval.report(ranks) is their "
+        got += "report: compare such reports, and take their metrics and intervals from them"
         raise InputValueError(name, expected="ranks of tasks that count on their own", got=got)
     return ranks
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from ..inputs.arrays import checked_weights, read_only
-from ..inputs.checks import choice
-from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..inference.intervals import Interval, Intervals, interval
+from ..inference.units import Units
+from ..inputs.arrays import read_only
+from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
-from ..metrics.keys import MACRO, NO_ADJUSTMENT, quote
-from ..metrics.kinds import EXPECTED_KIND
+from ..metrics.keys import MACRO, quote
+from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..ranks.labels import RIGHT_ANSWERS
@@ -23,12 +24,10 @@ from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
-from .answer_metrics import ANSWER_METRICS, LEVELS, ORDER_KINDS, AnswerKey, read_key
-from .answer_ties import BEYOND, RankedAnswers, Ties
+from .answer_metrics import ORDER_KINDS, AnswerKey, read_key
+from .answer_ties import RankedAnswers
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
@@ -50,8 +49,6 @@ MISSES = {
     "bounds": "have bounds",
     "expected": "count by their mean",
 }
-_MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
-_CHUNK = 1 << 15  # queries whose ties are in a cache at a time
 
 
 @public("truerank.retrieval")
@@ -80,7 +77,10 @@ class RetrievalReport(KeyedValues):
     ----------
     ranks : Ranks
         A task for each right answer, with the label "retrieval_answers": how many its query has.
-        Where one has several, `truerank.report` and `truerank.compare` refuse them.
+        Where one has several, `truerank.report` and `truerank.compare` refuse them, and take
+        reports.
+    weights : None
+        Every query counts once.
     gains : ndarray of float64, shape (n,), or None
         What a right answer counts for in dcg and ndcg; None: 1 for all.
     queries : list
@@ -133,6 +133,7 @@ class RetrievalReport(KeyedValues):
 
     ranks: Ranks
     gains: FloatArray | None
+    weights: None = None
     queries: list[Hashable]
     answers: IntArray
     candidates: IntArray
@@ -161,15 +162,8 @@ class RetrievalReport(KeyedValues):
         self._groups: list[Hashable] = []
         if by is not None:
             codes, self._groups = group_codes(ranks, by)
-            self._group_of_query = codes[self._ranked.first]
-            unlike = codes != self._group_of_query[self._ranked.codes]
-            if unlike.any():
-                query = self.queries[self._ranked.codes[int(unlike.argmax())]]
-                got = f"several for query {query!r}"
-                raise InputValueError("by", expected="one group for each query", got=got)
+            self._group_of_query = self._ranked.of_queries(codes)
         self._group_sizes = np.bincount(self._group_of_query).tolist()
-        self._ties: dict[str, Ties] = {}
-        self._values: dict[tuple[AnswerKey, str], FloatArray] = {}
 
     @property
     def protocol(self) -> Protocol:
@@ -191,15 +185,13 @@ class RetrievalReport(KeyedValues):
 
     def _means(self, key: AnswerKey) -> FloatArray:
         """The value over all queries, and then that of each group."""
-        weights = self.answers if key.row.by_answers else np.ones(len(self.answers))
-
-        def means(order: str) -> FloatArray:
-            values = weights * self._of_queries(key, order)
-            sums = np.bincount(self._group_of_query, values) if self._groups else np.zeros(0)
-            sizes = np.bincount(self._group_of_query, weights) if self._groups else sums
-            return np.append(values.sum() / weights.sum(), sums / sizes)
-
-        return _adjusted(key, means)
+        top, base = (
+            np.append(x.sum(), np.bincount(self._group_of_query, x) if self._groups else [])
+            for x in self._ranked.sums(key)[:2]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means: FloatArray = top / base
+        return means
 
     def __iter__(self) -> Iterator[str]:
         keys = (f"{column}.{metric}" for column in _COLUMNS for metric in DEFAULT_METRICS)
@@ -233,7 +225,10 @@ class RetrievalReport(KeyedValues):
         parsed = read_key(key)
         if parsed.macro:
             raise UnknownKeyError(quote(key), "an average over groups has no value per query")
-        return _adjusted(parsed, lambda order: self._of_queries(parsed, order)).copy()
+        top, base, *_ = self._ranked.sums(parsed)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            values: FloatArray = top / base
+        return values
 
     def by_query(self, metrics: Names = None) -> dict[Hashable, dict[str, float]]:
         """Return the values of each query by key, as pytrec_eval and ranx have them.
@@ -266,24 +261,95 @@ class RetrievalReport(KeyedValues):
         named = zip(self.queries, rows, strict=True)
         return {query: dict(zip(keys, row, strict=True)) for query, row in named}
 
-    def _of_queries(self, key: AnswerKey, order: str) -> FloatArray:
-        """The values of a metric for each query, under an order."""
-        place = key.alone, order
-        if place not in self._values:
-            metric, k = ANSWER_METRICS[key.metric], key.parameter
-            if metric.mark != ":":
-                k = int(min(k or BEYOND, BEYOND))
-            if order not in self._ties:
-                self._ties[order] = self._ranked.ties(order)
-            ties = self._ties[order]
-            values = np.empty(len(self.queries))
-            for start in range(0, len(values), _CHUNK):
-                chunk = slice(start, min(start + _CHUNK, len(values)))
-                values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
-            if key.metric == "ndcg":
-                values /= self._of_queries(key._replace(metric="dcg"), "optimum")
-            self._values[place] = read_only(values)
-        return self._values[place]
+    # -- what inference takes ----------------------------------------------------------------------
+
+    def read_key(self, key: str) -> AnswerKey:
+        """Read a key; an unknown one is a KeyError with the most similar names."""
+        return read_key(key)
+
+    @property
+    def group_labels(self) -> IntArray | None:
+        """The group of each right answer, numbered in the order of groups; None without groups."""
+        return None if self.by is None else self._group_of_query[self._ranked.codes]
+
+    def units(self, key: AnswerKey, codes: IntArray, by: str, groups: IntArray | None) -> Units:
+        """Return the queries in their units, whose codes right answers have, and groups likewise.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
+        >>> found = tr.retrieval.report(ranks)
+        >>> found.units(found.read_key("map"), ranks.queries.codes - 7, "query", None).unit
+        array([0, 1])
+        """
+        tops, bases, *ends = self._ranked.sums(key)
+        of_queries = self._ranked.of_queries
+        unit, macro = of_queries(codes), None if groups is None else of_queries(groups)
+        sample, number = Sample(tops, self.candidates), int(unit.max()) + 1
+        return Units(key, sample, bases, unit, number, by, macro, (ends[0], ends[1]))
+
+    @overload
+    def interval(
+        self, metric: str, *, by: LabelsLike | None = ..., level: float = ...
+    ) -> Interval: ...
+
+    @overload
+    def interval(
+        self,
+        metric: list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = ...,
+        level: float = ...,
+    ) -> Intervals: ...
+
+    def interval(
+        self,
+        metric: str | list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = "query",
+        level: float = 0.95,
+    ) -> Interval | Intervals:
+        """Compute the confidence interval of the value of a key, or of several.
+
+        Parameters
+        ----------
+        metric : str, or list of str
+            For "macro.X" the groups are those of the report.
+        by : str, labels or None
+            What was drawn when the test set was made: queries, or a label of the ranks (labels of
+            its tasks, too) that all right answers of a query share.
+        level : float
+            How often such intervals cover the true value.
+
+        Returns
+        -------
+        Interval, or Intervals for several keys
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        ValueError
+            For a level outside of (0, 1), and labels that do not fit the tasks.
+
+        Notes
+        -----
+        A query moves a mean by its distance from it. An index and a ratio are ratios of two means,
+        whose interval knows that chance and optimum vary with the queries, too.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1, 5], [1] * 4, 10, queries=["a", "a", "b", "c"])
+        >>> print(tr.retrieval.report(ranks).interval("map"))
+        map 0.472 [0.000, 1.000] (95 %, t, 3 queries)
+        few units: 3 queries
+        """
+        if not isinstance(metric, (list, tuple)):
+            return interval(self, metric, by=by, level=level)
+        names = unique_keys(metric, "metric")
+        return Intervals({name: self.interval(name, by=by, level=level) for name in names})
 
     # -- groups ------------------------------------------------------------------------------------
 
@@ -456,118 +522,3 @@ def _rows_of(metrics: Iterable[str]) -> list[str]:
             expected = "metric[@k] as a row of a table"
             raise InputValueError("metrics", expected=expected, got=repr(row))
     return rows
-
-
-def _adjusted(key: AnswerKey, value_under: Callable[[str], FloatArray]) -> FloatArray:
-    """Adjust what a function of the order gives."""
-    if key.adjustment in LEVELS:
-        return value_under(key.adjustment)
-    value = value_under(key.kind)
-    if key.adjustment == NO_ADJUSTMENT:
-        return value
-    chance = value_under("chance")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if key.adjustment == "ratio":
-            return value / chance
-        room = value_under("optimum") - chance
-        # where no order is better than another, what is left is rounding
-        return (value - chance) / np.where(np.abs(room) <= 1e-14, np.nan, room)
-
-
-@public("truerank.retrieval")
-def report(
-    ranks: Ranks,
-    gains: npt.ArrayLike | None = None,
-    *,
-    queries: LabelsLike | None = None,
-    gain: str = "linear",
-    by: LabelsLike | None = None,
-    misses: str = "zero",
-) -> RetrievalReport:
-    """Report the metrics of queries with several right answers, from the ranks of the answers.
-
-    Parameters
-    ----------
-    ranks : Ranks
-        A task for each right answer of each query: its place among all candidates of the query, of
-        which the other right answers are not left out. Only answers that are wrong for certain, as
-        items of the training data, may be filtered.
-    gains : array_like of float, shape (n,), optional
-        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: 1.
-    queries : labels, optional
-        The query of each task. Default: those of the ranks.
-    gain : {"linear", "exponential", "binary"}
-        What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
-        gradient descent, 2005; g is at most 1000), 1.
-    by : str or labels, optional
-        Groups of queries: the name of a label of the ranks, or labels of the tasks.
-    misses : {"zero", "bounds", "expected"}
-        What a right answer counts for that its list misses, in ranks of lists. "zero": it adds
-        nothing to any metric, as in trec_eval and ranx. Else all places that the list leaves are
-        equally likely; the kinds optimistic and pessimistic have the first and the last of them
-        ("bounds": what all scores would give lies between), or concern what is listed alone
-        ("expected").
-
-    Returns
-    -------
-    RetrievalReport
-
-    Raises
-    ------
-    TypeError
-        For anything but Ranks, and gains that are not numbers.
-    ValueError
-        For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
-        0 or less, have no finite sum or are exponential and above 1000, and counts that cannot come
-        from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
-        hold more right answers than places. Those come from right answers that are filtered or
-        given twice, and of ranks of several models.
-
-    Examples
-    --------
-    >>> import truerank as tr
-    >>> scores = [[0.9, 0.1, 0.8, 0.8]]
-    >>> ranks = tr.rank(scores, [0, 2], rows=[0, 0])
-    >>> found = report(ranks, [1, 3], queries=["q", "q"])
-    >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
-    (0.9166666666666666, 1.0, 0.8333333333333333)
-    """
-    if not isinstance(ranks, Ranks):
-        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
-    choice("gain", gain, GAINS)
-    choice("misses", misses, tuple(MISSES))
-    if not len(ranks):
-        raise InputValueError("ranks", expected="at least one right answer", got="none")
-    if ranks.weights is not None:
-        raise InputValueError("ranks", expected="no weights, as every query counts once")
-    if queries is not None:
-        ranks = ranks.with_labels(queries=queries)
-    if ranks.queries is None:
-        raise InputValueError("ranks", expected="labels of queries; give queries=...")
-    protocol = ranks.protocol
-    if protocol.split is not None and protocol.split in protocol.filter:
-        expected = "ranks among which no right answer is filtered"
-        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
-    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by, misses=misses)
-
-
-def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
-    """Check the gains of right answers, and return what they count for; None: all the same."""
-    if gains is None:
-        return None
-    array = checked_weights(gains, length=length, name="gains", each="right answer")
-    most = _MOST_EXPONENT if gain == "exponential" else np.inf
-    wrong = (array <= 0) | (array > most)
-    if wrong.any():
-        i = int(wrong.argmax())
-        expected = f"numbers above 0{'' if most == np.inf else f', at most {most} as 2^g counts'}"
-        raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
-    if gain == "binary":
-        return None
-    with np.errstate(over="ignore"):
-        counted: FloatArray = 2.0**array - 1 if gain == "exponential" else array
-        total = counted.sum()
-    if not np.isfinite(total):
-        got = f"up to {array.max()}"
-        raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
-    return counted

@@ -1,4 +1,4 @@
-"""The ties of each query that hold right answers, and what they become under each kind of order."""
+"""The ties of each query that hold right answers under each kind of order, and their values."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ..inputs.arrays import checked_weights, read_only
 from ..inputs.errors import InputValueError
 from ..ranks.grouping import group_codes
 from ..ranks.labels import JUDGED
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from ..inputs.arrays import FloatArray, IntArray
+    from ..metrics.keys import Key
     from ..ranks.container import Ranks
 
+LEVELS = ("chance", "optimum")  # what a value is compared with; they are no kinds, but have none
 BEYOND = 1 << 62  # a place behind all others, and the cutoff that leaves out none of them
+_CHUNK = 1 << 15  # queries whose ties are in a cache at a time
+_MOST_EXPONENT = 1000  # of exponential gains, so that the sum of many is finite, too
 
 
 class Ties(NamedTuple):
@@ -126,6 +131,8 @@ class RankedAnswers:
         self.candidates = ranks.candidates[self.first]
         labels = ranks.labels
         self._judged = [labels[name].codes[order] for name in JUDGED if name in labels]
+        self._held: dict[str, Ties] = {}
+        self._values: dict[tuple[Key, str], FloatArray] = {}
         self._check(ranks.candidates[order], ranks.protocol.nan)
 
     def ties(self, order: str) -> Ties:
@@ -178,6 +185,56 @@ class RankedAnswers:
             above = above + tied * (size == 1)
         return np.stack([above, tied * (size > 1), every])
 
+    def values(self, key: Key, order: str) -> FloatArray:
+        """The values of a metric for each query, under an order."""
+        place = key.alone, order
+        if place not in self._values:
+            metric, k = key.row, key.parameter
+            if metric.mark != ":":
+                k = int(min(k or BEYOND, BEYOND))
+            if order not in self._held:
+                self._held[order] = self.ties(order)
+            ties = self._held[order]
+            values = np.empty(len(self.queries))
+            for start in range(0, len(values), _CHUNK):
+                chunk = slice(start, min(start + _CHUNK, len(values)))
+                values[chunk] = metric.of_queries(ties.of_queries(chunk.start, chunk.stop), k)
+            if key.metric == "ndcg":
+                values /= self.values(key._replace(metric="dcg"), "optimum")
+            self._values[place] = read_only(values)
+        return self._values[place]
+
+    def sums(self, key: Key) -> tuple[FloatArray, ...]:
+        """What each query adds to the two sums whose ratio is a value; and the ends of the first.
+
+        They are the value of the query and 1; for a ratio that of chance in place of 1; for an
+        index how far the query and its optimum are above chance.
+        """
+        is_level = key.adjustment in LEVELS
+        tops = self.values(key, key.adjustment if is_level else key.kind)
+        bases, least = np.ones_like(tops), np.zeros_like(tops)
+        most = self.values(key, "optimum")
+        if key.adjustment in ("ratio", "index"):
+            bases = chance = self.values(key, "chance")
+        if key.adjustment == "index":
+            bases = most - chance
+            # where no order is better than another, what is left is rounding
+            tops, bases, least, most = (
+                np.where(bases <= 1e-14, 0.0, x) for x in (tops - chance, bases, -chance, bases)
+            )
+        weights = self.answers if key.row.by_answers else 1
+        return tuple(weights * x for x in (tops, bases, least, most))
+
+    def of_queries(self, codes: IntArray) -> IntArray:
+        """Return the label of each query from those of its right answers, which are the same."""
+        own: IntArray = codes[self.first]
+        unlike = codes != own[self.codes]
+        if unlike.any():
+            query = self.queries[self.codes[int(unlike.argmax())]]
+            got = f"several for query {query!r}"
+            raise InputValueError("by", expected="one group for each query", got=got)
+        return own
+
     def _check(self, candidates: IntArray, nan: str) -> None:
         """Check that the counts of each query come from one ranking, and place its worst NaN."""
         above, tied = self._above, self._tied
@@ -210,3 +267,25 @@ def _levels(gains: FloatArray) -> IntArray:
     else:
         levels = np.unique(-gains, return_inverse=True)[1]
     return levels
+
+
+def read_gains(gains: object, length: int, gain: str) -> FloatArray | None:
+    """Check the gains of right answers, and return what they count for; None: all the same."""
+    if gains is None:
+        return None
+    array = checked_weights(gains, length=length, name="gains", each="right answer")
+    most = _MOST_EXPONENT if gain == "exponential" else np.inf
+    wrong = (array <= 0) | (array > most)
+    if wrong.any():
+        i = int(wrong.argmax())
+        expected = f"numbers above 0{'' if most == np.inf else f', at most {most} as 2^g counts'}"
+        raise InputValueError("gains", expected=expected, got=f"{array[i]} at position {i}")
+    if gain == "binary":
+        return None
+    with np.errstate(over="ignore"):
+        counted: FloatArray = 2.0**array - 1 if gain == "exponential" else array
+        total = counted.sum()
+    if not np.isfinite(total):
+        got = f"up to {array.max()}"
+        raise InputValueError("gains", expected="numbers whose sum is finite", got=got)
+    return counted

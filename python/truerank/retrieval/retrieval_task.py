@@ -1,4 +1,4 @@
-"""The task of retrieval and recommendation, made from qrels, and the ways to evaluate it."""
+"""The task of retrieval and recommendation, made from qrels; reports of it, and of any ranks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ..inputs.checks import choice
 from ..inputs.errors import InputTypeError, InputValueError, warn_user
 from ..inputs.naming import public
 from ..inputs.rules import ListOptions, with_options
+from ..ranks.container import Ranks
 from ..ranks.labels import JUDGED, Labels, as_labels
 from ..ranks.protocol import Protocol
 from ..tasks.row_keys import distinct, look_up, row_keys
@@ -21,12 +22,15 @@ from ..tasks.split_columns import SplitReader, name_splits
 from ..tasks.task import OneSidedTask
 from ..tasks.vocabularies import Column, Vocabulary, encode_columns, selection_name
 from .answer_lists import lists_in_order, lists_of_ids, read_lists
-from .answer_report import GAINS, MISSES, RetrievalReport, read_gains
+from .answer_report import GAINS, MISSES, RetrievalReport
+from .answer_ties import read_gains
 from .qrels import FORM, is_one_split, read_judged
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from ..inputs.arrays import FloatArray, IntArray
-    from ..ranks.container import Ranks
+    from ..ranks.labels import LabelsLike
 
 
 SIDE = "answers"
@@ -508,3 +512,80 @@ class Task(OneSidedTask[RetrievalReport]):
             f"Task({self._size:,} right answers of {len(side.queries):,} queries among "
             f"{side.columns:,} entities; {self.protocol})"
         )
+
+
+@public("truerank.retrieval")
+def report(
+    ranks: Ranks,
+    gains: npt.ArrayLike | None = None,
+    *,
+    queries: LabelsLike | None = None,
+    gain: str = "linear",
+    by: LabelsLike | None = None,
+    misses: str = "zero",
+) -> RetrievalReport:
+    """Report the metrics of queries with several right answers, from the ranks of the answers.
+
+    Parameters
+    ----------
+    ranks : Ranks
+        A task for each right answer of each query: its place among all candidates of the query, of
+        which the other right answers are not left out. Only answers that are wrong for certain, as
+        items of the training data, may be filtered.
+    gains : array_like of float, shape (n,), optional
+        What each right answer counts for in dcg and ndcg: above 0, with a finite sum. Default: 1.
+    queries : labels, optional
+        The query of each task. Default: those of the ranks.
+    gain : {"linear", "exponential", "binary"}
+        What becomes of gains g: g (as in trec_eval), 2^g - 1 (Burges et al.: Learning to rank using
+        gradient descent, 2005; g is at most 1000), 1.
+    by : str or labels, optional
+        Groups of queries: the name of a label of the ranks, or labels of the tasks.
+    misses : {"zero", "bounds", "expected"}
+        What a right answer counts for that its list misses, in ranks of lists. "zero": it adds
+        nothing to any metric, as in trec_eval and ranx. Else all places that the list leaves are
+        equally likely; the kinds optimistic and pessimistic have the first and the last of them
+        ("bounds": what all scores would give lies between), or concern what is listed alone
+        ("expected").
+
+    Returns
+    -------
+    RetrievalReport
+
+    Raises
+    ------
+    TypeError
+        For anything but Ranks, and gains that are not numbers.
+    ValueError
+        For no tasks, ranks without labels of queries or with weights, gains that are NaN, infinite,
+        0 or less, have no finite sum or are exponential and above 1000, and counts that cannot come
+        from one ranking of a query's candidates: unlike numbers of candidates, ties that overlap or
+        hold more right answers than places. Those come from right answers that are filtered or
+        given twice, and of ranks of several models.
+
+    Examples
+    --------
+    >>> import truerank as tr
+    >>> scores = [[0.9, 0.1, 0.8, 0.8]]
+    >>> ranks = tr.rank(scores, [0, 2], rows=[0, 0])
+    >>> found = report(ranks, [1, 3], queries=["q", "q"])
+    >>> found["map"], found["optimistic.map"], found["pessimistic.map"]
+    (0.9166666666666666, 1.0, 0.8333333333333333)
+    """
+    if not isinstance(ranks, Ranks):
+        raise InputTypeError("ranks", expected="Ranks", got=type(ranks).__name__)
+    choice("gain", gain, GAINS)
+    choice("misses", misses, tuple(MISSES))
+    if not len(ranks):
+        raise InputValueError("ranks", expected="at least one right answer", got="none")
+    if ranks.weights is not None:
+        raise InputValueError("ranks", expected="no weights, as every query counts once")
+    if queries is not None:
+        ranks = ranks.with_labels(queries=queries)
+    if ranks.queries is None:
+        raise InputValueError("ranks", expected="labels of queries; give queries=...")
+    protocol = ranks.protocol
+    if protocol.split is not None and protocol.split in protocol.filter:
+        expected = "ranks among which no right answer is filtered"
+        raise InputValueError("ranks", expected=expected, got=f"ones filtered by {protocol.split}")
+    return RetrievalReport(ranks, read_gains(gains, len(ranks), gain), by=by, misses=misses)
