@@ -61,6 +61,11 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         precisions = [Fraction(i, place) for i, place in enumerate(within, 1)]
         most = min(k, len(hits)) if name == "map_min" else len(hits)
         return sum(precisions, Fraction(0)) / most
+    if name == "err":
+        stops = [Fraction(gain, max(1 + gain for gain in ranking)) for gain in ranking]
+        comes = [math.prod(1 - stop for stop in stops[:i]) for i in range(len(stops))]
+        read = zip(comes[:k], stops, strict=False)
+        return sum(stop * chance / place for place, (chance, stop) in enumerate(read, 1))
     total = gained(ranking, k)
     return total if name == "dcg" else total / gained(sorted(ranking, reverse=True), k)
 

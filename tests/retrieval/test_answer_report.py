@@ -94,6 +94,18 @@ def test_functions_of_gains(drawn: list[Query], gain: str) -> None:
     assert report(ranks, gains, gain=gain).to_dict(keys) == report(ranks, made).to_dict(keys)
 
 
+@given(queries(), st.sampled_from([1, 3, 9]))
+def test_expected_reciprocal_rank_has_bounds(query: Query, k: int) -> None:
+    ranks, gains = ranks_of([query])
+    expected = oracle.values_by_order(f"err@{k}", query.scores, query.gains)
+    found, tied = report(ranks, gains), ranks.tied.max() > 1
+    for kind in ("optimistic", "pessimistic", "pessimistic" if tied else "expected"):
+        assert found[f"{kind}.err@{k}"] == pytest.approx(expected[kind], rel=1e-12)
+    if tied:
+        with pytest.raises(KeyError, match=r"take optimistic.err@k and pessimistic.err@k"):
+            found[f"err@{k}"]
+
+
 def test_gains_that_are_no_grades() -> None:
     ranks = tr.Ranks([0, 0, 2], [2, 2, 1], 4, queries=[0, 0, 0])
     found = report(ranks, [0.25, 0.5, 1e300])

@@ -136,6 +136,19 @@ def _rank_biased_precision(ties: Ties, p: float) -> FloatArray:
     return ties.sum_by_query(weights * (ties.right / ties.size))
 
 
+def _expected_reciprocal_rank(ties: Ties, k: int) -> FloatArray:
+    """The sum over answers of P(a reader comes to it and stops there) / place.
+
+    A reader stops at an answer with the probability gain / (1 + the highest gain of all).
+    """
+    if (ties.size > 1).any():
+        fail("err", "no closed form over ties: take optimistic.err@k and pessimistic.err@k")
+    stops = np.minimum(ties.gain / (1 + ties.most), np.nextafter(1, 0))
+    comes = np.cumsum(np.log1p(-stops)) - np.log1p(-stops)
+    comes = np.exp(comes - ties.for_ties(comes[ties.starts]))
+    return ties.sum_by_query((ties.above < k) * comes * stops / (ties.above + 1))
+
+
 def _pairs_in_order(ties: Ties, k: int) -> FloatArray:
     """The share of pairs of a right answer and another candidate in order; a tie counts half.
 
@@ -154,6 +167,7 @@ _TREC = "trec_eval"
 _RECBOLE = "RecBole, sentence-transformers, PyTorch Geometric"
 _MUSGRAVE = "Musgrave, Belongie, Lim, A Metric Learning Reality Check (2020)"
 _BUCKLEY = "Buckley, Voorhees, Retrieval evaluation with incomplete information (2004); trec_eval"
+_CHAPELLE = "Chapelle et al., Expected reciprocal rank for graded relevance (2009)"
 _MOFFAT = "Moffat, Zobel, Rank-biased precision for measurement of retrieval effectiveness (2008)"
 _PYG = "PyTorch Geometric"
 _HANLEY = "Hanley, McNeil, The meaning and use of the area under a ROC curve (1982)"
@@ -178,6 +192,7 @@ ANSWER_METRICS = {
         ("nDCG", "[@k]", "normalised discounted cumulative gain", _discounted_gain, _TREC),
         ("DCG", "[@k]", "discounted cumulative gain", _discounted_gain, _TREC),
         ("bpref", "", "binary preference", _binary_preference, _BUCKLEY),
+        ("ERR", "@k", "expected reciprocal rank", _expected_reciprocal_rank, _CHAPELLE),
         ("RBP", ":p", "rank-biased precision", _rank_biased_precision, _MOFFAT),
         ("Recall", "@k", "recall at k", _recall, _TREC),
         ("Weighted-Recall", "@k", "share of the gains among the first k", _gain_recall, _PYG),

@@ -60,7 +60,7 @@ class RetrievalReport(KeyedValues):
     - metric: ``mrr`` (of the first right answer), ``map``, ``ndcg``, ``dcg``, each also with a
       cutoff, as ``map@10``; ``recall@k``, ``precision@k``, ``success@k``, ``f1@k``, ``map_min@k``,
       ``weighted_recall@k``; ``r_precision``, ``map_at_r``; ``bpref``; ``rbp:p``; ``auc``,
-      ``gauc``.
+      ``gauc``; ``err@k``, where answers do not tie or in the other two kinds.
     - kind: the expectation over all orders of the ties, exactly (no word, or ``expected``);
       ``optimistic``: within a tie right answers come first, those of the highest gains before
       others; ``pessimistic``: they come last, those of the lowest gains before others.
@@ -107,10 +107,13 @@ class RetrievalReport(KeyedValues):
     with a gain of 0 are above the answer, and c = min(R, N) (Buckley, Voorhees: Retrieval
     evaluation with incomplete information, 2004; of a `Task` with ``judged=True`` alone); rbp:p =
     (1 - p) times the sum of p^(place - 1) over right answers (Moffat, Zobel: Rank-biased precision,
-    2008); f1@k = 2 hits / (k + R) and weighted_recall@k = the sum of the gains among the first k /
-    that of all (PyTorch Geometric); auc = the share of pairs of a right answer and a candidate that
-    is none whose order is right, half of those that tie, 1 without such pairs (Hanley, McNeil: The
-    meaning and use of the area under a ROC curve, 1982).
+    2008); err@k = the sum over the first k of P / place, where a reader who goes down the list
+    stops at an answer with the probability gain / (1 + the highest of all gains) and P is that of
+    its end there: with exponential gains that of Chapelle et al. (Expected reciprocal rank for
+    graded relevance, 2009); f1@k = 2 hits / (k + R) and weighted_recall@k = the sum of the gains
+    among the first k / that of all (PyTorch Geometric); auc = the share of pairs of a right answer
+    and a candidate that is none whose order is right, half of those that tie, 1 without such pairs
+    (Hanley, McNeil: The meaning and use of the area under a ROC curve, 1982).
 
     Ties: every order of a tie is equally likely, and all values of the kind "expected" are means
     over these orders, in closed form (McSherry, Najork: Computing information retrieval performance

@@ -47,6 +47,8 @@ class Ties(NamedTuple):
     judged : ndarray of int64, shape (3, m), or (3, 0) where nothing is known of them
         How many documents that are judged not to be right answers are above the tie, in it, and
         among all candidates of its query.
+    most : float
+        The highest gain of all right answers of all queries.
     """
 
     above: IntArray
@@ -57,6 +59,7 @@ class Ties(NamedTuple):
     answers: IntArray
     candidates: IntArray
     judged: IntArray
+    most: float
 
     def of_queries(self, first: int, stop: int) -> Ties:
         """Return the ties of the queries from `first` up to `stop`, without a copy of them."""
@@ -64,16 +67,18 @@ class Ties(NamedTuple):
         ties = slice(starts[0], self.starts[stop] if stop < len(self.starts) else None)
         places = self.above[ties], self.size[ties], self.right[ties]
         sizes = self.answers[first:stop], self.candidates[first:stop]
-        return Ties(*places, self.gain[ties], starts - starts[0], *sizes, self.judged[:, ties])
+        of_all = self.judged[:, ties], self.most
+        return Ties(*places, self.gain[ties], starts - starts[0], *sizes, *of_all)
 
-    def for_ties(self, values: IntArray) -> IntArray:
+    def for_ties(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Return for each tie the value of its query."""
         return np.repeat(values, np.diff(self.starts, append=len(self.above)))
 
     def right_above(self) -> IntArray:
         """Return for each tie the number of right answers in the ties above it."""
-        before: IntArray = np.cumsum(self.right) - self.right
-        return before - self.for_ties(before[self.starts])
+        before = np.cumsum(self.right) - self.right
+        above: IntArray = before - self.for_ties(before[self.starts])
+        return above
 
     def sum_by_query(self, values: npt.NDArray[Any]) -> FloatArray:
         """Return for each query the sum of the values of its ties."""
@@ -126,6 +131,7 @@ class RankedAnswers:
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
         self._right = np.diff(self._ties, append=len(order))  # of each tie
         self._place = np.arange(len(order)) - np.repeat(self._ties, self._right)  # within the tie
+        self._most = float(gain.max())
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = ranks.candidates[self.first]
@@ -150,7 +156,7 @@ class RankedAnswers:
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
             columns = np.zeros_like(size), size, self.answers
             judged = self._judged_under(order, self._starts, size)
-            return Ties(*columns, gain, starts, self.answers, self.candidates, judged)
+            return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self._most)
         above, gain = self._above, self._gain
         alone = np.full(len(above), order != "expected")  # in a tie of their own
         if order == "optimum":
@@ -172,7 +178,7 @@ class RankedAnswers:
         starts = np.searchsorted(ties, self._starts)
         gain = np.add.reduceat(gain, ties)
         judged = self._judged_under(order, ties, size)
-        return Ties(*columns, gain, starts, self.answers, self.candidates, judged)
+        return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self._most)
 
     def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
         """What `Ties.judged` is under an order, for ties that begin with some tasks."""

@@ -272,12 +272,9 @@ def _with_judged(ranks: Ranks, size: int) -> Ranks:
     if len(ranks) == size:
         return ranks
     query = cast("Labels", ranks.queries).codes
-    keys = row_keys([query, ranks.above])
-    judged = np.sort(keys[size:])
-    low, high = (np.searchsorted(judged, keys[:size], side=side) for side in ("left", "right"))
-    first, last = (
-        np.searchsorted(np.sort(query[size:]), query[:size], side=side)
-        for side in ("left", "right")
+    (low, high), (first, last) = (
+        [np.searchsorted(np.sort(keys[size:]), keys[:size], side) for side in ("left", "right")]
+        for keys in (row_keys([query, ranks.above]), query)
     )
     counts = zip(JUDGED, (low - first, high - low, last - first), strict=True)
     return ranks[:size].with_labels(**dict(counts))
