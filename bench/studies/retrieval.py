@@ -30,9 +30,9 @@ HERE = Path(__file__).parent
 CANDIDATES, WIDTH, LISTED, MISSED = 1_000_000, 100, 6, 4
 # truerank's key, trec_eval's name, ranx's name
 METRICS = [
-    ("pessimistic.map@100", "map", "map"),
-    ("pessimistic.ndcg@100", "ndcg", "ndcg"),
-    ("pessimistic.mrr@100", "recip_rank", "mrr"),
+    ("map", "map", "map"),
+    ("ndcg", "ndcg", "ndcg"),
+    ("mrr", "recip_rank", "mrr"),
     ("r_precision", "Rprec", "r-precision"),
     ("recall@10", "recall_10", "recall@10"),
     ("precision@10", "P_10", "precision@10"),
@@ -207,7 +207,7 @@ the dicts is not counted, nor what numba compiles at first (about a minute). ran
 of pairs (id, score) with as many right answers for every query, whose lists are sorted already: it
 believes the order, and takes {whole["arrays"] / sum(whole[n] for n in counted):.2f} times as long
 as truerank for all queries. The default keys of truerank hold what the others do not compute: the
-expectation over what the lists miss, bounds, and the level of chance.
+best and the worst order of ties, and the level of chance.
 """
 
 

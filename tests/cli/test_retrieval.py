@@ -25,7 +25,9 @@ SCORES = np.random.default_rng(3).random((3, 5), dtype=np.float32)
 VECTORS = np.random.default_rng(4).random((8, 6), dtype=np.float32)
 MODELS: dict[str, Any] = {
     "--lists run.txt --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
-    "--lists lists.json --candidates names.txt": lambda task: task.evaluate_lists(LISTS),
+    "--lists lists.json --candidates names.txt --misses bounds": lambda task: task.evaluate_lists(
+        LISTS, misses="bounds"
+    ),
     "--scores S.npy --candidates names.txt --query-labels queries.txt": (
         lambda task: task.evaluate_scores(SCORES)
     ),
