@@ -1,5 +1,6 @@
 """truerank inside other libraries; each module needs the library that it is named after.
 
-`pykeen` is for PyKEEN's pipeline and models, `dask` for many machines, and `torchmetrics` for
-training loops. No module is imported before it is used.
+`pykeen` is for PyKEEN's pipeline and models, `dask` for many machines, `torchmetrics` for training
+loops, `recbole` for RecBole's trainers, and `ir_measures` for measures by its names. No module is
+imported before it is used.
 """

@@ -1,0 +1,164 @@
+"""RankProvider: measures of ir_measures from the ranks of relevant documents, exact for ties.
+
+It needs ir_measures: ``pip install 'truerank[ir-measures]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, count
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..counting.lists import rank_lists
+from ..inputs.checks import choice
+from ..inputs.naming import import_extra
+from ..inputs.selection import indptr_of
+from ..ranks.labels import Labels
+from ..retrieval import RetrievalReport, report
+from ..retrieval.answer_metrics import ORDER_KINDS
+
+ir_measures: Any = import_extra("ir_measures", "truerank.adapters.ir_measures", "ir-measures")
+measures: Any = ir_measures.measures
+base: Any = ir_measures.providers.base
+free: Any = base.Any
+
+__all__ = ["RankProvider", "provider"]
+
+# The keys of a report, by the names of measures.
+KEYS = {"P": "precision", "R": "recall", "RR": "mrr", "AP": "map", "nDCG": "ndcg"}
+KEYS |= {"Rprec": "r_precision", "Success": "success"}
+GAINS = {"log2": "linear", "exp-log2": "exponential"}
+READ = ("rel", "gains", "dcg", "judged_only")  # what else a measure may say
+
+
+class RankProvider(base.Provider):
+    """A provider of P, R, RR, AP, nDCG, Rprec and Success, with their cutoffs and `rel=`.
+
+    `provider` is the one that is registered as ``ir_measures.providers.registry["truerank"]`` when
+    this module is imported.
+
+    Parameters
+    ----------
+    kind : {"expected", "optimistic", "pessimistic"}
+        What becomes of ties: the mean over all orders of a tie, the best order, or the worst.
+
+    Raises
+    ------
+    ValueError
+        For an unknown kind.
+
+    Notes
+    -----
+    The formulas are those of trec_eval (see `truerank.retrieval.RetrievalReport`), as of the
+    provider pytrec_eval: a document is relevant from the relevance `rel` on, a query without a
+    relevant document or without a list has the value 0, lists of other queries are not used, and
+    relevant documents that a list does not have add nothing. nDCG takes relevances above 0 as
+    gains, after its mapping `gains`; with ``dcg="exp-log2"``, 2^g - 1. With ``judged_only``,
+    documents that are not judged leave the lists. NaN scores are a ValueError.
+
+    Examples
+    --------
+    >>> from ir_measures import AP, RR, nDCG
+    >>> qrels = {"q1": {"d1": 2, "d2": 0, "d3": 1}}
+    >>> run = {"q1": {"d1": 0.5, "d2": 0.5, "d3": 0.25}}
+    >>> RankProvider().calc_aggregate([RR, AP(rel=2), nDCG @ 10], qrels, run)[RR]
+    0.75
+    >>> RankProvider("pessimistic").calc_aggregate([RR], qrels, run)[RR]
+    0.5
+    """
+
+    NAME = "truerank"
+    SUPPORTED_MEASURES: ClassVar[list[Any]] = [
+        measures._P(cutoff=free(), rel=free(), judged_only=free()),
+        measures._R(cutoff=free(), rel=free(), judged_only=free()),
+        measures._RR(cutoff=free(), rel=free(), judged_only=free()),
+        measures._AP(cutoff=free(), rel=free(), judged_only=free()),
+        measures._nDCG(cutoff=free(), dcg=base.Choices(*GAINS), gains=free(), judged_only=free()),
+        measures._Rprec(rel=free(), judged_only=free()),
+        measures._Success(cutoff=free(), rel=free(), judged_only=free()),
+    ]
+
+    def __init__(self, kind: str = "expected") -> None:
+        super().__init__()
+        self.kind = choice("kind", kind, ORDER_KINDS)
+
+    def _evaluator(self, measures: Iterable[Any], qrels: Any) -> RankedRuns:
+        judged = ir_measures.util.QrelsConverter(qrels).as_dict_of_dict()
+        return RankedRuns(list(measures), judged, self.kind)
+
+
+class RankedRuns(base.Evaluator):
+    """What a `RankProvider` makes of some measures and qrels: it evaluates runs.
+
+    Attributes
+    ----------
+    reports : dict of measure to RetrievalReport
+        Those of the last run, of the queries that have a list and a relevant document. Measures
+        that read qrels alike share theirs.
+    """
+
+    def __init__(self, measures: list[Any], qrels: dict[str, dict[str, int]], kind: str) -> None:
+        super().__init__(measures, set(qrels))
+        self.qrels, self.kind = qrels, kind
+        self.reports: dict[Any, RetrievalReport] = {}
+
+    def _iter_calc(self, run: Any) -> Iterator[Any]:
+        """Yield the value of each query that a report has; that of others is 0."""
+        run = ir_measures.util.RunConverter(run).as_dict_of_dict()
+        reports: dict[tuple[str, ...], RetrievalReport | None] = {}
+        self.reports = {}
+        for measure in self.measures:
+            reading = tuple(
+                repr(measure[name]) for name in READ if name in measure.SUPPORTED_PARAMS
+            )
+            if reading not in reports:
+                reports[reading] = self._report(measure, run)
+            if (found := reports[reading]) is None:
+                continue
+            self.reports[measure] = found
+            k = measure.params.get("cutoff")
+            key = f"{self.kind}.{KEYS[measure.NAME]}{'' if k is None else f'@{k}'}"
+            for query, value in zip(found.queries, found.per_query(key).tolist(), strict=True):
+                yield ir_measures.Metric(query, measure, value)
+
+    def _report(self, measure: Any, run: Any) -> RetrievalReport | None:
+        """Report the queries that have a list and relevant documents, as a measure reads them."""
+        is_graded, mapping = measure.NAME == "nDCG", measure.params.get("gains", {})
+        lists: dict[str, Any] = {}
+        targets: list[int] = []
+        gains: list[float] = []
+        sizes: list[int] = []
+        for query, judged in self.qrels.items():
+            if is_graded:
+                right = {name: mapping.get(grade, grade) for name, grade in judged.items()}
+                right = {name: gain for name, gain in right.items() if gain > 0}
+            else:
+                right = {name: 1 for name, grade in judged.items() if grade >= measure["rel"]}
+            if not right or query not in run:
+                continue
+            listed = run[query]
+            if measure["judged_only"]:
+                listed = {name: score for name, score in listed.items() if name in judged}
+            places = {name: place for place, name in enumerate(listed) if name in right}
+            misses = count(len(listed))  # ids that the list does not have
+            targets += [places[name] if name in places else next(misses) for name in right]
+            gains += right.values()
+            sizes.append(len(right))
+            lists[query] = listed.values()
+        if not lists:
+            return None
+        indptr, rows = (
+            indptr_of(list(map(len, lists.values()))),
+            np.repeat(range(len(lists)), sizes),
+        )
+        ids = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
+        scores = np.array(list(chain.from_iterable(lists.values())))
+        most = max(*np.diff(indptr).tolist(), *targets) + 1
+        ranks = rank_lists((ids, indptr), (scores, indptr), targets, candidates=most, rows=rows)
+        ranks = ranks.with_labels(queries=Labels(rows, tuple(lists)))
+        return report(ranks, gains, gain=GAINS[measure["dcg"]] if is_graded else "binary")
+
+
+provider = base.register(RankProvider())

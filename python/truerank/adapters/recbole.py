@@ -1,0 +1,141 @@
+"""RankEvaluator: RecBole's metrics from ranks that are counted, where RecBole sorts every row.
+
+It needs RecBole: ``pip install 'truerank[recbole]'``.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+from ..counting.ranking import rank
+from ..inputs.naming import import_extra
+from ..inputs.rules import read_rules
+from ..inputs.selection import indptr_of
+from ..inputs.words import NanRule
+from ..ranks.container import Ranks, concatenate
+from ..retrieval import report
+
+recbole: Any = import_extra("recbole.evaluator", "truerank.adapters.recbole")
+torch: Any = import_extra("torch", "truerank.adapters.recbole", "recbole")
+
+__all__ = ["RankEvaluator"]
+
+# The keys of a report, by RecBole's names; most have a cutoff.
+KEYS = {name: f"{name}@" for name in ("mrr", "ndcg", "recall", "precision")}
+KEYS |= {"hit": "success@", "map": "map_min@", "gauc": "gauc", "auc": "auc"}
+# What RecBole collects for these metrics alone, by sorting.
+SORTED = ("rec.topk", "rec.meanrank")
+RANKS = "truerank.ranks"
+
+
+class RankEvaluator(recbole.Collector):
+    """Both the collector and the evaluator of a trainer of RecBole.
+
+    The positive items of each user are counted batch by batch among all items that the trainer did
+    not mask; no row is sorted, and no list of items is kept. Metrics that need neither ranks nor
+    lists of positive items (coverage, popularity, losses) are computed by RecBole.
+
+    Parameters
+    ----------
+    config : recbole.config.Config
+        As RecBole's `Collector` and `Evaluator` take it. Of its metrics MRR, NDCG, Hit, MAP,
+        Recall, Precision, GAUC and AUC come from ranks.
+    nan, threads
+        As in `truerank.rank`.
+
+    Attributes
+    ----------
+    report : RetrievalReport or None
+        That of the last evaluation. A query is a row of RecBole's scores: rows count from 0, in the
+        order of the users of the data loader.
+
+    Notes
+    -----
+    Items that score -inf are masked, as RecBole masks the padding and the history of a user, and
+    in sampled evaluation all that is not sampled: these are no candidates, unless they are
+    positive. Of the formulas of RecBole (`recbole.evaluator.metrics`) `map@k` divides by min(k, R)
+    for R positive items, `gauc` is the mean of the AUC of each user, weighted by R, without users
+    all of whose items are positive, and `auc` is that of all scores as one list. Positive items
+    that tie with others get the mean over all orders of the tie; RecBole has the order of
+    `torch.topk`, but takes the mean for GAUC and AUC.
+
+    Examples
+    --------
+    >>> config = {"metrics": ["MRR", "NDCG"], "topk": [2], "eval_args": {"mode": "full"}}
+    >>> evaluator = RankEvaluator({**config, "metric_decimal_place": 4, "device": "cpu"})
+    >>> scores = torch.tensor([[-torch.inf, 0.1, 0.9, 0.5], [-torch.inf, 0.3, 0.2, 0.1]])
+    >>> users, items = torch.tensor([0, 0, 1]), torch.tensor([2, 1, 2])
+    >>> evaluator.eval_batch_collect(scores, None, users, items)
+    >>> dict(evaluator.evaluate(evaluator.get_data_struct()))
+    {'mrr@2': 0.75, 'ndcg@2': 0.622}
+    >>> evaluator.report.ranks.optimistic
+    array([3, 1, 2])
+    """
+
+    def __init__(self, config: Any, *, nan: NanRule = "raise", threads: int | None = None) -> None:
+        super().__init__(config)
+        self.rules: Any = {"nan": nan, "threads": threads}
+        read_rules(self.rules)
+        self.report: Any = None
+        self._names = [name.lower() for name in config["metrics"]]
+        others = {*self._names} - {*KEYS}
+        self._others = {name: recbole.metrics_dict[name](config) for name in others}
+        self._ranked = any(map(self.register.need, SORTED))
+        for need in SORTED:
+            setattr(self.register, need, False)
+        self._parts: list[Ranks] = []
+        self._rows = 0  # of the batches before
+
+    def eval_batch_collect(
+        self, scores_tensor: Any, interaction: Any, positive_u: Any, positive_i: Any
+    ) -> None:
+        """Count the ranks of a batch; what else its metrics need is collected as by RecBole.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.rank` does, for a NaN among others.
+        """
+        super().eval_batch_collect(scores_tensor, interaction, positive_u, positive_i)
+        if not self._ranked:
+            return
+        height, width = scores_tensor.shape
+        cells = np.unique((positive_u * width + positive_i).cpu().numpy())
+        rows, items = np.divmod(cells, width)
+        lists, masked = (each.cpu().numpy() for each in torch.where(scores_tensor.isneginf()))
+        known = indptr_of(np.bincount(lists, minlength=height)), masked, rows
+        ranks = rank(scores_tensor, items, rows=rows, filter=known, **self.rules)
+        ranks = ranks.with_labels(queries=rows + self._rows, targets=items)
+        self._rows += height
+        sampled = interaction is not None and len(interaction) > height  # a row for each pair
+        self._parts.append(ranks.with_protocol(filter=("masked",), sampled=sampled))
+
+    def get_data_struct(self) -> Any:
+        """Return what was collected, with the ranks, and start anew."""
+        struct = super().get_data_struct()
+        if self._parts:
+            struct.set(RANKS, concatenate(self._parts))
+            self._parts, self._rows = [], 0
+        elif self.register.need("rec.score"):
+            (positive,) = np.nonzero(struct.get("data.label").numpy().ravel() == 1)
+            scores = struct.get("rec.score").reshape(1, -1)
+            whole = rank(scores, positive, rows=0 * positive, **self.rules)
+            struct.set(RANKS, whole.with_labels(queries=0 * positive))
+        return struct
+
+    def evaluate(self, dataobject: Any) -> OrderedDict[str, float]:
+        """Return RecBole's metrics by RecBole's names, in the order and rounding of the config."""
+        self.report = report(dataobject.get(RANKS)) if RANKS in dataobject else None
+        result: OrderedDict[str, float] = OrderedDict()
+        for name in self._names:
+            if name in self._others:
+                result.update(self._others[name].calculate_metric(dataobject))
+                continue
+            key = KEYS[name]
+            for k in self.topk if key.endswith("@") else ("",):
+                digits = self.config["metric_decimal_place"]
+                result[f"{name}@{k}" if k else name] = round(self.report[f"{key}{k}"], digits)
+        return result

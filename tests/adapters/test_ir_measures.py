@@ -1,0 +1,72 @@
+"""RankProvider beside the provider of ir_measures that calls pytrec_eval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+ir_measures = pytest.importorskip("ir_measures", reason="a provider of ir_measures")
+
+from ir_measures import AP, RR, P, R, Rprec, Success, nDCG  # noqa: E402
+
+from truerank.adapters.ir_measures import RankProvider, provider  # noqa: E402
+
+pytestmark = pytest.mark.python_only
+
+MEASURES = [P @ 5, P(rel=2) @ 10, R @ 10, R(rel=3) @ 3, RR, RR(rel=2), AP, AP @ 7, AP(rel=2) @ 100]
+MEASURES += [nDCG, nDCG @ 5, nDCG(gains={1: 3, 2: 5}) @ 10, Rprec, Rprec(rel=2), Success @ 1]
+MEASURES += [Success(rel=3) @ 5, nDCG(judged_only=True) @ 10, AP(judged_only=True)]
+
+
+def values(using: Any, qrels: Any, run: Any, measures: Any = MEASURES) -> dict[Any, float]:
+    metrics = using.iter_calc(measures, qrels, run)
+    return {(metric.query_id, metric.measure): metric.value for metric in metrics}
+
+
+def drawn(documents: int, listed: int, levels: int) -> tuple[Any, Any]:
+    """Qrels of q0 to q19, grades 0 to 3, the last without any; lists of q1 to q20."""
+    rng, qrels, run = np.random.default_rng(documents), {}, {}
+    for i in range(20):
+        names = [f"d{j}" for j in rng.permutation(documents)]
+        grades = rng.integers(0, 4, 15) * (i < 19)
+        qrels[f"q{i}"] = dict(zip(names, grades.tolist(), strict=False))
+        scores = rng.permutation(np.arange(listed) % levels) / 4
+        rng.shuffle(names)
+        run[f"q{i + 1}"] = dict(zip(names, scores.tolist(), strict=False))
+    return qrels, run
+
+
+@pytest.mark.parametrize(("documents", "listed"), [(30, 30), (60, 20), (1000, 300), (40, 1)])
+def test_values_are_those_of_ir_measures(documents: int, listed: int) -> None:
+    qrels, run = drawn(documents, listed, levels=10**6)
+    expected = values(ir_measures.pytrec_eval, qrels, run)
+    assert values(provider, qrels, run) == pytest.approx(expected, abs=1e-12)
+    expected = values(ir_measures.msmarco, qrels, run, [RR @ 3])
+    assert values(provider, qrels, run, [RR @ 3]) == pytest.approx(expected, abs=1e-12)
+    same = nDCG(dcg="exp-log2") @ 5, nDCG(gains={1: 1, 2: 3, 3: 7}) @ 5
+    mean = provider.calc_aggregate(same, qrels, run)
+    assert mean[same[0]] == pytest.approx(mean[same[1]], abs=1e-12)
+
+
+def test_ties_are_between_the_best_and_the_worst_order() -> None:
+    qrels, run = drawn(60, 50, levels=7)
+    kinds = ("pessimistic", "expected", "optimistic")
+    low, mean, high = (values(RankProvider(kind), qrels, run) for kind in kinds)
+    for key, value in values(ir_measures.pytrec_eval, qrels, run).items():
+        assert low[key] - 1e-12 <= min(value, mean[key])
+        assert max(value, mean[key]) <= high[key] + 1e-12
+
+
+def test_reports_and_errors() -> None:
+    evaluator = provider.evaluator([RR, AP], {"q": {"d": 0}, "r": {"d": 1}})
+    run = {"q": {"d": 1.0}, "r": {"d": 0.5}}
+    assert evaluator.calc_aggregate(run) == {RR: 0.5, AP: 0.5}
+    assert (evaluator.reports[RR].queries, evaluator.reports[AP]["map"]) == (["r"], 1)
+    assert evaluator.calc_aggregate({}) == {RR: 0, AP: 0}
+    for score in (float("nan"), "high"):
+        with pytest.raises((ValueError, TypeError), match="scores"):
+            evaluator.calc_aggregate({"r": {"d": score}})
+    with pytest.raises(ValueError, match="kind: expected"):
+        RankProvider("mean")
