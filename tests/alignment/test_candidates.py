@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from hashlib import blake2b
 from typing import Any
 
@@ -16,7 +15,6 @@ from strategies.alignments import Alignment, alignments
 from support.error_kinds import is_of_kind
 from truerank.alignment import Task
 from truerank.link_prediction import Sampled
-from truerank.link_prediction import Task as LinkPrediction
 
 pytestmark = pytest.mark.python_only
 
@@ -173,29 +171,3 @@ def test_printed_reports_say_it() -> None:
     assert all(found(group) for group in by_group.groups.values())
     recalled = tr.Report.from_json(by_group.to_json())
     assert SAID[1:] not in recalled.groups[0].to_markdown()  # of which no findings are stored
-
-
-def test_a_table_says_it() -> None:
-    models = {"A": report_of("test", 20), "B": report_of("test", 20, 1)}
-    (note,) = tr.table(models, ["mr", "hits@1", "amri"]).notes
-    assert note == f"A, B: {found(models['A'])[0].message}."
-    with_all = {"A": models["A"], "B": report_of("all", 20)}
-    mixed = tr.table(with_all, ["mr"], allow_unlike=True)
-    assert any(note.startswith(f"A: {SAID}") for note in mixed.notes)
-    every = tr.table({"A": report_of("all"), "B": report_of("all", seed=1)}, ["mr"])
-    assert not any("alone" in note for note in every.notes)
-    read = {name: tr.Report.from_json(r.to_json(["mr", "amri"])) for name, r in models.items()}
-    assert tr.table(read, ["mr"]).notes == (note,)
-
-
-@pytest.mark.parametrize("candidates", [None, "all", "train", "typed", [0, 1, 2, 3], Sampled(2)])
-def test_it_is_not_said_of_link_prediction(candidates: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        task = LinkPrediction(
-            [(0, 0, 1), (2, 0, 3)], {"train": [(1, 0, 0), (3, 0, 2)]}, candidates=candidates
-        )
-    report = task.evaluate_scores(np.eye(4)[:2], np.eye(4)[:2])
-    assert found(report) == []
-    assert "alone" not in report.to_markdown()
-    assert not any("alone" in n for n in tr.table({"A": report, "B": report}, ["mr"]).notes)

@@ -305,14 +305,6 @@ def test_forms() -> None:
         found.to_text("MRR")
 
 
-def test_pandas() -> None:
-    pytest.importorskip("pandas", reason="makes frames")
-    table = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke"])
-    frame = table.to_pandas().set_index("convention")
-    assert frame.loc["exact", "mr"] == 1.5
-    assert frame.loc["openke", "mr"] == 1.0
-
-
 def test_every_preset_names_its_source() -> None:
     for row in compat.PRESETS.values():
         assert row.version

@@ -144,15 +144,6 @@ def test_many_tasks_on_wide_rows(tasks: int, audit: bool) -> None:
         )
 
 
-def test_targets_of_one_row_may_repeat() -> None:
-    rng = np.random.default_rng(5)
-    scores = few(rng, "float32", (3, 999))
-    targets = np.tile([998, 0, 5, 5], 200).tolist()
-    for rows in (np.arange(800) % 3, np.zeros(800, int), np.arange(800) // 300):
-        check(count_large, scores, targets, rows=rows)
-        check(count_large, scores, targets, rows=rows, filter=index_lists(rng, 800, 999, 20))
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["Fortran", "Fortran steps", "negative Fortran"])
 def test_fortran_order_with_many_rows(dtype: str, layout: str) -> None:

@@ -193,35 +193,6 @@ def test_bounds_of_cut_lists_hold_the_full_ranks(seed: int, k: int) -> None:
         np.testing.assert_array_equal(cut.listed, (ids == targets[:, None]).any(axis=1))
 
 
-@pytest.mark.parametrize("k", [1, 3, 10, 100])
-def test_bounds_of_a_published_model(data: Path, k: int) -> None:
-    """Lists cut from the scores of ComplEx: the bounds hold every metric, and shrink to it."""
-    with np.load(data / "kinships" / "triples.npz") as triples:
-        test = triples["test"]
-        known = {split: triples[split] for split in ("train", "valid")}
-    with np.load(data / "kinships" / "complex.npz") as model:
-        entities, queries = model["entities"], model["queries_tail"]
-        similarity = str(model["similarity"])
-    task = tr.link_prediction.Task(
-        test, known, entities=len(entities), sides=["tail"], duplicates="drop", leaks="drop"
-    )
-    filter, rows = task.tail.selections()[0], task.tail.test_rows
-    options = {"similarity": similarity, "rows": rows, "filter": filter}
-    full = tr.rank_embeddings(queries, entities, task.tail.targets, **options)
-    top = tr.topk_embeddings(queries, entities, k=k, similarity=similarity)
-    options = {"rows": rows, "filter": filter, "candidates": len(entities)}
-    for scores in (top.scores, None):
-        cut = tr.rank_lists(top.ids, scores, task.tail.targets, **options)
-        assert (cut.optimistic <= full.optimistic).all()
-        assert (cut.pessimistic >= full.pessimistic).all()
-        bounds, whole = tr.report(cut), tr.report(full)
-        for key in ("mr", "mrr", "hits@1", "hits@3", "hits@10"):
-            ends = sorted(bounds[f"{kind}.{key}"] for kind in ("pessimistic", "optimistic"))
-            assert ends[0] - 1e-12 <= whole[key] <= ends[1] + 1e-12
-        if k == 100:  # of 104 entities
-            assert whole["mrr"] == pytest.approx(bounds["mrr"], abs=1e-3)
-
-
 def test_long_lists_and_long_filters() -> None:
     """Lists of many chunks, beside filters that are searched and filters that are read."""
     rng = np.random.default_rng(5)

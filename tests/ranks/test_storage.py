@@ -101,27 +101,6 @@ def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
     assert members(path) == contents
 
 
-@pytest.mark.parametrize(
-    ("name", "vocabulary", "codes", "match"),
-    [
-        ("word", None, [0, 1], r"word: expected 4 labels"),
-        ("word", None, [0, 1, 2, 3.0], r"word codes: expected integers"),
-        ("word", "ab", [0] * 4, r"word vocabulary: expected a sequence of str"),
-        ("query", None, [0] * 4, "labels: 'query' has a meaning already"),
-        ("", None, [0] * 4, "labels: expected names as 'head_degree', got ''"),
-        ("side", ["head", "tail"], [0, 2, 0, 0], "side codes: expected integers from 0 to 1"),
-        ("side", ["head", "tail"], [0], "side: expected 4 labels"),
-        ("side", [1, 2], [0] * 4, "side vocabulary: expected str, got int"),
-        ("side", 7, [0] * 4, "side vocabulary: expected a sequence of str, got int"),
-        ("side", None, 7, "side: expected integers"),
-    ],
-)
-def test_impossible_labels(saved: Path, name: str, vocabulary: Any, codes: Any, match: str) -> None:
-    labels = {**header_of(saved)["labels"], name: vocabulary}
-    rewrite(saved, truerank={"labels": labels}, **{f"labels.{name}": np.array(codes)})
-    refused(saved, match)
-
-
 def test_the_rare_counts_of_an_audit(saved: Path) -> None:
     ranks = everything()
     counts = np.array([0, 1, 0, 1])
