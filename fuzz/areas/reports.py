@@ -291,8 +291,8 @@ FAULTS = [
     Fault(
         "a wrong weight",
         "python/truerank/reporting/counted.py",
-        "return weighted_mean(values[known], None if weights is None else weights[known])",
-        "return weighted_mean(values[known], None)",
+        "partial(sample_of, self.tasks, seed=seed)",
+        "partial(sample_of, self.ranks, seed=seed)",
     ),
     Fault(
         "an off-by-one in the groups",
