@@ -160,7 +160,6 @@ def interval_over_runs(
     level: float = 0.95,
     by: LabelsLike | None = UNIT,
     groups: LabelsLike | None = None,
-    draw_seeds: Sequence[int] = (),
 ) -> Interval:
     """Compute the interval of the mean of a metric over runs: over other runs and other units.
 
@@ -169,9 +168,7 @@ def interval_over_runs(
     runs : sequence of Ranks or Reports
         At least two. If their tasks are unlike, they are folds.
     metric, level, by, groups
-        As in `interval`.
-    draw_seeds : sequence of int
-        The seed of the kind "random" of each run.
+        As in `interval`; the kind "random" has the seeds of Reports.
 
     Raises
     ------
@@ -189,14 +186,15 @@ def interval_over_runs(
     level = confidence(level)
     if len(runs) < 2:
         raise InputValueError("runs", expected="at least two", got=len(runs))
-    first, *others = (tasks_of(f"runs[{i}]", run) for i, run in enumerate(runs))
+    first, *others = (tasks_of(f"reports[{i}]", run) for i, run in enumerate(runs))
     crossed = all(have_same_tasks(first, other) for other in others)
-    seeds = draw_seeds or [0] * len(runs)
     codes, name = unit_codes(first, by)
     each = codes if crossed and name != TASK else by
     units = [
-        units_of(run, metric, by=each, groups=groups, draw_seed=seed)._replace(by=name)
-        for run, seed in zip(runs, seeds, strict=True)
+        units_of(run, metric, by=each, groups=groups, draw_seed=getattr(run, "seed", 0))._replace(
+            by=name
+        )
+        for run in runs
     ]
     found = [influences_of_run(x, level) for x in units]
     number = units[0].number if crossed else sum(x.number for x in units)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, overload
 
 from ..inputs.checks import several
@@ -169,7 +169,19 @@ def choose_axes(default: Axes, present: Sides, metrics: Names, sides: Names, kin
 
 
 class KeyedValues(Mapping[str, float], AsTable):
-    """A mapping from keys to numbers that takes a list of keys as well, and prints as a table."""
+    """A mapping from keys to numbers that takes a list of keys as well, and prints as a table.
+
+    Attributes
+    ----------
+    few, usual : sequence of str
+        The metrics of tables by default, and those that are listed.
+    read_key : callable
+        What reads a key of this kind of report; an unknown one is a KeyError.
+    """
+
+    few: Sequence[str] = FEW_METRICS
+    usual: Sequence[str] = DEFAULT_METRICS
+    read_key: Callable[[str], Key] = staticmethod(parse)
 
     @overload
     def __getitem__(self, key: str, /) -> float: ...

@@ -9,26 +9,27 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import format_notes, gather_notes
-from ..inference.pairing import pair_ranks, weighted_ranks
+from ..inference.pairing import pair_ranks
 from ..inference.runs import interval_over_runs
 from ..inference.sign_flips import error_rate
 from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence, distinct_names, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics import UnknownKeyError, parse
+from ..metrics import UnknownKeyError
 from ..metrics.keys import increasing
 from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
 from .audit import DOUBTS, Finding
-from .axes import DEFAULT_METRICS, FEW_METRICS, KeyedValues, Names, choose_metrics, unique_keys
+from .axes import KeyedValues, Names, choose_metrics, unique_keys
 from .rendering import metric_column, sentence
 from .reports import Report
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval
+    from ..metrics import Key
     from ..ranks.labels import LabelsLike
     from .counted import Weights
 
@@ -64,9 +65,11 @@ class Repeats(KeyedValues):
     3 runs  2.3 ± 1.5  0.583 ± 0.382
     """
 
-    def __init__(self, reports: Iterable[Report]) -> None:
+    def __init__(self, reports: Iterable[Any]) -> None:
         self.reports = tuple(reports)
-        self.protocol = self.reports[0].protocol
+        first = self.reports[0]
+        self.protocol, self.read_key = first.protocol, first.read_key
+        self.few, self.usual = first.few, first.usual
 
     @property
     def runs(self) -> int:
@@ -132,15 +135,7 @@ class Repeats(KeyedValues):
         >>> round(found.low, 3), round(found.value, 3), round(found.high, 3)
         (0.315, 0.513, 0.712)
         """
-        ranks = [weighted_ranks(f"reports[{i}]", run) for i, run in enumerate(self.reports)]
-        return interval_over_runs(
-            ranks,
-            metric,
-            level=level,
-            by=by,
-            groups=self.reports[0].group_labels if parse(metric).macro else None,
-            draw_seeds=[run.seed for run in self.reports],
-        )
+        return interval_over_runs(self.reports, metric, level=level, by=by)
 
     def values(self, key: str | None = None) -> Any:
         """Return the values of a key, one for each run; without a key, the means of all keys."""
@@ -173,10 +168,10 @@ def report(
     weights: Weights | None = ...,
 ) -> Report: ...
 @overload
-def report(ranks: Sequence[Report]) -> Repeats: ...
+def report(ranks: Sequence[KeyedValues]) -> Repeats: ...
 @public("truerank")
 def report(
-    ranks: Ranks | Report | Sequence[Report],
+    ranks: Ranks | Report | Sequence[KeyedValues],
     *,
     seed: int = 0,
     by: LabelsLike | None = None,
@@ -188,8 +183,8 @@ def report(
     ----------
     ranks : Ranks, Report, or sequence of Reports
         A Report stands for its ranks, with the weights that are in force in it. Several Reports, of
-        repeats (folds, seeds), give their means and standard deviations; the other parameters are
-        not allowed then, since each Report has its own.
+        repeats (folds, seeds), also of retrieval, give their means and standard deviations; the
+        other parameters are not allowed then, since each Report has its own.
     seed : int
         The seed of the kind "random".
     by : str or labels, optional
@@ -231,10 +226,9 @@ def report(
 
 @public("truerank")
 def table(
-    reports: Report
-    | Sequence[Report]
-    | Mapping[str, Report | Sequence[Report] | Repeats]
-    | Repeats,
+    reports: KeyedValues
+    | Sequence[KeyedValues]
+    | Mapping[str, KeyedValues | Sequence[KeyedValues]],
     metrics: str | Iterable[str] | None = None,
     *,
     digits: int = 3,
@@ -251,6 +245,7 @@ def table(
     ----------
     reports : mapping of name to Report or to several Reports
         Several Reports of one model (folds, seeds) give their mean and sample standard deviation.
+        All may be reports of retrieval, with the keys that those have.
         Reports without a name are of one model.
     metrics : str or iterable of str, optional
         The columns: keys of reports, with side and kind if needed, or "all". Default: mr, mrr,
@@ -301,7 +296,7 @@ def table(
     A      1.0*  1.000*
     B      4.0†  0.250†
     """
-    if isinstance(reports, (Report, Repeats)) or not isinstance(reports, Mapping):
+    if isinstance(reports, KeyedValues) or not isinstance(reports, Mapping):
         runs = _read_runs("reports", reports, allow_unlike)
         rows = {format_count(runs.runs, "run"): runs}
     else:
@@ -313,24 +308,25 @@ def table(
     if not rows:
         raise InputValueError("reports", expected="names and Reports, at least one", got="none")
     models = list(rows.values())
-    usual = _shared(DEFAULT_METRICS, models) or _shared(models[0], models)
-    keys = choose_metrics(metrics, FEW_METRICS, usual)
+    usual = _shared(models[0].usual, models) or _shared(models[0], models)
+    keys = choose_metrics(metrics, models[0].few, usual)
     for name, row in rows.items():
         try:
             row.to_dict(keys)
         except UnknownKeyError as error:
             raise UnknownKeyError(error.argument, f"{error.problem} (of {name!r})") from None
-    unlike = _unlike(rows, any(parse(key).macro for key in keys))
+    read = {key: models[0].read_key(key) for key in keys}
+    unlike = _unlike(rows, any(key.macro for key in read.values()))
     if unlike and not allow_unlike:
         advice = "allow_unlike=True puts them side by side, without a best"
         raise InputValueError("reports", f"{unlike[0]}; {advice}")
     repeated = any(row.runs > 1 for row in rows.values())
     columns: list[Column | str] = ["model", *[Column("runs", only="data")] * repeated]
-    for key in keys:
-        better: Any = {True: "higher", False: "lower", None: None}[increasing(key)]
+    for key, parsed in read.items():
+        better: Any = {True: "higher", False: "lower", None: None}[increasing(parsed)]
         better = None if unlike else better
         spread = f"{key} std" if repeated else None
-        column = metric_column(key, percent=percent, spread=spread, better=better)
+        column = metric_column(key, parsed, percent=percent, spread=spread, better=better)
         columns += [column, *[column._replace(name=f"{key} std", spread=None)] * repeated]
     cells: list[list[object]] = []
     for name, row in rows.items():
@@ -340,7 +336,7 @@ def table(
     marks: set[tuple[int, str]] = set()
     if against is not None:
         options = {"level": confidence(level), "by": by, "allow_unlike": allow_unlike}
-        marks, of_marks = _differences(rows, keys, against, options)
+        marks, of_marks = _differences(rows, read, against, options)
         lines += of_marks
     found = Table(columns, cells, significant=marks, notes=lines, digits=digits)
     return found.table(notes=notes)
@@ -348,10 +344,10 @@ def table(
 
 def _read_runs(argument: str, value: Any, allow_unlike: bool = False) -> Repeats:
     """Check the runs of one model: a Report, Repeats, or several Reports."""
-    value = [value] if isinstance(value, Report) else value
-    runs = value.reports if isinstance(value, Repeats) else several(argument, value, "Reports")
+    value = value.reports if isinstance(value, Repeats) else value
+    runs = [value] if isinstance(value, KeyedValues) else several(argument, value, "Reports")
     for i, run in enumerate(runs):
-        if not isinstance(run, Report):
+        if not isinstance(run, KeyedValues) or isinstance(run, Repeats):
             got = f"{type(run).__name__} at position {i}"
             raise InputTypeError(argument, expected="Reports", got=got)
     if not runs:
@@ -434,7 +430,7 @@ def _doubts(rows: Rows) -> Iterator[str]:
 
 
 def _differences(
-    rows: Rows, keys: Sequence[str], against: str, options: Mapping[str, Any]
+    rows: Rows, keys: Mapping[str, Key], against: str, options: Mapping[str, Any]
 ) -> tuple[set[tuple[int, str]], list[str]]:
     """Return the cells that differ significantly from the best model or a given one, and notes.
 
@@ -445,8 +441,8 @@ def _differences(
     if len(rows) < 2:
         raise InputValueError("against", expected="at least two models", got=len(rows))
     is_named = reference in rows
-    asked = {key: reference if is_named else _best(rows, key) for key in keys}
-    asked = {k: model for k, model in asked.items() if model and parse(k).metric != COUNT}
+    asked = {key: reference if is_named else _best(rows, key, keys[key]) for key in keys}
+    asked = {k: model for k, model in asked.items() if model and keys[k].metric != COUNT}
     if not asked:
         return set(), ["No column has values that can be tested."]
     models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
@@ -466,7 +462,7 @@ def _differences(
         (i, key)
         for key, model in asked.items()
         for i, name in enumerate(rows)
-        if (str(parse(key)), frozenset((name, model))) in unlike
+        if (str(keys[key]), frozenset((name, model))) in unlike
     }
     who = reference if is_named else "the best of its column"
     said = f"{DAGGER} differs from {who}" if marks else f"Nothing differs from {who}"
@@ -476,10 +472,10 @@ def _differences(
     return marks, [f"{said}: {how}", *notes]
 
 
-def _best(rows: Rows, key: str) -> str:
+def _best(rows: Rows, key: str, parsed: Key) -> str:
     """Return the name of the first model with the best value, or "" if there is none."""
     values = {name: row[key] for name, row in rows.items() if row[key] == row[key]}
-    upward = increasing(key)
+    upward = increasing(parsed)
     if upward is None or not values:
         return ""
     return (max if upward else min)(values, key=values.__getitem__)

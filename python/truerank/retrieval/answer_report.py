@@ -13,12 +13,14 @@ from ..inference.units import Units
 from ..inputs.arrays import read_only
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
-from ..metrics.keys import MACRO, quote
+from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..ranks.labels import RIGHT_ANSWERS
+from ..reporting.audit import Findings, findings
 from ..reporting.axes import KeyedValues, choose_metrics, unique_keys
+from ..reporting.counted import Counted
 from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
 from ..tables import Column, Table
 from ..tables.cells import format_count
@@ -42,6 +44,7 @@ DEFAULT_METRICS = (
     *("recall@10", "recall@100", "precision@10", "success@10"),
 )
 _FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
+_CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
 _COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
 # What becomes of right answers that their lists miss, in the words of a table.
 MISSES = {
@@ -136,7 +139,9 @@ class RetrievalReport(KeyedValues):
 
     ranks: Ranks
     gains: FloatArray | None
+    few, usual, read_key = _FEW_METRICS, DEFAULT_METRICS, staticmethod(read_key)
     weights: None = None
+    weighting, seed, sides = "", 0, (ALL_SIDES,)
     queries: list[Hashable]
     answers: IntArray
     candidates: IntArray
@@ -264,11 +269,29 @@ class RetrievalReport(KeyedValues):
         named = zip(self.queries, rows, strict=True)
         return {query: dict(zip(keys, row, strict=True)) for query, row in named}
 
-    # -- what inference takes ----------------------------------------------------------------------
+    def audit(self, *names: str) -> Findings:
+        """List what makes the numbers suspect, by those checks of `Report.audit` that fit.
 
-    def read_key(self, key: str) -> AnswerKey:
-        """Read a key; an unknown one is a KeyError with the most similar names."""
-        return read_key(key)
+        They find sampled candidates, queries whose candidates all have one score, and, if scores
+        were audited, NaN, infinite and saturated ones.
+
+        Parameters
+        ----------
+        *names : str
+            The checks. Default: all.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0], [1], 10, queries=[7]).with_protocol(sampled=True)
+        >>> [finding.name for finding in tr.retrieval.report(ranks).audit()]
+        ['sampled']
+        """
+        every = findings(Counted(self.ranks, 0), _CHECKS)
+        chosen = [finding for finding in every if not names or finding.name in names]
+        return Findings(chosen, self.protocol, None)
+
+    # -- what inference takes ----------------------------------------------------------------------
 
     @property
     def group_labels(self) -> IntArray | None:
@@ -355,6 +378,18 @@ class RetrievalReport(KeyedValues):
         return Intervals({name: self.interval(name, by=by, level=level) for name in names})
 
     # -- groups ------------------------------------------------------------------------------------
+
+    def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
+        """Return the number of queries of each group, as `Report` has tasks.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="relation").group_tasks()
+        {'x': 1, 'y': 1}
+        """
+        return self.group_queries()
 
     def group_queries(self) -> dict[Hashable, int]:
         """Return the number of queries of each group; empty without groups.
