@@ -81,8 +81,10 @@ def check_axes(ax: Axes) -> Axes:
     return ax
 
 
-def check_named(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
+def check_named(argument: str, value: Any, kind: type[Any], word: str = "") -> dict[str, Any]:
     """Check results and return them by name; a single one gets the name "".
+
+    Messages call them by the word, or else by the name of their class.
 
     Raises
     ------
@@ -96,21 +98,20 @@ def check_named(argument: str, value: Any, kind: type[Any]) -> dict[str, Any]:
     >>> check_named("n", 3, int), check_named("n", {"a": 3}, int)
     ({'': 3}, {'a': 3})
     """
+    word = word or kind.__name__
     if isinstance(value, kind):  # a Report is a mapping, too
         return {"": value}
     if not isinstance(value, Mapping):
         raise InputTypeError(
             argument,
-            expected=f"{kind.__name__}, or a mapping of names to them",
+            expected=f"{word}, or a mapping of names to them",
             got=type(value).__name__,
         )
     for name, one in value.items():
         if not isinstance(one, kind):
-            raise InputTypeError(
-                argument, expected=f"{kind.__name__}", got=f"{type(one).__name__} for {name!r}"
-            )
+            raise InputTypeError(argument, expected=word, got=f"{type(one).__name__} for {name!r}")
     if not value:
-        raise InputValueError(argument, expected=f"at least one {kind.__name__}", got="none")
+        raise InputValueError(argument, expected=f"at least one {word}", got="none")
     return {str(name): one for name, one in value.items()}
 
 

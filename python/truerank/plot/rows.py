@@ -15,7 +15,7 @@ from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import MACRO, increasing
-from ..reporting.axes import unique_keys
+from ..reporting.axes import KeyedValues, unique_keys
 from ..reporting.rendering import label_text, metric_column
 from ..reporting.reports import Report
 from ..tables.cells import format_count
@@ -31,6 +31,7 @@ from .drawing import (
 
 if TYPE_CHECKING:
     from ..inference.comparing import Model
+    from ..metrics import Key
     from ..ranks.labels import LabelsLike
     from .drawing import Axes
 
@@ -43,7 +44,7 @@ _GAP = 0.7  # rows between the models of one metric and those of the next
 
 @public("truerank.plot")
 def values(
-    reports: Report | Mapping[str, Report],
+    reports: KeyedValues | Mapping[str, KeyedValues],
     metrics: str | Iterable[str] = METRICS,
     *,
     level: float = 0.95,
@@ -58,7 +59,7 @@ def values(
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        Each report has a colour.
+        Each report has a colour. They may be reports of retrieval.
     metrics : str or iterable of str
         Keys that all of them have, best of one scale, as shares and reciprocal ranks are.
     level, by
@@ -88,7 +89,9 @@ def values(
     >>> [line.get_xdata().tolist() for line in values(models, ["mrr", "hits@1"]).get_lines()]
     [[0.625, 0.5], [0.375, 0.0]]
     """
-    named, keys = check_named("reports", reports, Report), unique_keys(metrics)
+    named = check_named("reports", reports, KeyedValues, "Report")
+    read = {key: next(iter(named.values())).read_key(key) for key in unique_keys(metrics)}
+    keys = list(read)
     confidence(level)
     size = len(named)
     step = size + _GAP * (size > 1)
@@ -102,11 +105,11 @@ def values(
         handles += ax.plot(numbers, places, "o", color=colour, markersize=4.5, zorder=4)
         draw_bounds(ax, places, bounds, [colour] * len(keys))
         cells |= {
-            place: _value_cell(key, value, *ends)
+            place: _value_cell(read[key], value, *ends)
             for place, key, value, ends in zip(places, keys, numbers, bounds, strict=True)
         }
     centres = [step * i + (size - 1) / 2 for i in range(len(keys))]
-    write_rows(ax, dict(zip(centres, (parse(key).title for key in keys), strict=True)), cells)
+    write_rows(ax, dict(zip(centres, (key.title for key in read.values()), strict=True)), cells)
     known = any("[" in cell for cell in cells.values())
     ax.margins(x=0.05)
     ax.set_xlabel(f"value, {100 * level:g} % interval" if known else "value")
@@ -192,12 +195,13 @@ def comparison(
     write_rows(
         ax,
         dict(enumerate(names)),
-        dict(enumerate(_difference_cell(metric, pair) for pair in pairs)),
+        dict(enumerate(map(_difference_cell, pairs))),
         f"{effect}, p{holm}",
     )
     ax.margins(x=0.08)
     apart = "" if against is None else f" from {escape_formulas(shorten(against))}"
-    ax.set_xlabel(f"{effect} of {parse(metric).title}{apart}, {100 * level:g} % interval")
+    title = pairs[0].title.partition(" ")[0]
+    ax.set_xlabel(f"{effect} of {title}{apart}, {100 * level:g} % interval")
     return ax
 
 
@@ -350,7 +354,7 @@ def draw_bounds(
     return ax.hlines(rows, low, high, colors=chosen, linewidth=1.8, zorder=3)
 
 
-def _interval(report: Report, key: str, **options: Any) -> tuple[float, float]:
+def _interval(report: Any, key: str, **options: Any) -> tuple[float, float]:
     """Return the bounds of `Report.interval`; nan where a report has no ranks."""
     if not len(getattr(report, "ranks", ())):
         return math.nan, math.nan
@@ -358,14 +362,14 @@ def _interval(report: Report, key: str, **options: Any) -> tuple[float, float]:
     return interval.low, interval.high
 
 
-def _value_cell(key: str, value: float, low: float, high: float) -> str:
-    decimals = metric_column(key).decimals
+def _value_cell(key: Key, value: float, low: float, high: float) -> str:
+    decimals = key.decimals
     bounds = "" if math.isnan(low + high) else f"  [{low:.{decimals}f}, {high:.{decimals}f}]"
     return f"{value:.{decimals}f}{bounds}"
 
 
-def _difference_cell(key: str, pair: Comparison) -> str:
+def _difference_cell(pair: Comparison) -> str:
     """Write a difference or ratio, and its p-value; signs are as wide as each other."""
-    sign, decimals = ("", 3) if pair.effect == RATIO else ("+", metric_column(key).decimals)
+    sign, decimals = ("", 3) if pair.effect == RATIO else ("+", pair.decimals)
     p = pair.p_value if pair.p_holm is None else pair.p_holm
     return f"{pair.estimate:{sign}.{decimals}f}, p {p:.2g}".replace("-", "\u2212", 1)
