@@ -5,14 +5,17 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 import truerank as tr
 from oracles import retrieval as oracle
@@ -230,6 +233,130 @@ def test_copies() -> None:
     for other in (copy.deepcopy(found), pickle.loads(pickle.dumps(found))):
         assert other.to_json() == found.to_json()
         assert other.per_query("map").flags.writeable
+
+
+# -- inference -------------------------------------------------------------------------------------
+
+
+def answered(seed: int, queries: int = 40, **labels: Any) -> RetrievalReport:
+    """Three right answers of each query; the labels of one seed are those of all."""
+    places = np.random.default_rng(seed).permuted(np.tile(np.arange(30), (queries, 1)), axis=1)
+    names = np.arange(queries).repeat(3)
+    ranks = tr.Ranks(places[:, :3].ravel(), np.ones(3 * queries, int), 30, queries=names, **labels)
+    return report(ranks, gains=names % 3 + 1, by=names % 4)
+
+
+def test_a_query_of_one_answer_is_a_task() -> None:
+    rng = np.random.default_rng(1)
+    above, tied = rng.integers(0, 20, 60), rng.integers(1, 4, 60)
+    ranks = tr.Ranks(above, tied, rng.integers(30, 90, 60), queries=range(60))
+    found, tasks = report(ranks, by=[0, 1, 2] * 20), tr.report(ranks, by=[0, 1, 2] * 20)
+    for key in ("mrr", "success@3", "index.mrr", "ratio.mrr", "macro.mrr"):
+        bounds = found.interval(key)
+        own = tasks.interval(re.sub(r"^(macro\.)?", r"\1expected.", key.replace("success", "hits")))
+        assert bounds[1:4] == pytest.approx(own[1:4], rel=1e-12), key
+        assert (bounds.method, bounds.units, bounds.by) == (own.method, 60, "query")
+    assert list(found.interval(["mrr", "map"])) == ["mrr", "map"]
+
+
+@pytest.mark.parametrize("key", ["map", "ndcg@5", "index.ndcg", "ratio.map", "macro.recall@9"])
+def test_what_a_query_adds_is_its_value(key: str) -> None:
+    """The influence of a query is the derivative of the value by its weight."""
+    found, plain = answered(0), key.removeprefix("macro.")
+    name, tops = plain.split(".")[-1], found.per_query(plain.split(".")[-1])
+    level, best = (found.per_query(f"{order}.{name}") for order in ("chance", "optimum"))
+    bases = {"index": best - level, "ratio": level}.get(key.split(".")[0], np.ones(40))
+    tops = tops - level if key.startswith("index") else tops
+    groups = np.arange(40) % 4 if key.startswith("macro") else np.zeros(40, int)
+
+    def value(weights: np.ndarray) -> float:
+        return float(
+            np.mean(np.bincount(groups, weights * tops) / np.bincount(groups, weights * bases))
+        )
+
+    steps = 1e-6 * np.eye(40)
+    moved = np.array([value(1 + step) - value(1 - step) for step in steps]) / 2e-6
+    size = 40 if len({*groups}) == 1 else 10
+    error = np.sqrt((moved**2).sum() * size / (size - 1))
+    bounds, level = found.interval(key), found.interval(key, level=0.5)
+    assert bounds.value == pytest.approx(found[key], rel=1e-12)
+    assert value(np.ones(40)) == pytest.approx(found[key], rel=1e-12)
+    freedom = (moved**2).sum() ** 2 / (moved**4).sum() - 1
+    for interval in (bounds, level):
+        reach = float(stdtrit(freedom, (1 + interval.level) / 2)) * error
+        assert interval.high - interval.value == pytest.approx(reach, rel=1e-6)
+
+
+@pytest.mark.parametrize("key", ["map", "ndcg@5", "index.ndcg", "success@1"])
+def test_p_is_that_of_all_permutations(key: str) -> None:
+    a, b = answered(0, queries=9), answered(1, queries=9)
+    found = tr.compare(a, b, metric=key)
+    one, two = (x.per_query(key.removeprefix("index.")) for x in (a, b))
+    options = {"permutation_type": "samples", "n_resamples": np.inf}
+    exact = scipy.stats.permutation_test(
+        (one, two), lambda x, y, axis: (x - y).mean(axis), **options
+    )
+    if key != "success@1":  # of shares it is the mid-p value
+        assert found.p_value == pytest.approx(exact.pvalue)
+    assert found.difference == pytest.approx(a[key] - b[key])
+    assert (found.wins, found.losses) == ((one > two + 1e-9).sum(), (two > one + 1e-9).sum())
+    assert (found.units, found.by, found.pairing) == (9, "query", "query ids")
+    assert tr.compare({"A": a, "B": b}, metric=[key])[0].p_value == found.p_value
+
+
+def test_only_reports_over_the_same_queries_answers_and_gains_are_compared() -> None:
+    a, ids = answered(0), np.arange(120)
+    other = a.ranks.with_labels(queries=ids // 3 + 1)
+    for b, message in [
+        (report(other, gains=a.gains), "queries: 120 of 120 tasks differ"),
+        (report(a.ranks), "gains: they differ; allow_unlike=True compares"),
+        (report(a.ranks[:-3], gains=a.gains[:-3]), "tasks: 120 against 117"),
+        (report(a.ranks.with_protocol(split="valid"), a.gains), "protocol: split"),
+        (report(a.ranks.with_labels(targets=ids), a.gains), None),
+    ]:
+        if message is not None:
+            with pytest.raises(ValueError, match=f"b: cannot be compared with a: {message}"):
+                tr.compare(a, b, metric="map")
+    assert tr.compare(a, b, metric="map").p_value == 1
+    for call in (lambda: tr.compare(a, a.ranks[::3]), lambda: tr.compare(a.ranks[::3], a)):
+        with pytest.raises(TypeError, match=r"b: expected .*, as a is, got"):
+            call()
+    with pytest.raises(KeyError, match="no metric 'hits@3'; did you mean success@k"):
+        tr.compare(a, a, metric="hits@3")
+    with pytest.raises(ValueError, match="by: expected one group for each query, got several"):
+        a.interval("map", by=ids)
+    found = tr.compare([a, answered(2)], [answered(3), answered(4)], metric="ndcg")
+    assert (found.runs_a, found.units, found.method) == (2, 40, "two-level t")
+    assert tr.detectable(a, answered(1), metric="map").units == 40
+
+
+def test_tables_runs_and_plots_are_those_of_the_comparisons() -> None:
+    a, b, other = (answered(seed) for seed in (0, 1, 2))
+    table = tr.table({"a": a, "b": [b, other]}, ["map", "ndcg@5", "index.map", "macro.map"])
+    assert table["map"] == [a["map"], (b["map"] + other["map"]) / 2]
+    runs = tr.report([b, other])
+    assert runs.std("map") == pytest.approx(np.std([b["map"], other["map"]], ddof=1))
+    assert runs.interval("map").value == runs["map"]
+    assert (runs.interval("macro.map").method, runs.interval("map").by) == ("two-level t", "query")
+    best = report(tr.Ranks(np.tile([0, 1, 2], 40), [1] * 120, 30, queries=a.ranks.queries), a.gains)
+    found = tr.table({"a": a, "best": best}, ["map", "ndcg"], against="a")
+    pairs = tr.compare({"a": a, "best": best}, metric=["map", "ndcg"])
+    assert max(pair.p_holm for pair in pairs) < 0.01
+    assert found.to_latex().count("dagger") == 2
+    assert "a: sign flips, p <= 0.05 by Holm's rule over 2 comparisons." in found.to_text()
+    usual = tr.table({"a": a, "b": b}).to_dict()
+    assert list(usual) == ["model", "mrr", "map", "ndcg@10", "recall@10"]
+    with pytest.raises(ValueError, match="b cannot be compared with a: gains: they differ"):
+        tr.table({"a": a, "b": report(b.ranks)}, ["map"])
+    with pytest.raises(KeyError, match="no metric 'hits@3'"):
+        tr.table({"a": a}, ["hits@3"])
+    pytest.importorskip("matplotlib")
+    ax = tr.plot.values({"a": a, "b": b}, ["map", "ndcg@5"])
+    assert [line.get_xdata().tolist() for line in ax.get_lines()] == [
+        [x["map"], x["ndcg@5"]] for x in (a, b)
+    ]
+    drawn = tr.plot.comparison({"a": a, "b": b}, metric="ndcg@5")
+    assert drawn.get_xlabel() == "difference of nDCG@5, 95 % interval"
 
 
 # -- errors ----------------------------------------------------------------------------------------
