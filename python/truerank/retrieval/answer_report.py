@@ -195,7 +195,7 @@ class RetrievalReport(KeyedValues):
         """The value over all queries, and then that of each group."""
         top, base = (
             np.append(x.sum(), np.bincount(self._group_of_query, x) if self._groups else [])
-            for x in self._ranked.sums(key)[:2]
+            for x in self._ranked.sums(key)
         )
         with np.errstate(divide="ignore", invalid="ignore"):
             means: FloatArray = top / base
@@ -233,7 +233,7 @@ class RetrievalReport(KeyedValues):
         parsed = read_key(key)
         if parsed.macro:
             raise UnknownKeyError(quote(key), "an average over groups has no value per query")
-        top, base, *_ = self._ranked.sums(parsed)
+        top, base = self._ranked.sums(parsed)
         with np.errstate(divide="ignore", invalid="ignore"):
             values: FloatArray = top / base
         return values
@@ -309,11 +309,11 @@ class RetrievalReport(KeyedValues):
         >>> found.units(found.read_key("map"), ranks.queries.codes - 7, "query", None).unit
         array([0, 1])
         """
-        tops, bases, *ends = self._ranked.sums(key)
+        tops, bases = self._ranked.sums(key)
         of_queries = self._ranked.of_queries
         unit, macro = of_queries(codes), None if groups is None else of_queries(groups)
         sample, number = Sample(tops, self.candidates), int(unit.max()) + 1
-        return Units(key, sample, bases, unit, number, by, macro, (ends[0], ends[1]))
+        return Units(key, sample, bases, unit, number, by, macro, self._ranked.ends(key))
 
     @overload
     def interval(

@@ -151,8 +151,8 @@ class RankedAnswers:
             right answers last, those of the lowest gains before others; a random order of all
             candidates; the best order of all.
         """
-        if order == "chance" or (order == "optimum" and not self._level.any()):
-            size = self.candidates if order == "chance" else self.answers
+        if order == "chance":
+            size = self.candidates
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
             columns = np.zeros_like(size), size, self.answers
             judged = self._judged_under(order, self._starts, size)
@@ -210,26 +210,30 @@ class RankedAnswers:
             self._values[place] = read_only(values)
         return self._values[place]
 
-    def sums(self, key: Key) -> tuple[FloatArray, ...]:
-        """What each query adds to the two sums whose ratio is a value; and the ends of the first.
+    def sums(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """What each query adds to the two sums whose ratio is a value.
 
         They are the value of the query and 1; for a ratio that of chance in place of 1; for an
         index how far the query and its optimum are above chance.
         """
         is_level = key.adjustment in LEVELS
         tops = self.values(key, key.adjustment if is_level else key.kind)
-        bases, least = np.ones_like(tops), np.zeros_like(tops)
-        most = self.values(key, "optimum")
+        bases = np.ones_like(tops)
         if key.adjustment in ("ratio", "index"):
             bases = chance = self.values(key, "chance")
         if key.adjustment == "index":
-            bases = most - chance
+            bases = self.values(key, "optimum") - chance
             # where no order is better than another, what is left is rounding
-            tops, bases, least, most = (
-                np.where(bases <= 1e-14, 0.0, x) for x in (tops - chance, bases, -chance, bases)
-            )
+            tops, bases = (np.where(bases <= 1e-14, 0.0, x) for x in (tops - chance, bases))
         weights = self.answers if key.row.by_answers else 1
-        return tuple(weights * x for x in (tops, bases, least, most))
+        return weights * tops, weights * bases
+
+    def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
+        """What each query adds to the first of these sums at least, and at most."""
+        most = self.values(key, "optimum")
+        least = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(most)
+        weights = self.answers if key.row.by_answers else 1
+        return weights * -least, weights * (most - least)
 
     def of_queries(self, codes: IntArray) -> IntArray:
         """Return the label of each query from those of its right answers, which are the same."""
