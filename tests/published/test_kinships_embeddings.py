@@ -18,7 +18,10 @@ from support.kinships import (
     SINGLE,
     SPLITS,
     STAND_IN,
+    Array,
+    score_sides,
 )
+from truerank import score_embeddings
 from truerank.link_prediction import Task
 
 SIDES = ("head", "tail", "both")
@@ -86,6 +89,57 @@ def test_whole_numbers_are_the_published_ones(model: Model, side: str, kind: str
         assert hits == pytest.approx(round(hits), rel=1e-12)
         assert np.count_nonzero(ranks <= k) == round(hits)
     assert np.median(ranks) == cell[NAMES["median"]]
+
+
+def test_every_task_is_ranked_as_its_scores_by_numpy(
+    model: Model, data: Path, request: pytest.FixtureRequest
+) -> None:
+    """numpy adds in another order, which changes the rank of no target."""
+    name = request.node.callspec.params["model"]
+    parts = [
+        tr.rank(side.scores, side.targets, filter=side.selection())
+        for side in score_sides(data / "kinships", name).values()
+    ]
+    ours, theirs = model.report.ranks, tr.concatenate(parts)
+    assert np.flatnonzero(ours.above != theirs.above).tolist() == []
+    assert np.array_equal(ours.tied, theirs.tied)
+    assert np.array_equal(ours.candidates, theirs.candidates)
+
+
+def test_the_protocol_is_told(model: Model) -> None:
+    protocol = model.report.ranks.protocol
+    assert protocol.filter == SPLITS
+    assert (protocol.split, protocol.candidates, protocol.sampled) == ("test", "all", False)
+    assert (protocol.similarity, protocol.dtype) == (str(model.vectors["similarity"]), "float32")
+
+
+def test_rows_of_a_query_have_the_same_bits_and_one_is_enough(model: Model, task: Task) -> None:
+    audit = model.report.ranks.audit
+    assert audit is not None
+    assert not audit.mismatched.any()
+    short = dict(model.vectors)
+    for name, side in task.sides.items():
+        first = np.unique(side.rows, return_index=True)[1]
+        short[f"queries_{name}"] = short[f"queries_{name}"][side.test_rows[first]]
+    assert evaluate(task, short, unique=True, audit=True).ranks == model.report.ranks
+
+
+def test_callables_and_scores_give_the_same(model: Model, task: Task) -> None:
+    similarity, entities = str(model.vectors["similarity"]), model.vectors["entities"]
+    scores: dict[str, Array] = {
+        side: score_embeddings(model.vectors[f"queries_{side}"], entities, similarity=similarity)
+        for side in task.sides
+    }
+
+    def scorer(name: str) -> Any:
+        side = task.sides[name]
+        row = {tuple(side.queries[j]): i for i, j in zip(side.test_rows, side.rows, strict=True)}
+        return lambda queries: scores[name][[row[tuple(query)] for query in queries]]
+
+    expected = model.report.ranks.with_protocol(similarity=None)
+    assert task.evaluate_scores(scores["tail"], scores["head"], audit=True).ranks == expected
+    made = task.evaluate(scorer("tail"), scorer("head"), batch_size=100, audit=True)
+    assert made.ranks == expected
 
 
 def chosen(ranks: tr.Ranks, side: str) -> tr.Ranks:
