@@ -6,9 +6,9 @@
 DATA_FOLDER holds train.txt, valid.txt and test.txt: head, relation, tail, with tabs between. The
 tasks are both sides of each test triple, all tail queries first, against all entities of the three
 splits. OUTPUT_FOLDER gets 6 GB: the matrix of 6,268 x 40,943 scores in each of the formats of
-`FORMATS`, and targets, filter and labels of the tasks, which `wn18rr_everywhere.py` evaluates. It
-also gets the triples as ids (triples.npz) and the embeddings whose products are the scores
-(complex.npz), which `sampled.py` evaluates; with --vectors-only, nothing else.
+`FORMATS`, and targets, filter and labels of the tasks. It also gets the triples as ids
+(triples.npz) and the embeddings whose products are the scores (complex.npz), which `sampled.py`
+evaluates; with --vectors-only, nothing else.
 
 The model is plain numpy with one thread (a sum of float32 depends on its order): the same numpy on
 the same processor gives the same scores, bit for bit. It takes two minutes.
