@@ -176,6 +176,12 @@ small()
 
 
 @posix
+def test_interrupt_twice_and_count_on(run_python: Run) -> None:
+    script = "for _ in range(3):\n    interrupt(rows, None, 0.1)\n    small()\n"
+    run_python(INTERRUPT + script, timeout=30)
+
+
+@posix
 def test_any_exception_of_a_signal_handler_surfaces(run_python: Run) -> None:
     script = """
 class Enough(Exception): pass

@@ -32,6 +32,11 @@ FILTER = [[5, 1, 5], [], [299, 0], [7], list(range(300)), [3, 2, 1]]
 CANDIDATES = [[8, 1, 2, 9, 8]] * 6
 
 
+def make_read_only(*arrays: Array) -> None:
+    for array in arrays:
+        array.flags.writeable = False
+
+
 def digest(*arrays: Array) -> str:
     """Hash all memory behind the arrays, including the bytes between their elements."""
     whole = hashlib.sha256()
@@ -72,6 +77,28 @@ def test_input_is_never_modified(layout: str, rule: str) -> None:
                 assert digest(*inputs) == before
 
 
+def test_large_input_is_never_modified() -> None:
+    rng = np.random.default_rng(1)
+    scores = rng.standard_normal((12, 1_000_000), np.float32)
+    inputs = (scores, rng.integers(0, 1_000_000, 12), *csr(rng.integers(0, 1_000_000, (12, 50))))
+    before = digest(*inputs)
+    for threads in (1, 2):
+        tr.rank(scores, inputs[1], filter=inputs[2:], threads=threads)
+    assert digest(*inputs) == before
+
+
+def test_everything_may_be_read_only() -> None:
+    scores = matrix()
+    targets, rows = np.array([8, 1, 2, 9, 8, 1]), np.array([5, 0, 5, 1, 2, 3])
+    indptr, indices = csr(FILTER)
+    lists, chosen = np.arange(6), np.array(CANDIDATES[0])
+    make_read_only(scores, targets, rows, indptr, indices, lists, chosen)
+    expected = count(scores, targets.tolist(), rows=rows, filter=FILTER, candidates=CANDIDATES)
+    for filter in ((indptr, indices), (indptr, indices, lists)):
+        ranks = tr.rank(scores, targets, rows=rows, filter=filter, candidates=chosen)
+        assert_same(ranks, expected)
+
+
 def test_results_do_not_keep_input_alive() -> None:
     scores = matrix()
     references = sys.getrefcount(scores)
@@ -95,6 +122,17 @@ def test_memory_maps_are_read_in_place(tmp_path: Path) -> None:
             assert_same(tr.rank(mapped, 3, filter=csr(FILTER)), expected)
             del mapped
             assert path.read_bytes() == before
+
+
+def test_selections_may_be_memory_maps(tmp_path: Path) -> None:
+    scores = matrix()
+    arrays = {"indptr": csr(FILTER)[0], "indices": csr(FILTER)[1], "targets": np.arange(6)}
+    mapped: dict[str, Any] = {}
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        mapped[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
+    ranks = tr.rank(scores, mapped["targets"], filter=(mapped["indptr"], mapped["indices"]))
+    assert_same(ranks, count(scores, list(range(6)), filter=FILTER))
 
 
 # --- no reads outside of the scores

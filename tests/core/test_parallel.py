@@ -216,6 +216,11 @@ assert right(threads=2)
 # --- how many threads
 
 
+def test_default_threads() -> None:
+    assert isinstance(_core.default_threads(), int)
+    assert 1 <= _core.default_threads() <= max(1, os.cpu_count() or 1)
+
+
 DEFAULT = "from truerank import _core; print(_core.default_threads())"
 
 
@@ -435,6 +440,12 @@ for dtype in dtypes:
             digest.update(str(error).encode())
 print(_core.isa(), digest.hexdigest())
 """
+
+
+def test_isas() -> None:
+    assert _core.isa() in _core.isas()
+    assert "baseline" in _core.isas()
+    assert len(set(_core.isas())) == len(_core.isas())
 
 
 def test_instruction_sets_change_nothing(run_python: Run) -> None:

@@ -15,7 +15,9 @@ from support.simulated_device import (
     NAME,
     POISON,
     DeviceTensor,
+    Stream,
     module,
+    on_device,
     pending_tensor,
 )
 
@@ -79,6 +81,43 @@ def test_an_operation_is_run_when_it_is_waited_for(name: str) -> None:
     assert module.synchronisations == 0
 
 
+def test_several_results() -> None:
+    greatest, where = waiting(VALUES).max(1)
+    assert is_poison(greatest)
+    assert is_poison(where)
+    assert greatest.tolist() == [7, 5, 9]
+    assert where.tolist() == VALUES.max(1).indices.tolist()
+
+
+def test_views_are_made_at_once_and_share_memory() -> None:
+    scores = waiting(VALUES)
+    views = [scores.T, scores[1:, ::2], scores.view(torch.int32), scores.view(-1), scores[:, None]]
+    assert all(view.untyped_storage() is not None and is_poison(scores) for view in views)
+    halves = scores.split(2, dim=1)
+    halves[1].fill_(6)
+    assert torch.equal(scores.to("cpu")[:, 2:], torch.full((3, 2), 6.0))
+    assert torch.equal(views[2].to("cpu").view(torch.float32), scores.to("cpu"))
+
+
+def test_what_is_written_in_place() -> None:
+    scores, sums = waiting(VALUES), waiting(torch.zeros(3))
+    before = scores + 0
+    assert (scores.mul_(2)) is scores
+    scores[:, 0] = 8
+    sums.index_add_(0, waiting(ROWS), scores[:, 1])
+    out = scores.new_empty(3, dtype=torch.int64)
+    assert torch.sum(scores > 9, 1, out=out) is out
+    assert is_poison(out)
+    assert is_poison(sums)
+    assert is_poison(scores)
+    expected = VALUES * 2
+    expected[:, 0] = 8
+    assert torch.equal(before.to("cpu"), VALUES)
+    assert torch.equal(scores.to("cpu"), expected)
+    assert torch.equal(out.to("cpu"), (expected > 9).sum(1))
+    assert sums.tolist() == [4.0, 0.0, -2.0 + 18.0]
+
+
 def test_memory_that_nobody_writes_is_poison() -> None:
     made = [
         torch.empty(3, device=NAME),
@@ -131,6 +170,30 @@ WAITING: dict[str, Callable[[Any], Any]] = {
 def test_what_the_host_must_know_is_waited_for(name: str) -> None:
     assert WAITING[name](waiting(VALUES)) == WAITING[name](VALUES)
     assert module.synchronisations == 1
+
+
+def test_operations_belong_to_the_current_stream() -> None:
+    beside, scores = Stream(), on_device(VALUES)
+    with module.stream(beside):
+        doubled = scores * 2
+    module.default.synchronize()
+    assert is_poison(doubled)
+    beside.synchronize()
+    assert torch.equal(doubled.raw, VALUES * 2)
+
+
+def test_modes_of_the_thread() -> None:
+    for mode in (torch.inference_mode(), torch.no_grad(), torch.autocast("cpu", torch.bfloat16)):
+        with mode:
+            product = waiting(VALUES) @ on_device(VALUES).T
+            product += 1
+        assert torch.equal(product.to("cpu"), VALUES @ VALUES.T + 1)
+    with torch.device("meta"):
+        assert torch.equal((waiting(VALUES) * 2).to("cpu"), VALUES * 2)
+    scores = on_device(VALUES).requires_grad_()
+    doubled = scores * 2
+    assert doubled.requires_grad
+    assert is_poison(doubled)
 
 
 def test_refusals() -> None:

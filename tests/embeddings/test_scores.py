@@ -63,6 +63,18 @@ def test_formulas(similarity: str, dtype: str) -> None:
     np.testing.assert_allclose(scores, expected, rtol=most, atol=most / 100)
 
 
+def test_murp_as_its_paper_writes_it() -> None:
+    """The distance is 2 artanh |(-q) + e| with Moebius addition."""
+    rng = np.random.default_rng(2)
+    q, e = rng.uniform(-0.3, 0.3, (2, 9))
+    dot, square_q, square_e = -q @ e, q @ q, e @ e
+    added = ((1 + 2 * dot + square_e) * -q + (1 - square_q) * e) / (
+        1 + 2 * dot + square_q * square_e
+    )
+    expected = -((2 * np.arctanh(np.linalg.norm(added))) ** 2)
+    assert tr.score_embeddings(q, e[None], similarity="poincare")[0] == pytest.approx(expected)
+
+
 def test_rotate_takes_complex_vectors() -> None:
     rng = np.random.default_rng(3)
     queries, entities = (
@@ -74,6 +86,47 @@ def test_rotate_takes_complex_vectors() -> None:
     )
     expected = -np.abs(queries[:, None] - entities).sum(axis=2)
     np.testing.assert_allclose(got, expected, rtol=1e-6)
+
+
+def test_the_order_of_a_sum_is_that_of_the_vector() -> None:
+    queries = np.ones((1, 3), np.float32)
+    entities = np.array([[1e8, 1, -1e8], [1e8, -1e8, 1], [1, 1e8, -1e8]], np.float32)
+    assert tr.score_embeddings(queries, entities).tolist() == [[0, 1, 0]]
+
+
+def test_products_are_not_rounded() -> None:
+    """In (1 + u)(1 + u) - 1 with u = 2^-12, rounding the product would lose the last bit."""
+    one = 1 + 2.0**-12
+    queries, entities = np.array([[1, one]], np.float32), np.array([[-1, one]], np.float32)
+    assert tr.score_embeddings(queries, entities).tolist() == [[2.0**-11 + 2.0**-24]]
+
+
+def test_the_root_makes_ties() -> None:
+    """The sums 1 and 1 + 2^-23, neighbours in float32, have the same root."""
+    entities = np.array([[1, 0], [1, 1.5 * 2.0**-12]], np.float32)
+    query = np.zeros((1, 2), np.float32)
+    assert tr.rank_embeddings(query, entities, 0, similarity="l2").tied.tolist() == [2]
+    assert tr.rank_embeddings(query, entities, 0, similarity="sql2").tied.tolist() == [1]
+
+
+def test_bias_is_added_last() -> None:
+    rng = np.random.default_rng(4)
+    queries, entities = rng.standard_normal((2, 5, 6)).astype(np.float32)
+    for similarity in SIMILARITIES:
+        scale = np.float32(0.1 if similarity == "poincare" else 1)
+        vectors = queries * scale, entities * scale
+        bias = rng.standard_normal(5)
+        alone = tr.score_embeddings(*vectors, similarity=similarity)
+        for added in (bias.astype(np.float32), bias, bias.tolist()):
+            got = tr.score_embeddings(*vectors, similarity=similarity, bias=added)
+            assert same_bits(got, alone + bias.astype(np.float32))
+
+
+def test_cosine_of_zeros_is_zero() -> None:
+    vectors = np.array([[0, 0], [3, 4], [-3, -4], [1e-30, 0]], np.float32)
+    scores = tr.score_embeddings(vectors, vectors, similarity="cosine")
+    assert scores[0].tolist() == scores[:, 0].tolist() == [0] * 4
+    assert scores[3].tolist() == [0, np.float32(0.6), -np.float32(0.6), 1]
 
 
 def test_powers_of_two_change_no_bit_of_a_cosine() -> None:
@@ -118,6 +171,41 @@ def test_cosines_of_all_magnitudes() -> None:
     assert scores[2, 1] == pytest.approx(0.5**0.5, rel=1e-15)
 
 
+@pytest.mark.parametrize("similarity", SIMILARITIES)
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_copies_tie(similarity: str, dtype: str) -> None:
+    """Equal entities have equal scores, wherever they stand in a tile."""
+    rng = np.random.default_rng(6)
+    distinct = (rng.standard_normal((40, 33)) / 20).astype(dtype)
+    if similarity == "complex_l1":
+        distinct = distinct[:, :32]
+    copies = np.concatenate([np.arange(40)] * 5)[rng.permutation(200)]
+    queries = (rng.standard_normal((11, distinct.shape[1])) / 20).astype(dtype)
+    queries[3] = distinct[7]
+    bias = rng.standard_normal(40).astype(np.float32)[copies]
+    for keywords in ({}, {"bias": bias}):
+        scores = tr.score_embeddings(queries, distinct[copies], similarity=similarity, **keywords)
+        for i in range(40):
+            same = scores[:, copies == i]
+            assert same_bits(same, np.repeat(same[:, :1], 5, axis=1))
+        targets = rng.integers(0, 200, 11)
+        ranks = tr.rank_embeddings(
+            queries, distinct[copies], targets, similarity=similarity, **keywords
+        )
+        assert (ranks.tied >= 5).all()
+        assert (ranks.tied % 5 == 0).all()
+
+
+@pytest.mark.parametrize("similarity", ["l1", "l2", "sql2", "complex_l1", "poincare"])
+def test_nothing_is_nearer_than_an_equal_vector(similarity: str) -> None:
+    rng = np.random.default_rng(7)
+    entities = (rng.standard_normal((70, 12)) / 10).astype(np.float32)
+    scores = tr.score_embeddings(entities, entities, similarity=similarity)
+    assert (np.diag(scores) == 0).all()
+    ranks = tr.rank_embeddings(entities, entities, np.arange(70), similarity=similarity)
+    assert (ranks.above == 0).all()
+
+
 SPECIALS = [0.0, -0.0, 1.0, -1.5, 1e-45, 1e-39, 3e38, -3e38, 1e19, np.inf, -np.inf, np.nan]
 
 
@@ -140,6 +228,15 @@ def test_special_values(similarity: str, dtype: str) -> None:
             audit=True,
         )
         assert_same(ranks, expected, audit=True)
+
+
+def test_infinities_may_make_nan() -> None:
+    inf = np.array([[np.inf, 1]], np.float32)
+    for similarity in ("l1", "l2", "sql2", "complex_l1", "poincare", "cosine"):
+        assert np.isnan(tr.score_embeddings(inf, inf, similarity=similarity)).all(), similarity
+    with pytest.raises(ValueError, match='score of query 0 and entity 0 is NaN, which nan="raise"'):
+        tr.rank_embeddings(inf, inf, 0, similarity="l1")
+    assert tr.score_embeddings(inf, inf).tolist() == [[np.inf]]
 
 
 def test_outside_of_the_ball() -> None:
@@ -321,6 +418,21 @@ def test_protocol() -> None:
     assert wide.protocol is not None
     assert wide.protocol.dtype == "float64"
     assert ranks.audit is None
+
+
+def test_it_is_rank_of_the_scores() -> None:
+    drawn, targets, filter = larger("l2")
+    options: dict[str, Any] = {"filter": csr(filter), "nan": "worst"}
+    scores = tr.score_embeddings(drawn.queries, drawn.entities, similarity="l2")
+    for candidates in (None, np.union1d(targets, np.arange(500))):
+        expected = tr.rank(scores, targets, candidates=candidates, **options)
+        ranks = tr.rank_embeddings(
+            *(drawn.queries, drawn.entities, targets),
+            similarity="l2",
+            candidates=candidates,
+            **options,
+        )
+        assert ranks.with_protocol(similarity=None) == expected
 
 
 # --- memory

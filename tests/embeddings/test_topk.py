@@ -37,6 +37,16 @@ def test_without_rows_there_is_a_task_for_each_query(similarity: str) -> None:
         check_top_k(Vectors(wide[3], wide, similarity), k, {}, {})
 
 
+@pytest.mark.parametrize("rule", ["worst", "omit"])
+def test_nan_is_last_or_absent(rule: str) -> None:
+    entities = np.array([[np.nan], [1], [np.nan], [2], [-np.inf]], np.float32)
+    found = tr.topk_embeddings(np.ones((1, 1), np.float32), entities, 6, nan=rule)
+    numbers = [3, 1, 4]
+    expected = [*numbers, 0, 2, -1] if rule == "worst" else [*numbers, -1, -1, -1]
+    assert found.ids.tolist() == [expected]
+    np.testing.assert_array_equal(found.scores, np.array([[2, 1, -np.inf] + [np.nan] * 3], "f4"))
+
+
 def test_nan_is_refused_only_among_the_candidates() -> None:
     entities = np.array([[1], [np.nan], [2]], np.float32)
     query = np.ones((2, 1), np.float32)
@@ -46,6 +56,27 @@ def test_nan_is_refused_only_among_the_candidates() -> None:
         tr.topk_embeddings(query, entities, 1, filter=[[1], []])
     assert tr.topk_embeddings(query, entities, 2, filter=[[1]] * 2).ids.tolist() == [[2, 0]] * 2
     assert tr.topk_embeddings(query, entities, 2, candidates=[0]).ids.tolist() == [[0, -1]] * 2
+
+
+def test_ties_are_in_the_order_of_ids() -> None:
+    entities = np.tile(np.array([[0.0], [-0.0], [1.0]], np.float32), (50, 1))
+    found = tr.topk_embeddings(np.array([[1], [-1]], np.float32), entities, 120)
+    ones = list(range(2, 150, 3))
+    others = [i for i in range(150) if i % 3 != 2]
+    assert found.ids[0].tolist() == ones + others[:70]
+    assert found.ids[1].tolist() == others + ones[:20]
+
+
+def test_tasks_may_share_a_query() -> None:
+    entities = np.arange(6, dtype=np.float32)[:, None]
+    found = tr.topk_embeddings(
+        np.array([[1], [-1]], np.float32),
+        entities,
+        2,
+        rows=[1, 0, 1, 0],
+        filter=(np.array([0, 2, 3]), [0, 1, 5], [0, 1, 1, 0]),
+    )
+    assert found.ids.tolist() == [[2, 3], [4, 3], [0, 1], [5, 4]]
 
 
 def test_all_may_be_left_out() -> None:
