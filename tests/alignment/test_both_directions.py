@@ -444,3 +444,19 @@ rank_both(Embeddings(left, right, "cosine", None, None, csls_means(left, right))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 30_000
+
+
+@pytest.mark.parametrize("k", [7, 8, 2**40])
+def test_more_neighbours_than_candidates_are_all_candidates(k: int) -> None:
+    rng = np.random.default_rng(4)
+    left, right = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
+    scores = score(left, right, "dot")
+    found = csls_means(left, right, k, similarity="dot")
+    assert same_bits(found.queries, mean_topk(scores, 7))
+    assert same_bits(found.entities, mean_topk(scores.T, 5))
+    pairs = [(i, i) for i in range(5)]
+    clipped, asked = (
+        tr.alignment.evaluate(left, right, pairs, similarity="dot", csls=one).ranks
+        for one in (7, k)
+    )
+    assert np.array_equal(clipped.above, asked.above)

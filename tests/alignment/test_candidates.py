@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from hashlib import blake2b
 from typing import Any
 
@@ -15,6 +16,7 @@ from strategies.alignments import Alignment, alignments
 from support.error_kinds import is_of_kind
 from truerank.alignment import Task
 from truerank.link_prediction import Sampled
+from truerank.link_prediction import Task as LinkPrediction
 
 pytestmark = pytest.mark.python_only
 
@@ -46,6 +48,16 @@ def test_the_definition(drawn: Alignment) -> None:
         digest = blake2b(left.tobytes() + right.tobytes(), digest_size=4).hexdigest()
         name = f"selection of {len(left)} x {len(right)} ({digest})"
     assert task.protocol.candidates == name
+
+
+def test_what_is_dropped_is_no_test_entity() -> None:
+    pairs = [*TEST, TRAIN[0]]
+    with pytest.warns(UserWarning, match=r"^test: 1 \(2 1\) pairs are in a known split"):
+        kept = Task(pairs, left=6, right=5, known=TRAIN, candidates="test")
+    assert listed(kept) == [[0, 1, 2], [0, 1, 2]]
+    how: dict[str, Any] = {"left": 6, "right": 5, "known": TRAIN, "leaks": "drop"}
+    assert listed(Task(pairs, candidates="test", **how)) == [[0, 1], [0, 2]]
+    assert listed(Task(pairs, candidates="unaligned", **how)) == [[0, 1, 4, 5], [0, 2, 4]]
 
 
 def test_names_tell_lists_apart() -> None:
@@ -156,6 +168,14 @@ def test_the_audit_says_it() -> None:
     assert found(report_of("all", 20)) == []
 
 
+def test_raw_numbers_drift_and_the_adjusted_one_less() -> None:
+    """Smaller tests look better by raw metrics, as the warning says; AMRI changes little."""
+    small, large = (report_of("test", n, size=400) for n in (100, 400))
+    assert small["mr"] < large["mr"] / 2
+    assert small["hits@10"] > large["hits@10"] + 0.05
+    assert abs(small["amri"] - large["amri"]) < 0.05
+
+
 def test_printed_reports_say_it() -> None:
     report = report_of("test", 20)
     line = f"T{found(report)[0].message[1:]}."
@@ -171,3 +191,29 @@ def test_printed_reports_say_it() -> None:
     assert all(found(group) for group in by_group.groups.values())
     recalled = tr.Report.from_json(by_group.to_json())
     assert SAID[1:] not in recalled.groups[0].to_markdown()  # of which no findings are stored
+
+
+def test_a_table_says_it() -> None:
+    models = {"A": report_of("test", 20), "B": report_of("test", 20, 1)}
+    (note,) = tr.table(models, ["mr", "hits@1", "amri"]).notes
+    assert note == f"{found(models['A'])[0].message}."
+    with_all = {"A": models["A"], "B": report_of("all", 20)}
+    mixed = tr.table(with_all, ["mr"], allow_unlike=True)
+    assert any(note.startswith(f"A: {SAID}") for note in mixed.notes)
+    every = tr.table({"A": report_of("all"), "B": report_of("all", seed=1)}, ["mr"])
+    assert not any("alone" in note for note in every.notes)
+    read = {name: tr.Report.from_json(r.to_json(["mr", "amri"])) for name, r in models.items()}
+    assert tr.table(read, ["mr"]).notes == (note,)
+
+
+@pytest.mark.parametrize("candidates", [None, "all", "train", "typed", [0, 1, 2, 3], Sampled(2)])
+def test_it_is_not_said_of_link_prediction(candidates: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        task = LinkPrediction(
+            [(0, 0, 1), (2, 0, 3)], {"train": [(1, 0, 0), (3, 0, 2)]}, candidates=candidates
+        )
+    report = task.evaluate_scores(np.eye(4)[:2], np.eye(4)[:2])
+    assert found(report) == []
+    assert "alone" not in report.to_markdown()
+    assert not any("alone" in n for n in tr.table({"A": report, "B": report}, ["mr"]).notes)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+import truerank as tr
 from oracles.counting import Refused
 from oracles.most_similar import Call, calls
 from truerank.alignment import csls_means, hubness, most_similar
@@ -160,3 +161,9 @@ def test_nothing_of_the_size_of_all_pairs() -> None:
     finally:
         tracemalloc.stop()
     assert found.ids.shape == (1000, 2)
+
+
+def test_a_matrix_in_place_of_vectors() -> None:
+    matrix = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
+    one, two = most_similar(LEFT, RIGHT), most_similar(matrix, None)
+    np.testing.assert_array_equal(one.similarities, two.similarities)

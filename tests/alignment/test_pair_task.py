@@ -258,6 +258,12 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "no pairs": (ValueError, "^test: expected at least one pair, got none", [], {}),
     "no rows": (ValueError, "^test: expected at least one pair", np.zeros((0, 2), int), {}),
     "floats": (TypeError, r"^test: .* got 0\.0 in row 0", IDS * 1.0, {}),
+    "nan": (
+        TypeError,
+        r"^test: .* got 0\.0 in row 0",
+        *(np.array([[0, np.nan]]), {}),
+    ),
+    "a float": (TypeError, r"^test: .* got 1\.0 in row 0", [(0, 1.0)], {}),
     "bools": (TypeError, r"^test: .* got False in row 0", IDS > 0, {}),
     "a bool": (TypeError, "^test: .* got True in row 1", [(0, 1), (True, 1)], {}),
     "known floats": (
@@ -265,6 +271,7 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
         r'^known\["train"\]: expected integers or labels',
         *(IDS, {"known": {"train": IDS * 1.0}}),
     ),
+    "known none": (TypeError, r'^known\["a"\]: expected an array', IDS, {"known": {"a": None}}),
     "three columns": (
         ValueError,
         r"^test: .* got ndarray of shape \(1, 3\)",
@@ -273,18 +280,36 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     "triples": (ValueError, r"^test: .* got \('a', 'r', 'x'\) in row 0", [("a", "r", "x")], {}),
     "one member": (ValueError, r"^test: .* got \(0,\) in row 1", [(0, 1), (0,)], {}),
     "flat": (ValueError, r"^test: .* got ndarray of shape \(2,\)", IDS[0], {}),
+    "flat list": (TypeError, "^test: .* got 0 in row 0", [0, 1], {}),
     "labels and ids": (TypeError, "expected .* got 1 in row 1", [("a", "x"), (1, 1)], {}),
     "left out of range": (
         ValueError,
         "^test: .* got 4 in column 0 of row 1",
         *([(0, 0), (4, 0)], {}),
     ),
+    "right out of range": (
+        ValueError,
+        r"^known\[1\]: .* got 4 in column 1 of row 0",
+        *(IDS, {"known": [IDS, [(0, 4)]]}),
+    ),
     "negative": (ValueError, "^test: .* got -1 in column 0 of row 0", [(-1, 0)], {}),
+    "huge": (
+        ValueError,
+        "^test: .* got 4611686018427387904 in column 1 of row 0",
+        [(0, 2**62)],
+        {},
+    ),
+    "unknown left": (
+        ValueError,
+        "^test: .* got 'e' in column 0 of row 0",
+        *([("e", "x")], {}),
+    ),
     "unknown right": (ValueError, "^test: .* got 'a' in column 1 of row 0", [("a", "a")], {}),
     "labels for ids": (ValueError, "^test: .* got 'a' in column 0 of row 0", *(TEST, {"left": 4})),
     "no left": (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
     "no right": (TypeError, "^right: expected the number of entities", IDS, {"right": None}),
     "a float as left": (TypeError, "^left: expected an int, a sequence", IDS, {"left": 4.0}),
+    "a bool as right": (TypeError, "^right: expected an int", IDS, {"right": True}),
     "none at all": (
         ValueError,
         "^left: expected an integer from 1 to 68",
@@ -293,8 +318,10 @@ ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
     ),
     "label twice": (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
     "split": (ValueError, "^split: .* got 'test'", *(IDS, {"known": {"test": IDS}})),
+    "split type": (ValueError, "^split: expected a name .* got 3", IDS, {"split": 3}),
     "known name": (TypeError, "^known: expected names of splits", IDS, {"known": {1: IDS}}),
     "rule": (ValueError, "^leaks: expected one of keep, drop, raise", IDS, {"leaks": "warn"}),
+    "other rule": (ValueError, "^duplicates: expected one of", IDS, {"duplicates": ""}),
 }
 
 
@@ -305,10 +332,75 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
     assert is_of_kind(error.value, kind)
 
 
+TEXTS = {
+    "three columns": ("a\tb\tc\n", r"line 1: .*got 'a\\tb\\tc'"),
+    "one column": ("a\n", "line 1: .*got 'a'"),
+    "widths": ("a\tx\n\nb\ty\tz\n", r"line 3: .*got 'b\\ty\\tz'"),
+    "empty left": ("a\tx\n\ty\n", r"line 2: .*got '\\ty'"),
+    "empty right": ("a\t\n", r"line 1: .*got 'a\\t'"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
+def test_errors_of_text(text: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"^test: .*pairs\.tsv: {words}"):
+        quiet(written(tmp_path, text))
+
+
+def test_files_that_are_missing(tmp_path: Path) -> None:
+    for name in ("absent.npy", "absent.tsv"):
+        with pytest.raises(FileNotFoundError, match="absent"):
+            quiet(tmp_path / name)
+
+
+def test_dbp15k(data: Path) -> None:
+    """A real data set, with every other pair known, against the slow twin."""
+    folder = data / "dbp15k_zh_en"
+    names = [
+        [line.split("\t")[0] for line in (folder / name).read_text("utf-8").splitlines()]
+        for name in ("ent_ids_1", "ent_ids_2")
+    ]
+    assert list(map(len, names)) == [19_388, 19_572]
+    lines = (folder / "ref_ent_ids").read_text("utf-8").splitlines()
+    pairs = [tuple(line.split("\t")) for line in lines]
+    assert len(pairs) == 15_000
+    places = [{name: i for i, name in enumerate(of_graph)} for of_graph in names]
+    ids = [(places[0][left], places[1][right]) for left, right in pairs]
+    how = {"left": names[0], "right": names[1]}
+    test, train = pairs[::2], pairs[1::2]
+    sizes = {"all": (19_388, 19_572), "test": (7_500, 7_500), "unaligned": (11_888, 12_072)}
+    for what, expected in sizes.items():
+        task = Task(test, known={"train": train}, candidates=what, **how)
+        assert task.pairs.tolist() == [list(pair) for pair in ids[::2]]
+        listed = task.candidates
+        assert expected == (sizes["all"] if listed is None else tuple(map(len, listed)))
+    for j, name in enumerate(SIDES):
+        side = task.sides[name]
+        assert side.queries[side.rows, 0].tolist() == [pair[j] for pair in ids[::2]]
+        assert side.targets.tolist() == [pair[1 - j] for pair in ids[::2]]
+        assert np.diff(side.filter[0]).tolist() == [1] * 7_500  # one to one
+        assert side.filter[1].tolist() == side.targets[np.argsort(side.rows)].tolist()
+    whole = Task(folder / "ref_ent_ids", **how)
+    assert whole.pairs.tolist() == [list(pair) for pair in ids]
+    assert (whole.audit.duplicates.count, whole.audit.leaked) == (0, 0)
+
+
 def test_masked_pairs_are_refused() -> None:
     pairs = np.ma.masked_array([[0, 1], [1, 0]], [[False, False], [True, True]])
     with pytest.raises(TypeError, match=r"^test: .* got MaskedArray of shape \(2, 2\)"):
         Task(pairs, left=2, right=2)
+
+
+def test_both_directions_of_a_pair_are_one_unit() -> None:
+    rng = np.random.default_rng(2)
+    scores = rng.random((60, 60)) + np.eye(60)
+    task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
+    report = task.evaluate_scores(scores)
+    assert report.ranks.unit.values.tolist() == [*range(60), *range(60)]
+    other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
+    assert tr.compare(report, other, metric="mrr", by="unit").units == 60
+    assert tr.compare(report, other, metric="mrr").by == "unit"
+    assert tr.compare(report, other, metric="mrr", by="task").units == 120
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:

@@ -169,6 +169,17 @@ def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> 
     assert report["mr"] < 300
 
 
+@pytest.mark.parametrize("orders", ["CF", "FC"])
+@pytest.mark.parametrize("k", [None, 2])
+def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any, k: int | None) -> None:
+    scores = np.random.default_rng(3).integers(0, 4, (4, 5)).astype(np.float32)
+    for number, order in enumerate(orders):
+        part = scores[2 * number : 2 * number + 2]
+        np.save(tmp_path / f"part-{number}.npy", np.asarray(part, order=order))
+    read = task_of().evaluate_scores(tmp_path / "part-*.npy", io="read", csls=k)
+    assert same(read, task_of().evaluate_scores(scores, csls=k))
+
+
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
     path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
     task = Task([(0, 0)], left=50, right=100)

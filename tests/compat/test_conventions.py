@@ -28,7 +28,144 @@ NAN, INF = float("nan"), float("inf")
 ORACLES = {**GRAPH_ORACLES, **RETRIEVAL_ORACLES}
 
 
+def places(preset: str, scores: list[float], filter: list[int] | None = None) -> tuple[float, ...]:
+    """Return the first and the last place of candidate 0, or one number if they are equal."""
+    matrix = np.array([scores], np.float32)
+    found = compat.report(matrix, [0], preset=preset, filter=None if filter is None else [filter])
+    return tuple(dict.fromkeys((found.first[0], found.last[0])))
+
+
 # -- hand-made cases -------------------------------------------------------------------------------
+
+# scores (candidate 0 is true), filter, the exact realistic rank, and the places of toolkits
+CASES = {
+    "a tie": (
+        [5, 5, 5, 9, 1], None, 3.0,
+        {"libkge": (3,), "openke": (2,), "ogb": (3,), "ogb-1.3.3": (2, 4),
+         "ogb-1.3.3-numpy": (2, 4), "ogb-hits": (4,), "rotate": (2, 4), "dgl-ke": (5,),
+         "dgl-ke-0.1": (5,), "pytorch-biggraph": (4,), "openea": (2, 4), "gcn-align": (2, 4),
+         "pykeen": (3,), "pytorch-geometric": (2, 4), "torchkge": (4,), "torchkge-0.16.16": (2,),
+         "torchdrug": (5,), "nbfnet": (5,), "compgcn": (2, 4), "simkgc": (2, 4),
+         "ampligraph": (5,)},
+    ),
+    "a tie of two": (
+        [5, 5, 1], None, 1.5,
+        {"libkge": (2,), "openke": (1,), "ogb": (1.5,), "rotate": (1, 2), "pykeen": (1.5,)},
+    ),
+    "constant scores": (
+        [0] * 9, None, 5.0,
+        {"libkge": (5,), "openke": (1,), "ogb": (5,), "ogb-hits": (9,), "rotate": (1, 9),
+         "pytorch-biggraph": (9,), "openea": (1, 9), "pykeen": (5,)},
+    ),
+    "a true score of NaN": (
+        [NAN, 0.1, 0.2, 0.3], None, 4.0,
+        {"libkge": (4,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (1,), "ogb-1.3.3-numpy": (4,),
+         "ogb-hits": (4,), "rotate": (1,), "dgl-ke": (1,), "dgl-ke-0.1": (1,),
+         "pytorch-biggraph": (1,), "openea": (4,), "gcn-align": (4,), "pykeen": (0.5,),
+         "pytorch-geometric": (1,), "torchkge": (0,), "torchkge-0.16.16": (1,), "torchdrug": (1,),
+         "compgcn": (1,), "simkgc": (1,), "ampligraph": (5,)},
+    ),
+    "NaN all over": (
+        [NAN] * 4, None, 4.0,
+        {"libkge": (3,), "openke": (1,), "ogb": (1,), "rotate": (1, 4), "openea": (1, 4),
+         "pykeen": (0.5,), "torchkge": (0,), "ampligraph": (5,)},
+    ),
+    "a candidate of NaN": (
+        [2, NAN, 1], None, 1.0,
+        {"libkge": (1,), "openke": (1,), "ogb": (1,), "ogb-1.3.3": (2,), "ogb-1.3.3-numpy": (1,),
+         "ogb-hits": (2,), "rotate": (2,), "pytorch-biggraph": (1,), "openea": (1,),
+         "pykeen": (1,)},
+    ),
+    "a true score of -inf and a filter": (
+        [-INF, 3, 2, 1, 0], [1, 2], 3.0,
+        {"libkge": (4,), "openke": (3,), "ogb": (3,), "rotate": (3, 5), "dgl-ke": (3,),
+         "dgl-ke-0.1": (6,), "pytorch-biggraph": (6,), "openea": (3,), "pykeen": (3,),
+         "torchkge": (5,), "torchkge-0.16.16": (3,), "torchdrug": (3,), "compgcn": (5,),
+         "simkgc": (5,), "ampligraph": (3,)},
+    ),
+    "a true score of -1e9 and a filter": (
+        [-1e9, 3, 2, 1, 0], [1, 2], 3.0,
+        {"libkge": (3,), "pytorch-biggraph": (6,), "dgl-ke-0.1": (6,), "dgl-ke": (3,)},
+    ),
+    "a true score of -1e7 and a filter": (
+        [-1e7, 3, 2, 1, 0], [1, 2], 3.0, {"compgcn": (3, 5), "simkgc": (5,), "torchkge": (3,)},
+    ),
+    "a true score of -1e6 and a filter": (
+        [-1e6, 3, 2, 1, 0], [1, 2], 3.0, {"stare": (3, 5), "kbc": (6,), "compgcn": (3,)},
+    ),
+    "a true score of -1 and a filter": (
+        [-1, 3, 2, 1, 0], [1, 2], 3.0, {"simkgc": (3, 5), "compgcn": (3,), "torchkge": (3,)},
+    ),
+    "scores within a thousandth, and of either sign around 0": (
+        [0.0015, 0.0011, 0.0019, -0.0004, 0.0009], [], 2.0,
+        {"ampligraph": (3,), "torchkge": (2,)},
+    ),
+    "scores past 32-bit integers of thousandths": (
+        [3e6, 1, 2, 4e6], [], 2.0, {"ampligraph": (1, 4), "nbfnet": (2,)},
+    ),
+    "candidates of inf": (
+        [2, INF, INF, 1], None, 3.0,
+        {"libkge": (3,), "openke": (3,), "ogb": (3,), "rotate": (3,), "pykeen": (3,)},
+    ),
+    "a tolerance that is relative": (
+        [-1000, -999.95, -999.93, -999.92], None, 4.0,
+        {"libkge": (3,), "openke": (4,), "ogb": (4,), "rotate": (4,), "pykeen": (4,)},
+    ),
+    "a filtered candidate that ties": (
+        [5, 5, 1], [1], 1.0,
+        {"libkge": (1,), "openke": (1,), "ogb": (1,), "rotate": (1,), "dgl-ke": (1,),
+         "dgl-ke-0.1": (1,), "pytorch-biggraph": (1,), "pykeen": (1,)},
+    ),
+    "a filter with repeats and the true candidate": (
+        [5, 9, 1], [1, 1, 0], 1.0,
+        {name: (1,) for name in compat.PRESETS},
+    ),
+    "a filtered candidate that is far better": (
+        [-10, 5, -20], [1], 1.0,
+        {"dgl-ke-0.1": (2,), "dgl-ke": (1,), "libkge": (1,), "rotate": (1,),
+         "pytorch-biggraph": (1,)},
+    ),
+    "a filtered score that 1 does not change": (
+        [2.0**25, 9, 1], [1], 1.0,
+        {"rotate": (1, 2), "libkge": (1,), "openke": (1,), "pykeen": (1,)},
+    ),
+    "scores that saturate": (
+        [300, 200, 250, 1], [], 1.0,
+        {"dgl-ke-0.1": (3,), "dgl-ke": (1,), "pytorch-biggraph": (1,), "openke": (1,)},
+    ),
+    "scores whose log-sigmoids are within rounding": (
+        [3, 3.0000002, 2.9999998, 3], [], 2.5,
+        {"dgl-ke-0.1": (2, 4), "dgl-ke": (3,), "openke": (2,)},
+    ),
+    "scores that nearly saturate": (
+        [103, 104, 102.9, 106.1, 90], [], 3.0,
+        {"dgl-ke-0.1": (1, 4), "dgl-ke": (3,), "openke": (3,)},
+    ),
+    "the true candidate among its own negatives": (
+        [9, 1, 2], None, 1.0, {"dgl-ke": (2,), "dgl-ke-0.1": (2,), "pytorch-biggraph": (1,),
+         "ogb": (1,)},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hand_made_cases(case: str) -> None:
+    scores, filtered, realistic, expected = CASES[case]
+    for name, place in expected.items():
+        assert places(name, scores, filtered) == place, name
+    matrix = np.array([scores], np.float32)
+    found = compat.report(matrix, [0], preset="openke", filter=None if not filtered else [filtered])
+    assert found.exact["mr"] == realistic
+    assert exact(matrix[0], 0, set(filtered or ())) == realistic
+
+
+def test_each_preset_differs_from_the_exact_definition() -> None:
+    for name in compat.PRESETS:
+        shown = [
+            ORACLES[name](np.array(scores, np.float32), 0, set(out or ())) != (realistic,) * 2
+            for scores, out, realistic, _ in CASES.values()
+        ]
+        assert any(shown), name
 
 
 # -- slow oracles ----------------------------------------------------------------------------------
@@ -182,6 +319,16 @@ def test_float32_sums_stop_growing() -> None:
     assert exact_mean != figure("mr", counts, openke).value
 
 
+def test_openke_averages_its_sides() -> None:
+    scores = np.random.default_rng(0).random((7, 50), np.float32)
+    side = ["head"] * 3 + ["tail"] * 4
+    found = compat.report(scores, np.arange(7), preset="openke", side=side)
+    ranks = found.first
+    assert found["MR"] == pytest.approx((ranks[:3].mean() + ranks[3:].mean()) / 2, rel=1e-6)
+    pooled = compat.report(scores, np.arange(7), preset="openke")
+    assert pooled["MR"] == pytest.approx(ranks.mean(), rel=1e-6)
+
+
 def test_openke_halves_in_float32() -> None:
     """The sum of both sides is also a float: it prints 26.200001, and a double 26.200000."""
     scores = np.random.default_rng(1).random((40, 90), np.float32)
@@ -303,6 +450,14 @@ def test_forms() -> None:
         one["mrr"]
     with pytest.raises(KeyError, match="metrics: expected one of mr, mrr, hits@1"):
         found.to_text("MRR")
+
+
+def test_pandas() -> None:
+    pytest.importorskip("pandas", reason="makes frames")
+    table = compat.table([[0.5, 0.5, 0.1]], [0], presets=["openke"])
+    frame = table.to_pandas().set_index("convention")
+    assert frame.loc["exact", "mr"] == 1.5
+    assert frame.loc["openke", "mr"] == 1.0
 
 
 def test_every_preset_names_its_source() -> None:

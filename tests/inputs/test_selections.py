@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import tracemalloc
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from support.problems import (
     assert_same,
     check,
     csr,
+    mask,
     matrix,
     refuse,
 )
@@ -147,6 +150,16 @@ def test_selections_of_mixed_types_and_plain_lists() -> None:
     nothing = count(scores, TARGETS)
     for empty in ([[]] * 5, [np.empty(0, np.int64)] * 5, ([0, 0], indices[:0], [0] * 5)):
         assert_same(tr.rank(scores, TARGETS, filter=empty), nothing)
+
+
+def test_indices_beyond_the_last_list_are_not_read() -> None:
+    """As in scipy, `indices` may be longer than all lists together; the rest is ignored."""
+    scores = matrix("float32")
+    indptr, indices = csr(FILTER)
+    longer = np.append(indices, [1, 2, 3])
+    with contextlib.suppress(ValueError):  # a refusal is fine as well
+        ranks = tr.rank(scores, TARGETS, filter=(indptr, longer))
+        assert_same(ranks, count(scores, TARGETS, filter=FILTER))
 
 
 def test_csr_from_padded() -> None:
@@ -375,6 +388,15 @@ def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None
     scores = np.arange(7.0 * tasks).reshape(tasks, 7)
     with pytest.raises(tr.InputTypeError, match=r"filter: expected arrays as .* a list of li"):
         tr.rank(scores, [6] * tasks, filter=value)
+
+
+@given(lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6))
+def test_forms_have_the_same_lists(lists: list[list[int]]) -> None:
+    """A mask gives the sorted sets."""
+    read = parsed_selection("filter", mask(lists, 9), len(lists), 9)
+    assert [read.indices[a:b].tolist() for a, b in pairwise(read.indptr.tolist())] == [
+        sorted(set(entries)) for entries in lists
+    ]
 
 
 @pytest.mark.parametrize("name", ["filter", "candidates"])

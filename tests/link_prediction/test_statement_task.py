@@ -212,6 +212,24 @@ def test_all_ways_to_evaluate_are_one(problem: tuple[list[Row], dict[str, list[R
             assert np.array_equal(first.tied, other.tied)
 
 
+@given(problems())
+def test_without_qualifiers_it_is_the_task_of_triples(
+    problem: tuple[list[Row], dict[str, list[Row]]],
+) -> None:
+    test, known = problem
+    numbers = {"entities": ENTITIES, "relations": RELATIONS}
+    task = quiet(test, known, keys=(), filters=["triple"], **numbers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        triples = {name: [row[:3] for row in rows] for name, rows in known.items() if rows}
+        plain = Task([row[:3] for row in test], triples, **numbers)
+    rng = np.random.default_rng(0)
+    tails, heads = rng.integers(0, 3, (2, len(test), ENTITIES))
+    ours, theirs = (each.evaluate_scores(tails, heads).ranks for each in (task, plain))
+    assert np.array_equal(ours.above, theirs.above)
+    assert np.array_equal(ours.candidates, theirs.candidates)
+
+
 # -- candidates ------------------------------------------------------------------------------------
 
 TEST = [("a", "won", "x", "in", "2001", "for", "p"), ("b", "won", "x")]

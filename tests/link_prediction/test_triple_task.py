@@ -6,6 +6,7 @@ import copy
 import pickle
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,78 @@ def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
     assert got == expected
 
 
+@pytest.mark.parametrize("orders", ["CF", "FC"])
+def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any) -> None:
+    scores = np.random.default_rng(3).integers(0, 4, (4, 6)).astype(np.float32)
+    for number, order in enumerate(orders):
+        part = scores[2 * number : 2 * number + 2]
+        np.save(tmp_path / f"part-{number}.npy", np.asarray(part, order=order))
+    task = quiet(np.array([[0, 0, 1], [2, 0, 3], [4, 1, 5], [1, 1, 2]]), entities=6, relations=2)
+    got = task.evaluate_scores(*[str(tmp_path / "part-*.npy")] * 2, io="read").ranks
+    expected = task.evaluate_scores(scores, scores).ranks
+    assert got is not None
+    assert expected is not None
+    for name in ("above", "tied", "candidates"):
+        np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
+
+
+def test_wn18rr(data: Path) -> None:
+    """A real data set, by labels, against the slow twin."""
+    folder = data / "wn18rr"
+    files = {name: folder / f"{name}.txt" for name in ("train", "valid", "test")}
+    rows = {
+        name: [tuple(line.split("\t")) for line in path.read_text().splitlines()]
+        for name, path in files.items()
+    }
+    known = {name: rows[name] for name in ("train", "valid")}
+    task = Task(files["test"], {name: files[name] for name in known})
+    labels = {e for triples in rows.values() for h, _, t in triples for e in (h, t)}
+    assert task.entities == tuple(sorted(labels))
+    assert len(task.entities) == 40_943
+    assert task.relations is not None
+    assert len(task.relations) == 11
+    assert str(task.protocol) == (
+        "split test, filtered by train + valid + test, all candidates, nan raise"
+    )
+    entities, relations = np.array(task.entities), np.array(task.relations)
+    test = rows["test"]
+    assert [
+        tuple(t)
+        for t in np.stack(
+            [entities[task.test[:, 0]], relations[task.test[:, 1]], entities[task.test[:, 2]]], 1
+        ).tolist()
+    ] == test
+    ids = {label: i for i, label in enumerate(task.entities)}
+    numbers = {label: i for i, label in enumerate(task.relations)}
+    coded = {
+        name: [(ids[h], numbers[r], ids[t]) for h, r, t in triples]
+        for name, triples in rows.items()
+    }
+    known = {name: coded[name] for name in known}
+    for name in ("head", "tail"):
+        expected = oracle.side(name, coded["test"], known, range(len(test)))
+        check_side(task.sides[name], expected, list(range(len(test))), len(test))
+        assert values(task.sides[name].labels["relation"]) == [r for _, r, _ in test]
+    found = oracle.audit(coded["test"], known)
+    assert task.audit.unseen is not None
+    assert task.audit.unseen_entities is not None
+    assert task.audit.unseen.count == len(found.unseen)
+    assert task.audit.unseen_entities.count == len(found.unseen_entities)
+    assert (task.audit.duplicates.count, task.audit.leaked) == (0, 0)
+
+
+def test_kinships_counts(data: Path) -> None:
+    with np.load(data / "kinships" / "triples.npz") as triples:
+        splits = {name: triples[name] for name in ("train", "valid", "test")}
+    known = {name: splits[name] for name in ("train", "valid")}
+    task = quiet(splits["test"], known, entities=104, relations=25, sides=SIDES)
+    rows = {name: list(map(tuple, array.tolist())) for name, array in splits.items()}
+    chosen = list(range(len(splits["test"])))
+    for name in SIDES:
+        expected = oracle.side(name, rows["test"], {k: rows[k] for k in known}, chosen)
+        check_side(task.sides[name], expected, chosen, len(chosen))
+
+
 def test_labels_and_names() -> None:
     task = Task(TEST, {"train": TRAIN}, sides=SIDES)
     assert (task.entities, task.relations) == (("a", "b", "c", "d"), ("knows", "likes"))
@@ -255,6 +328,22 @@ def test_examples_are_listed_once() -> None:
     assert task.audit.duplicates.count == 6
     assert task.audit.duplicates.examples == (TEST[0], TRAIN[0], TEST[1])
     assert str(task.audit.leaks["train"]) == "2 (a likes b, ...)"
+
+
+def test_qualifiers() -> None:
+    test = [("a", "r", "b", "2014"), ("a", "r", "c", "2015")]
+    train = [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]
+    task = Task(test, {"train": train})
+    assert task.qualifiers == (("2014", "2015"),)
+    assert task.tail.queries.tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert task.tail.filter is not None
+    assert lists(task.tail, task.tail.filter) == [[1, 3], [1, 2]]
+    plain = quiet(test, {"train": train}, keys=())
+    assert plain.tail.queries.tolist() == [[0, 0]]
+    assert plain.tail.filter is not None
+    assert lists(plain.tail, plain.tail.filter) == [[1, 2, 3]]
+    assert plain.test.shape == (2, 4)
+    assert plain.audit.leaked == 1
 
 
 INTS = np.array([[0, 0, 1]])

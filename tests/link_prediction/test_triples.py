@@ -146,6 +146,11 @@ def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) 
     assert Task(triples, [[("5", "a", "x")]]).entities == (*names, "5", "x")
 
 
+def test_names_that_look_like_numbers_are_labels() -> None:
+    rows = [("06845599", "r", "1"), ("-1", "r", "2")]
+    assert read_triples(rows).entities == ("-1", "06845599", "1", "2")
+
+
 def test_qualifiers(tmp_path: Path) -> None:
     path = written(tmp_path, "0\t0\t1\t2014\tx\n1\t0\t0\t-5\t\n")
     ids = read_triples(path, entities=2)

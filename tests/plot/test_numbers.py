@@ -150,6 +150,18 @@ def test_rank_distribution(ranks: tr.Ranks, kind: str) -> None:
         assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12
 
 
+def test_distribution_by_hand() -> None:
+    ax = plot.rank_distribution(tr.report(A))
+    line, chance = ax.get_lines()
+    assert drawn(line)[0] == [1, 2, 4, 8, 13]
+    # realistic ranks 1, 4.5, 2, 9, 2, 3
+    assert drawn(line)[1] == near([1 / 6, 3 / 6, 1 / 6, 1 / 6, 1 / 6])
+    assert drawn(chance)[1] == near([1 / 12, 2 / 12, 4 / 12, 5 / 12, 5 / 12])
+    # only the tie of ranks 1 to 3 spans intervals; that of 4 to 5 does not
+    assert band(ax)[1] == (near(1 / 6), near(2 / 6))
+    assert band(ax)[2] == (near(2 / 6), near(3 / 6))
+
+
 def test_sides_and_weights() -> None:
     sides = ["head", "tail", "head", "tail", "head", "tail"]
     weighted = tr.report(A.with_labels(side=sides), weights=[1, 2, 3, 4, 5, 6])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import pickle
 import re
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator
@@ -74,10 +77,31 @@ FAULTS = {
     "shorter than its header says": Fault(
         "x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte 128)"
     ),
+    "nothing but the header": Fault("x.npy", npy()[:128], "there are 128"),
+    "cut in the header": Fault("x.npy", npy()[:70], "header is broken"),
+    "cut in the length": Fault("x.npy", npy()[:9], "header is broken"),
+    "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, the header is broken"),
     "empty": Fault("x.npy", b"", "expected a .npy file, the header is broken: EOF"),
+    "text": Fault("x.npy", b"0.5,0.25\n", "expected a .npy file"),
     "text by its name": Fault("x.csv", b"0.5,0.25\n", "expected a .npy, .npz, .h5 or zarr, or"),
+    "an archive": Fault("x.npy", ARCHIVE, "expected a .npy file"),
+    "a pickle": Fault("x.npy", pickle.dumps([1.0]), "expected a .npy file"),
+    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "broken: (9, 0)"),
+    "header of 4 GB": Fault(
+        "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "header is broken"
+    ),
+    "header that is code": Fault("x.npy", header("__import__('os').abort()"), "header is broken"),
+    "header without an end": Fault("x.npy", header("{'descr': '<f4'"), "header is broken"),
+    "header nested deep": Fault("x.npy", header("(" * 5000), "header is broken"),
+    "header of bytes": Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
+    "header with a byte changed": Fault(
+        "x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "header is broken"
+    ),
+    "header of 5,000 digits": Fault("x.npy", header_text("9" * 5000), "header is broken"),
     "header of 40 dimensions": Fault("x.npy", header_text("(1," * 40 + ")"), "header is broken"),
+    "header without a shape": Fault("x.npy", header("{'descr': '<f4'}"), "header is broken"),
     # dtypes
+    "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
     "fields": Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
     "text for scores": Fault("x.npy", npy([["a"]]), "got dtype <U1", kind=TypeError),
     "bool": Fault("x.npy", npy(GOOD > 0), "got dtype bool", kind=TypeError),
@@ -87,9 +111,22 @@ FAULTS = {
         "x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError
     ),
     "no such dtype": Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
+    "impossible byte order": Fault("x.npy", header_text(descr="'!f4'"), "header is broken"),
     # shapes
     "three dimensions": Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
     "no dimension": Fault("x.npy", npy(np.float32(1)), "got shape ()"),
+    "negative length": Fault("x.npy", header_text("(-6, -5)"), "got shape (-6, -5)"),
+    "overflow of 64 bits": Fault(
+        "x.npy", header_text(f"({2**63}, 2)"), "expected lengths from 0 on"
+    ),
+    "product that overflows": Fault(
+        "x.npy", header_text(f"({2**62}, 4)"), "73,786,976,294,838,206,5"
+    ),
+    "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "there are"),
+    "huge and of size 0": Fault(
+        "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 on"
+    ),
+    "lengths of no integers": Fault("x.npy", header_text("(6.0, 5)"), "header is broken"),
     "a shape": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"shape": (6, 5)}),
     "an offset": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"offset": 4}),
     "another layout": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"layout": "F"}),
@@ -113,6 +150,8 @@ FAULTS = {
     "long extra field": Fault(
         "x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], "a.npy: expected"
     ),
+    "archive of text": Fault("x.npz", b"text", "the archive is damaged"),
+    "empty archive": Fault("x.npz", b"", "the archive is damaged"),
     "wrong local header": Fault("x.npz", b"PKxx" + ARCHIVE[4:], "a.npy: cannot be read in"),
     "member that is no array": Fault(
         "x.npz", ARCHIVE.replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
@@ -196,9 +235,44 @@ def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
             open_(source)
 
 
+@pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
+def test_messages_hide_the_parser(tmp_path: Path, shape: bytes) -> None:
+    data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
+    (tmp_path / "x.npy").write_bytes(data)
+    with pytest.raises(ValueError, match=r"the header is broken: ") as caught:
+        open_scores(tmp_path / "x.npy")
+    assert " at 0x" not in str(caught.value)
+    assert "(2, 0)" not in str(caught.value)
+
+
 def test_a_pattern_without_a_match(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no file matches.*part-\*\.npy"):
         open_scores(tmp_path / "part-*.npy")
+
+
+def test_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "f.npy").mkdir()
+    for source in (tmp_path, tmp_path / "f.npy", [tmp_path], str(tmp_path / "*")):
+        with pytest.raises(IsADirectoryError, match=re.escape(str(tmp_path))):
+            open_scores(source)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
+def test_a_pipe_does_not_block(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(ValueError, match=r"pipe\.npy: expected a regular file"):
+        open_scores(tmp_path / "pipe.npy")
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or (hasattr(os, "geteuid") and os.geteuid() == 0),
+    reason="everything may be read",
+)
+def test_no_permission(tmp_path: Path) -> None:
+    np.save(tmp_path / "secret.npy", GOOD)
+    (tmp_path / "secret.npy").chmod(0)
+    with pytest.raises(PermissionError, match=r"secret\.npy"):
+        open_scores(tmp_path / "secret.npy")
 
 
 def test_a_file_that_goes_away_while_it_is_closed(tmp_path: Path) -> None:
@@ -238,6 +312,12 @@ def test_bfloat16_in_unlike_carriers(tmp_path: Path) -> None:
     np.save(tmp_path / "part-1.npy", scores(2, 5, "<u2"))
     with pytest.raises(TypeError, match=r"part-1\.npy: expected dtype bfloat16 \(\|V2\)"):
         open_scores(tmp_path / "part-*.npy", dtype="bfloat16")
+
+
+def test_no_shards() -> None:
+    for source in ([], ()):
+        with pytest.raises(ValueError, match="at least one shard, got an empty list"):
+            open_scores(source)
 
 
 MISSING_SHARDS = {

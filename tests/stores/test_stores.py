@@ -95,6 +95,12 @@ def test_npz(folder: Path, array: Array, extra: bool, most: int, io: str) -> Non
         assert_same(store, array, most, io)
 
 
+def test_what_a_lone_member_is_called_does_not_matter(folder: Path) -> None:
+    np.savez(folder / "lone.npz", scores(2, 3, "f4"))
+    with open_scores(folder / "lone.npz") as store:
+        assert store.shape == (2, 3)
+
+
 @pytest.mark.parametrize("kind", [str, os.fsencode, Path])
 def test_paths_of_every_kind(folder: Path, kind: Any) -> None:
     array = scores(3, 4, "f4")
@@ -138,6 +144,15 @@ def test_a_single_row_says_so(folder: Path) -> None:
         assert not store.single_row
     with open_scores([folder / "row.npy"]) as store:
         assert not store.single_row
+
+
+def test_a_file_may_go_on_after_a_npy(folder: Path) -> None:
+    array = scores(3, 4, "f4")
+    path = write_npy(folder / "longer.npy", array)
+    with open(path, "ab") as file:
+        file.write(b"more")
+    with open_scores(path) as store:
+        assert_same(store, array)
 
 
 # -- tiles -----------------------------------------------------------------------------------------

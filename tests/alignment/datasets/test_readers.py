@@ -416,3 +416,38 @@ def test_known_splits() -> None:
     with pytest.raises(ValueError, match=r"\(none\)"):
         AlignmentData(data.left, data.right, data.pairs).known()
     assert repr(data) == "AlignmentData(2 and 2 entities, 0 and 0 triples, 1 pairs; a 1, b 0)"
+
+
+def test_damaged_gzip(tmp_path: Path) -> None:
+    fill_folder(tmp_path, {**DBP15K, "triples_1": None})
+    (tmp_path / "triples_1.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
+    with pytest.raises(OSError, match=r"triples_1\.gz: damaged gzip file"):
+        read_dbp15k(tmp_path)
+
+
+@pytest.mark.parametrize("fold", [None, 1, 2])
+def test_openea(fold: int | None, tmp_path: Path) -> None:
+    assert plain_data(read_openea(fill_folder(tmp_path, OPENEA), fold)) == plain_openea(
+        OPENEA, fold
+    )
+
+
+@pytest.mark.parametrize("fold", [True, "1", 1.0])
+def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"^fold: expected an integer, got"):
+        read_openea(fill_folder(tmp_path, OPENEA), fold)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "keywords", "said"),
+    [
+        (3, {}, "^pairs: expected a path, got int"),
+        ({"train": 3}, {}, r'^pairs\["train"\]: expected a path, got int'),
+        ("pairs", {"left_triples": 3}, "^left_triples: expected a path, got int"),
+        ("pairs", {"left": 3.0}, "^left: expected an int"),
+    ],
+)
+def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
+    path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
+    with pytest.raises(TypeError, match=said):
+        read_pairs(path if pairs == "pairs" else pairs, **keywords)

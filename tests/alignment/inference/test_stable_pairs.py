@@ -290,3 +290,17 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
     assert max(sizes) <= 5000
+
+
+def test_minus_infinity_is_better_than_nobody() -> None:
+    low = -np.inf
+    found = infer([[low, 1.0], [low, 2.0]], None, method="stable")
+    assert found.pairs.tolist() == [[0, 0], [1, 1]]
+    assert found.scores.tolist() == [low, 2.0]
+    assert infer([[low, low], [low, low]], None, method="stable").pairs.tolist() == [[0, 0], [1, 1]]
+    found = infer([[low, 1.0], [low, 2.0]], None, method="stable", threshold=-1e300)
+    assert found.pairs.tolist() == [[1, 1]]
+
+
+def test_all_nan() -> None:
+    assert len(infer(np.full((3, 4), np.nan), None, method="stable", nan="omit")) == 0
