@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -16,6 +16,7 @@ from oracles.counting import Refused, count
 from oracles.embeddings import mean_topk, same_bits, score, with_csls
 from strategies.embeddings import VALUES, numbers
 from support.environment import Run
+from support.refusals import refusal
 from truerank import _core
 from truerank.alignment import both_directions as grid
 from truerank.alignment import csls_means
@@ -159,7 +160,6 @@ def check(
 
 @pytest.mark.smoke
 @given(aligned(nan=False), st.data())
-@settings(max_examples=120)
 def test_both_directions_are_those_of_the_matrix(drawn: Aligned, data: st.DataObject) -> None:
     csls = None
     if data.draw(st.booleans()):
@@ -182,14 +182,12 @@ def test_both_directions_are_those_of_the_matrix(drawn: Aligned, data: st.DataOb
 
 
 @given(aligned(nan=True), st.sampled_from(["raise", "worst", "omit"]))
-@settings(max_examples=120)
 def test_nan_in_both_directions(drawn: Aligned, nan: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         check(drawn, patch, None, nan)
 
 
-@given(aligned(nan=True), st.sampled_from([1, 2, 3, 10, 65, 1000]), st.data())
-@settings(max_examples=120)
+@given(aligned(nan=True), st.sampled_from([1, 2, 3, 10, 65, 1000, 2**40]), st.data())
 def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObject) -> None:
     scores = score(drawn.left, drawn.right, drawn.similarity)
     ids = [
@@ -294,20 +292,7 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
         assert bool(taken) == at_once
 
 
-def test_audit_is_counted_too() -> None:
-    left, right = np.eye(4, dtype=np.float32), np.eye(4, dtype=np.float32)[::-1].copy()
-    drawn = Aligned(
-        left, right, np.array([[0, 3], [1, 1]]), np.zeros((0, 2), np.int64), (None, None)
-    )
-    forward, backward = rank_both(left, right, drawn.sides(), audit=True)
-    assert forward.optimistic.tolist() == backward.optimistic.tolist() == [1, 2]
-    assert forward.audit is not None
-    assert backward.audit is not None
-    assert forward.audit.at_best.tolist() == [1, 1]
-
-
 @given(aligned(nan=False), st.sampled_from([1, 2, 5, 300]), st.data())
-@settings(max_examples=100)
 def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.DataObject) -> None:
     scores = score(drawn.left, drawn.right, drawn.similarity)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
@@ -351,49 +336,15 @@ def test_many_tasks_of_one_pair_are_counted_once() -> None:
         assert (found.arrays["candidates"] == 3).all()
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "row", "target", "message"),
-    [
-        ([0, 2], [0, 1, 2], 1, 0, "rows: not among the queries that take part"),
-        ([0, 1], [1, 2], 0, 0, "targets: not among the entities that take part"),
-        ([1, 0], [0], 0, 0, "left, right: not ascending"),
-        ([0, 3], [0], 0, 0, "left, right: outside of the vectors"),
-        ([-1, 0], [0], 0, 0, "left, right: outside of the vectors"),
-        ([], [0], 0, 0, "left, right: no ids"),
-    ],
-)
-def test_the_core_checks_who_takes_part(
-    left: list[int], right: list[int], row: int, target: int, message: str
-) -> None:
-    vectors = _core.Scores(np.eye(3), "float64", False)
-    pairs = _core.Embeddings(vectors, vectors, "dot")
-    sides = [np.array(ids, np.int64) for ids in (left, right)]
-    asked = _core.Tasks(np.array([row]), np.array([target]))
-    with pytest.raises(ValueError, match=message):
-        _core.rank_grid(_core.Grid(pairs, *sides), asked, None, "raise", 0, 1)
-
-
 BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "k": ({"k": 0}, ValueError, "k: expected an integer >= 1"),
     "k of floats": ({"k": 2.0}, TypeError, "k: expected an integer"),
     "similarity": ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
-    "no pair": (
-        {"candidates": np.arange(2)},
-        TypeError,
-        r"candidates: expected \(left_ids, right_ids\)",
-    ),
+    "no pair": ({"candidates": np.arange(2)}, TypeError, r"candidates: .* \(left_ids, right_ids\)"),
     "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
-    "far": (
-        {"candidates": (None, [9])},
-        ValueError,
-        r"candidates\[1\]: expected ids of entities from 0 to 4",
-    ),
+    "far": ({"candidates": (None, [9])}, ValueError, r"candidates\[1\]: expected ids of .* 0 to 4"),
     "floats": ({"candidates": ([0.5], None)}, TypeError, r"candidates\[0\]: expected integers"),
-    "depth": (
-        {"candidates": ([[0]], None)},
-        ValueError,
-        r"candidates\[0\]: expected a 1-D array",
-    ),
+    "depth": ({"candidates": ([[0]], None)}, ValueError, r"candidates\[0\]: expected a 1-D array"),
     "nan": ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
 }
 
@@ -401,8 +352,7 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_arguments_of_means(name: str) -> None:
     options, kind, message = BAD[name]
-    with pytest.raises(kind, match=message):
-        csls_means(np.eye(4), np.ones((5, 4)), **options)
+    refusal(kind, message, csls_means, np.eye(4), np.ones((5, 4)), **options)
 
 
 def test_means_that_do_not_fit() -> None:
@@ -410,15 +360,10 @@ def test_means_that_do_not_fit() -> None:
     good = csls_means(left, right, 1)
     for csls, kind, message in (
         (10, TypeError, "csls: expected a CSLS, as csls_means gives it, got int"),
-        (
-            good._replace(queries=good.entities),
-            ValueError,
-            "csls: expected 3 means for queries, one float for each",
-        ),
+        (good._replace(queries=good.entities), ValueError, "csls: .* queries, one float for each"),
         (good._replace(entities=[1, 2]), ValueError, "csls: expected 2 means for entities"),
     ):
-        with pytest.raises(kind, match=message):
-            tr.rank_embeddings(left, right, 0, csls=csls)
+        refusal(kind, message, tr.rank_embeddings, left, right, 0, csls=csls)
 
 
 def test_no_matrix_is_made(run_python: Run) -> None:
@@ -444,19 +389,3 @@ rank_both(Embeddings(left, right, "cosine", None, None, csls_means(left, right))
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
     assert int(run_python(code)) < 30_000
-
-
-@pytest.mark.parametrize("k", [7, 8, 2**40])
-def test_more_neighbours_than_candidates_are_all_candidates(k: int) -> None:
-    rng = np.random.default_rng(4)
-    left, right = rng.standard_normal((5, 3)), rng.standard_normal((7, 3))
-    scores = score(left, right, "dot")
-    found = csls_means(left, right, k, similarity="dot")
-    assert same_bits(found.queries, mean_topk(scores, 7))
-    assert same_bits(found.entities, mean_topk(scores.T, 5))
-    pairs = [(i, i) for i in range(5)]
-    clipped, asked = (
-        tr.alignment.evaluate(left, right, pairs, similarity="dot", csls=one).ranks
-        for one in (7, k)
-    )
-    assert np.array_equal(clipped.above, asked.above)

@@ -27,6 +27,7 @@ from support.alignment_runs import (
     task_of,
 )
 from support.problems import assert_same
+from support.refusals import refusal
 from truerank.alignment import Task, csls_means, evaluate
 
 
@@ -110,7 +111,6 @@ def test_means_of_a_wider_dtype_are_rounded() -> None:
 def test_means_that_leave_a_candidate_out() -> None:
     left, right = np.eye(3), np.eye(3)[::-1].copy()
     means = csls_means(left, right, 1, candidates=([0, 1], [0, 1, 2]))
-    with pytest.raises(ValueError, match=r"^scores: the score of left 2 and right 2 is NaN"):
-        evaluate(left, right, [(0, 2)], csls=means)
+    refusal(ValueError, "^scores: the score .* is NaN", evaluate, left, right, [(0, 2)], csls=means)
     task = Task([(0, 2)], left=3, right=3, candidates=([0, 1], [0, 1, 2]))
     assert task.evaluate_embeddings(left, right, csls=means)["mr"] == 1

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
-import truerank as tr
 from oracles.counting import Refused
 from oracles.most_similar import Call, calls
+from support.refusals import refusal
 from truerank.alignment import csls_means, hubness, most_similar
 
 pytestmark = pytest.mark.python_only
@@ -24,7 +23,6 @@ MATRIX = np.array([[5.0, 5, 1, 0], [5, 1, 2, 0], [4, 1, 3, 0], [0, 2, 3, 0]])
 
 
 @given(calls(), st.integers(1, 6))
-@settings(max_examples=120)
 def test_found_is_what_sorting_gives(call: Call, k: int) -> None:
     try:
         queries, candidates, rows = call.most_similar(k)
@@ -58,8 +56,7 @@ def test_found_is_what_sorting_gives(call: Call, k: int) -> None:
     ],
 )
 def test_errors_of_hubness(given: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=f"^{message}"):
-        hubness(*given)
+    refusal(kind, f"^{message}", hubness, *given)
 
 
 def test_five_nearest_are_asked_for_by_default() -> None:
@@ -78,28 +75,6 @@ def test_csls_by_number_or_made_before() -> None:
         np.testing.assert_array_equal(one.similarities, two.similarities)
         np.testing.assert_array_equal(one.ids, two.ids)
         assert (one.ids != most_similar(left, right, direction=direction).ids).any()
-
-
-def test_files_and_read_only_arrays(tmp_path: Path) -> None:
-    np.save(tmp_path / "left.npy", LEFT)
-    frozen = RIGHT.copy()
-    frozen.flags.writeable = False
-    found = most_similar(tmp_path / "left.npy", frozen, csls=1)
-    np.testing.assert_array_equal(found.ids, most_similar(LEFT, RIGHT, csls=1).ids)
-
-
-def test_nan_is_no_neighbour_or_an_error() -> None:
-    right = RIGHT.copy()
-    right[0] = np.nan
-    with pytest.raises(ValueError, match=r"^scores: the score of left 0 and right 0 is NaN"):
-        most_similar(LEFT, right)
-    with pytest.raises(ValueError, match=r"^scores: the score of left 0 and right 0 is NaN"):
-        most_similar(LEFT, right, direction="right_to_left")
-    found = most_similar(LEFT, right, k=3, nan="omit")
-    assert (found.ids >= 0).sum(axis=0).tolist() == [2, 2, 0]
-    assert np.isnan(found.similarities[:, 2]).all()
-    with pytest.raises(ValueError, match=r"^nan: expected one of raise, omit, got 'worst'"):
-        most_similar(LEFT, right, nan="worst")
 
 
 def test_infinite_similarities_are_numbers() -> None:
@@ -121,11 +96,7 @@ def test_infinite_similarities_are_numbers() -> None:
         ({"candidates": ([], None)}, ValueError, "candidates: expected at least one left entity"),
         ({"candidates": ([0],)}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),
         ({"candidates": "test"}, TypeError, r"candidates: expected \(left_ids, right_ids\), got"),
-        (
-            {"candidates": (None, [3])},
-            ValueError,
-            r"candidates\[1\]: expected ids of entities from 0 to 2, got 3",
-        ),
+        ({"candidates": (None, [3])}, ValueError, r"candidates\[1\]: expected ids .* to 2, got 3"),
         ({"csls": 0}, ValueError, "csls: expected an integer >= 1, got 0"),
         ({"csls": "ten"}, TypeError, "csls: expected an integer >= 1, got str"),
         (
@@ -133,19 +104,18 @@ def test_infinite_similarities_are_numbers() -> None:
             ValueError,
             "queries: expected entities of candidates, for csls=1 has means of these alone, got 1",
         ),
+        ({"nan": "worst"}, ValueError, "nan: expected one of raise, omit, got 'worst'"),
         ({"similarity": "near"}, ValueError, "similarity: expected one of"),
         ({"dtype": "float32"}, TypeError, "dtype: "),
     ],
 )
 def test_errors(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=f"^{message}"):
-        most_similar(LEFT, RIGHT, **keywords)
+    refusal(kind, f"^{message}", most_similar, LEFT, RIGHT, **keywords)
 
 
 def test_a_made_csls_without_a_mean_for_a_query_is_a_nan() -> None:
     made = csls_means(LEFT, RIGHT, 1, candidates=([0], None))
-    with pytest.raises(ValueError, match=r"^scores: the score of left 1 and right 0 is NaN"):
-        most_similar(LEFT, RIGHT, csls=made)
+    refusal(ValueError, "^scores: the score of left 1 .* NaN", most_similar, LEFT, RIGHT, csls=made)
     assert most_similar(LEFT, RIGHT, csls=made, queries=[0]).ids.shape == (1, 3)
 
 
@@ -161,9 +131,3 @@ def test_nothing_of_the_size_of_all_pairs() -> None:
     finally:
         tracemalloc.stop()
     assert found.ids.shape == (1000, 2)
-
-
-def test_a_matrix_in_place_of_vectors() -> None:
-    matrix = tr.score_embeddings(LEFT, RIGHT, similarity="cosine")
-    one, two = most_similar(LEFT, RIGHT), most_similar(matrix, None)
-    np.testing.assert_array_equal(one.similarities, two.similarities)

@@ -159,6 +159,13 @@ def topk(block: int = 0, current: Any = None) -> Any:
         lambda: _core.rank_grid(GRID, PAIRS, None, "raise", -1, 1),
         lambda: _core.rank_grid(GRID, PAIRS, None, "raise", 2**41, 1),
         lambda: _core.rank_grid(GRID, PAIRS, lists([0, 1]), "raise", 0, 1),
+        lambda: _core.rank_grid(
+            _core.Grid(EMBEDDINGS, ZEROS[:1], ZEROS[:1] + 1), PAIRS, None, "raise", 0, 1
+        ),
+        lambda: _core.rank_grid(
+            _core.Grid(EMBEDDINGS, ZEROS[:1] + 1, ZEROS[:1]), PAIRS, None, "raise", 0, 1
+        ),
+        lambda: _core.Grid(EMBEDDINGS, ZEROS[:0], ZEROS[:1]),
         lambda: _core.mean_topk(GRID, 0, "raise", 0, 1),
         lambda: _core.mean_topk(GRID, 1, "raise", -1, 1),
     ],

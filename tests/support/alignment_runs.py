@@ -34,7 +34,8 @@ def outcome(counted: Callable[[], Any]) -> Any:
 
 def check_nan(error: ValueError, table: Array, drawn: Alignment) -> None:
     """Check that a refusal names a score that is NaN and is between two candidates."""
-    place = re.search(r"\bleft (\d+) and right (\d+)\b", str(error))
+    said = r"scores: the (?:score|true score,) of left (\d+) and right (\d+),? is NaN"
+    place = re.match(said, str(error))
     assert place is not None, error
     row, column = map(int, place.groups())
     assert np.isnan(table[row, column]), error

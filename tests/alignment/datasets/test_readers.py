@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from support.alignment_folders import (
@@ -23,6 +23,7 @@ from support.alignment_folders import (
     plain_openea,
     without_repeats,
 )
+from support.refusals import refusal
 from truerank import InputValueError
 from truerank.alignment import AlignmentData, Graph, degrees, read_dbp15k, read_openea, read_pairs
 
@@ -57,51 +58,39 @@ def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
     assert data.pairs.tolist() == [[1, 1], [0, 0], [2, 2]]
 
 
-def test_a_pair_of_both_splits_is_one_pair(tmp_path: Path) -> None:
-    data = read_dbp15k(fill_folder(tmp_path, {**DBP15K, "sup_ent_ids": "9\t5\n"}))
-    assert data.pairs.tolist() == [[1, 1], [0, 0]]
-    assert data.splits["test"].tolist() == [[1, 1], [0, 0]]
-
-
 def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
     files = {f"{name}.gz": "\n\n" + text.replace("\n", "\r\n\r\n") for name, text in DBP15K.items()}
     assert plain_data(read_dbp15k(fill_folder(tmp_path, files))) == plain_dbp15k(DBP15K)
 
 
-DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "too few columns": ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
-    "too many columns": ({"ref_ent_ids": "9\t5\t1\n"}, r"ref_ent_ids: line 1: .*got '9\\t5\\t1'"),
-    "quadruples": (
-        {"triples_1": "7\t30\t9\t1990\n"},
-        r"triples_1: line 1: .*got '7\\t30\\t9\\t1990'",
-    ),
-    "empty field": ({"ent_ids_2": "8\t\n"}, r"ent_ids_2: line 1: .*got '8\\t'"),
-    "repeated id": (
+DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
+    ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
+    ({"ref_ent_ids": "9\t5\t1\n"}, r"ref_ent_ids: line 1: .*got '9\\t5\\t1'"),
+    ({"triples_1": "7\t30\t9\t1990\n"}, r"triples_1: line 1: .*got '7\\t30\\t9\\t1990'"),
+    ({"ent_ids_2": "8\t\n"}, r"ent_ids_2: line 1: .*got '8\\t'"),
+    (
         {"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"},
         "ent_ids_1: '7' occurs twice",
     ),
-    "no id": ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: expected ids, got '9b'"),
-    "zeros before": ({"ent_ids_1": "7\ta\n09\tb\n"}, "ent_ids_1: expected ids, got '09'"),
-    "negative id": ({"ent_ids_1": "-7\ta\n"}, "ent_ids_1: expected ids, got '-7'"),
-    "huge id": (
-        {"ent_ids_1": f"{2**64}\ta\n"},
-        "ent_ids_1: expected ids, got '18446744073709551616'",
-    ),
-    "unknown head": ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in line 3"),
-    "unknown tail": ({"triples_2": "8\t4\t7\n"}, "expected .* got '7' in line 1"),
-    "no relation": ({"triples_2": "8\tr\t5\n"}, "triples_2: expected ids, got 'r'"),
-    "unknown relation": ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in line 2"),
-    "unknown left": ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in line 2"),
-    "unknown right": ({"ref_ent_ids": "9\t7\n"}, "expected .* got '7' in line 1"),
-    "unknown in train": ({"sup_ent_ids": "4\t5\n"}, "expected .* got '4' in line 1"),
-    "no UTF-8": ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
-    "empty": ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
-    "no entities": ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
-    "no pairs": ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
-}
+    ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: expected ids, got '9b'"),
+    ({"ent_ids_1": "7\ta\n09\tb\n"}, "ent_ids_1: expected ids, got '09'"),
+    ({"ent_ids_1": "-7\ta\n"}, "ent_ids_1: expected ids, got '-7'"),
+    ({"ent_ids_1": f"{2**64}\ta\n"}, "ent_ids_1: expected ids, got '18446744073709551616'"),
+    ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in line 3"),
+    ({"triples_2": "8\t4\t7\n"}, "expected .* got '7' in line 1"),
+    ({"triples_2": "8\tr\t5\n"}, "triples_2: expected ids, got 'r'"),
+    ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in line 2"),
+    ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in line 2"),
+    ({"ref_ent_ids": "9\t7\n"}, "expected .* got '7' in line 1"),
+    ({"sup_ent_ids": "4\t5\n"}, "expected .* got '4' in line 1"),
+    ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
+    ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
+    ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
+    ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
+]
 
 
-@pytest.mark.parametrize(("edits", "said"), DAMAGE.values(), ids=DAMAGE)
+@pytest.mark.parametrize(("edits", "said"), DAMAGE)
 def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(InputValueError, match=f"^folder: .*{said}"):
         read_dbp15k(fill_folder(tmp_path, {**DBP15K, **edits}))
@@ -109,11 +98,9 @@ def test_damaged_dbp15k(edits: dict[str, Any], said: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", DBP15K)
 def test_missing_file_of_dbp15k(name: str, tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=name):
-        read_dbp15k(fill_folder(tmp_path, {**DBP15K, name: None}))
+    refusal(FileNotFoundError, name, read_dbp15k, fill_folder(tmp_path, {**DBP15K, name: None}))
 
 
-@settings(max_examples=50)  # each writes files
 @given(st.data())
 def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
     ids = data.draw(st.lists(st.integers(0, 10**9), min_size=2, max_size=12, unique=True))
@@ -176,15 +163,7 @@ def test_openea_without_links_or_validation(tmp_path: Path) -> None:
     data = read_openea(fill_folder(tmp_path, files), 1)
     assert data.pairs.tolist() == [[0, 1], [2, 3], [3, 4]]
     assert list(data.splits) == ["train", "test"]
-    with pytest.raises(FileNotFoundError, match="ent_links"):
-        read_openea(tmp_path)
-
-
-def test_an_entity_of_a_pair_needs_no_triple(tmp_path: Path) -> None:
-    files = {**OPENEA, "ent_links": OPENEA["ent_links"] + "Krems\tKrems\n"}
-    data = read_openea(fill_folder(tmp_path, files))
-    assert data.left.names == ("Graz", "Krems", "Linz", "Steiermark", "Wien")
-    assert degrees(data.left.triples, data.left.size).tolist() == [1, 0, 1, 1, 1]
+    refusal(FileNotFoundError, "ent_links", read_openea, tmp_path)
 
 
 def test_names_that_are_numbers(tmp_path: Path) -> None:
@@ -201,35 +180,31 @@ def test_folds_of_another_name(tmp_path: Path) -> None:
         "valid",
         "test",
     ]
-    with pytest.raises(FileNotFoundError, match="721_5fold"):
-        read_openea(tmp_path, 1)
+    refusal(FileNotFoundError, "721_5fold", read_openea, tmp_path, 1)
 
 
-OPENEA_DAMAGE: dict[str, tuple[dict[str, str | bytes | None], str]] = {
-    "columns": ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
-    "empty field": ({"ent_links": "a\t\n"}, r"ent_links: line 1: .*got 'a\\t'"),
-    "not listed": (
-        {"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"},
-        "expected .* got 'Austria' in line 3",
-    ),
-    "not listed in a pair": (
+OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
+    ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
+    ({"ent_links": "a\t\n"}, r"ent_links: line 1: .*got 'a\\t'"),
+    ({"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"}, "expected .* 'Austria' in line 3"),
+    (
         {"ent_ids_1": "0\tWien\n1\tLinz\n2\tGraz\n3\tSteiermark\n", "ent_links": "Rom\tGraz\n"},
         "expected .* got 'Rom' in line 1",
     ),
-    "relation not listed": ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in line 2"),
-    "name twice": (
+    ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in line 2"),
+    (
         {"ent_ids_1": "0\tWien\n1\tWien\n"},
         "ent_ids_1: 'Wien' occurs twice",
     ),
-    "no UTF-8": ({"rel_triples_1": b"\xe9\tb\tc\n"}, "rel_triples_1: line 1 is not in UTF-8"),
-    "no triples": ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
-    "no pairs": ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
-    "no train": ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
-    "no test": ({"721_5fold/1/test_links": "\n"}, "test_links: expected lines of left"),
-}
+    ({"rel_triples_1": b"\xe9\tb\tc\n"}, "rel_triples_1: line 1 is not in UTF-8"),
+    ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
+    ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
+    ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
+    ({"721_5fold/1/test_links": "\n"}, "test_links: expected lines of left"),
+]
 
 
-@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE.values(), ids=OPENEA_DAMAGE)
+@pytest.mark.parametrize(("edits", "said"), OPENEA_DAMAGE)
 def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^folder: .*{said}"):
         read_openea(fill_folder(tmp_path, {**OPENEA, **edits}), 1)
@@ -240,7 +215,6 @@ def test_missing_fold(tmp_path: Path) -> None:
         read_openea(fill_folder(tmp_path, OPENEA), 6)
 
 
-@settings(max_examples=50)
 @given(st.data())
 def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
     files = {}
@@ -289,24 +263,23 @@ def test_pairs_by_id_in_splits(tmp_path: Path) -> None:
     assert data.right.triples.tolist() == [[3, 0, 2]]
 
 
-PAIRS_DAMAGE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "columns": ("a\tb\tc\n", {}, r"pairs: .*line 1: .*got 'a\\tb\\tc'"),
-    "numbers": ("1\tb\n", {}, "^left: all labels of left are numbers"),
-    "unknown": ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs: .* got 'x' in line 3"),
-    "no ids": ("a\tb\n", {"left": 4}, "expected .* got 'a' in line 1"),
-    "out of range": ("1\tb\n4\tb\n", {"left": 4}, "expected .* got 4 in line 2"),
-    "empty": ("", {}, "expected lines of left entity and right entity, got none"),
-    "nothing": ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
-    "triples": ("a\tb\n", {"left_triples": "pairs.tsv"}, r"^left_triples: .*line 1: .*got 'a\\tb'"),
-}
+PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
+    ("a\tb\tc\n", {}, r"pairs: .*line 1: .*got 'a\\tb\\tc'"),
+    ("1\tb\n", {}, "^left: all labels of left are numbers"),
+    ("a\tb\n\nx\tb\n", {"left": ["a"]}, "pairs: .* got 'x' in line 3"),
+    ("a\tb\n", {"left": 4}, "expected .* got 'a' in line 1"),
+    ("1\tb\n4\tb\n", {"left": 4}, "expected .* got 4 in line 2"),
+    ("", {}, "expected lines of left entity and right entity, got none"),
+    ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
+    ("a\tb\n", {"left_triples": "pairs.tsv"}, r"^left_triples: .*line 1: .*got 'a\\tb'"),
+]
 
 
-@pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE.values(), ids=PAIRS_DAMAGE)
+@pytest.mark.parametrize(("text", "keywords", "said"), PAIRS_DAMAGE)
 def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
     path = fill_folder(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
     given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
-    with pytest.raises(ValueError, match=said):
-        read_pairs(given.pop("pairs", path), **given)
+    refusal(ValueError, said, read_pairs, given.pop("pairs", path), **given)
 
 
 # -- graphs and data -------------------------------------------------------------------------------
@@ -335,12 +308,7 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     [
         ([(0, 0, 2)], 2, ValueError, "^triples: expected tails from 0 to 1, got 2 in triple 0"),
         ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "expected heads from 0 to 1, got -1 in triple 1"),
-        (
-            [(0, 0)],
-            2,
-            ValueError,
-            r"^triples: expected shape \(n, 3\) or wider, got shape \(1, 2\)",
-        ),
+        ([(0, 0)], 2, ValueError, r"^triples: expected shape \(n, .* or wider, got shape \(1, 2\)"),
         ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected an array, got lists of unlike"),
         ([(0.0, 0, 1)], 2, TypeError, "^triples: expected integers, got dtype float64"),
         ([(True, False, True)], 2, TypeError, "^triples: expected integers, got dtype bool"),
@@ -350,22 +318,17 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     ],
 )
 def test_wrong_triples(triples: Any, entities: Any, kind: type[Exception], said: str) -> None:
-    with pytest.raises(kind, match=said):
-        degrees(triples, entities)
-    with pytest.raises(kind, match=said.replace("entities:", "size:")):
-        Graph(triples, entities)
+    refusal(kind, said, degrees, triples, entities)
+    refusal(kind, said.replace("entities:", "size:"), Graph, triples, entities)
 
 
 def test_graph_has_as_many_names_as_entities() -> None:
-    with pytest.raises(ValueError, match=r"^names: expected 2, one each, got 1"):
-        Graph(size=2, names=("a",))
-    with pytest.raises(ValueError, match=r"^ids: expected 2, one each, got 3"):
-        Graph(size=2, ids=np.arange(3))
+    refusal(ValueError, r"^names: expected 2, one each, got 1", Graph, size=2, names=("a",))
+    refusal(ValueError, r"^ids: expected 2, one each, got 3", Graph, size=2, ids=np.arange(3))
 
 
 def test_relations_are_those_with_names() -> None:
-    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 0, got -1 in t"):
-        Graph([(0, -1, 1)], 2, relations=["r"])
+    refusal(ValueError, "^triples: .* 0 to 0, got -1 in t", Graph, [(0, -1, 1)], 2, relations=["r"])
     with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 0, got 1 in tri"):
         Graph([(0, 0, 1), (0, 1, 1)], 2, relations=["r"])
     with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 1, got 2 in tri"):
@@ -402,40 +365,21 @@ def test_copies_and_pickles(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_pairs(pairs: Any, splits: Any, kind: type[Exception], said: str) -> None:
-    with pytest.raises(kind, match=said):
-        AlignmentData(Graph(size=2), Graph(size=2), pairs, splits)
+    refusal(kind, said, AlignmentData, Graph(size=2), Graph(size=2), pairs, splits)
 
 
 def test_known_splits() -> None:
     data = AlignmentData(Graph(size=2), Graph(size=2), [(0, 0)], {"a": [(0, 0)], "b": []})
     assert list(data.known("a")) == ["b"]
-    with pytest.raises(
-        ValueError, match=r"^split: expected one of the splits \(a, b\), got 'test'"
-    ):
-        data.known()
+    refusal(ValueError, r"^split: expected one of the splits \(a, b\), got 'test'", data.known)
     with pytest.raises(ValueError, match=r"\(none\)"):
         AlignmentData(data.left, data.right, data.pairs).known()
     assert repr(data) == "AlignmentData(2 and 2 entities, 0 and 0 triples, 1 pairs; a 1, b 0)"
 
 
-def test_damaged_gzip(tmp_path: Path) -> None:
-    fill_folder(tmp_path, {**DBP15K, "triples_1": None})
-    (tmp_path / "triples_1.gz").write_bytes(b"\x1f\x8b\x08\x00cut")
-    with pytest.raises(OSError, match=r"triples_1\.gz: damaged gzip file"):
-        read_dbp15k(tmp_path)
-
-
-@pytest.mark.parametrize("fold", [None, 1, 2])
-def test_openea(fold: int | None, tmp_path: Path) -> None:
-    assert plain_data(read_openea(fill_folder(tmp_path, OPENEA), fold)) == plain_openea(
-        OPENEA, fold
-    )
-
-
 @pytest.mark.parametrize("fold", [True, "1", 1.0])
 def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^fold: expected an integer, got"):
-        read_openea(fill_folder(tmp_path, OPENEA), fold)
+    refusal(TypeError, "^fold: .* integer, got", read_openea, fill_folder(tmp_path, OPENEA), fold)
 
 
 @pytest.mark.parametrize(
@@ -449,5 +393,4 @@ def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
 )
 def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
     path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
-    with pytest.raises(TypeError, match=said):
-        read_pairs(path if pairs == "pairs" else pairs, **keywords)
+    refusal(TypeError, said, read_pairs, path if pairs == "pairs" else pairs, **keywords)

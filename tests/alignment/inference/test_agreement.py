@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from strategies.score_matrices import METHODS, Array, matrices
+from support.refusals import refusal
 from truerank.alignment import infer
 
 pytestmark = pytest.mark.python_only
@@ -52,7 +53,7 @@ def shares(
 
 
 @given(matrices(), st.sampled_from(METHODS[:3]), st.booleans(), st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObject) -> None:
     height, width = scores.shape
     pair = st.tuples(st.integers(0, height - 1), st.integers(0, width - 1))
@@ -89,13 +90,8 @@ def test_reference() -> None:
     nothing = infer(np.eye(3), None, threshold=2).evaluate([[0, 0]])
     assert math.isnan(nothing.precision)
     assert (nothing.recall, nothing.f1, nothing.hits_at_1, nothing.unmatched) == (0, 0, 0, 1)
-    with pytest.raises(ValueError, match=r"reference: expected pairs of shape \(m, 2\)"):
-        found.evaluate([[0, 1, 2]])
-    with pytest.raises(ValueError, match="reference: expected right ids from 0 to 2, got 3"):
-        found.evaluate([[0, 1], [1, 3]])
-    with pytest.raises(ValueError, match="reference: expected left ids from 0 to 2, got -1"):
-        found.evaluate([[-1, 1]])
-    with pytest.raises(TypeError, match="reference: expected integers, got dtype float64"):
-        found.evaluate([[0.0, 1.0]])
-    with pytest.raises(ValueError, match="direction: expected one of left_to_right"):
-        found.evaluate([[0, 1]], direction="both")
+    refusal(ValueError, r"reference: expected pairs of shape \(m, 2\)", found.evaluate, [[0, 1, 2]])
+    refusal(ValueError, "reference: expected right ids from .* 3", found.evaluate, [[0, 1], [1, 3]])
+    refusal(ValueError, "reference: expected .* ids from 0 to 2, got -1", found.evaluate, [[-1, 1]])
+    refusal(TypeError, "reference: expected integers, got .* float64", found.evaluate, [[0.0, 1.0]])
+    refusal(ValueError, "direction: .* left_to_right", found.evaluate, [[0, 1]], direction="both")

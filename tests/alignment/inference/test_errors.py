@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from strategies.score_matrices import METHODS
+from support.refusals import refusal
 from truerank.alignment import CSLS, dangling, infer, most_similar
 
 pytestmark = pytest.mark.python_only
@@ -19,8 +20,7 @@ def test_nan_is_refused_with_its_entities(method: str) -> None:
     left, right = np.ones((4, 2), np.float32), np.ones((5, 2), np.float32)
     right[3, 0] = np.nan
     message = 'scores: the score of left 0 and right 3 is NaN, which nan="raise" does not allow'
-    with pytest.raises(ValueError, match=message):
-        infer(left, right, method=method, similarity="dot")
+    refusal(ValueError, message, infer, left, right, method=method, similarity="dot")
     with pytest.raises(ValueError, match=r"left \d and right 3 is NaN"):
         infer(left, right, method=method, similarity="dot", csls=2)
     kept = infer(left, right, method=method, similarity="dot", nan="omit")
@@ -35,8 +35,7 @@ def test_nan_is_refused_by_the_ids_of_all(method: str) -> None:
     scores = np.ones((5, 6))
     scores[3, 4] = np.nan
     taking_part = {"left_ids": [1, 3], "right_ids": [2, 4, 5]}
-    with pytest.raises(ValueError, match="score of left 3 and right 4 is NaN"):
-        infer(scores, None, method=method, **taking_part)
+    refusal(ValueError, "score of left 3 .* NaN", infer, scores, None, method=method, **taking_part)
     with pytest.raises(ValueError, match="score of left 3 and right 4 is NaN"):
         infer(scores, None, method=method, **taking_part, csls=1)
     assert infer(scores, None, method=method, left_ids=[1, 3], right_ids=[2, 5]).scores.all()
@@ -81,19 +80,14 @@ def test_nan_is_refused_from_the_right() -> None:
             "csls: expected 3 means for left, one float for each, got dtype int64",
         ),
         ({"left_ids": [3]}, ValueError, "left_ids: expected ids of entities from 0 to 2, got 3"),
-        (
-            {"right_ids": [0, -1]},
-            ValueError,
-            "right_ids: expected ids of entities from 0 to 3, got -1",
-        ),
+        ({"right_ids": [0, -1]}, ValueError, "right_ids: expected .* entities from 0 to 3, got -1"),
         ({"right_ids": [[0]]}, ValueError, r"right_ids: expected a 1-D array, got shape"),
         ({"left_ids": [0.5]}, TypeError, "left_ids: expected integers, got dtype float64"),
         ({"threads": 0}, ValueError, "threads: expected an integer >= 1, got 0"),
     ],
 )
 def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message):
-        infer(np.ones((3, 2)), np.ones((4, 2)), **keywords)
+    refusal(kind, message, infer, np.ones((3, 2)), np.ones((4, 2)), **keywords)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +105,11 @@ def test_options(keywords: dict[str, Any], kind: type[Exception], message: str) 
     ],
 )  # fmt: skip
 def test_vectors_and_matrices(left: Any, right: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message):
-        infer(left, right)
+    refusal(kind, message, infer, left, right)
 
 
 @pytest.mark.parametrize("similarity", ["l2", "dot", "euclid", None])
 def test_no_similarity_beside_a_matrix(similarity: Any) -> None:
     message = f"^similarity: expected none beside a matrix, got {similarity!r}$"
     for call in (infer, most_similar, partial(dangling, exclusive=[0])):
-        with pytest.raises(ValueError, match=message):
-            call(np.eye(3), None, similarity=similarity)
+        refusal(ValueError, message, call, np.eye(3), None, similarity=similarity)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -100,39 +99,6 @@ def test_matrices_in_shards_and_stores(tmp_path: Path) -> None:
             assert infer(matrix, None).pairs.tolist() == [[0, 0], [1, 1], [2, 2]]
 
 
-def test_files_that_are_no_matrix(tmp_path: Path) -> None:
-    path = tmp_path / "S.npy"
-    np.save(path, np.eye(30))
-    whole = path.read_bytes()
-    for content, message in (
-        (b"", "expected a .npy file, the header is broken: EOF"),
-        (b"PK\3\4 and so on", "expected a .npy file, the header is broken: the magic"),
-        (whole[:-8], r"expected 7,328 bytes .*, there are 7,320"),
-        (whole[:20], "expected a .npy file, the header is broken"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=rf"^left: .*S\.npy: {message}"):
-            infer(path, None)
-    np.save(path, np.ones(3))
-    with pytest.raises(ValueError, match=r"^left: expected a matrix \(left, right\), got shape"):
-        infer(path, None)
-    np.save(path, np.ones((3, 3), bool))
-    with pytest.raises(TypeError, match=r"^left: .*S\.npy: expected one of float16.*dtype bool"):
-        infer(path, None)
-    with pytest.raises(FileNotFoundError, match=r"missing\.npy"):
-        infer(tmp_path / "missing.npy", None)
-    with pytest.raises((OSError, ValueError), match="Is a directory"):
-        infer(tmp_path, None)
-
-
-def test_a_map_of_a_file_that_shrank(tmp_path: Path) -> None:
-    np.save(tmp_path / "S.npy", np.eye(90))
-    mapped = np.load(tmp_path / "S.npy", mmap_mode="r")
-    os.truncate(tmp_path / "S.npy", 5000)
-    with pytest.raises(ValueError, match=r"^left: .*S\.npy: expected .*, the file has 5,000"):
-        infer(mapped, None)
-
-
 def test_analyses_of_a_matrix_in_a_file(tmp_path: Path) -> None:
     scores = np.random.default_rng(10).random((8, 9))
     np.save(tmp_path / "S.npy", scores)
@@ -140,8 +106,3 @@ def test_analyses_of_a_matrix_in_a_file(tmp_path: Path) -> None:
     np.testing.assert_equal(found, most_similar(scores, None))
     curve = dangling(tmp_path / "S.npy", None, [0])
     np.testing.assert_equal(curve.to_dict(), dangling(scores, None, [0]).to_dict())
-
-
-def test_missing_files(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match=r"missing\.npy"):
-        infer(tmp_path / "missing.npy", np.ones((4, 2)))

@@ -51,7 +51,7 @@ def matrices(draw: st.DrawFn, values: tuple[float, ...]) -> Array:
 
 
 @given(matrices((0, np.nan, -np.inf, -0.0, np.inf, 1, 2)), st.integers(1, 12))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_a_matrix(scores: Array, k: int) -> None:
     check(infer(scores, None, method="stable", nan="omit", k=k), scores)
 
@@ -65,7 +65,7 @@ def test_a_matrix(scores: Array, k: int) -> None:
     st.sampled_from([1, 2, 3, 32]),
     st.sampled_from([None, 1, 3]),
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_vectors(
     height: int, width: int, most: int, seed: int, similarity: str, k: int, csls: int | None
 ) -> None:
@@ -86,7 +86,7 @@ def test_vectors(
     st.integers(1, 4),
     st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_infinite_scores_of_vectors(
     left: list[float], right: list[float], k: int, turned: bool
 ) -> None:
@@ -210,7 +210,7 @@ def test_work_is_a_small_multiple_of_all_pairs(
     name: str, k: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work stays bounded if preferences agree, and every round of proposals matches a pair."""
-    n = 3000
+    n = 1000
     sides = AGREEING[name](n)
     searches, rounds, sizes = [], [], []
     top_k = sources.Similarities.top_k
@@ -242,32 +242,6 @@ def test_work_is_a_small_multiple_of_all_pairs(
     assert max(sizes) <= 2 * n * k
 
 
-@pytest.mark.parametrize("turned", [False, True])
-def test_nan(turned: bool) -> None:
-    scores = np.array([[np.nan, 0.5], [0.1, 0.9], [0.3, np.nan]])
-    told = "left 0 and right 0"
-    if turned:
-        scores = scores.T
-    with pytest.raises(ValueError, match=f"scores: the score of {told} is NaN, which nan="):
-        infer(scores, None, method="stable")
-    found = infer(scores, None, method="stable", nan="omit").pairs
-    assert found.tolist() == ([[0, 2], [1, 1]] if turned else [[1, 1], [2, 0]])
-
-
-@pytest.mark.parametrize("turned", [False, True])
-def test_nan_of_vectors(turned: bool) -> None:
-    sides = [np.ones((4, 2), np.float32), np.ones((3, 2), np.float32)]
-    sides[0][2, 1] = np.nan
-    told = "left 2 and right 0"
-    if turned:
-        sides, told = sides[::-1], "left 0 and right 2"
-    with pytest.raises(ValueError, match=f"scores: the score of {told} is NaN, which nan="):
-        infer(*sides, method="stable", similarity="dot")
-    found = infer(*sides, method="stable", similarity="dot", nan="omit").pairs
-    whole = [[0, 0], [1, 1], [3, 2]]
-    assert found.tolist() == ([pair[::-1] for pair in whole] if turned else whole)
-
-
 @pytest.mark.parametrize("method", ["greedy", "mutual", "stable"])
 def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Embeddings only give the top k scores; a matrix is read a few rows at a time."""
@@ -290,17 +264,3 @@ def test_the_matrix_is_never_there(method: str, monkeypatch: pytest.MonkeyPatch)
     matrix = tr.score_embeddings(left, right, similarity="cosine")
     np.testing.assert_array_equal(infer(matrix, None, method=method, k=3).pairs, expected)
     assert max(sizes) <= 5000
-
-
-def test_minus_infinity_is_better_than_nobody() -> None:
-    low = -np.inf
-    found = infer([[low, 1.0], [low, 2.0]], None, method="stable")
-    assert found.pairs.tolist() == [[0, 0], [1, 1]]
-    assert found.scores.tolist() == [low, 2.0]
-    assert infer([[low, low], [low, low]], None, method="stable").pairs.tolist() == [[0, 0], [1, 1]]
-    found = infer([[low, 1.0], [low, 2.0]], None, method="stable", threshold=-1e300)
-    assert found.pairs.tolist() == [[1, 1]]
-
-
-def test_all_nan() -> None:
-    assert len(infer(np.full((3, 4), np.nan), None, method="stable", nan="omit")) == 0

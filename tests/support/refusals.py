@@ -1,0 +1,23 @@
+"""Refusals: a call is refused with an error of the kind that was meant, in words that help."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from support.error_kinds import is_of_kind
+
+
+def refusal(
+    kind: Any, words: str, call: Callable[..., object], /, *arguments: Any, **keywords: Any
+) -> str:
+    """Return the message of a refusal.
+
+    A ValueError and a TypeError must be exactly of that kind: an IndexError would be a bug.
+    """
+    with pytest.raises(kind, match=words) as error:
+        call(*arguments, **keywords)
+    assert kind not in (ValueError, TypeError) or is_of_kind(error.value, kind)
+    return str(error.value)
