@@ -546,8 +546,6 @@ def device(session: nox.Session) -> None:
     tests = ["tests/inputs/test_torch_tensors.py", "tests/adapters/test_torchmetrics.py"]
     session.env["TRUERANK_DEVICE"] = "torch"
     run_tests(session, *ALL_CORES, *tests, "tests/counting/test_summed_counts.py")
-    study = f"{ROOT}/bench/studies/device.py"
-    session.run("python", study, "--device=cpu", "--quick", "--rounds=1", silent=True)
     # The interpreter takes a second where a device takes a millisecond.
     session.env.update(TRUERANK_DEVICE="triton", TRITON_INTERPRET="1")
     run_tests(session, *ALL_CORES, *tests, "-k", "not batches_give and not processes")

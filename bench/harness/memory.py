@@ -8,7 +8,6 @@ from pathlib import Path
 
 __all__ = ["MemoryWatcher", "PeakMemory", "available_memory", "resident_memory"]
 
-STATUS = Path("/proc/self/status")
 CLEAR = Path("/proc/self/clear_refs")
 RESET_PEAK = "5"  # sets VmHWM back to the memory that is resident now
 
@@ -23,9 +22,10 @@ def available_memory() -> int | None:
     return int(fields["MemAvailable"].split()[0]) * 1024
 
 
-def resident_memory() -> dict[str, int]:
-    """Return the bytes that the kernel counts as resident, by kind, and their peak (VmHWM)."""
-    fields = (line.split(":", 1) for line in STATUS.read_text(encoding="ascii").splitlines())
+def resident_memory(process: int | str = "self") -> dict[str, int]:
+    """Return the bytes that a process has resident, by kind, and their peak (VmHWM)."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    fields = (line.split(":", 1) for line in lines)
     kinds = ("Rss", "VmHWM", "VmRSS")
     return {name: int(value.split()[0]) * 1024 for name, value in fields if name.startswith(kinds)}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -149,44 +150,34 @@ def made_populations() -> list[Population]:
     return [*alike, made("shifted", "log-uniform", "log-uniform", 0.2)]
 
 
-def real_populations(data: Path, cache: Path) -> list[Population]:
-    """Read real ranks of two models each: Kinships, as published, and WN18RR.
+def real_populations(data: Path, vectors: Path) -> list[Population]:
+    """Rank real models: those of Kinships, as published, and two that `wn18rr_vectors.py` wrote."""
+    from graphs import wordnet
+    from kinships import rank_model
+    from wn18rr_vectors import evaluate
 
-    The ranks are kept in the cache, too. `wn18rr.py` trains the models of WN18RR where they are not
-    there, for some minutes.
-    """
-    for epochs in (15, 4):
-        folder = cache / f"wn18rr-{epochs}"
-        if not (folder / "complex.npz").exists():
-            import wn18rr
+    graph = wordnet(data / "wn18rr")
 
-            wn18rr.main(data / "wn18rr", folder, epochs, 50, 0, True)
-    kinships = [data / "kinships"] * 2
-    trained = [cache / "wn18rr-15", cache / "wn18rr-4"]
-    return [
-        _read("Kinships, TransE and RotatE", kinships, ("transe", "rotate"), cache),
-        _read("Kinships, ComplEx and TuckER", kinships, ("complex", "tucker"), cache),
-        _read("WN18RR, 15 and 4 epochs", trained, ("complex", "complex"), cache),
-    ]
+    def trained(model: str) -> tr.Ranks:
+        with np.load(vectors / f"{model}-64.npz") as arrays:
+            return evaluate(model, graph, arrays["entities"], arrays["relations"]).ranks
 
-
-def _read(name: str, folders: list[Path], models: tuple[str, str], cache: Path) -> Population:
-    file = cache / f"{name}.npz"
-    if not file.exists():
-        one, two = (_rank(*place) for place in zip(folders, models, strict=True))
+    populations = []
+    for name, models, rank in (
+        (
+            "Kinships, TransE and RotatE",
+            ("transe", "rotate"),
+            partial(rank_model, data / "kinships"),
+        ),
+        (
+            "Kinships, ComplEx and TuckER",
+            ("complex", "tucker"),
+            partial(rank_model, data / "kinships"),
+        ),
+        ("WN18RR, ComplEx and DistMult", ("complex", "distmult"), trained),
+    ):
+        one, two = (rank(model) for model in models)
         ranks = [np.ceil(model.realistic).astype(np.int64) for model in (one, two)]
-        labels = {"triples": one.unit.values, "queries": one.queries.values}
-        np.savez(file, one=ranks[0], two=ranks[1], candidates=one.candidates, **labels)
-    with np.load(file) as arrays:
-        of_tasks = [arrays[name] for name in ("candidates", "triples", "queries")]
-        return Population(name, [arrays["one"], arrays["two"]], *of_tasks)
-
-
-def _rank(folder: Path, model: str) -> tr.Ranks:
-    """Rank both sides of the test triples, without other known answers."""
-    with np.load(folder / "triples.npz") as triples, np.load(folder / f"{model}.npz") as arrays:
-        known = {split: triples[split] for split in ("train", "valid")}
-        entities, similarity = arrays["entities"], str(arrays["similarity"])
-        task = tr.link_prediction.Task(triples["test"], known, entities=len(entities))
-        queries = arrays["queries_tail"], arrays["queries_head"]
-        return task.evaluate_embeddings(*queries, entities, similarity=similarity).ranks
+        labels = one.unit.values, one.queries.values
+        populations.append(Population(name, ranks, one.candidates, *labels))
+    return populations

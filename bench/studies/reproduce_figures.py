@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +20,10 @@ DOUBLE, SINGLE = 1e-12, 1e-6  # relative
 STANDARD_ERRORS = 4.0
 
 # what is compared
-COMPUTED, FOLLOWS, BOUNDED = "computed", "follows", "bounded"
+COMPUTED, FOLLOWS = "computed", "follows"
 CHECKS = {
     COMPUTED: "made again from vectors, triples or numbers of candidates",
     FOLLOWS: "follows from other printed figures, up to their rounding",
-    BOUNDED: "must lie between bounds that the other printed figures of its row set",
 }
 # what came of it
 AGREES, SIMULATED, EXPLAINED = "agrees", "simulated", "explained"
@@ -151,19 +150,3 @@ def read_table(name: str) -> Iterator[dict[str, str]]:
     """Yield the rows of a table of published figures that lies beside the studies."""
     with (HERE / name).open(newline="", encoding="utf-8") as file:
         yield from csv.DictReader(file, delimiter="\t")
-
-
-COLUMNS = (
-    "source", "table", "row", "column", "printed", "ours", "difference", "check", "needs",
-    "verdict", "why"
-)  # fmt: skip
-
-
-def records(figures: Iterable[Figure]) -> Iterator[dict[str, str]]:
-    """Yield what the table of all figures has of each."""
-    for figure in figures:
-        verdict, why = figure.judge()
-        ours = "" if figure.ours is None else str(figure.ours)
-        check = "" if figure.ours is None else figure.check
-        found = (ours, f"{figure.difference:.2g}", check, figure.needs, verdict, why)
-        yield dict(zip(COLUMNS, (*figure[:5], *found), strict=True))

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from reproduce_figures import Figure, Range, Reason, read_table
 
@@ -18,175 +17,92 @@ import truerank as tr
 N, K = 104, 10
 CONTINUOUS = "the law of a continuous rank on [1, N]; ranks are whole numbers"
 STAND_IN = f"ln N / (N - 1), for H_N / N: {CONTINUOUS}"
-
-
-class Formula(NamedTuple):
-    """A formula: where, of what, as printed, its value, the exact value, and what is amiss.
-
-    `mended` is the value once that is put right.
-    """
-
-    source: str
-    place: str
-    of: str
-    printed: str
-    value: float
-    exact: float
-    amiss: str = ""
-    mended: float | None = None
+NEGATIVE = f"lacks a square, and is below 0; with it, it is {CONTINUOUS}"
+# where, of what, as printed, its value, the exact value; what is amiss, the value once it is mended
+Formula = tuple[str, str, str, float, float, str, float | None]
 
 
 def formulas(_: Path) -> Iterator[Figure]:
     """Every numbered formula for an expectation, a variance or an adjusted metric."""
-    for row in table():
-        if row.mended is not None and not math.isclose(row.mended, row.exact, rel_tol=1e-12):
-            raise ValueError(f"{row.source}, {row.place}: mended {row.mended}, exact {row.exact}")
-        stand_in = Range.at(row.value) if row.amiss == STAND_IN else None
-        reasons = (Reason(row.amiss, stand_in),) if row.amiss else ()
-        yield Figure(
-            row.source,
-            "formulas",
-            row.place,
-            row.of,
-            f"{row.printed} = {row.value:.6g}",
-            "counts",
-            Range.at(row.exact),
-            stands_for=Range.at(row.value),
-            reasons=reasons,
-        )
+    every = {"On the Ambiguity": ambiguity(), "A Unified Framework": [*expected(), *adjusted()]}
+    for source, rows in every.items():
+        for place, of, printed, value, exact, amiss, mended in rows:
+            if mended is not None and not math.isclose(mended, exact, rel_tol=1e-12):
+                raise ValueError(f"{source}, {place}: mended {mended}, exact {exact}")
+            given, ours = Range.at(value), Range.at(exact)
+            reasons = (Reason(amiss, given if amiss == STAND_IN else None),) if amiss else ()
+            text = f"{printed} = {value:.6g}"
+            figure = Figure(source, "formulas", place, of, text, "counts", ours, stands_for=given)
+            yield figure._replace(reasons=reasons)
 
 
-def table() -> list[Formula]:
-    """Return the formulas of both papers."""
-    published = next(
-        row
-        for row in read_table("unified_framework.tsv")
-        if (row["dataset"], row["model"]) == ("kinships", "tucker")
-    )
-    n, mr, mrr = int(published["tasks"]), float(published["mr"]), float(published["mrr"])
-    hits = float(published["hits@10"])
-    ranks, inverse, found = n * mr, n * mrr, n * hits  # sums over all tasks
-    one, every = ([N], [1]), ([N], [n])
-    metrics = ("mr", "mrr", f"hits@{K}")
-    (mean, var), (mean_inverse, var_inverse), (share, var_share) = (
-        tr.chance(metric, one) for metric in metrics
-    )
-    var_mr, var_mrr, var_hits = (tr.chance(metric, every)[1] for metric in metrics)
-    log = math.log(N) / (N - 1)
-    ambiguity, framework = "On the Ambiguity", "A Unified Framework"
-    amri = 1 - (mr - 1) / (mean - 1)
-    rows = [
-        Formula(ambiguity, "eq. 7", "E[rank]", "(N + 1) / 2", (N + 1) / 2, mean),
-        Formula(
-            ambiguity,
-            "section 3.1",
-            "realistic rank of equal scores",
-            "N / 2",
-            N / 2,
-            float(tr.rank([[0.0] * N], [0]).realistic[0]),
-            "(N + 1) / 2, the mean of 1 and N, which is also its expected rank",
-            (N + 1) / 2,
-        ),
-        Formula(ambiguity, "section 3.2", "AMR", "2 Σ r / Σ (N + 1)", 2 * ranks / (n * (N + 1)),
-                mr / mean),
-        Formula(ambiguity, "eq. 8, first", "AMRI", "1 - (MR - 1) / E[MR - 1]", amri,
-                tr.adjust("mr", mr, candidates=N, tasks=n).index),
-        Formula(
-            ambiguity,
-            "eq. 8, second",
-            "AMRI",
-            "2 Σ (r - 1) / Σ N",
-            2 * (ranks - n) / (n * N),
-            amri,
-            "lacks \"1 -\", and has N for N - 1",
-            1 - 2 * (ranks - n) / (n * (N - 1)),
-        ),
-        Formula(framework, "eq. 4", "E[r]", "(N + 1) / 2", (N + 1) / 2, mean),
-        Formula(framework, "eq. 5", "Var[r]", "(N² - 1) / 12", (N * N - 1) / 12, var),
-        Formula(framework, "eq. 6", "E[MR]", "(N + 1) / 2", (N + 1) / 2, mean),
-        Formula(
-            framework,
-            "eq. 7",
-            "Var[MR]",
-            "(N² - 1) / 12",
-            (N * N - 1) / 12,
-            var_mr,
-            "lacks 1 / n, as the variance of a mean of n has",
-            (N * N - 1) / 12 / n,
-        ),
-        Formula(
-            framework,
-            "eq. 8",
-            "AMR",
-            "2 Σ r / (N (N - 1))",
-            2 * ranks / (N * (N - 1)),
-            mr / mean,
-            "has N (N - 1) for n (N + 1)",
-            2 * ranks / (n * (N + 1)),
-        ),
-        Formula(framework, "eq. 9", "AMRI", "1 - (MR - 1) / E[MR - 1]", amri,
-                tr.adjust("mr", mr, candidates=N, tasks=n).index),
-    ]  # fmt: skip
-    rows += [
-        Formula(framework, f"eq. {number}", of, "ln N / (N - 1)", log, mean_inverse, STAND_IN)
-        for number, of in ((10, "E[1/r]"), (12, "E[MRR]"))
-    ]
-    rows += [
-        Formula(
-            framework,
-            f"eq. {number}",
-            of,
-            "1/N - ln N / (N - 1)",
-            1 / N - log,
-            exact,
-            f"lacks a square, and is below 0; with it, it is {CONTINUOUS}",
-        )
-        for number, of, exact in ((11, "Var[1/r]", var_inverse), (13, "Var[MRR]", var_mrr))
-    ]
-    rows += [
-        Formula(
-            framework,
-            "eq. 14",
-            "MRR / E[MRR]",
-            "(N - 1) / (N ln N) Σ 1/r",
-            (N - 1) / (N * math.log(N)) * inverse,
-            mrr / mean_inverse,
-            "has N for n in the mean, besides ln N / (N - 1)",
-        ),
-        Formula(framework, "eq. 15", "E[r <= k]", "k / N", K / N, share),
-        Formula(
-            framework,
-            "eq. 16",
-            "Var[r <= k]",
-            "k (N - k) / N",
-            K * (N - K) / N,
-            var_share,
-            "has N for N²; k/N (1 - k/N), before it, is right",
-            K * (N - K) / N**2,
-        ),
-        Formula(framework, "eq. 17", "E[hits@k]", "k / N", K / N, share),
-        Formula(
-            framework,
-            "eq. 18",
-            "Var[hits@k]",
-            "k (N - k) / N",
-            K * (N - K) / N,
-            var_hits,
-            "has N for n N²",
-            K * (N - K) / (n * N**2),
-        ),
-        Formula(
-            framework,
-            "eq. 19",
-            "hits@k / E[hits@k]",
-            "Σ [r <= k] / k",
-            found / K,
-            hits / share,
-            "lacks N / n",
-            found / K * N / n,
-        ),
-        Formula(framework, "eq. 20", "AH@k", "(H - E[H]) / (1 - E[H])",
-                (hits - share) / (1 - share),
-                tr.adjust(f"hits@{K}", hits, candidates=N, tasks=n).index),
-    ]  # fmt: skip
-    return rows
+def row(
+    place: str, of: str, printed: str, value: float, exact: float, *wrong: str | float
+) -> Formula:
+    """Return a formula, which may be right."""
+    amiss, mended = (*wrong, None, None)[:2]
+    return place, of, printed, value, exact, str(amiss or ""), mended  # type: ignore[return-value]
+
+
+RUNS = {(row["dataset"], row["model"]): row for row in read_table("unified_framework.tsv")}
+PUBLISHED = {name: float(RUNS["kinships", "tucker"][name]) for name in ("mr", "mrr", "hits@10")}
+MR, MRR, HITS = PUBLISHED.values()
+TASKS = int(RUNS["kinships", "tucker"]["tasks"])
+ONE = {name: tr.chance(name, ([N], [1])) for name in PUBLISHED}  # expectation and variance
+EVERY = {name: tr.chance(name, ([N], [TASKS])) for name in PUBLISHED}
+(MEAN, VAR), (MEAN_INVERSE, VAR_INVERSE), (SHARE, VAR_SHARE) = ONE.values()
+LOG = math.log(N) / (N - 1)
+AMRI = tr.adjust("mr", MR, candidates=N, tasks=TASKS).index
+
+
+def ambiguity() -> Iterator[Formula]:
+    """Formulas of "On the Ambiguity"."""
+    n, ranks = TASKS, TASKS * MR
+    equal = float(tr.rank([[0.0] * N], [0]).realistic[0])
+    yield row("eq. 7", "E[rank]", "(N + 1) / 2", (N + 1) / 2, MEAN)
+    amiss = "(N + 1) / 2, the mean of 1 and N, which is also its expected rank"
+    yield row("section 3.1", "realistic rank of equal scores", "N / 2", N / 2, equal, amiss, MEAN)
+    yield row("section 3.2", "AMR", "2 Σ r / Σ (N + 1)", 2 * ranks / (n * (N + 1)), MR / MEAN)
+    value = 1 - (MR - 1) / (MEAN - 1)
+    yield row("eq. 8, first", "AMRI", "1 - (MR - 1) / E[MR - 1]", value, AMRI)
+    value, mended = 2 * (ranks - n) / (n * N), 1 - 2 * (ranks - n) / (n * (N - 1))
+    amiss = 'lacks "1 -", and has N for N - 1'
+    yield row("eq. 8, second", "AMRI", "2 Σ (r - 1) / Σ N", value, AMRI, amiss, mended)
+
+
+def expected() -> Iterator[Formula]:
+    """Expectations and variances of "A Unified Framework"."""
+    n, squared, hit = TASKS, (N * N - 1) / 12, K * (N - K) / N
+    yield row("eq. 4", "E[r]", "(N + 1) / 2", (N + 1) / 2, MEAN)
+    yield row("eq. 5", "Var[r]", "(N² - 1) / 12", squared, VAR)
+    yield row("eq. 6", "E[MR]", "(N + 1) / 2", (N + 1) / 2, EVERY["mr"][0])
+    amiss = "lacks 1 / n, as the variance of a mean of n has"
+    yield row("eq. 7", "Var[MR]", "(N² - 1) / 12", squared, EVERY["mr"][1], amiss, squared / n)
+    for number, of in ((10, "E[1/r]"), (12, "E[MRR]")):
+        yield row(f"eq. {number}", of, "ln N / (N - 1)", LOG, MEAN_INVERSE, STAND_IN)
+    for number, of, exact in ((11, "Var[1/r]", VAR_INVERSE), (13, "Var[MRR]", EVERY["mrr"][1])):
+        yield row(f"eq. {number}", of, "1/N - ln N / (N - 1)", 1 / N - LOG, exact, NEGATIVE)
+    yield row("eq. 15", "E[r <= k]", "k / N", K / N, SHARE)
+    amiss = "has N for N²; k/N (1 - k/N), before it, is right"
+    yield row("eq. 16", "Var[r <= k]", "k (N - k) / N", hit, VAR_SHARE, amiss, hit / N)
+    yield row("eq. 17", "E[hits@k]", "k / N", K / N, EVERY["hits@10"][0])
+    exact, mended = EVERY["hits@10"][1], hit / (n * N)
+    yield row("eq. 18", "Var[hits@k]", "k (N - k) / N", hit, exact, "has N for n N²", mended)
+
+
+def adjusted() -> Iterator[Formula]:
+    """Adjusted metrics of "A Unified Framework"."""
+    n, ranks, inverse, found = TASKS, TASKS * MR, TASKS * MRR, TASKS * HITS
+    value, mended = 2 * ranks / (N * (N - 1)), 2 * ranks / (n * (N + 1))
+    amiss = "has N (N - 1) for n (N + 1)"
+    yield row("eq. 8", "AMR", "2 Σ r / (N (N - 1))", value, MR / MEAN, amiss, mended)
+    value = 1 - (MR - 1) / (MEAN - 1)
+    yield row("eq. 9", "AMRI", "1 - (MR - 1) / E[MR - 1]", value, AMRI)
+    value, amiss = inverse / (N * LOG), "has N for n in the mean, besides ln N / (N - 1)"
+    printed = "(N - 1) / (N ln N) Σ 1/r"
+    yield row("eq. 14", "MRR / E[MRR]", printed, value, MRR / MEAN_INVERSE, amiss)
+    value, exact, mended = found / K, HITS / SHARE, found / K * N / n
+    yield row("eq. 19", "hits@k / E[hits@k]", "Σ [r <= k] / k", value, exact, "lacks N / n", mended)
+    exact = tr.adjust(f"hits@{K}", HITS, candidates=N, tasks=n).index
+    value = (HITS - SHARE) / (1 - SHARE)
+    yield row("eq. 20", "AH@k", "(H - E[H]) / (1 - E[H])", value, exact)

@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from kinships import MODELS, rank_model
 from make_datasets import entities, read_arrays, read_files, sizes_of, with_seen_ids
-from on_the_ambiguity import NAMES as AMBIGUITY_NAMES
-from on_the_ambiguity import percent_of
 from reproduce_figures import (
     DOUBLE,
     FOLLOWS,
@@ -253,72 +251,31 @@ def chance_constants(_: Path) -> Iterator[Figure]:
 # -- On the Ambiguity ------------------------------------------------------------------------------
 
 
+AMBIGUITY_NAMES = {"wn18rr": "WN18RR", "fb15k237": "FB15k-237"}
+
+
 def table_1(_: Path) -> Iterator[Figure]:
     """The adjusted indices from the mean ranks, with the exact filtered candidates."""
     for row in read_table("on_the_ambiguity.tsv"):
         place = (AMBIGUITY, "Table 1", f"{row['model']}, {AMBIGUITY_NAMES[row['dataset']]}")
-        mean_ranks = read_printed(row["mr"])
-        low, high = (percent_of(x, row["dataset"], filtered=True) for x in mean_ranks[::-1])
+        low, high = (
+            100 * tr.adjust("mr", mean, dataset=row["dataset"], filtered=True).index
+            for mean in read_printed(row["mr"])[::-1]
+        )
         yield Figure(*place, "MR", row["mr"])
         yield Figure(*place, "AMRI", row["amri"], "counts", Range(low, high), check=FOLLOWS)
 
 
-def statements(_: Path) -> Iterator[Figure]:
-    """Numbers that the papers' texts state of data sets, candidates and their own tables."""
-    triples = [(1, 0, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)]  # of the toy graph, a to d are 0 to 3
-    task = tr.link_prediction.Task(
-        triples[1:2], known={"train": triples[:1] + triples[2:]}, entities=4
-    )
-    left = int(task.evaluate_scores(np.zeros((1, 4)), np.zeros((1, 4))).ranks[1:].candidates[0])
+def toy_graph(_: Path) -> Iterator[Figure]:
+    """Candidates and answers of the task (a, s, b); a to d are 0 to 3."""
+    triples = [(1, 0, 0), (0, 1, 1), (0, 1, 2), (0, 1, 3)]
+    known = {"train": triples[:1] + triples[2:]}
+    task = tr.link_prediction.Task(triples[1:2], known=known, entities=4)
+    left = task.evaluate_scores(np.zeros((1, 4)), np.zeros((1, 4))).ranks[1:].candidates[0]
+    place = (AMBIGUITY, "Figure 1", "(a, s, b) of the toy graph")
+    yield Figure(*place, "candidates", "2", "triples", Range.at(int(left)))
     of_query = sum(triple[:2] == (0, 1) for triple in triples)
-    for column, printed, number in (
-        ("candidates", "2", left),
-        ("triples of (a, s)", "3", of_query),
-    ):
-        place = (AMBIGUITY, "Figure 1", "(a, s, b) of the toy graph")
-        yield Figure(*place, column, printed, "triples", Range.at(number))
-    for key, thousands in (("wn18rr", 45), ("fb15k237", 15)):
-        number = data_sets()[key]["entities"]
-        yield Figure(
-            AMBIGUITY,
-            "section 5",
-            AMBIGUITY_NAMES[key],
-            "entities",
-            f"≈ {thousands}k",
-            "counts",
-            Range.at(number),
-            stands_for=Range.at(1000 * thousands).widened(500),
-            reasons=(Reason(f"the data set has {number:,} entities"),),
-        )
-    sizes = [data_sets()[key]["entities"] for key in ("nations", "wn18rr-seen")]
-    for column, printed, thousand, number in (
-        ("fewest entities", "14", 1, sizes[0]),
-        ("most entities", "40k", 1000, sizes[1]),
-    ):
-        value = float(printed.strip("k")) * thousand
-        yield Figure(
-            FRAMEWORK,
-            "section 4.3",
-            "data sets of the case study",
-            column,
-            printed,
-            "counts",
-            Range.at(number),
-            stands_for=Range.at(value).widened(thousand / 2),
-            reasons=(Reason("cut off after the thousands", Range.at(number - number % thousand)),),
-        )
-    yield Figure(
-        FRAMEWORK,
-        "section 2.1",
-        "OGB-LSC WikiKG2, 1,001 of 80 million candidates",
-        "share",
-        "< 1e-5",
-        "print",
-        Range.at(1001 / 80e6),
-        check=FOLLOWS,
-        stands_for=Range(-math.inf, 1e-5),
-        reasons=(Reason("1,001 of 80 million are 1.25e-5"),),
-    )
+    yield Figure(*place, "triples of (a, s)", "3", "triples", Range.at(of_query))
 
 
 # -- sizes of data sets ----------------------------------------------------------------------------
@@ -364,6 +321,30 @@ def sizes_of_graphs(data: Path) -> Iterator[Figure]:
                         ours=Range.at(sizes[key][name]),
                     )
                 yield figure
+
+
+GRAPH_SIZES = ("entities", "relations", "triples", "aligned", "exclusive")
+
+
+def sizes_of_alignments(data: Path) -> Iterator[Figure]:
+    """Sizes of the graphs of alignments; those of DBP15k's zh-en are counted."""
+    read = tr.alignment.read_dbp15k(data / "dbp15k_zh_en")
+    counted = {}
+    for language, graph, ids in zip(
+        ("zh", "en"), (read.left, read.right), read.pairs.T, strict=True
+    ):
+        aligned = len(np.unique(ids))
+        relations = len(np.unique(graph.triples[:, 1]))
+        numbers = (graph.size, relations, len(graph.triples), aligned, graph.size - aligned)
+        counted[language] = dict(zip(GRAPH_SIZES, numbers, strict=True))
+    for row in read_table("reproduce_alignment.tsv"):
+        for name in filter(row.get, GRAPH_SIZES):
+            place = (row["source"], row["table"], f"{row['pair']}, {row['graph']}")
+            figure = Figure(*place, name, row[name])
+            if row["pair"] == "dbp15k zh-en":
+                ours = Range.at(counted[row["graph"]][name])
+                figure = figure._replace(needs="triples", ours=ours)
+            yield figure
 
 
 # by split of a data set: entities that no training triple has, and the triples with them

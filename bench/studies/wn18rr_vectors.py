@@ -27,7 +27,6 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 from graphs import SPLITS, Graph, wordnet
 from numpy.typing import NDArray
-from wn18rr import Vectors
 
 import truerank as tr
 
@@ -107,6 +106,24 @@ def distances(queries: Array, candidates: Array) -> Scoring:
         return by_queries, by_candidates
 
     return scores, gradients
+
+
+class Vectors:
+    """Vectors and Adagrad's sums of their squared gradients, to which `small` is added."""
+
+    def __init__(self, vectors: Array, rate: float, small: float) -> None:
+        self.vectors, self.rate, self.small = vectors, np.float32(rate), np.float32(small)
+        self.squares = np.zeros(vectors.shape, np.float32)
+
+    def step(self, ids: Array, gradients: Array) -> None:
+        """Take one step; the gradients of a repeated id are added."""
+        order = np.argsort(ids, kind="stable")
+        ids = ids[order]
+        starts = np.flatnonzero(np.diff(ids, prepend=-1))
+        sums = np.add.reduceat(gradients[order], starts, axis=0)
+        ids = ids[starts]
+        self.squares[ids] += sums.real**2 + sums.imag**2
+        self.vectors[ids] -= self.rate * sums / np.sqrt(self.squares[ids] + self.small)
 
 
 class Model:

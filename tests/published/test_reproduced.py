@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import sys
 from collections import Counter
@@ -11,24 +10,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from support.environment import ROOT
 
 pytestmark = pytest.mark.python_only
 
 STUDIES = ROOT / "bench" / "studies"
-optimize: Any = pytest.importorskip("scipy.optimize", reason="bounds are linear programs")
 
 
 class Study(NamedTuple):
     """The modules of the study."""
 
     figures: ModuleType
-    tables: ModuleType
     command: ModuleType
 
 
@@ -38,9 +32,8 @@ def study() -> Iterator[Study]:
         patch.syspath_prepend(STUDIES)
         import reproduce
         import reproduce_figures
-        import reproduce_tables
 
-        yield Study(reproduce_figures, reproduce_tables, reproduce)
+        yield Study(reproduce_figures, reproduce)
         for name in [name for name, module in sys.modules.items() if _is_study(module)]:
             del sys.modules[name]
 
@@ -50,11 +43,11 @@ def _is_study(module: ModuleType) -> bool:
 
 
 class Run(NamedTuple):
-    """What the command printed and wrote."""
+    """What the command printed, wrote and returned."""
 
     printed: str
     page: str
-    rows: list[dict[str, str]]
+    judged: list[tuple[Any, str, str]]
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +56,9 @@ def run(study: Study, data: Path, tmp_path_factory: pytest.TempPathFactory) -> R
     with pytest.MonkeyPatch.context() as patch:
         lines: list[str] = []
         patch.setattr("builtins.print", lambda *words: lines.append(" ".join(map(str, words))))
-        study.command.main(data, folder, folder / "figures.tsv")
-    with (folder / "figures.tsv").open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
+        judged = study.command.main(data, folder)
     page = (folder / "reproduce.md").read_text(encoding="utf-8")
-    return Run("\n".join(lines), page, rows)
+    return Run("\n".join(lines), page, judged)
 
 
 def paragraphs(page: str) -> list[str]:
@@ -92,12 +83,11 @@ def test_the_page_is_what_the_command_writes(run: Run) -> None:
 
 
 def test_the_summary_counts_the_rows(run: Run) -> None:
-    verdicts = Counter(row["verdict"] for row in run.rows)
-    compared = len(run.rows) - verdicts["given"]
-    assert compared >= 100
+    verdicts = Counter(verdict for _, verdict, _ in run.judged)
+    compared = len(run.judged) - verdicts["given"]
+    assert compared >= 2000
     agree = verdicts["agrees"] + verdicts["simulated"]
-    start = f"{compared:,} figures: {agree:,} agree "
-    assert run.printed.startswith(start)
+    assert run.printed.startswith(f"{compared:,} figures: {agree:,} agree ")
     left = (
         f"{compared - agree:,} do not, of which {verdicts['explained']:,} are explained, "
         f"{verdicts['impossible']:,} impossible and {verdicts['open']:,} open. "
@@ -107,19 +97,15 @@ def test_the_summary_counts_the_rows(run: Run) -> None:
 
 
 def test_every_row_has_its_source_and_every_difference_its_reason(study: Study, run: Run) -> None:
-    assert {row["source"] for row in run.rows} == set(study.command.SOURCES)
-    places = Counter(tuple(row.values())[:4] for row in run.rows)
+    assert {figure.source for figure, _, _ in run.judged} == set(study.command.SOURCES)
+    places = Counter(figure[:4] for figure, _, _ in run.judged)
     assert [place for place, count in places.items() if count > 1] == []
-    for row in run.rows:
-        assert all(row[name] for name in ("table", "row", "column", "printed")), row
-        assert row["verdict"] in study.figures.VERDICTS
-        compared = row["verdict"] != "given"
-        assert (row["check"] in study.figures.CHECKS) is compared, row
-        assert bool(row["ours"]) is compared
-        assert (row["needs"] != "-") is compared
-        assert bool(row["why"]) is (
-            row["verdict"] in ("simulated", "explained", "impossible", "open")
-        )
+    for figure, verdict, why in run.judged:
+        assert all(figure[:5]), figure
+        assert verdict in study.figures.VERDICTS
+        assert figure.check in study.figures.CHECKS
+        assert (figure.ours is not None) is (figure.needs != "-") is (verdict != "given"), figure
+        assert bool(why) is (verdict in ("simulated", "explained", "impossible", "open"))
 
 
 def test_no_other_figure_would_agree(study: Study, data: Path) -> None:
@@ -170,70 +156,3 @@ def test_verdicts(study: Study) -> None:
     assert off._replace(reasons=(figures.Reason("no"),)).judge() == ("impossible", "no")
     nothing = figures.Range(math.nan, math.nan)
     assert figure._replace(ours=nothing).judge() == ("open", "not known")
-
-
-def plain_bounds(hits: dict[int, Any], mean_rank: Any, candidates: int) -> tuple[float, ...] | None:
-    """Bound MRR with one variable for the share of tasks of each rank."""
-    ranks = np.arange(1, candidates + 1)
-    rows = [(ranks <= k, share) for k, share in hits.items()] + [(ranks, mean_rank)]
-    above = np.array([sign * row for row, _ in rows for sign in (1.0, -1.0)])
-    limits = [limit for _, (low, high) in rows for limit in (high, -low)]
-    ends = []
-    for sign in (1, -1):
-        cost, every = sign / ranks, np.ones((1, candidates))
-        found = optimize.linprog(cost, above, limits, every, [1], method="highs")
-        if not found.success:
-            return None
-        ends.append(sign * found.fun)
-    return tuple(ends)
-
-
-shares = st.integers(0, 20).map(lambda x: x / 20)
-
-
-@settings(max_examples=40)
-@given(st.lists(shares, min_size=3, max_size=3), st.integers(10, 55), shares, shares)
-def test_bounds_are_those_of_all_ranks(
-    study: Study, hits: list[float], candidates: int, mean: float, width: float
-) -> None:
-    given = {
-        k: study.figures.Range(share - 0.01, share + 0.01)
-        for k, share in zip((1, 3, 10), hits, strict=True)
-    }
-    low = 1 + mean * (candidates - 1)
-    mean_rank = study.figures.Range(low - 0.1, low + 5 * width)
-    plain = plain_bounds(given, mean_rank, candidates)
-    ours = study.tables.mrr_bounds(given, mean_rank, candidates)
-    assert (ours is None) == (plain is None)
-    if plain is not None:
-        assert ours == pytest.approx(plain, abs=1e-7)
-
-
-@settings(max_examples=40)
-@given(st.lists(st.integers(1, 400), min_size=1, max_size=30), st.sampled_from([None, 400, 900]))
-def test_bounds_hold(study: Study, ranks: list[int], candidates: int | None) -> None:
-    numbers = np.array(ranks)
-    at = study.figures.Range.at
-    hits = {k: at(float(np.mean(numbers <= k))).widened(1e-9) for k in (1, 5, 50)}
-    mean_rank = at(float(numbers.mean())).widened(1e-6)
-    mrr = float(np.mean(1 / numbers))
-    for given_mean in (mean_rank, None):
-        bounds = study.tables.mrr_bounds(hits, given_mean, candidates)
-        assert bounds.low - 1e-7 <= mrr <= bounds.high + 1e-7
-
-
-def test_impossible_rows_are_told(study: Study) -> None:
-    """Of a real row: hits@1 0.38, and MRR 0.36."""
-    row = {"mr": "", "mrr": "0.36", "hits@1": "0.38", "hits@3": "0.38", "hits@10": "0.41"}
-    names = {name: name for name in row if row[name]}
-    figure = study.figures.Figure("kbc", "README", "rank 8", "MRR", row["mrr"])
-    found = study.tables.bounded_mrr(figure, row, names, 40_943)
-    assert found.judge() == ("impossible", "less than hits@1, which no ranks have")
-    assert study.tables.bounded_mrr(
-        figure._replace(printed="0.39"), {**row, "mrr": "0.39"}, names, 40_943
-    ).judge() == ("agrees", "")
-    crossed = {**row, "hits@3": "0.30"}
-    assert study.tables.bounded_mrr(figure, crossed, names, 40_943).judge() == (
-        "impossible",
-        "hits@k contradict each other",
-    )

@@ -308,8 +308,7 @@ def _test_candidates(counted: Counted) -> Measured:
     Metrics can then be compared only between tests of one size, except for the adjusted mean rank
     index (Berrendorf, Faerman, Vermue, Tresp: On the ambiguity of rank-based evaluation of entity
     alignment or link prediction methods, 2020, section 3.2). The indices of mrr and of hits@k do
-    not help: they rise as much as the metrics that they adjust, as a study beside the benchmarks
-    shows.
+    not help: they rise as much as the metrics that they adjust.
     """
     message = "the candidates are the entities of the test alone: numbers do not compare across"
     is_alone = counted.ranks.protocol.candidates == TEST_ONLY and len(counted.ranks) > 0
