@@ -2,211 +2,45 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Refused, count
-from oracles.embeddings import mean_topk, same_bits, score, with_csls
-from strategies.embeddings import VALUES, numbers
+from oracles.embeddings import EXACT, mean_topk, same_bits, score, with_csls
+from strategies.alignments import Alignment, alignments, any_vectors
 from support.environment import Run
 from support.refusals import refusal
 from truerank import _core
-from truerank.alignment import both_directions as grid
 from truerank.alignment import csls_means
-from truerank.alignment.aligned_pairs import FORWARD
 from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
-from truerank.embeddings.vectors import CSLS, Embeddings
+from truerank.embeddings.vectors import Embeddings
 from truerank.inputs.rules import Rules
-from truerank.tasks.side_tasks import SideTasks
-
-Array = np.ndarray[Any, Any]
-SIDES = ("left_to_right", "right_to_left")
 
 
-def rank_both(
-    left: Any,
-    right: Any,
-    sides: dict[str, SideTasks],
-    *,
-    similarity: str = "cosine",
-    csls: CSLS | None = None,
-    block: int | None = None,
-    **options: Any,
-) -> Any:
-    """Rank both directions of embeddings."""
-    pairs = Embeddings(left, right, similarity, None, None, csls, FORWARD)
-    return grid.rank_both(pairs, sides, Rules(**options), block=block)
-
-
-@dataclass
-class Aligned:
-    """Vectors of two graphs, pairs, known pairs, and candidates."""
-
-    left: Array
-    right: Array
-    pairs: Array
-    known: Array
-    among: tuple[Array | None, Array | None]
-    similarity: str = "cosine"
-
-    def sides(self) -> dict[str, SideTasks]:
-        made = {}
-        for side, turn in zip(SIDES, (1, -1), strict=True):
-            asked, answers = self.pairs[:, ::turn].T
-            queries, rows = np.unique(asked, return_inverse=True)
-            lists = [
-                np.unique(self.known[:, ::turn][self.known[:, ::turn][:, 0] == q, 1])
-                for q in queries
-            ]
-            ends = np.cumsum([0, *map(len, lists)])
-            made[side] = SideTasks(
-                *(side, queries[:, None], rows.reshape(-1), np.ascontiguousarray(answers)),
-                len(self.right if turn == 1 else self.left),
-                (ends, np.concatenate([np.zeros(0, np.int64), *lists])),
-                self.among[1 if turn == 1 else 0],
-            )
-        return made
-
-    def expected(self, scores: Array, nan: str) -> list[Any]:
-        """Return the counts of the definition on a dense matrix, or its refusal."""
-        found: list[Any] = []
-        for turn, matrix, among in ((1, scores, self.among[1]), (-1, scores.T, self.among[0])):
-            asked, answers = self.pairs[:, ::turn].T.tolist()
-            known = self.known[:, ::turn]
-            plain: dict[str, Any] = {
-                "rows": asked,
-                "filter": [known[known[:, 0] == q, 1].tolist() for q in asked],
-                "nan": nan,
-            }
-            if among is not None:
-                plain["candidates"] = [among.tolist()] * len(asked)
-            try:
-                found.append(count(matrix, answers, **plain))
-            except Refused as refused:
-                return [*found, refused]
-        return found
-
-
-@st.composite
-def aligned(draw: st.DrawFn, *, nan: bool) -> Aligned:
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    n1, n2 = (draw(st.sampled_from([1, 2, 5, 6, 7, 13, 16, 33, 63, 64, 65, 130])) for _ in range(2))
-    kinds = [draw(st.sampled_from(["float32", "float32", "float16", "float64"])) for _ in range(2)]
-    values = draw(st.sampled_from(VALUES if "float64" not in kinds else VALUES[:3]))
-    d = draw(st.integers(1, 5))
-    left, right = (
-        numbers(rng, values, kind, (n, d), nan=nan) for kind, n in zip(kinds, (n1, n2), strict=True)
-    )
-    if kinds[0] == kinds[1]:
-        right[rng.integers(0, n2, 3)] = left[rng.integers(0, n1, 3)]
-
-    def some(most: int) -> Array:
-        size = draw(st.integers(1, most))
-        return np.stack([rng.integers(0, n, size) for n in (n1, n2)], axis=1)
-
-    pairs = rng.permutation(np.unique(some(30), axis=0))
-    known = some(60)
-    if draw(st.booleans()):
-        known = np.concatenate([known, pairs])
-    among: list[Array | None] = [None, None]
-    for i, n in enumerate((n1, n2)):
-        if draw(st.booleans()):
-            among[i] = np.union1d(pairs[:, i], rng.integers(0, n, draw(st.integers(0, n))))
-    similarities = ("dot", "cosine", "l1", "l2", "sql2", "inverse_l1", "inverse_l2")
-    return Aligned(
-        left, right, pairs, known, (among[0], among[1]), draw(st.sampled_from(similarities))
-    )
-
-
-def check(
-    drawn: Aligned, monkeypatch: pytest.MonkeyPatch, csls: CSLS | None, nan: str, **options: Any
-) -> None:
-    """Joint and separate counts both give the counts of the definition, or its refusal."""
-    scores = with_csls(score(drawn.left, drawn.right, drawn.similarity), csls)
-    expected = drawn.expected(scores, nan)
-    for at_once in (True, False):
-        monkeypatch.setattr(grid, "_joint_count_is_cheaper", lambda *sides, says=at_once: says)
-        got: Any
-        try:
-            got = rank_both(
-                *(drawn.left, drawn.right, drawn.sides()),
-                **{"similarity": drawn.similarity, "csls": csls, "nan": nan, **options},
-            )
-        except ValueError as error:
-            got = error
-        if isinstance(got, Exception):
-            assert isinstance(expected[-1], Refused), f"refused without need: {got!r}"
-            assert expected[-1].nan is not None
-            pair = expected[-1].nan[:: 1 if len(expected) == 1 else -1]
-            assert re.search(r"left (\d+) and right (\d+),? is NaN", str(got)).groups() == tuple(
-                map(str, pair)
-            ), (got, pair)
-            continue
-        for ranks, counts in zip(got, expected, strict=True):
-            assert not isinstance(counts, Refused), f"should have refused: {counts}"
-            assert ranks.above.tolist() == list(counts.above)
-            assert ranks.tied.tolist() == list(counts.tied)
-            assert ranks.candidates.tolist() == list(counts.candidates)
-            named = drawn.similarity if csls is None else f"{drawn.similarity}, csls {csls.k}"
-            assert ranks.protocol.similarity == named
-
-
-@pytest.mark.smoke
-@given(aligned(nan=False), st.data())
-def test_both_directions_are_those_of_the_matrix(drawn: Aligned, data: st.DataObject) -> None:
-    csls = None
-    if data.draw(st.booleans()):
-        k = data.draw(st.sampled_from([1, 2, 10, 200]))
-        csls = csls_means(
-            drawn.left,
-            drawn.right,
-            k,
-            similarity=drawn.similarity,
-            candidates=drawn.among,
-            nan="omit",
-        )
-    event(drawn.similarity)
-    options = {
-        "block": data.draw(st.sampled_from([None, 1, 50, 64, 100])),
-        "threads": data.draw(st.sampled_from([1, 2, 3])),
-    }
-    with pytest.MonkeyPatch.context() as patch:
-        check(drawn, patch, csls, "worst", **options)
-
-
-@given(aligned(nan=True), st.sampled_from(["raise", "worst", "omit"]))
-def test_nan_in_both_directions(drawn: Aligned, nan: str) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        check(drawn, patch, None, nan)
-
-
-@given(aligned(nan=True), st.sampled_from([1, 2, 3, 10, 65, 1000, 2**40]), st.data())
-def test_means_are_those_of_the_matrix(drawn: Aligned, k: int, data: st.DataObject) -> None:
-    scores = score(drawn.left, drawn.right, drawn.similarity)
-    ids = [
-        np.arange(n) if among is None else among
-        for among, n in zip(drawn.among, scores.shape, strict=True)
-    ]
+@given(st.data(), st.sampled_from([1, 2, 3, 10, 65, 1000, 2**40]), st.sampled_from(EXACT))
+def test_means_are_those_of_the_matrix(data: st.DataObject, k: int, similarity: str) -> None:
+    drawn: Alignment = data.draw(alignments(most=data.draw(st.sampled_from([7, 70]))))
+    left, right = data.draw(any_vectors(drawn.sizes, nan=True))
+    scores = score(left, right, similarity)
+    ids = [np.array(among) for among in drawn.among]
     among = scores[np.ix_(*ids)]
     options: dict[str, Any] = {
-        "similarity": drawn.similarity,
-        "candidates": drawn.among,
+        "similarity": similarity,
+        "candidates": None if drawn.candidates == "all" else tuple(ids),
         "block": data.draw(st.sampled_from([None, 1, 20, 64])),
         "threads": data.draw(st.sampled_from([1, 2, 3])),
     }
     if np.isnan(among).any():
         row, column = np.argwhere(np.isnan(among))[0]
-        with pytest.raises(ValueError, match=f"left {ids[0][row]} and right {ids[1][column]} is"):
-            csls_means(drawn.left, drawn.right, k, **options)
+        words = f"left {ids[0][row]} and right {ids[1][column]} is"
+        refusal(ValueError, words, csls_means, left, right, k, **options)
         options["nan"] = data.draw(st.sampled_from(["worst", "omit"]))
-    found = csls_means(drawn.left, drawn.right, k, **options)
+    found = csls_means(left, right, k, **options)
     for means, chosen, matrix in ((found[0], ids[0], among), (found[1], ids[1], among.T)):
         expected = np.full(len(means), np.nan, scores.dtype)
         expected[chosen] = mean_topk(matrix, k)
@@ -221,7 +55,7 @@ def test_large_and_threads() -> None:
     left = (rng.integers(-20, 21, (1203, 9)) / 16).astype(np.float32)
     right = (rng.integers(-20, 21, (911, 9)) / 16).astype(np.float32)
     pairs = np.stack([rng.permutation(1203)[:700], rng.permutation(911)[:700]], axis=1)
-    drawn = Aligned(left, right, pairs, pairs, (None, None), "dot")
+    task = tr.alignment.Task(pairs, left=1203, right=911)
     scores = tr.score_embeddings(left, right)
     means = csls_means(left, right, 7, similarity="dot", threads=1)
     for mean, matrix in ((means.queries, scores), (means.entities, scores.T)):
@@ -229,24 +63,19 @@ def test_large_and_threads() -> None:
         assert same_bits(mean, (np.cumsum(best, axis=1)[:, -1] / 7).astype(np.float32))
     dense = with_csls(scores, means)
     for threads, block in ((1, None), (2, None), (3, 128), (2, 64)):
-        again = csls_means(left, right, 7, similarity="dot", threads=threads, block=block)
+        how: dict[str, Any] = {"similarity": "dot", "threads": threads, "block": block}
+        again = csls_means(left, right, 7, **how)
         assert all(map(same_bits, again[:2], means[:2]))
         for csls, matrix in ((None, scores), (means, dense)):
-            found = rank_both(
-                left,
-                right,
-                drawn.sides(),
-                similarity="dot",
-                csls=csls,
-                threads=threads,
-                block=block,
+            ranks = task.evaluate_embeddings(left, right, csls=csls, **how).ranks
+            rows = [matrix[pairs[:, 0]], matrix.T[pairs[:, 1]]]
+            true_scores = matrix[pairs[:, 0], pairs[:, 1]][:, None]
+            above, tied = (
+                np.concatenate([compared(row, true_scores).sum(1) for row in rows])
+                for compared in (np.greater, np.equal)
             )
-            true_scores = matrix[pairs[:, 0], pairs[:, 1]]
-            for ranks, rows in zip(
-                found, (matrix[pairs[:, 0]], matrix.T[pairs[:, 1]]), strict=True
-            ):
-                np.testing.assert_array_equal(ranks.above, (rows > true_scores[:, None]).sum(1))
-                np.testing.assert_array_equal(ranks.tied, (rows == true_scores[:, None]).sum(1))
+            np.testing.assert_array_equal(ranks.above, above)
+            np.testing.assert_array_equal(ranks.tied, tied)
 
 
 def test_equal_scores_without_end() -> None:
@@ -285,26 +114,30 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
         (one_to_one, dense[:300], True),
     ):
         taken.clear()
-        drawn = Aligned(left, right, pairs, known, (None, None), "dot")
-        got = rank_both(left, right, drawn.sides(), similarity="dot")
-        for ranks, expected in zip(got, drawn.expected(left @ right.T, "raise"), strict=True):
-            assert np.abs(ranks.above - expected.above).max() <= 1  # products round unlike
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of leaks
+            task = tr.alignment.Task(pairs, left=60, right=60, known=known)
+        got = task.evaluate_embeddings(left, right, similarity="dot").ranks
+        expected = task.evaluate_scores(tr.score_embeddings(left, right)).ranks
+        np.testing.assert_array_equal(got.above, expected.above)
         assert bool(taken) == at_once
 
 
-@given(aligned(nan=False), st.sampled_from([1, 2, 5, 300]), st.data())
-def test_best_that_would_leave_what_they_hold(drawn: Aligned, k: int, data: st.DataObject) -> None:
-    scores = score(drawn.left, drawn.right, drawn.similarity)
+@given(st.data(), st.sampled_from([1, 2, 5, 300]), st.sampled_from(EXACT))
+def test_best_that_would_leave_what_they_hold(data: st.DataObject, k: int, similarity: str) -> None:
+    sizes = data.draw(st.tuples(*[st.sampled_from([1, 2, 7, 16, 33, 65, 130])] * 2))
+    left, right = data.draw(any_vectors(sizes, nan=False))
+    scores = score(left, right, similarity)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    rows = rng.integers(0, len(drawn.left), 7)
-    holders = rng.integers(0, len(drawn.left) + 1, len(drawn.right))
-    held = scores[rng.integers(0, len(drawn.left), len(drawn.right)), np.arange(len(drawn.right))]
+    rows = rng.integers(0, len(left), 7)
+    holders = rng.integers(0, len(left) + 1, len(right))
+    held = scores[rng.integers(0, len(left), len(right)), np.arange(len(right))]
     held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
-    pairs = Embeddings(drawn.left, drawn.right, drawn.similarity, None, None)
+    pairs = Embeddings(left, right, similarity, None, None)
     found = topk_open_embeddings(
         pairs, k, Rules(nan="omit"), rows=rows, current_matches=CurrentMatches(held, holders)
     )
-    most = min(k, len(drawn.right))
+    most = min(k, len(right))
     for row, ids, best in zip(rows, found.ids, found.scores, strict=True):
         s = scores[row]
         wanted = np.flatnonzero((s > held) | ((s == held) & (row < holders)))

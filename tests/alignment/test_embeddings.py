@@ -7,64 +7,57 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import alignment as oracle
 from oracles import embeddings
-from oracles.counting import Refused
-from strategies.alignments import NAN_RULES, alignments, vectors
+from strategies.alignments import NAN_RULES, alignments, any_vectors
 from support.alignment_runs import (
     KNOWN,
     LEFT,
     PAIRS,
     RIGHT,
     SIMILARITIES,
-    expected_of,
+    check,
     outcome,
     same,
     task_of,
 )
-from support.problems import assert_same
 from support.refusals import refusal
-from truerank.alignment import Task, csls_means, evaluate
+from truerank.alignment import Task, both_directions, csls_means, evaluate
 
 
-@given(st.data())
-def test_vectors(data: st.DataObject) -> None:
-    """Embeddings give the counts of the dense matrix of the same similarity."""
-    drawn = data.draw(alignments())
-    left, right = data.draw(vectors(drawn.sizes))
-    if data.draw(st.integers(0, 4)) == 0:
-        odd = data.draw(st.sampled_from([np.nan, np.inf]))
-        (left if data.draw(st.booleans()) else right)[0, 0] = odd
-    similarity = data.draw(st.sampled_from(embeddings.EXACT))
+@pytest.mark.smoke
+@given(st.data(), st.sampled_from(embeddings.EXACT))
+@settings(max_examples=100)
+def test_vectors(data: st.DataObject, similarity: str) -> None:
+    """The counts are those of the dense matrix of the same similarity.
+
+    Both directions are counted at once, or one after the other.
+    """
+    drawn = data.draw(alignments(most=data.draw(st.sampled_from([7, 7, 7, 70]))))
+    left, right = data.draw(any_vectors(drawn.sizes, nan=data.draw(st.booleans())))
     k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
-    nan = data.draw(st.sampled_from(NAN_RULES))
-    audit = data.draw(st.booleans())
-    scores = embeddings.score(left, right, similarity)
-    got = outcome(
-        lambda: drawn.task().evaluate_embeddings(
-            *(left, right),
-            similarity=similarity,
-            csls=k,
-            nan=nan,
-            audit=audit,
-            block=data.draw(st.sampled_from([None, 1, 3])),
-            threads=data.draw(st.sampled_from([1, 2])),
-        )
-    )
-    expected, _ = expected_of(drawn, scores, k, nan=nan)
-    if isinstance(expected, Refused):
-        assert isinstance(got, ValueError), f"should have refused: {expected}"
-        assert "is NaN" in str(got)
-        return
-    assert isinstance(got, tr.Report), f"refused without need: {got!r}"
-    assert_same(got.ranks, expected, audit=audit)
-    # the same matrix in place of the vectors gives the same bits
-    again = drawn.task().evaluate_scores(scores, csls=k, nan=nan, audit=audit)
-    assert_same(again.ranks, expected, audit=audit)
+    rules = {"nan": data.draw(st.sampled_from(NAN_RULES)), "audit": data.draw(st.booleans())}
+    with pytest.MonkeyPatch.context() as patch:
+        for at_once in (True, False):
+            patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
+            got = outcome(
+                lambda: drawn.task().evaluate_embeddings(
+                    *(left, right),
+                    similarity=similarity,
+                    csls=k,
+                    block=data.draw(st.sampled_from([None, 1, 3, 64])),
+                    threads=data.draw(st.sampled_from([1, 2, 3])),
+                    **rules,
+                )
+            )
+            check(drawn, got, embeddings.score(left, right, similarity), k, **rules)
+    if isinstance(got, tr.Report):
+        named = similarity if k is None else f"{similarity}, csls {k}"
+        assert got.protocol.similarity == named
 
 
 @pytest.mark.parametrize("k", [None, 2])

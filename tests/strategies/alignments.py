@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from oracles import alignment as oracle
 from oracles.alignment import Array, Pair
+from strategies.embeddings import VALUES, numbers
 from truerank.alignment import Task
 
 NAN_RULES = ("raise", "worst", "omit")
@@ -96,12 +97,16 @@ def matrices(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool = True) -> Ar
 
 
 @st.composite
-def vectors(draw: st.DrawFn, sizes: tuple[int, int], *, dimension: int = 2) -> tuple[Array, Array]:
-    """Draw small integers, so that sums are exact and many similarities tie."""
+def any_vectors(draw: st.DrawFn, sizes: tuple[int, int], *, nan: bool) -> tuple[Array, Array]:
+    """Draw numbers of one or two dtypes, few or far apart, of which some vectors are equal."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    dtypes = [draw(st.sampled_from(DTYPES)) for _ in sizes]
+    kinds = [draw(st.sampled_from(["float32", "float32", "float16", "float64"])) for _ in sizes]
+    values = draw(st.sampled_from(VALUES if "float64" not in kinds else VALUES[:3]))
+    length = 2 * draw(st.integers(1, 3))
     left, right = (
-        rng.integers(-2, 3, (size, dimension)).astype(dtype)
-        for size, dtype in zip(sizes, dtypes, strict=True)
+        numbers(rng, values, kind, (size, length), nan=nan)
+        for kind, size in zip(kinds, sizes, strict=True)
     )
+    if kinds[0] == kinds[1]:
+        right[rng.integers(0, len(right), 3)] = left[rng.integers(0, len(left), 3)]
     return left, right
