@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import array
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 import truerank as tr
@@ -83,43 +81,11 @@ def test_any_address(kind: str, offset: int) -> None:
     check(count, moved[:, 1:], [0, 129, 64])
 
 
-def test_windows_overlap() -> None:
-    line = matrix("float32", (1, 500))[0]
-    windows = np.lib.stride_tricks.sliding_window_view(line, 100)
-    check(count, windows[:20], list(range(20)))
-    check(count, windows.T[:7], list(range(7)))
-
-
 def test_broadcast_matrix_larger_than_memory() -> None:
     row = matrix("float32", (1, 50))[0]
     scores = np.broadcast_to(row, (2**40, 50))
     ranks = tr.rank(scores, [3, 4], rows=[2**40 - 1, 17])
     assert_same(ranks, count(row, [3, 4]))
-
-
-@pytest.mark.parametrize("kind", [*DTYPES, *DISGUISES])
-@pytest.mark.parametrize("order", ["C", "F"])
-def test_memory_maps(tmp_path: Path, kind: str, order: str) -> None:
-    scores = matrix(kind)
-    path = tmp_path / "scores.bin"
-    for offset in (0, 1):
-        with path.open("wb") as file:
-            file.write(b"\0" * offset + scores.tobytes(order))
-        mapped = np.memmap(path, scores.dtype, "r", offset, scores.shape, order)
-        check(count, mapped, [1, 2, 3, 4, 5], dtype=dtype_keyword(kind))
-        check(count, mapped[1::2, ::-3], [1, 2], dtype=dtype_keyword(kind))
-
-
-def test_npy_files(tmp_path: Path) -> None:
-    path = tmp_path / "scores.npy"
-    for kind in DTYPES:
-        scores = matrix(kind)
-        np.save(path, scores)
-        dtype = "bfloat16" if kind == "bfloat16" else None
-        for mode in (None, "r"):
-            loaded = np.load(path, mmap_mode=mode)
-            assert (loaded.dtype == np.dtype("V2")) == (kind == "bfloat16")
-            check(count, loaded, [1, 2, 3, 4, 5], dtype=dtype)
 
 
 # --- dtype=
@@ -299,40 +265,3 @@ def test_integer_types_of_targets_and_rows(dtype: str) -> None:
         assert_same(tr.rank(scores, np.array(66, dtype)), count(scores, 66))
         assert_same(tr.rank(scores, np.dtype(dtype).type(66)), count(scores, 66))
         assert_same(tr.rank(scores[0], np.dtype(dtype).type(66)), count(scores[0], 66))
-
-
-@pytest.mark.parametrize("turn", [lambda a: a[::-1], lambda a: np.repeat(a, 3)[::3], list, tuple])
-def test_layouts_of_targets_and_rows(turn: Callable[[Array], Any]) -> None:
-    scores = matrix("float32")
-    targets, rows = np.array([66, 0, 5, 3, 2]), np.array([4, 0, 4, 2, 2])
-    expected = count(scores, np.array(turn(targets)).tolist(), rows=np.array(turn(rows)).tolist())
-    assert_same(tr.rank(scores, turn(targets), rows=turn(rows)), expected)
-
-
-def test_one_dimension() -> None:
-    row = matrix("float32")[0]
-    assert len(tr.rank(row, 5)) == 1
-    assert_same(tr.rank(row, 5), count(row, 5))
-    assert_same(tr.rank(row, [5]), count(row, [5]))
-    assert_same(tr.rank(row, [5, 5, 0, 66]), count(row, [5, 5, 0, 66]))
-    assert_same(tr.rank(row, [5, 6], rows=[0, 0]), count(row, [5, 6]))
-    assert_same(tr.rank(row, 5, rows=[0, 0, 0]), count(row, [5, 5, 5]))
-    filter = [[1, 2, 3], [7]]
-    assert_same(tr.rank(row, [5, 6], filter=csr(filter)), count(row, [5, 6], filter=filter))
-    assert_same(tr.rank(row, 5, filter=[[1]]), count(row, 5, filter=[[1]]))
-    chosen = [[1, 5, 6]] * 2
-    assert_same(tr.rank(row, [5, 6], candidates=chosen[0]), count(row, [5, 6], candidates=chosen))
-
-
-def test_one_row_and_one_column() -> None:
-    scores = matrix("float32", (9, 1))
-    for laid in (scores, np.asfortranarray(scores), scores[::-1], scores[::2]):
-        check(count, laid, 0, audit=True)
-        check(count, laid.T, list(range(len(laid))), rows=[0] * len(laid), audit=True)
-
-
-def test_target_from_column_zero() -> None:
-    """The usual layout of sampled evaluation: the true score first, then its negatives."""
-    scores: npt.NDArray[np.float32] = np.array([[3, 1, 4, 3], [2, 7, 1, 8]], np.float32)
-    ranks = tr.rank(scores, 0)
-    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1, 2], [2, 1])

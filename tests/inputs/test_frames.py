@@ -91,7 +91,7 @@ def labelled() -> dict[str, tuple[Callable[[], object], str]]:
         ),
         "objects": (
             lambda: tr.rank(pandas_frame().astype(object), IDS),
-            "scores: expected one of float16, ",
+            "scores: expected one of float16",
         ),
     }
 

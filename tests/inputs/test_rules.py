@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.refusals import refusal
 from truerank import alignment
 from truerank.inputs import rules
 from truerank.link_prediction import ComplexQueries, Predictions
@@ -64,15 +65,19 @@ def test_options_are_checked(name: str, value: Any, words: str) -> None:
     task = LinkTask([[0, 0, 1]], entities=2)
     options = {name: value}
     for call in (lambda: tr.rank([[0.1, 0.2]], [0], **options), lambda: task.evaluate(**options)):
-        with pytest.raises(tr.InputError, match=f"^{name}: expected {words}"):
-            call()
+        refusal(tr.InputError, f"^{name}: expected {words}", call)
 
 
 def test_the_option_that_was_meant_is_named() -> None:
-    with pytest.raises(tr.InputTypeError, match="did you mean audit"):
-        tr.rank([[0.1, 0.2]], [0], adit=True)  # type: ignore[call-arg]
-    with pytest.raises(tr.InputValueError, match="got 'ascend'; did you mean ascending"):
-        tr.rank([[0.1, 0.2]], [0], order="ascend")  # type: ignore[arg-type]
+    refusal(tr.InputTypeError, "did you mean audit", tr.rank, [[0.1, 0.2]], [0], adit=True)  # type: ignore[call-arg]
+    refusal(tr.InputValueError, "got .* mean ascending", tr.rank, [[0.1, 0.2]], [0], order="ascend")  # type: ignore[arg-type]
+
+    with pytest.raises(tr.InputValueError, match=r"got 'qqq'$"):
+        tr.rank([[0.1, 0.2]], [0], order="qqq")  # type: ignore[arg-type]
+    with pytest.raises(tr.InputValueError, match="got 'cosin'; did you mean cosine"):
+        tr.rank_embeddings([[1.0]], [[1.0]], [0], similarity="cosin")  # type: ignore[arg-type]
+    with pytest.raises(tr.InputValueError, match="got 'two_sided'; did you mean two-sided"):
+        tr.pvalue(tr.Ranks([0], [1], 3), alternative="two_sided")  # type: ignore[arg-type]
 
 
 def test_similarities_have_no_order() -> None:

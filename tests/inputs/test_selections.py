@@ -17,60 +17,21 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles.counting import count
 from support.problems import (
-    FORMS,
     LAYOUTS,
-    SHARED_FORMS,
     Array,
     assert_same,
-    check,
     csr,
     mask,
     matrix,
     refuse,
 )
+from support.refusals import refusal
 from truerank.inputs.selection import csr_from_padded, parsed_selection
 
 # --- accepted
 
 FILTER = [[3, 1, 3], [], [66, 0], [5, 6, 7, 8, 5], list(range(67))]
-CANDIDATES = [[3, 1, 3, 0], [4, 5], list(range(67))[::-1], [2, 5, 6, 7, 8, 5], [9, 66]]
 TARGETS = [1, 4, 0, 5, 66]
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_of_selections(form: str) -> None:
-    scores = matrix("float32", nan=True)
-    for keywords in (
-        {"filter": FILTER, "filter_form": form},
-        {"candidates": CANDIDATES, "candidates_form": form},
-        {"filter": FILTER, "filter_form": form, "candidates": CANDIDATES},
-        {"filter": FILTER, "candidates": CANDIDATES, "candidates_form": form},
-        {"filter": [[]] * 5, "filter_form": form},
-    ):
-        for rule in ("raise", "worst", "omit"):
-            for targets in (TARGETS, [66, 5, 3, 2, 9]):
-                check(count, scores, targets, nan=rule, audit=True, **keywords)
-
-
-@pytest.mark.parametrize("form", SHARED_FORMS)
-def test_forms_of_shared_candidates(form: str) -> None:
-    scores = matrix("float32", nan=True)
-    for chosen in ([7], [8, 7, 8, 1], list(range(67)), list(range(7, 40)) * 2):
-        for keywords in ({}, {"filter": FILTER}, {"rows": [2, 2, 0, 4, 2]}):
-            check(
-                count,
-                scores,
-                7,
-                candidates=[chosen] * 5,
-                candidates_form=form,
-                nan="worst",
-                audit=True,
-                **keywords,
-            )
-    assert_same(
-        tr.rank(scores[0, :9], [7, 8], candidates=np.array([8, 7])[::-1], nan="worst"),
-        count(scores[0, :9], [7, 8], candidates=[[7, 8]] * 2, nan="worst"),
-    )
 
 
 def test_shared_candidates_as_a_range() -> None:
@@ -85,7 +46,7 @@ FORMATS = ["csr", "csc", "coo"]
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("kind", ["array", "matrix"])
-@pytest.mark.parametrize("value", [0.0, 1.0, False, True, np.nan, -3])
+@pytest.mark.parametrize("value", [0.0, True, np.nan])
 def test_sparse_entries_count_whatever_their_value(format: str, kind: str, value: Any) -> None:
     scores = matrix("float32")
     make = getattr(scipy.sparse, f"{format}_{kind}")
@@ -284,14 +245,12 @@ def test_shapes_of_selections(name: str) -> None:
     ):
         refuse(ValueError, name, SCORES, FOUR, **{name: selection})
     for odd in ((indptr,), (indptr, indices, FOUR, FOUR), ()):
-        with pytest.raises((TypeError, ValueError), match=name):
-            tr.rank(SCORES, FOUR, **{name: odd})
+        refusal((TypeError, ValueError), name, tr.rank, SCORES, FOUR, **{name: odd})
 
 
 def test_filter_has_no_shared_form() -> None:
     for shared in (np.array([1, 2, 3, 4]), [1, 2, 3, 4], 3):
-        with pytest.raises((TypeError, ValueError), match="filter"):
-            tr.rank(SCORES, FOUR, filter=shared)
+        refusal((TypeError, ValueError), "filter", tr.rank, SCORES, FOUR, filter=shared)
 
 
 @pytest.mark.parametrize("name", ["filter", "candidates"])
@@ -386,8 +345,7 @@ PLAIN_LISTS = st.lists(st.integers(0, 6), max_size=5)
 def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None:
     """They might be (indptr, indices), or a list for each task."""
     scores = np.arange(7.0 * tasks).reshape(tasks, 7)
-    with pytest.raises(tr.InputTypeError, match=r"filter: expected arrays as .* a list of li"):
-        tr.rank(scores, [6] * tasks, filter=value)
+    refusal(tr.InputTypeError, "filter: expected .* li", tr.rank, scores, [6] * tasks, filter=value)
 
 
 @given(lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6))
@@ -438,16 +396,9 @@ def test_target_outside_a_large_selection() -> None:
 
 @pytest.mark.parametrize("padded", [np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]])
 def test_padded_of_no_accepted_type(padded: Any) -> None:
-    with pytest.raises(TypeError, match=r"\bx\b"):
-        csr_from_padded(padded)
+    refusal(TypeError, r"\bx\b", csr_from_padded, padded)
 
 
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2, 2)])
 def test_padded_of_other_dimensions(shape: tuple[int, ...]) -> None:
-    with pytest.raises(ValueError, match=r"\bx\b"):
-        csr_from_padded(np.zeros(shape, int))
-
-
-def test_a_wrong_pad_is_caught_when_ranking() -> None:
-    selection = csr_from_padded(np.array([[1, 0], [0, 1], [3, 0], [4, 4]]) - 1, pad=0)
-    refuse(ValueError, "filter", SCORES, FOUR, filter=selection)
+    refusal(ValueError, r"\bx\b", csr_from_padded, np.zeros(shape, int))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.refusals import refusal
 
 torch = pytest.importorskip("torch", reason="tensors of torch")
 
@@ -66,8 +67,7 @@ def fake(device: str) -> Any:
     ],
 )
 def test_no_numbers(make: Callable[[], Any]) -> None:
-    with pytest.raises(TypeError, match=r"^scores: expected a dense tensor of .* got .*Tensor$"):
-        tr.rank(make(), TARGETS)
+    refusal(TypeError, "^scores: expected a dense .* of .* got .*Tensor$", tr.rank, make(), TARGETS)
     with pytest.raises(TypeError, match=r"^queries: expected a dense tensor"):
         tr.rank_embeddings(make(), HOST_TENSOR, TARGETS)
     with pytest.raises(TypeError, match=r"^block: expected a dense tensor"):
@@ -79,15 +79,11 @@ def test_no_numbers(make: Callable[[], Any]) -> None:
     [
         (HOST_TENSOR > 0, "^scores: expected one of float16, .* got dtype bool"),
         (torch.view_as_complex(torch.rand(3, 4, 2)).conj(), "got dtype complex64"),
-        (
-            HOST_TENSOR.to(torch.float8_e4m3fn),
-            "^scores: .* got dtype torch.float8_e4m3fn",
-        ),
+        (HOST_TENSOR.to(torch.float8_e4m3fn), "^scores: .* got dtype torch.float8_e4m3fn"),
     ],
 )
 def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
-    with pytest.raises(TypeError, match=words):
-        tr.rank(tensor, TARGETS)
+    refusal(TypeError, words, tr.rank, tensor, TARGETS)
 
 
 @pytest.mark.parametrize("name", ["targets", "rows", "filter", "candidates"])
@@ -102,16 +98,13 @@ def test_no_dtype_of_scores(tensor: Any, words: str) -> None:
 @pytest.mark.filterwarnings("ignore:Sparse:UserWarning")  # torch: invariants, a beta state
 def test_no_integers(name: str, make: Callable[[], Any], words: str) -> None:
     given = {"scores": HOST_TENSOR, "targets": TARGETS, name: make()}
-    with pytest.raises(TypeError, match=f"^{name}: expected .*{words}"):
-        tr.rank(**given)
-    with pytest.raises(TypeError, match=f"^blocks: block 0: {name}: expected .*{words}"):
-        tr.rank_blocks([given])
+    refusal(TypeError, f"^{name}: expected .*{words}", tr.rank, **given)
+    refusal(TypeError, f"^blocks: block 0: {name}: expected .*{words}", tr.rank_blocks, [given])
 
 
 def test_within_a_transform() -> None:
     def ranked(tensor: Any) -> Any:
-        with pytest.raises(TypeError, match=r"^scores: expected a dense tensor"):
-            tr.rank(tensor, TARGETS)
+        refusal(TypeError, r"^scores: expected a dense tensor", tr.rank, tensor, TARGETS)
         return tensor.sum()
 
     torch.vmap(ranked)(torch.rand(2, 3, 4))
@@ -125,10 +118,7 @@ def test_dlpack_of_another_device() -> None:
         def __dlpack_device__(self) -> tuple[int, int]:
             return 2, 0
 
-    with pytest.raises(
-        TypeError, match=r"^scores: expected an array in the host's memory, got There"
-    ):
-        tr.rank(There(), TARGETS)
+    refusal(TypeError, "^scores: expected an array .* memory, got There", tr.rank, There(), TARGETS)
 
 
 def test_queries_of_a_task_as_tensors() -> None:

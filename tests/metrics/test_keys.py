@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from support.metric_keys import keys_where
+from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import ADJUSTMENTS, KINDS, METRICS, Key, parse
 from truerank.metrics.keys import (
@@ -38,52 +39,29 @@ WORDS += ["recall", "power_mean", "amri", "@", ":", "_at_", "10", "1.5", "-inf",
 @pytest.mark.parametrize(
     ("key", "canonical"),
     [
-        ("mr", "mr"),
         ("hits@10", "hits@10"),
         ("hits@010", "hits@10"),
         ("both.realistic.none.mrr", "mrr"),
-        ("tail.hits@1", "tail.hits@1"),
-        ("optimistic.mrr", "optimistic.mrr"),
-        ("tail.pessimistic.index.mr", "tail.pessimistic.index.mr"),
         ("amr", "ratio.mr"),
         ("amri", "index.mr"),
         ("head.random.amri", "head.random.index.mr"),
         ("both.amr", "ratio.mr"),
-        ("left_to_right.gmr", "left_to_right.gmr"),
         ("amrr", "index.mrr"),
         ("ah@3", "index.hits@3"),
         ("zmr", "z.mr"),
         ("zmrr", "z.mrr"),
         ("tail.expected.zh@3", "tail.expected.z.hits@3"),
         ("both.expected.gmr", "expected.gmr"),
-        ("macro.mrr", "macro.mrr"),
         ("macro.both.realistic.index.mrr", "macro.index.mrr"),
         ("macro.tail.optimistic.amri", "macro.tail.optimistic.index.mr"),
-        ("power_mean:2", "power_mean:2"),
         ("power_mean:2.0", "power_mean:2"),
         ("power_mean:-0", "power_mean:0"),
-        ("power_mean:-1.5", "power_mean:-1.5"),
         ("tail.index.power_mean:1e3", "tail.index.power_mean:1000"),
         ("power_mean:-INF", "power_mean:-inf"),
-        ("z.power_mean:inf", "z.power_mean:inf"),
-        ("tail.std", "tail.std"),
         ("none.count", "count"),
-        ("MRR", "mrr"),
-        ("tail.optimistic.MRR", "tail.optimistic.mrr"),
-        ("Hits@10", "hits@10"),
-        ("HITS@1", "hits@1"),
         ("hits_at_10", "hits@10"),
         ("index.Hits_at_3", "index.hits@3"),
-        ("AMR", "ratio.mr"),
-        ("AMRI", "index.mr"),
-        ("AH@10", "index.hits@10"),
-        ("Power_Mean:2", "power_mean:2"),
-        ("both.realistic.inverse_harmonic_mean_rank", "mrr"),
         ("tail.pessimistic.adjusted_arithmetic_mean_rank_index", "tail.pessimistic.index.mr"),
-        ("adjusted_hits_at_10", "index.hits@10"),
-        ("z_hits_at_10", "z.hits@10"),
-        ("z_inverse_harmonic_mean_rank", "z.mrr"),
-        ("median_absolute_deviation", "mad"),
         ("Inverse-Harmonic-Mean-Rank", "mrr"),
     ],
 )
@@ -181,10 +159,7 @@ REFUSED = {
         ("amri@3", "amri takes no '@k'"),
         ("mrr:2", "mrr takes no ':' parameter"),
         ("ratio.amri", "amri is an adjusted metric already"),
-        (
-            "index.tail.mr",
-            "expected the form [macro.][side.][kind.][adjustment.]metric[@k][:p]; 't",
-        ),
+        ("index.tail.mr", "the form [macro.][side.][kind.][adjustment.]metric[@k][:p]; 'tail'"),
         ("mr.tail", "no metric 'tail'"),
         ("a.b.mr", "'b' does not fit there"),
         ("a@b.mr", "no metric 'a@b.mr'"),
@@ -219,10 +194,7 @@ REFUSED = {
         ("ndcg@", f"{WHOLE}none"),
         ("ndcg:2", "ndcg takes no ':' parameter"),
         ("r_precision@3", "r_precision takes no '@k'"),
-        (
-            "realistic.mrr",
-            "expected the form [macro.][kind.][adjustment.]metric[@k][:p]; 'realistic'",
-        ),
+        ("realistic.mrr", "the form [macro.][kind.][adjustment.]metric[@k][:p]; 'realistic'"),
         ("tail.mrr", "'tail' does not fit there"),
         ("optimistic.chance.mrr", "chance has no kind"),
         ("optimistic.pessimistic.mrr", "expected the form"),
@@ -250,8 +222,7 @@ def test_unknown_keys_say_why(name: str, key: Any, message: str) -> None:
 def test_sides_whose_name_no_key_can_tell(name: str) -> None:
     assert not is_side_name(name)
     if name and name != "both":
-        with pytest.raises(ValueError, match="a key cannot tell the side"):
-            report(Ranks([0], [1], 5, side=name))
+        refusal(ValueError, "a key cannot tell the side", report, Ranks([0], [1], 5, side=name))
 
 
 def test_answer_names_are_those_that_ranks_have_not() -> None:
@@ -292,8 +263,7 @@ def test_names_are_read_in_any_case(name: str, data: st.DataObject) -> None:
 def test_names_of_pykeen(name: str, meaning: tuple[str, str]) -> None:
     written = name.replace("_at_k", "_at_7")
     if name in NEGATED:
-        with pytest.raises(KeyError, match=f"negates it: take '{NEGATED[name]}'"):
-            parse(written)
+        refusal(KeyError, f"negates it: take '{NEGATED[name]}'", parse, written)
         assert parse(NEGATED[name])[0:3:2] == meaning[::-1]
     else:
         key = parse(f"tail.pessimistic.{written}")
@@ -343,7 +313,5 @@ def test_a_new_row_is_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = parse("tail.index.Own-Rank")
     assert (str(key), key.row) == ("tail.index.own_rank", row)
     assert (table_name("own_rank"), parse("Own-Rank").title) == ("Own-Rank \u2191", "Own-Rank")
-    with pytest.raises(KeyError, match="did you mean own_rank"):
-        parse("own_rnk")
-    with pytest.raises(KeyError, match="'own_rank' does not fit there"):
-        parse("own_rank.mr")
+    refusal(KeyError, "did you mean own_rank", parse, "own_rnk")
+    refusal(KeyError, "'own_rank' does not fit there", parse, "own_rank.mr")

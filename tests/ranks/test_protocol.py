@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 
 from support.example_ranks import PROTOCOLS
+from support.refusals import refusal
 from truerank import Protocol
 
 
@@ -100,11 +101,7 @@ def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None
     ("fields", "error", "message"),
     [
         ({"nan": "best"}, ValueError, "nan: expected one of raise, worst, omit, got 'best'"),
-        (
-            {"order": "up"},
-            ValueError,
-            "order: expected one of descending, ascending, mixed, got 'up'",
-        ),
+        ({"order": "up"}, ValueError, "order: expected .* descending, ascending, mixed, got 'up'"),
         ({"filter": 3}, TypeError, "filter: expected several names, got int"),
         ({"filter": ["train", 3]}, TypeError, "filter: expected a str .*, got int"),
         ({"filter": [""]}, TypeError, "filter: expected a str .*, got an empty str"),
@@ -115,8 +112,7 @@ def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None
     ],
 )
 def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        Protocol(**fields)
+    refusal(error, message, Protocol, **fields)
 
 
 def test_in_words() -> None:

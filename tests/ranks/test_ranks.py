@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from support.example_ranks import any_ranks, everything
+from support.refusals import refusal
 from truerank import Protocol, Ranks, concatenate
 
 pytestmark = pytest.mark.python_only
@@ -71,29 +72,20 @@ def test_no_tasks() -> None:
         (
             ([1, 2], [1], 5),
             ValueError,
-            r"tied: expected 2 integers, one for each task, got shape \(1",
+            r"tied: expected 2 integers, .* each task, got shape \(1",
         ),
         (([1, 2], [1, 1], [5]), ValueError, "candidates: expected 2 integers, one for each task"),
         (([0, -1], [1, 1], 5), ValueError, "above: expected integers >= 0, got -1 at position 1"),
         (([0, 0], [1, 0], 5), ValueError, "tied: expected integers >= 1.*, got 0 at position 1"),
         (([0, 0], [1, 1], [1, 0]), ValueError, "candidates: expected integers >= 1, got 0 at pos"),
-        (
-            ([0, 4, 5], [1, 2, 3], 5),
-            ValueError,
-            r"candidates: expected >= above \+ tied, got 5 for above 4 and tied 2 at position 1",
-        ),
+        (([0, 4, 5], [1, 2, 3], 5), ValueError, "candidates: .* above 4 and tied 2 at position 1"),
         (([TOP], [TOP], TOP), ValueError, r"candidates: expected >= above \+ tied"),
         (([0], [1], [-TOP - 1]), ValueError, "candidates: expected integers >= 1"),
-        (
-            (np.array([2**63], np.uint64), [1], 5),
-            ValueError,
-            r"above: expected integers below 2\*\*63, got 9223372036854775808",
-        ),
+        ((np.array([2**63], np.uint64), [1], 5), ValueError, "above: .* got 9223372036854775808"),
     ],
 )
 def test_impossible_counts(arguments: tuple, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        Ranks(*arguments)
+    refusal(error, message, Ranks, *arguments)
 
 
 @pytest.mark.parametrize(
@@ -110,42 +102,32 @@ def test_impossible_counts(arguments: tuple, error: type, message: str) -> None:
     ],
 )
 def test_wrong_weights(weights: object, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        Ranks([0, 0], [1, 1], 5, weights=weights)
+    refusal(error, message, Ranks, [0, 0], [1, 1], 5, weights=weights)
     with pytest.raises(error, match=message):
         Ranks([0, 0], [1, 1], 5).with_weights(weights)
 
 
 def test_wrong_audit_and_protocol() -> None:
-    with pytest.raises(TypeError, match="audit: expected an Audit or three arrays, got int"):
-        Ranks([0], [1], 5, audit=3)
-    with pytest.raises(ValueError, match=r"audit.inf: expected 1 integers"):
-        Ranks([0], [1], 5, audit=([0], [0, 0], [1]))
-    with pytest.raises(
-        ValueError, match=r"audit.nan: expected integers >= 0, got -1 at position 0"
-    ):
-        Ranks([0], [1], 5, audit=([-1], [0], [1]))
+    refusal(TypeError, "audit: expected an Audit or three .* got int", Ranks, [0], [1], 5, audit=3)
+    refusal(ValueError, "audit.inf: .* 1 integers", Ranks, [0], [1], 5, audit=([0], [0, 0], [1]))
+    refusal(ValueError, "audit.nan: .* at position 0", Ranks, [0], [1], 5, audit=([-1], [0], [1]))
     with pytest.raises(ValueError, match=r"audit.nan: expected integers whose sum is below"):
         Ranks([0, 0], [1, 1], 5, audit=([2**62, 2**62], [0, 0], [1, 1]))
-    with pytest.raises(TypeError, match="protocol: expected a Protocol, got dict"):
-        Ranks([0], [1], 5, protocol={})
+    refusal(TypeError, "protocol: expected a Protocol, got dict", Ranks, [0], [1], 5, protocol={})
 
 
 def test_immutable() -> None:
     ranks = everything()
     for name in ("above", "weights", "side", "protocol", "something"):
-        with pytest.raises(AttributeError, match="immutable"):
-            setattr(ranks, name, None)
-        with pytest.raises(AttributeError, match="immutable"):
-            delattr(ranks, name)
+        refusal(AttributeError, "immutable", setattr, ranks, name, None)
+        refusal(AttributeError, "immutable", delattr, ranks, name)
     with pytest.raises(AttributeError, match="immutable"):
         ranks.side.codes = np.zeros(4)
     arrays = [ranks.above, ranks.tied, ranks.candidates, ranks.weights, ranks.side.codes]
     for array in (*arrays, *ranks.audit):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-    with pytest.raises(TypeError, match="unhashable"):
-        hash(ranks)
+    refusal(TypeError, "unhashable", hash, ranks)
 
 
 def test_trusted_takes_over() -> None:
@@ -190,11 +172,7 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
     ("labels", "error", "message"),
     [
         (["a"], ValueError, "relation: expected 2 labels, one for each task, got 1"),
-        (
-            ([0, 2], ["a", "b"]),
-            ValueError,
-            "relation codes: expected integers from 0 to 1.*got 2 for task 1",
-        ),
+        (([0, 2], ["a", "b"]), ValueError, "relation codes: expected integers from 0 to .* task 1"),
         (([0, -1], ["a", "b"]), ValueError, "got -1 for task 1"),
         (([0, 0], ["a", "a"]), ValueError, "relation vocabulary: 'a' occurs twice"),
         (([0, 0], [*map(str, range(10**5)), "99999"]), ValueError, "'99999' occurs twice"),
@@ -204,18 +182,13 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
         (["a", 3], TypeError, "relation: expected str, got int at position 1"),
         ([1.5, 2.5], TypeError, "relation: expected integers, got dtype float64"),
         (np.array([1.5, 2.5]), TypeError, "relation: expected integers, got dtype float64"),
-        (
-            np.array([["a", "b"]]),
-            TypeError,
-            "relation: expected a str for all tasks, a seq",
-        ),
+        (np.array([["a", "b"]]), TypeError, "relation: expected a str for all tasks, a seq"),
         ({"a", "b"}, TypeError, "relation: expected a str for all tasks"),
         (7, TypeError, "relation: expected a str for all tasks"),
     ],
 )
 def test_wrong_labels(labels: object, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        Ranks([0, 1], [1, 1], 5, relation=labels)
+    refusal(error, message, Ranks, [0, 1], [1, 1], 5, relation=labels)
 
 
 def test_with_labels_keeps_sets_and_drops() -> None:
@@ -281,8 +254,7 @@ def test_with_labels_merges_other_names(labelled: Ranks) -> None:
     ],
 )
 def test_wrong_labels_of_other_names(labels: object, error: type, message: str) -> None:
-    with pytest.raises(error, match=message):
-        Ranks([0, 1], [1, 1], 5, labels=labels)
+    refusal(error, message, Ranks, [0, 1], [1, 1], 5, labels=labels)
     with pytest.raises(error, match=message):
         Ranks([0, 1], [1, 1], 5).with_labels(**labels)
 
@@ -317,38 +289,13 @@ NAMES = labels_of([0, 2, 0], ("a", "b", "c"))
 IDS = labels_of([7, 9, 7])
 
 
-@pytest.mark.parametrize(
-    ("labels", "other", "equal"),
-    [
-        (NAMES, "a", [True, False, True]),
-        (NAMES, np.str_("c"), [False, True, False]),
-        (NAMES, "b", [False, False, False]),
-        (NAMES, "d", [False, False, False]),
-        (NAMES, 0, [False, False, False]),
-        (NAMES, ["a", "a", "a"], [True, False, True]),
-        (NAMES, np.array(["c", "c", "a"]), [False, True, True]),
-        (NAMES, labels_of([1, 0, 1], ("c", "a")), [True, True, True]),
-        (NAMES, IDS, [False, False, False]),
-        (IDS, 7, [True, False, True]),
-        (IDS, np.int32(9), [False, True, False]),
-        (IDS, "7", [False, False, False]),
-        (IDS, 2**70, [False, False, False]),
-        (IDS, [7, 7, 7], [True, False, True]),
-        (IDS, np.array([9, 9, 7], np.uint8), [False, True, True]),
-    ],
-)
-def test_labels_are_compared_task_by_task(labels: Any, other: Any, equal: list[bool]) -> None:
-    assert (labels == other).tolist() == equal
-    assert (labels != other).tolist() == [not each for each in equal]
-    if isinstance(other, np.ndarray):
-        assert (other == labels).tolist() == equal
-
-
 def test_labels_are_not_compared_with_too_few_or_with_other_things() -> None:
     with pytest.raises(ValueError, match=r"labels: expected 3 labels, one for each task, got 2"):
         assert NAMES == ["a", "b"]
     assert NAMES != 0.5  # one bool: no label is a float
     assert NAMES != {}
+    assert (np.int32(9) == IDS).tolist() == (np.str_("c") == NAMES).tolist() == [False, True, False]
+    assert not (IDS == 2**70).any()
 
 
 def test_labels_select_tasks_and_are_arrays() -> None:
@@ -390,8 +337,7 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
     ],
 )
 def test_ranks_are_no_array(take: Callable[[Ranks], object]) -> None:
-    with pytest.raises(TypeError, match=r"^ranks: .* take ranks\.realistic"):
-        take(everything())
+    refusal(TypeError, r"^ranks: .* take ranks\.realistic", take, everything())
 
 
 def test_labels_alone() -> None:
@@ -535,13 +481,6 @@ def test_repr_tells_what_it_is() -> None:
     assert "\n" not in repr(everything())
 
 
-@given(any_ranks())
-def test_copies_and_pickles(ranks: Ranks) -> None:
-    for other in (pickle.loads(pickle.dumps(ranks)), copy.copy(ranks), copy.deepcopy(ranks)):
-        assert other == ranks
-        assert not other.above.flags.writeable
-
-
 # -- joins -----------------------------------------------------------------------------------------
 
 
@@ -574,8 +513,7 @@ def test_join_merges_vocabularies() -> None:
 def test_join_refuses_unlike_protocols() -> None:
     a = Ranks([0], [1], 5)
     b = a.with_protocol(filter=("train",), nan="omit")
-    with pytest.raises(ValueError, match=r"parts: number 2: .*: none against train; nan: raise "):
-        concatenate([a, a, b])
+    refusal(ValueError, "parts: number 2: .*: none against train; nan: .* ", concatenate, [a, a, b])
 
 
 def test_join_records_unlike_provenance() -> None:
@@ -597,8 +535,7 @@ def test_join_needs_all_or_none(name: str) -> None:
 
 def test_join_refuses_names_with_ids() -> None:
     a, b = Ranks([0], [1], 5, relation=["x"]), Ranks([0], [1], 5, relation=[3])
-    with pytest.raises(ValueError, match="relation: cannot join names and ids"):
-        concatenate([a, b])
+    refusal(ValueError, "relation: cannot join names and ids", concatenate, [a, b])
     nothing = Ranks([], [], 5, relation=[])
     assert concatenate([nothing, a]).relation.values.tolist() == ["x"]
     assert concatenate([nothing, b]).relation.values.tolist() == [3]
@@ -606,8 +543,7 @@ def test_join_refuses_names_with_ids() -> None:
 
 @pytest.mark.parametrize("parts", [[], everything(), [everything(), 3], 3])
 def test_join_of_wrong_things(parts: Any) -> None:
-    with pytest.raises(TypeError, match=r"parts: expected (at least one|several) Ranks"):
-        concatenate(parts)
+    refusal(TypeError, r"parts: expected (at least one|several) Ranks", concatenate, parts)
 
 
 @pytest.mark.parametrize(
@@ -636,6 +572,9 @@ def test_labels_compare_as_their_plain_values(ours: list[Any], theirs: list[Any]
     labels, other = (Ranks([0] * 3, [1] * 3, 9, relation=x).relation for x in (ours, theirs))
     expected = [a == b for a, b in zip(ours, theirs, strict=True)]
     assert (labels == other).tolist() == (labels == theirs).tolist() == expected
+    if "b\0" not in theirs:  # whose last character an array of numpy has not
+        assert (np.array(theirs) == labels).tolist() == (labels == np.array(theirs)).tolist()
+        assert (labels == np.array(theirs)).tolist() == expected
     assert (labels != other).tolist() == [not equal for equal in expected]
     assert labels.same_as(other) == (ours == theirs)
     for one in theirs:

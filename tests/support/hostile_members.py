@@ -13,8 +13,8 @@ from support.environment import SANITIZED
 from truerank import InputError
 
 HEADER = "truerank"  # the member of the description, in JSON
-BOUNDS = (2**64 - 1, 2**63 - 1, 2**62, -1, -(2**63))
-JSON = (None, True, -1, 2**64, 1e308, float("nan"), "x", "", [], {}, [[1]], {"a": 1}, 10**400)
+BOUNDS = (2**64 - 1, 2**62, -1, -(2**63))
+JSON = (None, True, -1, 2**64, float("nan"), "", [], {"a": 1}, 10**400)
 
 
 def arrays_like(array: Any) -> Iterator[Any]:
@@ -27,12 +27,12 @@ def arrays_like(array: Any) -> Iterator[Any]:
             mixed[-1] = bound
             yield mixed.reshape(array.shape)
             yield np.roll(mixed, 1).reshape(array.shape)
-    for dtype in (np.int8, np.uint64, np.float16, np.float64, np.bool_, "U3", ">i8"):
+    for dtype in (np.uint64, np.float64, np.bool_, "U3", ">i8"):
         yield np.zeros(array.shape, dtype)
         yield np.ones(array.shape, dtype)
     for value in (np.nan, np.inf, -np.inf, 1e300):
         yield np.full(array.shape, value)
-    for shape in ((), (0,), (1,), (2, 2), (*array.shape, 1), (0, 7), (1, *array.shape)):
+    for shape in ((), (0,), (1,), (*array.shape, 1), (1, *array.shape)):
         yield np.zeros(shape, array.dtype)
     if array.dtype == np.int64:
         yield np.arange(array.size).reshape(array.shape)
