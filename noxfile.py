@@ -442,8 +442,8 @@ def coverage(session: nox.Session) -> None:
     need(session, "clang-14 libclang-rt-14-dev libomp-14-dev llvm-14")
     settings = ["cmake.args=--preset=coverage", "cmake.build-type="]
     settings += ["cmake.define.CMAKE_CXX_COMPILER=clang++-14"]
-    extras = "test,docs,dask,files,ir-measures,pyg,pykeen,pytorch-metric-learning,recbole"
-    extras += ",torchmetrics"
+    extras = "test,docs,dask,files,ir-measures,mteb,pyg,pykeen,pytorch-metric-learning,recbole"
+    extras += ",sentence-transformers,torchmetrics"
     wheel = build(session, "coverage", *settings)
     session.install(f"{wheel}[{extras}]", "--group=toolkits", "--group=publish", "coverage>=7.10")
     session.install("cmake", "ninja")
@@ -492,8 +492,8 @@ def freethreaded(session: nox.Session) -> None:
 @nox.session(requires=WHEEL)
 def toolkits(session: nox.Session) -> None:
     """The wheel beside torch, PyKEEN, Dask, JAX and others; a skipped test is a failure."""
-    extras = "test,docs,dask,files,ir-measures,pyg,pykeen,pytorch-metric-learning,recbole"
-    extras += ",torchmetrics"
+    extras = "test,docs,dask,files,ir-measures,mteb,pyg,pykeen,pytorch-metric-learning,recbole"
+    extras += ",sentence-transformers,torchmetrics"
     packages = [f"{repaired_wheel(session)}[{extras}]", "--group=toolkits", "--group=publish"]
     session.install("--only-binary=:all:", *packages)
     # torch brings an OpenMP runtime, and the wheel another.
@@ -503,7 +503,7 @@ def toolkits(session: nox.Session) -> None:
         session.error(f"expected two OpenMP runtimes, found {sorted(runtimes)}")
     names = "torch|torchmetrics|jax|dask|distributed|pykeen|pykeen_models|docdata|pytrec_eval"
     names += "|ranx|sklearn|polars|faiss|torch_geometric|pytorch_metric_learning"
-    names += "|recbole|ir_measures"
+    names += "|recbole|ir_measures|mteb|sentence_transformers"
     session.env["NUMBA_DISABLE_JIT"] = "1"  # ranx would compile for a minute
     imports = re.compile(rf"import(orskip)?\(?.*\b({names})\b")
 

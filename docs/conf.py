@@ -39,6 +39,7 @@ autodoc_member_order = "bysource"
 autodoc_mock_imports = ["dask", "distributed", "jax", "pykeen", "torch", "torch_max_mem"]
 autodoc_mock_imports += ["torchmetrics", "tqdm"]
 autodoc_mock_imports += ["torch_geometric", "pytorch_metric_learning", "recbole", "ir_measures"]
+autodoc_mock_imports += ["mteb", "sentence_transformers"]
 default_role = "py:maybe"  # `rank` is a link if the reference has it, otherwise code
 
 html_theme = "furo"

@@ -48,7 +48,7 @@ FOLDERS = {
     "fuzz": (3009, 1500),
     "bench": (8335, 6000),
 }
-FILES = (174, 180)  # of the package
+FILES = (176, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

@@ -1,0 +1,187 @@
+"""The exact top k of every query for the retrieval tasks of MTEB, and which of them tie.
+
+It needs MTEB 2: ``pip install 'truerank[mteb]'``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+
+from ..embeddings.scoring import topk_embeddings
+from ..inputs.errors import InputValueError
+from ..inputs.naming import import_extra
+from ..inputs.rules import CountOptions, read_rules, with_options
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from ..inputs.words import Similarity
+
+wrappers: Any = import_extra("mteb.models.search_wrappers", "truerank.adapters.mteb")
+torch: Any = import_extra("torch", "truerank.adapters.mteb", "mteb")
+
+__all__ = ["ExactSearchEncoder", "ExactSearchIndex"]
+
+# Ours, by the names of MTEB's `ScoringFunction`.
+SIMILARITIES: dict[str, Similarity] = {"cosine": "cosine", "dot": "dot"}
+SIMILARITIES |= {"euclidean": "l2", "manhattan": "l1"}
+
+
+class ExactSearchIndex:
+    """An `index_backend` of MTEB's `SearchEncoderWrapper`, as `FaissSearchIndex` is one.
+
+    Documents are scored by `truerank.topk_embeddings`: in blocks, so that no matrix of scores is
+    stored, each pair by one sum in one order, so that equal documents have equal scores. Those with
+    equal scores are in the order in which they were added.
+
+    Parameters
+    ----------
+    model : EncoderProtocol
+        What the wrapper wraps; its ``mteb_model_meta.similarity_fn_name`` says how documents are
+        scored: cosine, dot, euclidean or manhattan.
+    nan, dtype, threads, progress : optional
+        As in `truerank.topk_embeddings`.
+
+    Attributes
+    ----------
+    tied : ndarray of bool, shape (queries,)
+        Of the last search: whether two of a query's k documents, or its last one and the next that
+        is left out, have equal scores. Another order of them may have other metrics.
+
+    Raises
+    ------
+    ValueError
+        For a model with another similarity, or none.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> meta = SimpleNamespace(similarity_fn_name="dot")
+    >>> index = ExactSearchIndex(SimpleNamespace(mteb_model_meta=meta))
+    >>> index.add_documents(np.array([[1.0, 0], [0, 1], [1, 1], [1, 0]]), ["a", "b", "c", "d"])
+    >>> index.search(np.array([[1.0, 2], [3, 1]]), 2)
+    ([[3.0, 2.0], [4.0, 3.0]], [[2, 1], [2, 0]])
+    >>> index.tied  # documents a and d are the same
+    array([False,  True])
+    """
+
+    tied: npt.NDArray[np.bool_]
+
+    @with_options(CountOptions)
+    def __init__(self, model: Any, **options: Unpack[CountOptions]) -> None:
+        name = model.mteb_model_meta.similarity_fn_name
+        if name not in SIMILARITIES:
+            expected = f"a model whose similarity is one of {', '.join(SIMILARITIES)}"
+            raise InputValueError("model", expected=expected, got=str(name))
+        read_rules(options, CountOptions)
+        self.options: dict[str, Any] = {"similarity": SIMILARITIES[name], **options}
+        self.tied = np.zeros(0, np.bool_)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all documents, as the wrapper asks for after each search."""
+        self.documents: Any = None
+        self.names: list[str] = []
+
+    def add_documents(self, embeddings: Any, idxs: Sequence[str]) -> None:
+        """Add documents.
+
+        Parameters
+        ----------
+        embeddings : array or tensor, shape (n, d)
+        idxs : sequence of str, length n
+            Their names.
+        """
+        if self.documents is not None:
+            both = self.documents, embeddings
+            embeddings = torch.cat([torch.as_tensor(each) for each in both])
+        self.documents = embeddings
+        self.names += idxs[:]  # a column of a data set is read at once
+
+    def search(
+        self,
+        embeddings: Any,
+        top_k: int,
+        similarity_fn: Callable[[Any, Any], Any] | None = None,
+        top_ranked: Mapping[str, Sequence[str]] | None = None,
+        query_idx_to_id: Mapping[int, str] | None = None,
+    ) -> tuple[list[list[float]], list[list[int]]]:
+        """Return the scores and the indices of the k most similar documents of each query.
+
+        Parameters
+        ----------
+        embeddings : array or tensor, shape (q, d)
+            The embeddings of the queries.
+        top_k : int
+        similarity_fn : callable
+            Not used: `model` has said which it is.
+        top_ranked : mapping of str to names of documents, optional
+            The only candidates of each query, in tasks of reranking; indices are then those of this
+            list.
+        query_idx_to_id : mapping of int to str, optional
+            The names of the queries, where there is `top_ranked`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `truerank.topk_embeddings` does, and if no documents were added.
+        """
+        if self.documents is None:
+            raise InputValueError("embeddings", expected="documents, added before", got="none")
+        candidates: list[list[int]] | None = None
+        if top_ranked is not None and query_idx_to_id is not None:
+            place = {name: i for i, name in enumerate(self.names)}
+            queries = [query_idx_to_id[i] for i in range(len(embeddings))]
+            candidates = [[place[name] for name in top_ranked.get(q, ())] for q in queries]
+        options: dict[str, Any] = {"candidates": candidates, **self.options}
+        width = min(top_k, len(self.names))
+        top = topk_embeddings(embeddings, self.documents, width + 1, **options)
+        self.tied = (top.scores[:, 1:] == top.scores[:, :-1]).any(axis=1)
+        sizes = (top.ids[:, :width] >= 0).sum(axis=1).tolist()
+        scores, ids = top.scores.tolist(), top.ids.tolist()
+        if candidates is not None:
+            places = [{id: i for i, id in enumerate(listed)} for listed in candidates]
+            ids = [[of.get(id, -1) for id in row] for of, row in zip(places, ids, strict=True)]
+        scores, ids = (
+            [row[:n] for row, n in zip(rows, sizes, strict=True)] for rows in (scores, ids)
+        )
+        return scores, ids
+
+
+class ExactSearchEncoder(wrappers.SearchEncoderWrapper):
+    """A model whose retrieval tasks MTEB searches by an `ExactSearchIndex`.
+
+    It is ``SearchEncoderWrapper(model, index_backend=ExactSearchIndex(model))``, and reads the
+    names of documents once: with an index, that of MTEB 2.26 reads one from the data set for each
+    document of each list, which takes longer than the search.
+
+    Parameters
+    ----------
+    model : EncoderProtocol
+        As `mteb.get_model` returns it; a `SentenceTransformer` in MTEB's
+        `SentenceTransformerEncoderWrapper`.
+    nan, dtype, threads, progress : optional
+        As in `truerank.topk_embeddings`.
+
+    Attributes
+    ----------
+    index_backend : ExactSearchIndex
+
+    Raises
+    ------
+    ValueError
+        As `ExactSearchIndex` does.
+    """
+
+    @with_options(CountOptions)
+    def __init__(self, model: Any, **options: Unpack[CountOptions]) -> None:
+        super().__init__(model, index_backend=ExactSearchIndex(model, **options))
+
+    def index(self, corpus: Any, **options: Any) -> None:
+        """Encode the documents of a task, and keep their names."""
+        super().index(corpus, **options)
+        self.task_corpus = {"id": self.index_backend.names}

@@ -1,0 +1,153 @@
+"""RankEvaluator beside InformationRetrievalEvaluator, called and in a trainer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sentence_transformers", reason="an evaluator of sentence-transformers")
+torch = pytest.importorskip("torch", reason="an evaluator of sentence-transformers")
+
+from sentence_transformers import SentenceTransformer, util  # noqa: E402
+from sentence_transformers.sentence_transformer import evaluation, modules  # noqa: E402
+from tokenizers import Tokenizer, models, pre_tokenizers  # noqa: E402
+
+import truerank as tr  # noqa: E402
+from truerank.adapters.sentence_transformers import RankEvaluator  # noqa: E402
+
+pytestmark = [pytest.mark.python_only, pytest.mark.filterwarnings("ignore")]
+
+rng = np.random.default_rng(0)
+WORDS = [f"w{i}" for i in range(300)]
+LISTS = rng.choice(WORDS, (200, 12)).tolist()
+CORPUS = {f"d{i}": " ".join(words) for i, words in enumerate(LISTS)}
+QUERIES = {f"q{i}": " ".join(LISTS[i][:3]) for i in range(50)}
+QRELS = {f"q{i}": {f"d{i}", *(f"d{j}" for j in range(150, 150 + i % 7))} for i in range(48)}
+DATA = QUERIES, CORPUS, {**QRELS, "q48": set()}
+ADDED = ("ndcg@10_low", "ndcg@10_high", "first_rank_mean", "first_rank_median")
+
+
+def static_model(similarity: str = "cosine") -> SentenceTransformer:
+    """Made on the spot: a vector for each word, and their mean for a text."""
+    torch.manual_seed(0)
+    words = Tokenizer(models.WordLevel({word: i for i, word in enumerate(WORDS)}, WORDS[0]))
+    words.pre_tokenizer = pre_tokenizers.Whitespace()
+    embedding = modules.StaticEmbedding(words, embedding_dim=24)
+    return SentenceTransformer(modules=[embedding], similarity_fn_name=similarity, device="cpu")
+
+
+def beside(model: Any, folder: Path, **options: Any) -> tuple[dict[str, float], RankEvaluator]:
+    """Check names, values and files of both evaluators; return the added values and ours."""
+    cutoffs = {"mrr_at_k": [3, 10], "ndcg_at_k": [5, 10], "map_at_k": [2, 100]}
+    theirs = evaluation.InformationRetrievalEvaluator(*DATA, **cutoffs, **options)
+    ours = RankEvaluator(*DATA, **cutoffs, threads=1, **options)
+    for _ in range(2):  # nothing is left of the first time
+        expected = theirs(model, str(folder / "theirs"), epoch=1)
+        values = ours(model, str(folder / "ours"), epoch=1)
+    added = {name: values.pop(name) for name in list(values) if name.endswith(ADDED)}
+    assert list(values) == list(expected)
+    assert values == pytest.approx(expected, abs=1e-12)
+    assert ours.primary_metric == theirs.primary_metric
+    files = [tmp / ours.csv_file for tmp in (folder / "ours", folder / "theirs")]
+    assert len({file.read_text().partition("\n")[0] for file in files}) == 1
+    rows, written = (np.loadtxt(file, delimiter=",", skiprows=1) for file in files)
+    assert rows == pytest.approx(written, abs=1e-12)
+    assert ours.description == theirs.description
+    return added, ours
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
+def test_values_are_those_of_sentence_transformers(similarity: str, tmp_path: Path) -> None:
+    model = static_model(similarity)
+    added, evaluator = beside(model, tmp_path, name="made")
+    report, prefix = evaluator.report, f"made_{similarity}_"
+    assert report.queries == list(QRELS)
+    scores = model.similarity(
+        model.encode([*QUERIES.values()][:48]), model.encode([*CORPUS.values()])
+    )
+    right = [[int(name[1:]) for name in names] for names in QRELS.values()]
+    first = [(row > row[of].max()).sum().item() + 1 for row, of in zip(scores, right, strict=True)]
+    assert evaluator.first_ranks().tolist() == first
+    low, high = report.interval("ndcg@10")[2:4]
+    expected = dict(zip(ADDED, (low, high, np.mean(first), np.median(first)), strict=True))
+    assert added == {f"{prefix}{name}": value for name, value in expected.items()}
+    assert (report.ranks.protocol.split, low < report["ndcg@10"] < high) == ("made", True)
+
+
+def test_several_score_functions_and_given_embeddings(tmp_path: Path) -> None:
+    functions = {"dot": util.dot_score, "own": lambda a, b: -(torch.cdist(a, b) ** 3)}
+    model = static_model()
+    added, evaluator = beside(model, tmp_path, score_functions=functions, truncate_dim=8)
+    assert [*evaluator.reports] == ["dot", "own"]
+    assert len(added) == 8
+    best = max(evaluator.reports.values(), key=lambda report: report["ndcg@10"])
+    assert evaluator.report is best
+    main = RankEvaluator(
+        *DATA, score_functions={"cosine": util.cos_sim}, main_score_function="cosine"
+    )
+    other = static_model("dot").train(False)
+    vectors = 2 * model.encode([*CORPUS.values()], convert_to_tensor=True)
+    values = main(model, corpus_embeddings=vectors)
+    assert main(model, corpus_model=other) == values
+    assert main.report is main.reports["cosine"]
+
+
+def test_ties_are_the_mean_over_their_orders() -> None:
+    corpus = {"a": "red", "b": "red", "c": "red", "d": "blue"}
+    model = SentenceTransformer(modules=[modules.BoW(["red", "blue"])], device="cpu")
+    evaluator = RankEvaluator({1: "red", 2: "blue"}, corpus, {1: ["b"], 2: ["d"]})
+    values = evaluator(model)
+    assert values["cosine_mrr@10"] == pytest.approx((11 / 18 + 1) / 2)
+    assert evaluator.first_ranks().tolist() == [2, 1]
+    assert evaluator.report["optimistic.mrr@10"] == 1
+    assert evaluator.report.queries == ["1", "2"]
+
+
+def test_in_a_trainer(tmp_path: Path) -> None:
+    pytest.importorskip("accelerate", reason="trainers of sentence-transformers")
+    import datasets
+    from sentence_transformers import SentenceTransformerTrainer as Trainer
+    from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+    model, evaluator = static_model(), RankEvaluator(*DATA, name="dev")
+    evaluator(model)
+    before = evaluator.report
+    pairs = {"anchor": [*QUERIES.values()], "positive": [*CORPUS.values()][:50]}
+    options = {"report_to": "none", "disable_tqdm": True, "use_cpu": True, "save_strategy": "epoch"}
+    options |= {"load_best_model_at_end": True, "learning_rate": 0.05, "num_train_epochs": 2}
+    options["metric_for_best_model"] = "eval_dev_cosine_ndcg@10"
+    trainer = Trainer(
+        model=model,
+        args=Arguments(str(tmp_path), eval_strategy="epoch", **options),
+        train_dataset=datasets.Dataset.from_dict(pairs),
+        loss=MultipleNegativesRankingLoss(model),
+        evaluator=evaluator,
+    )
+    trainer.train()
+    found = trainer.evaluate()
+    report = evaluator.report
+    assert found["eval_dev_cosine_ndcg@10"] == report["ndcg@10"] > before["ndcg@10"]
+    assert found["eval_dev_cosine_ndcg@10_low"] == report.interval("ndcg@10").low
+    logged = [
+        log[options["metric_for_best_model"]]
+        for log in trainer.state.log_history
+        if "eval_runtime" in log
+    ]
+    assert max(logged) == report["ndcg@10"]
+    assert tr.compare(report, before, metric="ndcg@10").p_value < 0.05
+
+
+def test_errors() -> None:
+    with pytest.raises(ValueError, match="write_predictions: expected False"):
+        RankEvaluator(*DATA, write_predictions=True)
+    with pytest.raises(ValueError, match="d999"):
+        RankEvaluator(QUERIES, CORPUS, {"q1": {"d999"}})
+    with pytest.raises(ValueError, match="nan: expected"):
+        RankEvaluator(*DATA, nan="first")
+    vectors = torch.full((200, 24), torch.nan)
+    with pytest.raises(ValueError, match="is NaN"):
+        RankEvaluator(*DATA)(static_model(), corpus_embeddings=vectors)
