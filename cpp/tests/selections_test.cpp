@@ -140,6 +140,15 @@ void check_as(Checks& checks, Random& random) {
         check_list_checks(checks, lists, 3'000'000);
         check_list_sorting(checks, lists, 3'000'000);
     }
+    // It fills a bitmap of all columns, to the last column of the last word, whether that is full or has one bit.
+    for (const std::int64_t bound : {299'968, 299'969, 300'007}) {
+        Lists<Index> lists;
+        for (std::int64_t i = 0; i < 200'001; ++i) {
+            lists.indices.push_back(static_cast<Index>(bound - 1 - i / 2 * 7 % bound));
+        }
+        lists.indptr.push_back(200'001);
+        check_list_sorting(checks, lists, bound);
+    }
     const Lists<Index> none = random_lists<Index>(3, 0, 0, true, random);
     check_list_checks(checks, none, 0);
     check_list_sorting(checks, none, 0);
