@@ -13,6 +13,7 @@ import pytest
 
 from support.environment import ROOT, SANITIZED, Run
 from support.example_ranks import sided_ranks
+from support.skips import what_would_run
 from truerank import Ranks, Report, report
 
 hypothesis.settings.register_profile(
@@ -29,6 +30,13 @@ hypothesis.settings.load_profile("truerank")
 def pytest_collection_finish() -> None:
     """Keep what collection made out of the collections of garbage that libraries ask for."""
     gc.freeze()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line what would run the tests that were skipped."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    if (ROOT / "pyproject.toml").is_file() and skipped:
+        terminalreporter.write_line(what_would_run(report.longrepr[2] for report in skipped))
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,7 @@ import pytest
 
 import truerank
 from support.environment import ROOT
+from support.skips import what_would_run
 from truerank import adapters
 
 pytestmark = pytest.mark.python_only
@@ -152,6 +153,17 @@ def test_every_extra_exists(extras: dict[str, list[str]]) -> None:
     for name, library in ADAPTERS.items():
         lines = extras[name.replace("_", "-")]
         assert any(line.replace("-", "_").startswith(library) for line in lines)
+
+
+def test_skipped_tests_name_the_extra_that_would_run_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("support.skips.find_spec", lambda name: None)
+    reasons = ["could not import 'h5py': No module", "bars of tqdm", "a limit of Linux"]
+    reasons += ["no data; TRUERANK_DATA names", "could not import 'zarr'"]
+    assert what_would_run(reasons) == (
+        "skipped tests would run: 2 with .[files], 1 with .[cli], 1 with another system, "
+        "1 with TRUERANK_DATA"
+    )
+    assert what_would_run([]) == ""
 
 
 FREE = {"numpy", "scipy", "truerank", *sys.stdlib_module_names}

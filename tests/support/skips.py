@@ -1,0 +1,40 @@
+"""Which extras would run the tests that were skipped."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable
+from importlib.util import find_spec
+
+from support.environment import ROOT
+
+# Libraries that are imported by another name than they are installed by.
+IMPORTED = {"faiss_cpu": "faiss", "pytrec_eval_terrier": "pytrec_eval", "scikit_learn": "sklearn"}
+
+
+def missing_libraries() -> dict[str, set[str]]:
+    """Return what is not installed of each extra and each group of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras = {f".[{name}]": x for name, x in project["project"]["optional-dependencies"].items()}
+    groups = {f"--group {name}": x for name, x in project["dependency-groups"].items()}
+    found = {}
+    for source, lines in (extras | groups).items():
+        names = [re.split(r"[^\w-]", line)[0].replace("-", "_") for line in lines]
+        names = [IMPORTED.get(name, name) for name in names]
+        found[source] = {name.lower() for name in names if find_spec(name) is None}
+    return found
+
+
+def what_would_run(reasons: Iterable[str]) -> str:
+    """Return a line of how many of the skipped tests each extra would run."""
+    counts, missing = Counter[str](), missing_libraries()
+    for reason in reasons:
+        words = {*re.findall(r"\w+", reason.lower())}
+        sources = (source for source, names in missing.items() if names & words)
+        counts[
+            "TRUERANK_DATA" if "TRUERANK_DATA" in reason else next(sources, "another system")
+        ] += 1
+    parts = ", ".join(f"{number} with {source}" for source, number in counts.most_common())
+    return f"skipped tests would run: {parts}" if parts else ""
