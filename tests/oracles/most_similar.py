@@ -8,33 +8,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from oracles.alignment import scaled
 from oracles.counting import Refused
 from oracles.embeddings import score
 from support.problems import Array
-
-
-def means(scores: Array, k: int, rows: list[int], columns: list[int]) -> dict[int, Any]:
-    """Return the mean of each row's k highest numbers, added in float64, highest first."""
-    found = {}
-    for i in rows:
-        best = sorted(float(scores[i, j]) for j in columns if scores[i, j] == scores[i, j])
-        best = best[::-1][:k]
-        total = 0.0
-        for value in best:
-            total += value
-        found[i] = scores.dtype.type(total / max(1, len(best)))
-    return found
-
-
-def scaled(scores: Array, k: int, among: tuple[list[int], list[int]]) -> Array:
-    """Return CSLS between candidates, in the dtype of the scores; all others are NaN."""
-    left, right = among
-    own, other = means(scores, k, left, right), means(scores.T, k, right, left)
-    found = np.full_like(scores, np.nan)
-    for i in left:
-        for j in right:
-            found[i, j] = (scores[i, j] + scores[i, j]) - (own[i] + other[j])
-    return found
 
 
 @dataclass
@@ -57,9 +34,7 @@ class Call:
         strict = get("nan", "raise") == "raise"
         csls = get("csls")
         if csls is not None:
-            if strict and np.isnan(matrix[np.ix_(*among)]).any():
-                raise Refused(["scores"])
-            matrix = scaled(matrix, csls, (among[0], among[1]))
+            matrix = scaled(matrix, csls, (among[0], among[1]), "raise" if strict else "omit")
         asking = 0 if get("direction", "left_to_right") == "left_to_right" else 1
         table = matrix if asking == 0 else matrix.T
         queries = sorted(set(among[asking] if get("queries") is None else get("queries")))

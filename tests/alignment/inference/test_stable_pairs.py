@@ -20,21 +20,6 @@ from truerank.alignment.inference import similarities as sources
 Array = npt.NDArray[Any]
 
 
-def blocking(scores: Array, pairs: Array) -> Array:
-    """Return the pairs that prefer each other to their partners."""
-    height, width = scores.shape
-    has = np.full(height, -1), np.full(width, -1)
-    has[0][pairs[:, 0]], has[1][pairs[:, 1]] = pairs[:, 1], pairs[:, 0]
-    row, column = np.indices(scores.shape)
-    of_left = scores[np.arange(height), has[0]][:, None]
-    of_right = scores[has[1], np.arange(width)]
-    left = (has[0] < 0)[:, None] | (scores > of_left)
-    left |= (scores == of_left) & (column < has[0][:, None])
-    right = (has[1] < 0) | (scores > of_right)
-    right |= (scores == of_right) & (row < has[1])
-    return np.argwhere(left & right & ~np.isnan(scores))
-
-
 def check(found: Any, scores: Array) -> None:
     expected = textbook(scores.tolist(), *scores.shape)
     assert found.pairs.dtype == np.int64
@@ -118,15 +103,12 @@ def hubby(n: int, m: int) -> tuple[Array, Array]:
     return left, right.astype(np.float32)
 
 
-@pytest.mark.parametrize(("n", "m"), [(700, 700), (400, 900), (900, 400)])
-@pytest.mark.parametrize("k", [1, 16])
-def test_no_pair_would_rather_have_each_other(n: int, m: int, k: int) -> None:
+@pytest.mark.parametrize(("n", "m"), [(300, 300), (200, 350), (350, 200)])
+@pytest.mark.parametrize(("k", "threads"), [(1, 1), (16, 2), (1000, None)])
+def test_hubs(n: int, m: int, k: int, threads: int | None) -> None:
     left, right = hubby(n, m)
-    found = infer(left, right, method="stable", k=k)
     scores = tr.score_embeddings(left, right, similarity="cosine")
-    assert len(found) == min(n, m)
-    assert not len(blocking(scores, found.pairs))
-    np.testing.assert_array_equal(found.scores, scores[tuple(found.pairs.T)])
+    check(infer(left, right, method="stable", k=k, threads=threads), scores)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -160,14 +142,6 @@ def test_a_list_that_is_cut_is_asked_for_again() -> None:
     assert matching.ids.tolist() == [5, 5, 5, 5]
     assert not matching.complete.any()
     assert matching.propose_in_rounds(np.arange(4)).tolist() == [1, 2, 3]
-
-
-def test_k_and_threads_change_nothing() -> None:
-    left, right = hubby(300, 310)
-    expected = infer(left, right, method="stable", k=310).pairs
-    for k, threads in ((1, 1), (2, 2), (7, 1), (1000, None)):
-        got = infer(left, right, method="stable", k=k, threads=threads).pairs
-        np.testing.assert_array_equal(got, expected)
 
 
 AGREEING: dict[str, Callable[[int], tuple[Array, Array]]] = {
