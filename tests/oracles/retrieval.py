@@ -66,6 +66,8 @@ def value(metric: str, ranking: Sequence[int]) -> Value:
         comes = [math.prod(1 - stop for stop in stops[:i]) for i in range(len(stops))]
         read = zip(comes[:k], stops, strict=False)
         return sum(stop * chance / place for place, (chance, stop) in enumerate(read, 1))
+    if name not in ("dcg", "ndcg"):
+        raise ValueError(name)
     total = gained(ranking, k)
     return total if name == "dcg" else total / gained(sorted(ranking, reverse=True), k)
 

@@ -20,12 +20,18 @@ from scipy.special import stdtrit
 import truerank as tr
 from oracles import retrieval as oracle
 from truerank.retrieval import RetrievalReport, report
+from truerank.retrieval.answer_metrics import ANSWER_METRICS
 
 pytestmark = pytest.mark.python_only
 
-CUT = ("mrr", "map", "map_min", "ndcg", "dcg", "recall", "weighted_recall", "precision", "f1")
-METRICS = ["mrr", "map", "map_at_r", "r_precision", "ndcg", "dcg", "rbp:0.75", "auc", "gauc"]
-METRICS += [f"{name}@{k}" for name in (*CUT, "success") for k in (1, 2, 3, 9)]
+CUT = [f"@{k}" for k in (1, 2, 3, 9)]
+FORMS = {"": [""], "@k": CUT, "[@k]": ["", *CUT], ":p": [":0.75"]}
+METRICS = [
+    name + form
+    for name, row in ANSWER_METRICS.items()
+    if name not in ("err", "bpref")  # which have tests of their own
+    for form in FORMS[row.parameter]
+]
 
 
 @dataclass
@@ -62,7 +68,8 @@ def test_every_metric_over_every_order(
 ) -> None:
     tasks = sum(bool(gain) for query in drawn for gain in query.gains)
     ranks, gains = ranks_of(drawn, data.draw(st.permutations(range(tasks))))
-    found = report(ranks, gains if is_graded else None)
+    scale = data.draw(st.sampled_from([1.0, 0.3])) if is_graded else 1.0  # gains need be no grades
+    found = report(ranks, gains * scale if is_graded else None)
     for metric in data.draw(st.lists(st.sampled_from(METRICS), min_size=4, max_size=4)):
         expected = [
             oracle.values_by_order(
@@ -70,11 +77,19 @@ def test_every_metric_over_every_order(
             )
             for query in drawn
         ]
-        weights = found.answers if metric == "gauc" else None
+        if metric.startswith("dcg"):
+            expected = [{order: x * scale for order, x in each.items()} for each in expected]
+        weights = np.ones(len(drawn))
+        if metric == "gauc":
+            weights = found.answers * (found.candidates > found.answers)
+            if not weights.any():
+                assert np.isnan(found[metric])
+                continue
         for order in ("expected", "optimistic", "pessimistic", "chance", "optimum"):
             values = [each[order] for each in expected]
             key = f"{order}.{metric}"
-            assert found.per_query(key).tolist() == pytest.approx(values, rel=1e-12, abs=1e-15)
+            counted = np.where(weights > 0, values, np.nan)
+            np.testing.assert_allclose(found.per_query(key), counted, rtol=1e-12, atol=1e-15)
             mean = np.average(values, weights=weights)
             assert found[key] == pytest.approx(mean, rel=1e-12, abs=1e-15)
         mean, low, high = (
@@ -107,22 +122,6 @@ def test_expected_reciprocal_rank_has_bounds(query: Query, k: int) -> None:
     if tied:
         with pytest.raises(KeyError, match=r"take optimistic.err@k and pessimistic.err@k"):
             found[f"err@{k}"]
-
-
-def test_gains_that_are_no_grades() -> None:
-    ranks = tr.Ranks([0, 0, 2], [2, 2, 1], 4, queries=[0, 0, 0])
-    found = report(ranks, [0.25, 0.5, 1e300])
-    best = (1e300 + 0.5 / np.log2(3) + 0.25 / 2) / 1
-    assert found["optimum.dcg"] == pytest.approx(best)
-    assert found["optimistic.dcg"] == pytest.approx(0.5 + 0.25 / np.log2(3) + 1e300 / 2)
-    assert found["pessimistic.dcg@2"] == pytest.approx(0.25 + 0.5 / np.log2(3))
-
-
-def test_nan_that_is_ranked_last_is_a_tie_of_right_answers() -> None:
-    scores = np.array([[np.nan, 0.5, np.nan, 0.7, np.nan]])
-    ranks = tr.rank(scores, [0, 1, 2], rows=[0, 0, 0], nan="worst")
-    found = report(ranks, queries=["q"] * 3)
-    assert found["map"] == pytest.approx((1 / 2 + 2 / 4 + 3 / 5) / 3)
 
 
 def test_ties_of_a_million_candidates() -> None:
@@ -357,6 +356,44 @@ def test_tables_runs_and_plots_are_those_of_the_comparisons() -> None:
     ]
     drawn = tr.plot.comparison({"a": a, "b": b}, metric="ndcg@5")
     assert drawn.get_xlabel() == "difference of nDCG@5, 95 % interval"
+    drawn = tr.plot.groups(a, "ndcg@5")
+    assert [bar.get_width() for bar in drawn.patches] == list(a.group_values("ndcg@5").values())
+    assert drawn.get_xlabel() == "nDCG@5"
+    for label, part in a.groups.items():
+        assert part["ndcg@5"] == pytest.approx(a.group_values("ndcg@5")[label])
+
+
+@pytest.mark.parametrize("kind", ["realistic", "optimistic", "pessimistic"])
+def test_the_curve_of_success_at_every_k(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    scores, right = rng.integers(0, 4, (20, 30)), np.repeat(np.arange(20), 2)
+    ranks = tr.rank(
+        scores, rng.permuted(np.tile(range(30), (20, 1)), axis=1)[:, :2].ravel(), rows=right
+    )
+    found = report(ranks, queries=right)
+    pytest.importorskip("matplotlib")
+    ax = tr.plot.hits_curve({"a": found, "b": found}, kind=kind)
+    line, *_, chance = ax.get_lines()
+    order = kind.replace("realistic", "expected")
+    for drawn, column in ((line, order), (chance, "chance")):
+        values = [found[f"{column}.success@{k}"] for k in drawn.get_xdata()]
+        assert drawn.get_ydata() == pytest.approx(values, rel=1e-12)
+    assert ax.get_ylabel() == "Success@k"
+    with pytest.raises(ValueError, match="order: expected one of expected"):
+        found.success_at([1], "best")
+
+
+def test_pages_of_reports(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    a, b = answered(0), answered(1)
+    tr.html.save(tmp_path / "one.html", a)
+    tr.html.save(tmp_path / "two.html", {"a": a, "b": b}, metrics=["ndcg@5", "dcg"])
+    one, two = ((tmp_path / f"{name}.html").read_text("utf-8") for name in ("one", "two"))
+    assert "nDCG@10 by group" in one or "MRR by group" in one
+    assert f"{tr.compare(a, b, metric='ndcg@5').difference:.3f}".lstrip("-") in two
+    assert "nDCG@5" in two
+    with pytest.raises(TypeError, match="reports: expected Report, got float"):
+        tr.html.save(tmp_path / "no.html", tr.report([a, b]))
 
 
 # -- errors ----------------------------------------------------------------------------------------

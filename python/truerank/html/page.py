@@ -17,9 +17,9 @@ from ..inference.comparing import compare
 from ..inference.units import UNIT
 from ..inputs.checks import several
 from ..inputs.naming import public
-from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing, parse
+from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
-from ..plot.drawing import check_named
+from ..plot.drawing import RankedQueries, check_named
 from ..reporting.axes import unique_keys
 from ..reporting.reports import Report
 from ..reporting.tables import table
@@ -65,7 +65,7 @@ FACTS = {
 @public("truerank.html")
 def save(
     path: str | os.PathLike[str],
-    reports: Report | Mapping[str, Report],
+    reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
     *,
     title: str | None = None,
     metrics: str | Iterable[str] | None = None,
@@ -82,7 +82,8 @@ def save(
     path : str or path-like
         The file. It appears whole or not at all, and one that is there is replaced.
     reports : Report or mapping of name to Report
-        One report, or those of several models, which are compared if they have ranks.
+        One report, or those of several models, which are compared if they have ranks. They may be
+        reports of retrieval.
     title : str, optional
         The heading. Default: the evaluated split, or the names of the models.
     metrics : iterable of str, optional
@@ -117,7 +118,7 @@ def save(
     ...     path.read_text()[:15]
     '<!DOCTYPE html>'
     """
-    models = check_named("reports", reports, Report)
+    models = check_named("reports", reports, (Report, RankedQueries), "Report")
     lines = several("notes", notes, "lines")
     if title is None:
         (first, *_) = models.values()
@@ -176,34 +177,35 @@ def _json(report: Report) -> str:
     return report.to_json([*keys, *(f"{MACRO}.{key}" for key in keys)], indent=None)
 
 
-def _usual_keys(report: Report) -> list[str]:
-    side = report.sides[0]
-    return [metric if side == ALL_SIDES else f"{side}.{metric}" for metric in METRICS]
+def _usual_keys(report: Any) -> list[str]:
+    side, metrics = report.sides[0], METRICS if isinstance(report, Report) else report.few
+    return [metric if side == ALL_SIDES else f"{side}.{metric}" for metric in metrics]
 
 
 def _have_ranks(models: Mapping[str, Report]) -> bool:
     return all(hasattr(report, "ranks") and len(report.ranks) for report in models.values())
 
 
-def _plots(models: Mapping[str, Report], keys: list[str] | None, options: Mapping[str, Any]) -> str:
+def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[str, Any]) -> str:
     (first, *others) = models.values()
     one = models if others else first
     shown = keys or _usual_keys(first)
-    shares = [key for key in shown if increasing(key) and parse(key).adjustment in ONE_SCALE]
+    read = {key: first.read_key(key) for key in shown}
+    shares = [x for x, key in read.items() if increasing(key) and key.adjustment in ONE_SCALE]
     of_units = {"level": options["level"], "by": options["by"]}
     drawn = [picture("values", "Metrics", partial(values, one, shares or shown[:1], **of_units))]
     if _have_ranks(models):
         if others:
             differences = partial(comparison, models, metric=shown[0], **options)
             drawn.append(picture("differences", "How far the models are apart", differences))
-        drawn += [
-            picture("hits", "Tasks whose rank is at most k", partial(hits_curve, one)),
-            picture("ranks", "How many tasks have which rank", partial(rank_distribution, one)),
-        ]
+        drawn.append(picture("hits", "Tasks whose rank is at most k", partial(hits_curve, one)))
+        if isinstance(first, Report):
+            ranks = partial(rank_distribution, one)
+            drawn.append(picture("ranks", "How many tasks have which rank", ranks))
     if not others and first.by is not None:
-        key = str(parse(shown[0])._replace(macro=False))
+        key = read[shown[0]]._replace(macro=False)
         drawn.append(
-            picture("groups", f"{parse(key).title} by {first.by}", partial(groups, first, key))
+            picture("groups", f"{key.title} by {first.by}", partial(groups, first, str(key)))
         )
     return "".join(drawn)
 

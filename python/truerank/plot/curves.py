@@ -11,10 +11,10 @@ import numpy as np
 from ..inputs.checks import choice
 from ..inputs.naming import public
 from ..metrics import KINDS
-from ..metrics.kinds import DEFAULT_KIND
+from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
 from ..reporting.reports import Report
 from ..tables.cells import format_count
-from .drawing import axes_for, check_named, colours_for, legend_above, shorten
+from .drawing import RankedQueries, axes_for, check_named, colours_for, legend_above, shorten
 from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Steps(NamedTuple):
 
 
 def draw_steps(
-    ax: Axes, x: IntArray, kind: str, curves: Mapping[str, Steps], band: bool, chance: bool
+    ax: Axes, x: IntArray, label: str, curves: Mapping[str, Steps], band: bool, chance: bool
 ) -> None:
     """Draw each model with its band, then chance, and the legend.
 
@@ -59,8 +59,8 @@ def draw_steps(
     ax : matplotlib.axes.Axes
     x : ndarray of int64, shape (m,) or (m + 1,)
         Where the steps begin, and where the last one ends.
-    kind : str
-        The kind of rank, which is the label of a model without a name.
+    label : str
+        That of a model without a name.
     curves : mapping of name to Steps
     band, chance : bool
         Whether they are drawn.
@@ -73,7 +73,7 @@ def draw_steps(
         style = {"linestyle": DASHES[i % len(DASHES)], "drawstyle": "steps-post"}
         handles += ax.plot(x, line, color=colour, **style)
         tasks = f" ({format_count(curve.tasks, 'task')})" if len(sizes) > 1 else ""
-        names.append((shorten(name) or f"{kind} rank") + tasks)
+        names.append((shorten(name) or label) + tasks)
         if band and (high - low > _MIN_BAND).any():
             filled = {"color": colour, "alpha": 0.2, "linewidth": 0}
             bands.append(ax.fill_between(x, low, high, step="post", **filled))
@@ -191,7 +191,7 @@ def rank_distribution(
     starts = 2 ** np.arange(most.bit_length(), dtype=np.int64)
     edges = np.append(starts, most + 1)
     curves = _curves(named, side, kind, partial(_by_interval, edges[1:] - 1))
-    draw_steps(ax, edges, kind, curves, band, chance)
+    draw_steps(ax, edges, f"{kind} rank", curves, band, chance)
     rank_axis(ax, most + 1, starts[:: -(-len(starts) // _MAX_TICKS)].tolist())
     ax.set_ylim(0, ax.get_ylim()[1] if any(curve.tasks for curve in curves.values()) else 1)
     ax.set_xlabel(f"{kind} rank")
@@ -201,7 +201,7 @@ def rank_distribution(
 
 @public("truerank.plot")
 def hits_curve(
-    reports: Report | Mapping[str, Report],
+    reports: Report | RankedQueries | Mapping[str, Report] | Mapping[str, RankedQueries],
     *,
     side: str | None = None,
     kind: str = "realistic",
@@ -214,7 +214,8 @@ def hits_curve(
     Parameters
     ----------
     reports : Report, or mapping of name to Report
-        Each report is a line.
+        Each report is a line. Those of retrieval have success@k of each query: the CMC curve of
+        identification, whose realistic line is the mean over all orders of ties.
     side : str, optional
         The side of the tasks. Default: all that are pooled.
     kind : str
@@ -252,20 +253,35 @@ def hits_curve(
     >>> dict(zip(line.get_xdata().tolist(), line.get_ydata().tolist()))[3]
     0.75
     """
-    named = check_named("reports", reports, Report)
+    named = check_named("reports", reports, (Report, RankedQueries), "Report")
     choice("kind", kind, tuple(KINDS))
+    of_tasks = isinstance(next(iter(named.values())), Report)
     ax = axes_for("truerank.plot.hits_curve", ax, height=3.5 + 0.17 * len(named))
-    most = max(_most_candidates(named, side), 2)
+    sizes = (report.candidates.max() for report in named.values())
+    most = max(_most_candidates(named, side) if of_tasks else int(max(sizes)), 2)
     apart = np.geomspace(1, most, _POINTS).round().astype(np.int64)
     cutoffs = np.unique(np.concatenate([np.arange(1, min(_EVERY_K_TO, most) + 1), apart]))
-    curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
-    draw_steps(ax, cutoffs, kind, curves, band, chance)
+    if of_tasks:
+        curves = _curves(named, side, kind, partial(_cumulative, cutoffs))
+    else:
+        curves = {name: _success(report, kind, cutoffs) for name, report in named.items()}
+    draw_steps(ax, cutoffs, f"{kind} rank" if of_tasks else "queries", curves, band, chance)
     numbers = [one * 10**i for i in range(len(str(most))) for one in (1, 2, 5)]
     rank_axis(ax, most, [k for k in numbers if k <= most][:: 1 if most < 1000 else 3])
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("k")
-    ax.set_ylabel("Hits@k")
+    ax.set_ylabel("Hits@k" if of_tasks else "Success@k")
     return ax
+
+
+def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
+    """Compute the steps of a report of retrieval."""
+    kind = EXPECTED_KIND if kind == DEFAULT_KIND else kind
+    orders = (kind, "pessimistic", "optimistic", "chance")
+    line, low, high, chance = (report.success_at(cutoffs, order) for order in orders)
+    size = len(report.queries)
+    details = format_count(size, "query", "queries"), _format_candidates(report)
+    return Steps(line, low, high, chance, size, details)
 
 
 def _most_candidates(named: Mapping[str, Report], side: str | None) -> int:
@@ -299,7 +315,7 @@ def _cumulative(cutoffs: IntArray, sample: Sample, best: Sample, worst: Sample) 
     return line, low, high, chance_hits(sample, cutoffs)
 
 
-def _format_candidates(sample: Sample) -> str:
+def _format_candidates(sample: Sample | RankedQueries) -> str:
     if not len(sample.candidates):
         return ""
     low, high = int(sample.candidates.min()), int(sample.candidates.max())

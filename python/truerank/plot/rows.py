@@ -13,14 +13,15 @@ from ..inference.comparisons import RATIO, Comparison
 from ..inputs.checks import choice, confidence, positive_integer
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
-from ..metrics import UnknownKeyError, parse
+from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
 from ..reporting.axes import KeyedValues, unique_keys
-from ..reporting.rendering import label_text, metric_column
+from ..reporting.rendering import label_text
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import (
     COLOURS,
+    RankedQueries,
     axes_for,
     check_named,
     colours_for,
@@ -207,7 +208,7 @@ def comparison(
 
 @public("truerank.plot")
 def groups(
-    report: Report,
+    report: Report | RankedQueries,
     metric: str = "mrr",
     *,
     most: int = 20,
@@ -221,7 +222,7 @@ def groups(
     Parameters
     ----------
     report : Report
-        A report with groups: ``report(ranks, by="relation")``.
+        A report with groups: ``report(ranks, by="relation")``; or one of retrieval.
     metric : str
         A key without "macro.", with side and kind if needed.
     most : int
@@ -260,17 +261,18 @@ def groups(
     >>> [float(bar.get_width()) for bar in ax.patches]
     [1.5, 4.0]
     """
-    if not isinstance(report, Report):
+    if not isinstance(report, (Report, RankedQueries)):
         raise InputTypeError("report", expected="a Report", got=type(report).__name__)
     if report.by is None:
         raise InputValueError("report", expected="one with groups, as report(ranks, by='relation')")
     positive_integer("most", most)
     choice("order", order, ORDERS)
+    key = report.read_key(metric)
     confidence(level)
-    found, tasks = report.group_values(metric), report.group_tasks(parse(metric).side)
+    found, tasks = report.group_values(metric), report.group_tasks(key.side)
     labels = sorted((label for label, n in tasks.items() if n), key=lambda x: -tasks[x])
     if order == "value":
-        sign = 1 if increasing(metric) is False else -1
+        sign = 1 if increasing(key) is False else -1
         labels.sort(key=lambda x: math.inf if math.isnan(found[x]) else sign * found[x])
     chosen = labels[:most]
     ax = axes_for("truerank.plot.groups", ax, 1.5 + _ROW_HEIGHT * max(len(chosen), 2))
@@ -287,18 +289,19 @@ def groups(
             names.append(f"{100 * level:g} % interval")
     width = len(f"{max(tasks.values(), default=0):,}")
     cells = [f"{tasks[label]:\u2007>{width},}" for label in chosen]  # as wide as digits are
-    write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), "tasks")
-    ax.set_xlabel(parse(metric).title)
+    heading = "tasks" if isinstance(report, Report) else "queries"
+    write_rows(ax, dict(enumerate(map(label_text, chosen))), dict(enumerate(cells)), heading)
+    ax.set_xlabel(key.title)
     number = format_count(len(labels), "group")
     shown = f"{len(chosen):,} of {number}" if len(labels) > len(chosen) else number
     legend_above(ax, handles, names, title=f"{shown} by {escape_formulas(report.by)}")
     return ax
 
 
-def _draw_averages(ax: Axes, report: Report, metric: str) -> tuple[list[Any], list[str]]:
+def _draw_averages(ax: Axes, report: Any, metric: str) -> tuple[list[Any], list[str]]:
     """Draw a line for each average that the report has; return them with their names."""
     handles, names = [], []
-    decimals = metric_column(metric).decimals
+    decimals = report.read_key(metric).decimals
     for prefix, name, dash in (("", "micro", "--"), (f"{MACRO}.", MACRO, "-.")):
         try:
             value = report[prefix + metric]

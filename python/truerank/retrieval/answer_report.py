@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import Units
 from ..inputs.arrays import read_only
+from ..inputs.checks import choice
 from ..inputs.errors import InputValueError, UnknownKeyError
 from ..inputs.naming import printable, public
 from ..metrics.keys import ALL_SIDES, MACRO, quote
@@ -26,8 +27,10 @@ from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
+from ..tasks.row_keys import row_keys
 from .answer_metrics import ORDER_KINDS, AnswerKey, read_key
-from .answer_ties import RankedAnswers
+from .answer_ties import LEVELS, RankedAnswers
+from .tie_sums import hit_chances
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -73,8 +76,9 @@ class RetrievalReport(KeyedValues):
     - ``macro``: the mean over groups of queries.
 
     A value is the mean over queries; that of ``gauc`` weights each with its number of right
-    answers, as RecBole does. ``ratio`` and ``index`` are made of such means. As a mapping,
-    a report lists its default keys, but it has every key.
+    answers, and leaves out those without another candidate, as RecBole does. ``ratio`` and
+    ``index`` are made of such means. As a mapping, a report lists its default keys, but it has
+    every key.
 
     Attributes
     ----------
@@ -238,6 +242,36 @@ class RetrievalReport(KeyedValues):
             values: FloatArray = top / base
         return values
 
+    def success_at(self, cutoffs: Iterable[int], order: str = EXPECTED_KIND) -> FloatArray:
+        """Return success@k for many k, which is the CMC curve of identification.
+
+        Parameters
+        ----------
+        cutoffs : iterable of int, length m
+        order : {"expected", "optimistic", "pessimistic", "chance", "optimum"}
+            What is made of ties, or which order all candidates have.
+
+        Returns
+        -------
+        ndarray of float64, shape (m,)
+            The mean over queries at each k; `truerank.plot.hits_curve` draws it.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 2], 10, queries=["a", "a", "b"])
+        >>> tr.retrieval.report(ranks).success_at(range(1, 4)).tolist()
+        [0.5, 0.75, 1.0]
+        """
+        choice("order", order, (*ORDER_KINDS, *LEVELS))
+        ties = self._ranked.ties(order)
+        rows = [column[ties.starts] for column in (ties.above, ties.size, ties.right)]
+        _, where, counts = np.unique(row_keys(rows), return_index=True, return_counts=True)
+        above, size, right = (row[where] for row in rows)
+        hits = [counts @ hit_chances(size, right, np.clip(k - above, 0, size)) for k in cutoffs]
+        shares: FloatArray = np.array(hits) / counts.sum()
+        return shares
+
     def by_query(self, metrics: Names = None) -> dict[Hashable, dict[str, float]]:
         """Return the values of each query by key, as pytrec_eval and ranx have them.
 
@@ -378,6 +412,19 @@ class RetrievalReport(KeyedValues):
         return Intervals({name: self.interval(name, by=by, level=level) for name in names})
 
     # -- groups ------------------------------------------------------------------------------------
+
+    @property
+    def groups(self) -> Mapping[Hashable, RetrievalReport]:
+        """A report on the queries of each group, made when it is asked for; none without groups.
+
+        Examples
+        --------
+        >>> import truerank as tr
+        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
+        >>> tr.retrieval.report(ranks, by="relation").groups["x"]["map"]
+        0.75
+        """
+        return _Groups(self, dict(zip(self._groups, range(len(self._groups)), strict=True)))
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of queries of each group, as `Report` has tasks.
@@ -549,6 +596,23 @@ class RetrievalReport(KeyedValues):
     def __repr__(self) -> str:
         values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
         return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Groups(Mapping[Hashable, RetrievalReport]):
+    whole: RetrievalReport
+    numbers: dict[Hashable, int]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.numbers)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, label: Hashable) -> RetrievalReport:
+        chosen, gains = self.whole.group_labels == self.numbers[label], self.whole.gains
+        part = None if gains is None else gains[chosen]
+        return RetrievalReport(self.whole.ranks[chosen], part, misses=self.whole.misses)
 
 
 def _rows_of(metrics: Iterable[str]) -> list[str]:

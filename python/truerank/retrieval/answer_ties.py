@@ -225,15 +225,19 @@ class RankedAnswers:
             bases = self.values(key, "optimum") - chance
             # where no order is better than another, what is left is rounding
             tops, bases = (np.where(bases <= 1e-14, 0.0, x) for x in (tops - chance, bases))
-        weights = self.answers if key.row.by_answers else 1
+        weights = self._weights(key)
         return weights * tops, weights * bases
 
     def ends(self, key: Key) -> tuple[FloatArray, FloatArray]:
         """What each query adds to the first of these sums at least, and at most."""
         most = self.values(key, "optimum")
         least = self.values(key, "chance") if key.adjustment == "index" else np.zeros_like(most)
-        weights = self.answers if key.row.by_answers else 1
+        weights = self._weights(key)
         return weights * -least, weights * (most - least)
+
+    def _weights(self, key: Key) -> IntArray | int:
+        """What queries count in means: 0 where no candidate is wrong, if answers are counted."""
+        return self.answers * (self.candidates > self.answers) if key.row.by_answers else 1
 
     def of_queries(self, codes: IntArray) -> IntArray:
         """Return the label of each query from those of its right answers, which are the same."""
