@@ -15,7 +15,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from fuzz.check import area_names, checks_of, import_area
@@ -30,16 +29,14 @@ class Result:
     area: str
     inputs: int = 0
     rounds: int = 0
-    seconds: float = 0.0
     findings: dict[str, str] = field(default_factory=dict)
 
     def add(self, name: str, text: str, seed: int) -> None:
         """Print a finding, unless it was found before."""
-        if name in self.findings:
-            return
-        self.findings[name] = text
-        replay = f"python -m fuzz {self.area} --seed {seed} --rounds 1"
-        print(f"\n=== {self.area}: {name}\n{text}\nAgain: {replay}\n", flush=True)
+        if name not in self.findings:
+            self.findings[name] = text
+            replay = f"python -m fuzz {self.area} --seed {seed} --rounds 1"
+            print(f"\n=== {self.area}: {name}\n{text}\nAgain: {replay}\n", flush=True)
 
 
 def worker(area: str, seed: int, seconds: float, rounds: int, verbose: bool = False) -> list[str]:
@@ -60,35 +57,31 @@ def run_area(area: str, seed: int, seconds: float, rounds: int, stop: bool) -> R
 
     A process that ends early is a finding. Another then goes on with the next seed.
     """
-    result = Result(area)
-    started = time.monotonic()
-    first = seed
-    while True:
-        left = seconds - (time.monotonic() - started)
-        if result.rounds >= rounds or (result.rounds and left <= 0) or (stop and result.findings):
+    result, first = Result(area), seed
+    end = time.monotonic() + seconds
+    while result.rounds < rounds and not (stop and result.findings):
+        if result.rounds and time.monotonic() > end:
             break
-        command = worker(area, seed, left, rounds - result.rounds)
+        command = worker(area, seed, end - time.monotonic(), rounds - result.rounds)
         inputs = 0
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
-            for text in process.stdout:
-                line = json.loads(text)
-                if "finding" in line:
-                    result.add(line["finding"], line["text"], line["seed"])
-                    if stop:
-                        process.terminate()
-                else:
+            for line in map(json.loads, process.stdout):
+                if "finding" not in line:
                     seed, inputs = line["seed"], line["inputs"]
+                    continue
+                result.add(line["finding"], line["text"], line["seed"])
+                if stop:
+                    process.terminate()
         result.inputs += inputs
         result.rounds = seed - first
-        if process.returncode == 0 or (stop and result.findings):
-            break
         code = process.returncode
+        if code == 0 or (stop and result.findings):
+            break
         how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
         result.add(f"the process ended with {how}", last_input(area, seed), seed)
         seed += 1
         result.rounds += 1
-    result.seconds = time.monotonic() - started
     return result
 
 
@@ -99,7 +92,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="in all; default: 60, or what --rounds take")
     parser.add_argument("--rounds", type=int, help="of each area, at most")
     parser.add_argument("--seed", type=int, help="of the first round; default: a fresh one")
-    parser.add_argument("--jobs", type=int, default=1, help="areas at a time; default: 1")
     parser.add_argument("--stop", action="store_true", help="stop an area at its first finding")
     both = argparse.BooleanOptionalAction
     parser.add_argument("--core", action=both, help="only areas that run the core, or the others")
@@ -129,15 +121,13 @@ def main() -> int:
             summary = (area.__doc__ or "").splitlines()[0]
             print(f"{name}: {summary} ({', '.join(checks_of(area))})")
         return 0
-    share = options.seconds * options.jobs / len(areas)
     print(f"seed {options.seed}", flush=True)
-    with ThreadPoolExecutor(options.jobs) as pool:
-        limits = (options.seed, share, options.rounds, options.stop)
-        results = list(pool.map(lambda name: run_area(name, *limits), areas))
+    limits = options.seed, options.seconds / len(areas), options.rounds, options.stop
+    results = [run_area(name, *limits) for name in areas]
     for result in results:
         print(
-            f"{result.area}: {result.inputs:,} inputs in {result.rounds:,} rounds and "
-            f"{result.seconds:.0f} s, {len(result.findings)} findings"
+            f"{result.area}: {result.inputs:,} inputs in {result.rounds:,} rounds, "
+            f"{len(result.findings)} findings"
         )
     return any(result.findings for result in results)
 

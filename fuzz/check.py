@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import importlib.util
+import inspect
 import pkgutil
+import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 
 Strategy = st.SearchStrategy[Any]
+TESTS = Path(__file__).parents[1] / "tests"
 
 
 @dataclass(frozen=True)
@@ -22,17 +30,17 @@ class Check:
 
     function: Callable[..., None]
     strategies: tuple[Strategy, ...]
-    inputs: int
+    inputs: int = 100
+    named: dict[str, Strategy] | None = None
 
     def run_round(self, seed: int, on_input: Callable[[], None], *, verbose: bool = False) -> None:
         """Give the function the inputs of a seed; of those that fail, raise for the smallest."""
 
-        @functools.wraps(self.function)
+        @functools.wraps(self.function, updated=())  # a test may have settings of its own
         def counted(*arguments: Any, **keywords: Any) -> None:
             on_input()
             self.function(*arguments, **keywords)
 
-        verbosity = hypothesis.Verbosity.verbose if verbose else hypothesis.Verbosity.normal
         settings = hypothesis.settings(
             max_examples=self.inputs,
             database=None,
@@ -42,9 +50,10 @@ class Check:
             print_blob=False,
             report_multiple_bugs=False,
             suppress_health_check=list(hypothesis.HealthCheck),
-            verbosity=verbosity,
+            verbosity=hypothesis.Verbosity.verbose if verbose else hypothesis.Verbosity.normal,
         )
-        hypothesis.seed(seed)(settings(hypothesis.given(*self.strategies)(counted)))()
+        given = hypothesis.given(*self.strategies, **(self.named or {}))
+        hypothesis.seed(seed)(settings(given(counted)))()
 
 
 class Fault(NamedTuple):
@@ -64,6 +73,56 @@ def check(*strategies: Strategy, inputs: int = 100) -> Callable[[Callable[..., N
     return lambda function: Check(function, strategies, inputs)
 
 
+# Fixtures that tests may ask for; a round runs in an empty folder.
+FIXTURES = {
+    "folder": st.builds(lambda: Path(tempfile.mkdtemp(dir="."))),
+    "tmp_path_factory": st.just(
+        SimpleNamespace(mktemp=lambda name: Path(tempfile.mkdtemp(name, dir=".")), getbasetemp=Path)
+    ),
+}
+
+
+def checks_in(*paths: str) -> dict[str, Check]:
+    """Return the tests of files and folders below `tests` that Hypothesis draws for, as checks.
+
+    What their parameters may be is drawn, too. Tests that ask for other fixtures are left out.
+    """
+    found = {}
+    for path in paths:
+        file = TESTS / path
+        for module in map(_import, [file] if file.is_file() else sorted(file.rglob("test_*.py"))):
+            for name, test in vars(module).items():
+                own = getattr(test, "__module__", "") == module.__name__
+                if own and hasattr(test, "hypothesis") and (made := _check_of(test)):
+                    found[f"{module.__name__}.{name}"] = made
+    return found
+
+
+def _import(file: Path) -> ModuleType:
+    """Import a module of tests; one that skips itself, for want of a library, has no tests."""
+    name = file.relative_to(TESTS).with_suffix("").as_posix().replace("/", ".")
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    with contextlib.suppress(pytest.skip.Exception):
+        spec.loader.exec_module(module)
+    return module
+
+
+def _check_of(test: Any) -> Check | None:
+    function, drawn = test.hypothesis.inner_test, dict(FIXTURES)
+    for mark in getattr(test, "pytestmark", []):
+        if mark.name == "parametrize":
+            name, values = mark.args
+            drawn[name] = st.sampled_from(
+                [getattr(value, "values", (value,))[0] for value in values]
+            )
+    drawn |= test.hypothesis._given_kwargs
+    names = inspect.signature(function).parameters
+    return None if {*names} - {*drawn} else Check(function, (), 25, {n: drawn[n] for n in names})
+
+
 def area_names() -> list[str]:
     """Return the names of all areas."""
     folder = importlib.import_module("fuzz.areas").__path__
@@ -75,5 +134,6 @@ def import_area(name: str) -> ModuleType:
 
 
 def checks_of(area: ModuleType) -> dict[str, Check]:
-    """Return the checks of an area by the names of their functions."""
-    return {name: value for name, value in vars(area).items() if isinstance(value, Check)}
+    """Return the checks of an area by the names of their functions, and those of its tests."""
+    own = {name: value for name, value in vars(area).items() if isinstance(value, Check)}
+    return own | checks_in(*getattr(area, "TESTS", ()))

@@ -8,6 +8,7 @@ many seconds. It needs atheris.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import re
 import secrets
@@ -73,65 +74,38 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path) -> None:
 
 def summarize(name: str, seconds: int, seed: int, folder: Path) -> int:
     """Fuzz one parser in a process of its own, print what came of it, count the findings."""
-    script = (
-        "import sys, pathlib; from fuzz.guided import fuzz; name, seconds, seed, folder = "
-        "sys.argv[1:]; fuzz(name, int(seconds), int(seed), pathlib.Path(folder))"
-    )
-    arguments = [name, str(seconds), str(seed), str(folder)]
-    done = subprocess.run(
-        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=False
-    )
+    script = "import pathlib; from fuzz.guided import fuzz; fuzz({!r}, {}, {}, pathlib.Path({!r}))"
+    command = [sys.executable, "-c", script.format(name, seconds, seed, str(folder))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     path = folder / "findings"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     for finding in map(json.loads, lines):
         data = Path(finding["file"]).read_bytes()
-        print(
-            f"\n=== {name}: {finding['finding']}\n{finding['text']}\n{finding['file']}: {data!r}\n"
-        )
+        print(f"\n=== {name}: {finding['finding']}\n{finding['text']}\n{data!r}\n")
     if done.returncode:
         print(f"\n=== {name}: the process ended with {done.returncode}\n{done.stderr[-6000:]}\n")
-    runs, rate, features = (
-        (re.findall(pattern, done.stderr) or ["?"])[-1]
-        for pattern in (
-            r"number_of_executed_units: (\d+)",
-            r"average_exec_per_sec: +(\d+)",
-            r" ft: (\d+)",
-        )
-    )
+    patterns = r"number_of_executed_units: (\d+)", r"average_exec_per_sec: +(\d+)", r" ft: (\d+)"
+    runs, rate, features = ((re.findall(p, done.stderr) or ["?"])[-1] for p in patterns)
     findings = len(lines) + bool(done.returncode)
-    print(
-        f"{name}: {runs} files, {rate} per s, {features} features, {findings} findings", flush=True
-    )
+    print(f"{name}: {runs} files, {rate} per s, {features} features, {findings} findings")
     return findings
 
 
 def main() -> int:
-    kind = argparse.RawDescriptionHelpFormatter
-    parser = argparse.ArgumentParser(
-        "python -m fuzz.guided", description=__doc__, formatter_class=kind
-    )
-    parser.add_argument(
-        "parser", choices=[*PARSERS, "all"], metavar="PARSER", help=", ".join(PARSERS)
-    )
+    parser = argparse.ArgumentParser("python -m fuzz.guided", description=__doc__)
+    names = [*PARSERS, "all"]
+    parser.add_argument("parser", choices=names, metavar="PARSER", help=", ".join(names))
     parser.add_argument("--seconds", type=int, default=60, help="for each parser; default: 60")
     parser.add_argument("--seed", type=int, help="default: a fresh one")
-    parser.add_argument(
-        "--keep",
-        action="store_true",
-        help="keep findings and the grown corpus in a temporary folder; what is worth keeping in "
-        "fuzz/corpus is put there by hand, under a telling name",
-    )
+    parser.add_argument("--keep", action="store_true", help="keep findings and the grown corpus")
     options = parser.parse_args()
-    try:
-        import atheris  # noqa: F401
-    except ImportError:
+    if importlib.util.find_spec("atheris") is None:
         parser.exit(2, f"{INSTALL}\n")
     seed = secrets.randbits(31) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
-    names = [*PARSERS] if options.parser == "all" else [options.parser]
     findings = 0
-    for name in names:
+    for name in [*PARSERS] if options.parser == "all" else [options.parser]:
         folder.joinpath(name).mkdir()
         findings += summarize(name, options.seconds, seed, folder / name)
     if options.keep:

@@ -14,11 +14,8 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import TypeVar
 
 import numpy as np
-
-T = TypeVar("T")
 
 NPY = b"\x93NUMPY"
 ZIP = b"PK\x03\x04"
@@ -49,6 +46,7 @@ SHAPES = (
     *("(99999999999999999999999,)", "(1152921504606846975,)", "(9223372036854775807,)"),
     *("(4294967296, 4294967296)", "(9223372036854775807, 0)", "(1,) * 70", f"({'1, ' * 70})"),
 )
+FIELDS = {"shape": SHAPES, "descr": DESCRIPTIONS}
 ARRAYS: tuple[object, ...] = (
     *([0], [-1], [0, 1], [1, 0], [2**63 - 1], [-(2**63)], [2**62, 2**62, 2**62], [3, 1, 2]),
     *(0, 1, -1, 2**40, 1.5, "text", [0.5, np.nan, np.inf], [[0, 1], [1, 2]], [], [[]], ["a", "b"]),
@@ -67,14 +65,34 @@ ARRAYS: tuple[object, ...] = (
 def damage(data: bytes, random: Random) -> bytes:
     """Change some bytes, or leave them out, and repair nothing."""
     for _ in range(random.randint(1, 3)):
-        data = random.choice(_DAMAGES)(data, random)
+        start = random.randrange(len(data) + 1)
+        end = min(len(data), start + random.choice((1, 1, 2, 4, 8, 30, 200)))
+        how = random.choice(("bit", "bit", "others", "remove", "cut", "repeat", "number"))
+        if how == "bit":
+            changed = bytes(byte ^ 1 << random.randrange(8) for byte in data[start : start + 1])
+            data = data[:start] + changed + data[start + 1 :]
+        elif how == "number":  # of 1 to 8 bytes, as headers have them
+            data = _put_number(data, start, random.choice((1, 2, 4, 8)), random)
+        elif how == "cut":
+            data = data[:start]
+        elif how == "repeat":
+            data = data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
+        else:
+            size = end - start if how == "others" else 0
+            data = data[:start] + random.randbytes(size) + data[end:]
     return data
+
+
+def _put_number(data: bytes, start: int, width: int, random: Random) -> bytes:
+    number = random.choice(NUMBERS) % (1 << 8 * width)
+    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
 
 
 def mutate(data: bytes, random: Random, others: Sequence[bytes] = ()) -> bytes:
     """Make another file of a valid one; `others` are files of the same kind."""
     if others and not random.randrange(8):
-        data = _splice(data, random.choice(others), random)
+        other = random.choice(others)
+        data = data[: random.randrange(len(data) + 1)] + other[random.randrange(len(other) + 1) :]
     for _ in range(random.randint(1, 3)):
         data = _mutate_once(data, random)
     return data
@@ -104,62 +122,6 @@ def _mutate_once(data: bytes, random: Random) -> bytes:
     if data[:2] == GZIP:
         return change_inside(data, random, lambda content: _mutate_text(content, random))
     return (_mutate_npy if data[:6] == NPY else _mutate_text)(data, random)
-
-
-# -- bytes -----------------------------------------------------------------------------------------
-
-
-def _place(data: bytes, random: Random) -> tuple[int, int]:
-    """Return the two ends of some bytes, usually a few."""
-    start = random.randrange(len(data) + 1)
-    return start, min(len(data), start + random.choice((1, 1, 2, 4, 8, 30, 200)))
-
-
-def _overwrite(data: bytes, random: Random) -> bytes:
-    start, end = _place(data, random)
-    return data[:start] + bytes(random.randrange(256) for _ in range(end - start)) + data[end:]
-
-
-def _flip_bit(data: bytes, random: Random) -> bytes:
-    if not data:
-        return b"\0"
-    place = random.randrange(len(data))
-    return data[:place] + bytes([data[place] ^ 1 << random.randrange(8)]) + data[place + 1 :]
-
-
-def _remove(data: bytes, random: Random) -> bytes:
-    start, end = _place(data, random)
-    return data[:start] + data[end:]
-
-
-def _cut(data: bytes, random: Random) -> bytes:
-    return data[: random.randrange(len(data) + 1)]
-
-
-def _repeat(data: bytes, random: Random) -> bytes:
-    start, end = _place(data, random)
-    return data[:end] + data[start:end] * random.choice((1, 1, 2, 50)) + data[end:]
-
-
-def _put_number(data: bytes, start: int, width: int, random: Random) -> bytes:
-    number = random.choice(NUMBERS) % (1 << 8 * width)
-    return data[:start] + number.to_bytes(width, "little") + data[start + width :]
-
-
-def _write_number(data: bytes, random: Random) -> bytes:
-    """Put a number of 1 to 8 bytes, as headers have them."""
-    start = random.randrange(len(data) + 1)
-    width = random.choice((1, 2, 4, 8))
-    return _put_number(data, start, width, random)
-
-
-def _splice(data: bytes, other: bytes, random: Random) -> bytes:
-    return data[: random.randrange(len(data) + 1)] + other[random.randrange(len(other) + 1) :]
-
-
-_DAMAGES: tuple[Callable[[bytes, Random], bytes], ...] = (
-    *(_flip_bit, _flip_bit, _overwrite, _remove, _cut, _repeat, _write_number),
-)
 
 
 # -- text ------------------------------------------------------------------------------------------
@@ -210,40 +172,32 @@ def _mutate_npy(data: bytes, random: Random) -> bytes:
     header, body, version = npy_parts(data)
     if version not in (1, 2, 3):
         return damage(data, random)
-    how = random.randrange(8)
-    if how == 0:
+    how = random.choice(("array", "shape", "descr", "words", "text", "version", "JSON", "items"))
+    if how == "array":
         return _array(random.choice(ARRAYS))
-    if how == 1:
-        return npy_of(_with_field(header, "shape", random.choice(SHAPES)), body, version)
-    if how == 2:
-        return npy_of(_with_field(header, "descr", random.choice(DESCRIPTIONS)), body, version)
-    if how == 3:
+    if how in FIELDS:
+        header = _with_field(header, how, random.choice(FIELDS[how]))
+    elif how == "words":
         pairs = (("False", "True"), ("True", "False"), ("False", "2"), ("'shape'", "'descr'"))
-        return npy_of(header.replace(*random.choice(pairs)), body, version)
-    if how == 4:
-        changed = _mutate_text(header.encode("latin1"), random)
-        return npy_of(changed.decode("latin1"), body, version)
-    if how == 5:
-        return npy_of(header, body, random.choice((1, 2, 3, 0, 4, 255)))
-    if how == 6 and "'|u1'" in header:  # JSON, as archives have it
-        changed = _mutate_text(body, random)
-        return npy_of(_with_field(header, "shape", f"({len(changed)},)"), changed, version)
-    return npy_of(header, _change_items(body, random), version)
+        header = header.replace(*random.choice(pairs))
+    elif how == "text":
+        header = _mutate_text(header.encode("latin1"), random).decode("latin1")
+    elif how == "version":
+        version = random.choice((1, 2, 3, 0, 4, 255))
+    elif how == "JSON" and "'|u1'" in header:  # as archives have it
+        body = _mutate_text(body, random)
+        header = _with_field(header, "shape", f"({len(body)},)")
+    elif len(body) < 8 or not random.randrange(4):
+        body = damage(body, random)
+    else:  # one of the items, which have 8 bytes each, most often
+        body = _put_number(body, 8 * random.randrange(len(body) // 8), 8, random)
+    return npy_of(header, body, version)
 
 
 def _with_field(header: str, name: str, value: str) -> str:
     """Replace the shape or the dtype in the text of a header."""
     ends = {"shape": r"\(.*?\)", "descr": r"'[^']*'"}
     return re.sub(rf"(?<='{name}': ){ends[name]}", lambda _: value, header)
-
-
-def _change_items(body: bytes, random: Random) -> bytes:
-    """Change one of the numbers; they have 8 bytes each, most often."""
-    if len(body) < 8 or not random.randrange(4):
-        return damage(body, random)
-    start = 8 * random.randrange(len(body) // 8)
-    number = random.choice(NUMBERS) % (1 << 64)
-    return body[:start] + number.to_bytes(8, "little") + body[start + 8 :]
 
 
 def _array(value: object) -> bytes:

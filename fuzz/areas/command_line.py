@@ -1,25 +1,22 @@
-"""The command line: hostile arguments end in one line and a stated code, right ones in counts."""
+"""The command line: hostile arguments end in one line and a stated code."""
 
 from __future__ import annotations
 
 import contextlib
 import functools
 import io
-import json
 import os
 import shutil
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import click
-import numpy as np
 from hypothesis import strategies as st
 
-from fuzz.areas.renderers import assert_printable
 from fuzz.check import Fault, check
-from oracles.counting import count
 from support import cli_files
 from truerank.cli.commands import commands
 
@@ -76,6 +73,14 @@ def inside_copy() -> Iterator[Path]:
             yield folder
         finally:
             os.chdir(before)
+
+
+def assert_printable(text: str) -> None:
+    """A terminal obeys no character of the text but its line feeds."""
+    kinds = {unicodedata.category(c) for c in text.replace("\n", "")}
+    assert kinds.isdisjoint({"Cc", "Cs", "Zl", "Zp"}), kinds
+    bidirectional = set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+    assert bidirectional.isdisjoint(text)
 
 
 def run(arguments: list[str]) -> Outcome:
@@ -135,34 +140,6 @@ def hostile(arguments: list[str]) -> None:
         assert after == before, after - before  # no partial file is left
     if "json" not in arguments and "csv" not in arguments:
         assert_printable(outcome.out.replace("\t", ""))
-
-
-@st.composite
-def matrices(draw: st.DrawFn) -> tuple[np.ndarray, list[int]]:
-    rows, columns = draw(st.integers(1, 5)), draw(st.integers(1, 9))
-    row = st.lists(st.integers(-2, 2), min_size=columns, max_size=columns)
-    scores = np.array(draw(st.lists(row, min_size=rows, max_size=rows)), np.float32)
-    return scores, draw(st.lists(st.integers(0, columns - 1), min_size=rows, max_size=rows))
-
-
-@check(matrices(), st.sampled_from(["descending", "ascending"]), inputs=50)
-def evaluate(matrix: tuple[np.ndarray, list[int]], order: str) -> None:
-    """A right line prints the numbers of the definition."""
-    scores, targets = matrix
-    counts = count(scores, targets, order=order)
-    with inside_copy():
-        np.save("s.npy", scores)
-        np.save("t.npy", np.array(targets))
-        outcome = run(["evaluate", "s.npy", "t.npy", f"--order={order}", "--format=json"])
-    assert outcome.code == 0, outcome
-    metrics = json.loads(outcome.out)["metrics"]
-    ranks = {"": counts.above + (counts.tied + 1) / 2}
-    if (counts.tied > 1).any():  # else there is one kind
-        ranks |= {"optimistic.": counts.above + 1, "pessimistic.": counts.above + counts.tied}
-    for kind, rank in ranks.items():
-        assert np.isclose(metrics[f"{kind}mr"], np.mean(rank), rtol=1e-12, atol=0)
-        assert np.isclose(metrics[f"{kind}mrr"], np.mean(1 / rank), rtol=1e-12, atol=0)
-        assert metrics[f"{kind}hits@1"] == np.mean(rank <= 1)
 
 
 FAULTS = [

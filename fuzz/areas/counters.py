@@ -17,54 +17,13 @@ import truerank as tr
 from fuzz.check import Fault, check
 from oracles.counting import Refused
 from strategies.count_problems import Problem, problems
-from strategies.counters import FAITHFUL, Counted, counted, keywords_of, tasks_of, true_scores_of
-from strategies.counters import check as compare
+from strategies.counters import tasks_of
 from support.outcomes import assert_outcome, defined, outcome
-from support.problems import FORMS, LAYOUTS
+from support.problems import FORMS
 from truerank.counting import tiles
 
 CORE = True
-
-
-@check(counted())
-def blocks(drawn: Counted) -> None:
-    compare(drawn)
-
-
-@check(
-    problems(nan=True, errors=False),
-    st.lists(st.integers(0, 270), max_size=8),
-    st.booleans(),
-    st.sampled_from(FAITHFUL),
-)
-def sampled(problem: Problem, lengths: list[int], ragged: bool, layout: str) -> None:
-    """Other scores are counted as given, with the true score as one more column."""
-    if problem.scores.ndim == 1:
-        return
-    rows, targets = tasks_of(problem)
-    true_scores = true_scores_of(problem)
-    others = problem.scores[np.arange(len(targets)) if rows is None else rows]
-    width = others.shape[1]
-    sizes = [width] * len(others)
-    if ragged:
-        sizes = [min(width, n) for n in np.resize([*lengths, width], len(others)).tolist()]
-    _, plain = keywords_of(problem)
-    rules = {name: plain[name] for name in ("order", "nan", "dtype")}
-    beside = np.concatenate([true_scores[:, None], others], axis=1)
-    keywords = {**rules, "candidates": [list(range(n + 1)) for n in sizes]}
-    expected = defined(Problem(beside, 0, keywords))
-    given: Any = LAYOUTS[layout](others)
-    if ragged:
-        parts = [row[:n] for row, n in zip(others, sizes, strict=True)]
-        values = np.concatenate([others[:0, 0], *parts])
-        given = LAYOUTS[layout](values[None])[0], np.cumsum([0, *sizes])
-    options = {name: problem.keywords[name] for name in ("threads", "audit")}
-    got: tr.Ranks | Exception
-    try:
-        got = tr.rank_against(true_scores, given, **rules, **options)
-    except ValueError as error:
-        got = error
-    assert_outcome(got, expected, audit=problem.keywords["audit"])
+TESTS = ("counting",)
 
 
 @check(problems(nan=True, errors=True), st.lists(st.integers(0, 20), max_size=3), st.booleans())
@@ -150,14 +109,6 @@ def checkpoint(problem: Problem, stops: list[int], tile_bytes: int, how: str) ->
             assert_outcome(got, expected, audit=problem.keywords["audit"])
             if isinstance(got, Exception):
                 return
-            other = {"ascending": "descending", "descending": "ascending"}[
-                problem.keywords["order"]
-            ]
-            before = path.read_bytes()
-            refused = outcome(scores, problem, order=other, **options)
-            assert "checkpoint" in str(refused), refused
-            assert isinstance(refused, tr.InputValueError), refused
-            assert path.read_bytes() == before
 
 
 FAULTS = [

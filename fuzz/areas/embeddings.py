@@ -1,4 +1,4 @@
-"""Vectors: scores bit for bit, ranks, pairs and the top k against an oracle in C."""
+"""Vectors: scores bit for bit, ranks and the top k; beyond a tile against an oracle in C."""
 
 from __future__ import annotations
 
@@ -12,79 +12,27 @@ from fuzz.check import Fault, check
 from fuzz.oracles.vectors import score
 from oracles.counting import count_large
 from oracles.embeddings import SIMILARITIES
-from strategies.embeddings import (
-    Tasks,
-    Vectors,
-    check_pairs,
-    check_tasks_top_k,
-    check_top_k,
-    tasks,
-    vectors,
-)
+from strategies.embeddings import Tasks, Vectors, tasks, vectors
 from strategies.embeddings import check as compare
 
 CORE = True
+TESTS = ("embeddings",)
 
 
 @st.composite
-def calls(draw: st.DrawFn, *, errors: bool, large: bool = False) -> tuple[Vectors, Tasks | None]:
-    """Draw vectors with tasks, which there are only among entities."""
-    given = draw(vectors(nan=True, oracle=score, large=large))
-    if not len(given.entities):
-        return given, None
-    is_single = given.queries.ndim == 1
-    return given, draw(tasks(given.height, len(given.entities), is_single, errors=errors))
+def calls(draw: st.DrawFn) -> tuple[Vectors, Tasks | None]:
+    """Draw large vectors with tasks, which there are only among entities."""
+    given = draw(vectors(nan=True, oracle=score, large=True))
+    size, is_single = len(given.entities), given.queries.ndim == 1
+    return given, draw(tasks(given.height, size, is_single, errors=False)) if size else None
 
 
-@check(vectors(nan=True, oracle=score))
-def scores(given: Vectors) -> None:
-    given.scores()
-
-
-@check(vectors(nan=True, oracle=score, large=True), inputs=10)
-def scores_beyond_a_tile(given: Vectors) -> None:
-    given.scores()
-
-
-@check(calls(errors=False), st.booleans())
-def counts(call: tuple[Vectors, Tasks | None], audit: bool) -> None:
+@check(calls(), inputs=10)
+def beyond_a_tile(call: tuple[Vectors, Tasks | None]) -> None:
     given, asked = call
-    if asked is not None:
-        compare(given, asked, audit=audit)
-
-
-@check(calls(errors=False, large=True), inputs=10)
-def counts_beyond_a_tile(call: tuple[Vectors, Tasks | None]) -> None:
-    given, asked = call
+    given.scores()
     if asked is not None:
         compare(given, asked, definition=count_large)
-
-
-@check(calls(errors=True), inputs=50)
-def errors(call: tuple[Vectors, Tasks | None]) -> None:
-    given, asked = call
-    if asked is not None:
-        compare(given, asked)
-
-
-@check(calls(errors=False), st.sampled_from([1, 2, 3, 10, 60, 200]), inputs=50)
-def top_k(call: tuple[Vectors, Tasks | None], k: int) -> None:
-    given, asked = call
-    if asked is None:
-        check_top_k(given, k, {}, {})
-    else:
-        check_tasks_top_k(given, k, asked)
-
-
-@check(calls(errors=False), st.sampled_from([None, 1, 2, 3]), inputs=50)
-def pairs(call: tuple[Vectors, Tasks | None], threads: int | None) -> None:
-    given, asked = call
-    if asked is None or isinstance(asked.targets, int):
-        check_pairs(given, [], [], threads)
-        return
-    single = given.queries.ndim == 1
-    rows = [0] * len(asked.targets) if single else range(len(asked.targets))
-    check_pairs(given, list(asked.plain.get("rows", rows)), asked.targets, threads)
 
 
 LENGTHS = st.sampled_from([0, 1, 2, 3, 8])

@@ -36,13 +36,6 @@ def damaged_files(draw: st.DrawFn, name: str) -> tuple[int, bytes]:
     return number, damage(samples(name)[number], draw(_RANDOMS))
 
 
-@check(st.sampled_from([(name, *file) for name in PARSERS for file in corpus_files(name)]))
-def corpus(case: tuple[str, str, bytes]) -> None:
-    """The files of the corpus are read or refused, as their names say."""
-    name, file, data = case
-    assert isinstance(parse(name, data), Exception) != file.startswith("read-")
-
-
 def hostile(name: str) -> Check:
     """Make a check that a parser keeps its promises for every file."""
 

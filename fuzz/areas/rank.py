@@ -13,23 +13,13 @@ from hypothesis import strategies as st
 import truerank as tr
 from fuzz.check import Fault, check
 from oracles.counting import count, count_large
-from strategies.count_problems import Problem, problems
+from strategies.count_problems import Problem
 from support.error_kinds import is_of_kind
-from support.outcomes import assert_outcome, defined
 from support.problems import LAYOUTS, csr, dtype_keyword, pool
 from support.problems import check as compare
 
 CORE = True
-
-
-@check(problems(nan=True, errors=False))
-def counts(problem: Problem) -> None:
-    compare(count, problem.scores, problem.targets, **problem.keywords)
-
-
-@check(problems(nan=True, errors=True))
-def errors(problem: Problem) -> None:
-    compare(count, problem.scores, problem.targets, **problem.keywords)
+TESTS = ("counting/test_property.py",)
 
 
 # Rows, columns and tasks beyond what is packed, cached, counted or sorted at a time.
@@ -90,90 +80,11 @@ def strides(
     compare(count, scores, targets, nan=nan, audit=True)
 
 
-@check(
-    st.sampled_from([(0, 2**40), (2**40, 0), (2**59, 0), (0, 2**59), (2**40, 3), (2**56, 9)]),
-    st.sampled_from(["i1", "<f4", ">f8"]),
-    st.lists(st.integers(0, 2**63 - 1), max_size=4),
-    st.lists(st.sampled_from([0, 1, 8, 2**31, 2**32, 2**40]), max_size=4),
-    inputs=20,
-)
-def sizes(shape: tuple[int, int], dtype: str, rows: list[int], targets: list[int]) -> None:
-    """A matrix may have any number of rows, of which few are read."""
-    scores = np.broadcast_to(np.array(3, dtype), shape)
-    rows, targets = rows[: len(targets)], targets[: len(rows)]
-    got = outcome_of(lambda: tr.rank(scores, targets, rows=rows))
-    fit = all(r < shape[0] for r in rows) and all(t < shape[1] for t in targets)
-    if isinstance(got, Exception):
-        assert not fit, repr(got)
-        return
-    assert fit, got
-    small = np.full((len(rows), min(shape[1], 9)), 3)
-    assert_outcome(got, defined(Problem(small, targets, {})), audit=False)
-
-
-SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3], [0, 0, 1, 1]])
-RECURSIVE: list[Any] = []
-RECURSIVE.append(RECURSIVE)
-HOSTILE: dict[str, Callable[[], Any]] = {
-    **{repr(x): lambda x=x: x for x in (None, True, 3, -1, 3.5, float("nan"), 1j, "", "text")},
-    **{f"2**{n}": lambda n=n: 2**n for n in (31, 32, 62, 63, 64, 200)},
-    **{f"-2**{n}": lambda n=n: -(2**n) for n in (31, 63, 64)},
-    "bytes": lambda: b"\0\1\2",
-    "no text": lambda: "\0",
-    "surrogate": lambda: "\udcff",
-    "empty": lambda: [],
-    "list of empty": lambda: [[]],
-    "ragged": lambda: [[0], [1, 2], []],
-    "deep": lambda: [[[[0]]]],
-    "in itself": lambda: RECURSIVE,
-    "list of None": lambda: [None] * 3,
-    "list of texts": lambda: ["0", "1", "2"],
-    "list of huge": lambda: [2**63, 0, 2**64],
-    "list of floats": lambda: [0.0, 1.0, 2.0],
-    "mixed": lambda: [0, 1.0, True],
-    "booleans": lambda: [True, False, True],
-    "dict": lambda: {0: 1},
-    "set": lambda: {0, 1, 2},
-    "object": object,
-    "class": lambda: int,
-    "function": lambda: len,
-    "generator": lambda: (n for n in range(3)),
-    "range": lambda: range(3),
-    "memoryview": lambda: memoryview(b"\0\1\2"),
-    "array.array": lambda: array.array("q", [0, 1, 2]),
-    "masked": lambda: np.ma.masked_array([0, 1, 2], [True, False, True]),
-    "matrix": lambda: np.matrix([[0, 1, 2]]),
-    "record": lambda: np.zeros(3, "i4,f4"),
-    "objects": lambda: np.array([0, None, "x"], object),
-    "integers as objects": lambda: np.array([0, 1, 2], object),
-    "scalar": lambda: np.int8(2),
-    "0-d": lambda: np.array(1),
-    "3-d": lambda: np.zeros((1, 3, 4)),
-    "33 dimensions": lambda: np.zeros((1,) * 33, np.int64),
-    **{f"of {name}": lambda name=name: np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]")},
-    **{f"of {name}": lambda name=name: np.zeros((3, 4), name) for name in ("m8", "S3", "U3", "V3")},
-    "no rows": lambda: np.zeros((0, 4)),
-    "no columns": lambda: np.zeros((3, 0)),
-    "endless": lambda: np.broadcast_to(np.int64(0), (2**59,)),
-    "endless rows": lambda: np.broadcast_to(np.float32(0), (2**60, 1)),
-    "csr": lambda: csr([[0], [1], [2]]),
-    "csr, too long": lambda: (np.array([0, 1, 2, 9]), np.array([0, 1, 2])),
-    "csr, falling": lambda: (np.array([0, 2, 1, 3]), np.array([0, 1, 2])),
-    "csr, from 1": lambda: (np.array([1, 2, 3, 3]), np.array([0, 1, 2])),
-    "csr, negative": lambda: (np.array([0, -1, 2, 3]), np.array([0, 1, 2])),
-    "csr, overflow": lambda: (np.array([0, 2**63 - 1, -(2**63), 3]), np.array([0, 1, 2])),
-    "csr, unsigned": lambda: (np.array([0, 1, 2, 2**64 - 1], np.uint64), np.arange(3)),
-    "csr, lists": lambda: (np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 0, 1])),
-    "csr, no lists": lambda: (np.array([0]), np.array([], np.int64), np.array([0, 0, 0])),
-    "four": lambda: ([0], [0], [0], [0]),
-    "one": lambda: ([0, 1, 2, 3],),
-    "scipy": lambda: scipy.sparse.coo_array(([1.0], ([0], [3])), (3, 4)),
-    "scipy, other shape": lambda: scipy.sparse.csr_matrix((9, 9)),
-    "scipy, damaged": lambda: damaged_csr(),
-    "dtype": lambda: np.dtype("f4"),
-}
-ARGUMENTS = ("scores", "targets", "rows", "filter", "candidates", "order", "nan", "dtype")
-ARGUMENTS += ("threads", "audit", "io", "progress", "checkpoint")
+def outcome_of(call: Callable[[], tr.Ranks]) -> tr.Ranks | Exception:
+    try:
+        return call()
+    except (ValueError, TypeError) as error:
+        return error
 
 
 def damaged_csr() -> Any:
@@ -182,23 +93,43 @@ def damaged_csr() -> Any:
     return found
 
 
-def outcome_of(call: Callable[[], tr.Ranks]) -> tr.Ranks | Exception:
-    try:
-        return call()
-    except (ValueError, TypeError) as error:
-        return error
+SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3], [0, 0, 1, 1]])
+RECURSIVE: list[Any] = []
+RECURSIVE.append(RECURSIVE)
+ENDLESS = np.broadcast_to(np.int64(0), (2**59,))
+ENDLESS_ROWS = np.broadcast_to(np.float32(0), (2**60, 1))
+STARTS = ([0, 1, 2, 9], [0, 2, 1, 3], [1, 2, 3, 3], [0, -1, 2, 3], [0, 2**63 - 1, -(2**63), 3])
+HOSTILE: list[Any] = [
+    *(None, True, 3, -1, 3.5, float("nan"), 1j, "", "text", "\0", "\udcff", b"\0\1\2", object()),
+    *(2**n for n in (31, 32, 62, 63, 64, 200)),
+    *(-(2**n) for n in (31, 63, 64)),
+    *([], [[]], [[0], [1, 2], []], [[[[0]]]], RECURSIVE, [None] * 3, ["0", "1", "2"]),
+    *([2**63, 0, 2**64], [0.0, 1.0, 2.0], [0, 1.0, True], [True, False, True], {0: 1}, {0, 1, 2}),
+    *(int, len, range(3), memoryview(b"\0\1\2"), array.array("q", [0, 1, 2]), np.dtype("f4")),
+    *(np.ma.masked_array([0, 1, 2], [True, False, True]), np.matrix([[0, 1, 2]])),
+    *(np.array([0, None, "x"], object), np.array([0, 1, 2], object), np.int8(2), np.array(1)),
+    *(np.zeros((1, 3, 4)), np.zeros((1,) * 33, np.int64), np.zeros((0, 4)), np.zeros((3, 0))),
+    *(np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]", "i4,f4")),
+    *(np.zeros((3, 4), name) for name in ("m8", "S3", "U3", "V3")),
+    *(ENDLESS, ENDLESS_ROWS, csr([[0], [1], [2]]), ([0], [0], [0], [0]), ([0, 1, 2, 3],)),
+    *((np.array(starts), np.arange(3)) for starts in STARTS),
+    (np.array([0, 1, 2, 2**64 - 1], np.uint64), np.arange(3)),
+    (np.array([0, 3]), np.array([0, 1, 2]), np.array([0, 0, 1])),
+    (np.array([0]), np.array([], np.int64), np.array([0, 0, 0])),
+    *(scipy.sparse.coo_array(([1.0], ([0], [3])), (3, 4)), scipy.sparse.csr_matrix((9, 9))),
+    damaged_csr(),
+]
+ARGUMENTS = ("scores", "targets", "rows", "filter", "candidates", "order", "nan", "dtype")
+ARGUMENTS += ("threads", "audit", "io", "progress", "checkpoint")
+VALUES = st.sampled_from(HOSTILE) | st.builds(lambda: (n for n in range(3)))
 
 
-@check(
-    st.dictionaries(st.sampled_from(ARGUMENTS), st.sampled_from(list(HOSTILE)), max_size=2),
-    inputs=200,
-)
-def hostile(named: dict[str, str]) -> None:
+@check(st.dictionaries(st.sampled_from(ARGUMENTS), VALUES, max_size=2), inputs=200)
+def hostile(given: dict[str, Any]) -> None:
     """Whatever the arguments are, there are ranks, or an error of the package's own."""
     # It would take years to count these, or they are called and then raise errors of their own.
-    if named.get("scores") == "endless" or named.get("progress") in ("class", "function"):
+    if given.get("scores") is ENDLESS or callable(given.get("progress")):
         return
-    given = {name: HOSTILE[value]() for name, value in named.items()}
     try:
         got = outcome_of(lambda: tr.rank(**{"scores": SCORES, "targets": [2, 1, 0]} | given))
     except OSError:
@@ -206,7 +137,7 @@ def hostile(named: dict[str, str]) -> None:
         assert {"scores", "checkpoint"} & set(given)
         return
     except MemoryError:
-        assert {"endless", "endless rows"} & set(named.values())
+        assert any(value is ENDLESS or value is ENDLESS_ROWS for value in given.values())
         return
     if isinstance(got, Exception):
         assert is_of_kind(got, ValueError) or is_of_kind(got, TypeError), repr(got)

@@ -106,7 +106,7 @@ print(json.dumps({"seed": seed + 1, "inputs": 10}), flush=True)
 
 
 def test_a_round_of_a_real_area_ends_without_findings(fuzz: Any) -> None:
-    result = fuzz("__main__").run_area("keys", 1, 60, 1, False)
+    result = fuzz("__main__").run_area("renderers", 1, 60, 1, False)
     assert result.rounds == 1
     assert result.inputs >= 100
     assert not result.findings
