@@ -28,6 +28,13 @@ class Graph(NamedTuple):
     entities: int
     relations: int
 
+    @property
+    def description(self) -> str:
+        """Name the graph with its sizes."""
+        triples = " / ".join(f"{len(self.triples[split]):,}" for split in SPLITS)
+        sizes = f"{self.entities:,} entities, {self.relations} relations"
+        return f"**{self.name}**: {triples} triples, {sizes}."
+
 
 class Model(NamedTuple):
     """An interaction: its queries for truerank, and its name and options for PyKEEN."""

@@ -20,16 +20,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-from embeddings_memory import resident_memory
-from numpy.typing import NDArray
-from pages import markdown_table
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 
-Array = NDArray[Any]
+import numpy as np
+from numpy.typing import NDArray
+from pages import format_page, markdown_table
+
+from harness.memory import resident_memory
 
 HERE = Path(__file__).parent
 COLUMNS = 2_500_000  # a row is 10 MB
@@ -38,68 +39,95 @@ POOL = 1 << 24  # scores, 64 MB; every row is a window of them
 SMALLEST = 0.01  # gigabytes, one row: what a process takes at least
 LIMIT = 1 << 30  # bytes of address space
 MODES = ("map", "read")
-
-
-class ScoreFile(NamedTuple):
-    """A file of scores, and its expected counts."""
-
-    gigabytes: float
-    scores: Path
-    targets: Path
-    above: Array
-    tied: Array
+Lines = list[tuple[object, ...]]
 
 
 class Run(NamedTuple):
-    """Seconds and bytes that one process took."""
+    """Seconds and bytes that one process took, and how it ended."""
 
     seconds: float
-    anonymous: int
-    file: int
-    total: int
+    sizes: tuple[str, ...]  # peaks of anonymous memory, of files, of both
     code: int
     errors: str
 
 
-def write_scores(folder: Path, gigabytes: float) -> ScoreFile:
-    """Write a file with a random window of a pool in each row; count with numpy too."""
-    rng = np.random.default_rng(0)
-    pool = rng.random(POOL, np.float32)  # 2 ** 24 values: some tie
-    rows = max(1, round(gigabytes * ROWS))
-    starts = rng.integers(0, POOL - COLUMNS, rows)
-    targets = rng.integers(0, COLUMNS, rows)
-    above, tied = np.zeros((2, rows), np.int64)
-    paths = folder / f"scores-{gigabytes:g}.npy", folder / f"targets-{gigabytes:g}.npy"
-    header = {"descr": "<f4", "fortran_order": False, "shape": (rows, COLUMNS)}
-    with paths[0].open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for i, start in enumerate(starts):
-            row = pool[start : start + COLUMNS]
-            file.write(row)
-            true_score = row[targets[i]]
-            above[i] = np.count_nonzero(row > true_score)
-            tied[i] = np.count_nonzero(row == true_score)
-        file.flush()
-        os.fsync(file.fileno())
-    np.save(paths[1], targets)
-    return ScoreFile(gigabytes, *paths, above, tied)
+class ScoreFile:
+    """A file with a random window of a pool in each row, and its counts by numpy."""
 
+    def __init__(self, folder: Path, gigabytes: float) -> None:
+        self.folder, self.name = folder, f"{gigabytes:g} GB"
+        self.path, self.targets = folder / "scores.npy", folder / "targets.npy"
+        rng = np.random.default_rng(0)
+        pool = rng.random(POOL, np.float32)  # 2 ** 24 values: some tie
+        rows = max(1, round(gigabytes * ROWS))
+        starts, targets = (rng.integers(0, n, rows) for n in (POOL - COLUMNS, COLUMNS))
+        self.counts: NDArray[Any] = np.zeros((2, rows), np.int64)
+        header = {"descr": "<f4", "fortran_order": False, "shape": (rows, COLUMNS)}
+        with self.path.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            for i, (start, target) in enumerate(zip(starts, targets, strict=True)):
+                row = pool[start : start + COLUMNS]
+                file.write(row)
+                self.counts[:, i] = (row > row[target]).sum(), (row == row[target]).sum()
+            file.flush()
+            os.fsync(file.fileno())
+        np.save(self.targets, targets)
 
-def drop_from_cache(path: Path) -> None:
-    """Drop a file's pages from the cache."""
-    with path.open("rb") as file:
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    def drop(self) -> None:
+        """Drop the pages of the file from the cache."""
+        with self.path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
+    def rate(self, seconds: float) -> str:
+        return f"{self.path.stat().st_size / 1e9 / seconds:.2f}"
 
-def plain_read(path: Path) -> float:
-    """Return the seconds that dd takes to read the cold file."""
-    drop_from_cache(path)
-    start = time.perf_counter()
-    subprocess.run(["dd", f"if={path}", "of=/dev/null", "bs=16M", "status=none"], check=True)
-    return time.perf_counter() - start
+    def plain_read(self) -> float:
+        """Return the seconds that dd takes to read the cold file."""
+        self.drop()
+        start = time.perf_counter()
+        command = ["dd", f"if={self.path}", "of=/dev/null", "bs=16M", "status=none"]
+        subprocess.run(command, check=True)
+        return time.perf_counter() - start
 
+    def run(
+        self,
+        name: str,
+        mode: str,
+        before: Callable[[], None] | None = None,
+        kill_after: float = float("inf"),
+    ) -> Run:
+        """Evaluate the cold file in a new process, sampled every 5 ms, perhaps killed."""
+        self.drop()
+        ranks = self.folder / f"{name}-{mode}.npz"
+        command = [sys.executable, "-m", "truerank", "evaluate", self.path, self.targets]
+        command += ["--save", ranks, "--metrics", "mrr", "--io", mode]
+        pipes: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        start = time.perf_counter()
+        peaks = dict.fromkeys(("RssAnon", "RssFile", "VmHWM"), 0)
+        with subprocess.Popen(command, text=True, preexec_fn=before, **pipes) as process:
+            while process.poll() is None:
+                now = resident_memory(process.pid)
+                peaks = {name: max(peak, now.get(name, 0)) for name, peak in peaks.items()}
+                if time.perf_counter() - start > kill_after:
+                    process.kill()
+                    break
+                time.sleep(0.005)
+            errors = (process.communicate()[1] or "").strip()
+        sizes = tuple(f"{size / 1e6:.0f} MB" for size in peaks.values())
+        return Run(time.perf_counter() - start, sizes, process.returncode, errors)
 
-# -- a run -----------------------------------------------------------------------------------------
+    def whole(self, name: str, mode: str, before: Callable[[], None] | None = None) -> Run:
+        """Evaluate the file, and compare the counts with numpy's and those of the first run."""
+        run = self.run(name, mode, before)
+        if run.code:
+            raise RuntimeError(f"exit code {run.code}: {run.errors}")
+        content = (self.folder / f"{name}-{mode}.npz").read_bytes()
+        with np.load(self.folder / f"{name}-{mode}.npz") as saved:
+            if not np.array_equal([saved["above"], saved["tied"]], self.counts):
+                raise ValueError(f"{name}: not the counts of {self.path}")
+        if content != (self.folder / f"ranks-{mode}.npz").read_bytes():
+            raise ValueError(f"{name}: not the file of the first run")
+        return run
 
 
 def limit_memory() -> None:
@@ -107,162 +135,53 @@ def limit_memory() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (LIMIT, LIMIT))
 
 
-def rank(
-    score_file: ScoreFile,
-    ranks: Path,
-    *options: str,
-    before: Callable[[], None] | None = None,
-    kill_after: float = float("inf"),
-) -> Run:
-    """Evaluate a cold file in a new process, sampled every 5 ms and killed after `kill_after` s."""
-    drop_from_cache(score_file.scores)
-    command = [sys.executable, "-m", "truerank", "evaluate", score_file.scores, score_file.targets]
-    command += ["--save", ranks, "--metrics", "mrr", *options]
-    start = time.perf_counter()
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=before
-    ) as process:
-        peaks = dict.fromkeys(("RssAnon", "RssFile", "VmHWM"), 0)
-        while process.poll() is None:
-            now = resident_memory(process.pid)
-            peaks = {name: max(peak, now.get(name, 0)) for name, peak in peaks.items()}
-            if time.perf_counter() - start > kill_after:
-                process.kill()
-                break
-            time.sleep(0.005)
-        errors = (process.communicate()[1] or "").strip()
-    return Run(time.perf_counter() - start, *peaks.values(), process.returncode, errors)
-
-
-def check(score_file: ScoreFile, ranks: Path) -> None:
-    """Compare saved counts with the expected ones."""
-    with np.load(ranks) as saved:
-        for name in ("above", "tied"):
-            if not np.array_equal(saved[name], getattr(score_file, name)):
-                raise ValueError(f"{ranks}: {name} is not what is in {score_file.scores}")
-
-
-def are_equal(one: Path, other: Path) -> bool:
-    """Return whether two files of ranks have the same arrays, bit for bit."""
-    with np.load(one) as a, np.load(other) as b:
-        return a.files == b.files and all(a[name].tobytes() == b[name].tobytes() for name in a)
-
-
-def require_success(run: Run) -> Run:
-    """Return the run if its exit code is 0."""
-    if run.code:
-        raise RuntimeError(f"exit code {run.code}: {run.errors}")
-    return run
-
-
-# -- measurements ----------------------------------------------------------------------------------
-
-Row = Sequence[object]
-
-
-def measure(score_file: ScoreFile, modes: Iterable[str]) -> tuple[list[Row], dict[str, Run]]:
-    """Return the rows of the first table, one for each `--io`, and their runs."""
-    runs, rows = {}, []
-    for mode in modes:
-        read = plain_read(score_file.scores)  # right before, as the speed of the disk varies
-        ranks = score_file.scores.with_name(f"ranks-{mode}.npz")
-        run = runs[mode] = require_success(rank(score_file, ranks, "--io", mode))
-        check(score_file, ranks)
-        rate = score_file.scores.stat().st_size / 1e9
-        rows.append(
-            (
-                f"{score_file.gigabytes:g} GB",
-                mode,
-                f"{run.seconds:.1f} s",
-                f"{rate / run.seconds:.2f}",
-                f"{rate / read:.2f}",
-                megabytes(run.anonymous),
-                megabytes(run.file),
-                megabytes(run.total),
-            )
-        )
-    return rows, runs
-
-
-def kill_and_resume(score_file: ScoreFile, mode: str, whole: Run) -> Row:
-    """Kill a run halfway, resume it, and compare its ranks with those of an uninterrupted run."""
-    ranks = score_file.scores.with_name(f"resumed-{mode}.npz")
-    ranks.unlink(missing_ok=True)
-    stopped = rank(score_file, ranks, "--io", mode, kill_after=whole.seconds / 2)
-    if stopped.code != -signal.SIGKILL or ranks.exists():
+def measure(
+    file: ScoreFile, mode: str, last: bool, plain: Lines, resumed: Lines, bound: Lines
+) -> None:
+    """Add a line to the first table, and with the last file one to each of the others."""
+    read = file.plain_read()  # right before, as the speed of the disk varies
+    run = file.whole("ranks", mode)
+    times = f"{run.seconds:.1f} s", file.rate(run.seconds), file.rate(read)
+    plain.append((file.name, mode, *times, *run.sizes))
+    print(*plain[-1], flush=True)
+    if not last:
+        return
+    stopped = file.run("resumed", mode, kill_after=run.seconds / 2)
+    if stopped.code != -signal.SIGKILL or (file.folder / f"resumed-{mode}.npz").exists():
         raise RuntimeError(f"not killed: {stopped}")
-    resumed = require_success(rank(score_file, ranks, "--io", mode))
-    counted = re.search(r"Resumed: (.+) of .+ had been counted", resumed.errors)
-    check(score_file, ranks)
-    equal = are_equal(ranks, score_file.scores.with_name(f"ranks-{mode}.npz"))
-    left = sorted(score_file.scores.parent.glob(f"{ranks.name}*"))
-    if not equal or left != [ranks]:
-        raise RuntimeError(f"resumed: {resumed}; equal: {equal}, files: {left}")
-    times = [f"{run.seconds:.1f} s" for run in (whole, stopped, resumed)]
-    times.insert(2, counted[1] if counted else "nothing")
-    return f"{score_file.gigabytes:g} GB", mode, *times, megabytes(resumed.anonymous), "yes"
-
-
-def rank_within_limit(score_file: ScoreFile, mode: str) -> Row:
-    """Rank a file within the limit."""
-    ranks = score_file.scores.with_name(f"limited-{mode}.npz")
-    run = require_success(rank(score_file, ranks, "--io", mode, before=limit_memory))
-    check(score_file, ranks)
-    equal = are_equal(ranks, score_file.scores.with_name(f"ranks-{mode}.npz"))
-    sizes = map(megabytes, (run.anonymous, run.file, run.total))
-    return (
-        f"{score_file.gigabytes:g} GB",
-        mode,
-        f"{run.seconds:.1f} s",
-        *sizes,
-        "yes" if equal else "no",
-    )
-
-
-def megabytes(size: int) -> str:
-    return f"{size / 1e6:.0f} MB"
+    again = file.whole("resumed", mode)
+    if len(left := [*file.folder.glob(f"resumed-{mode}*")]) > 1:
+        raise RuntimeError(f"files are left: {left}")
+    counted = re.search(r"Resumed: (.+) of .+ had been counted", again.errors)
+    times = tuple(f"{one.seconds:.1f} s" for one in (run, stopped, again))
+    saved = counted[1] if counted else "nothing"
+    resumed.append((file.name, mode, *times[:2], saved, times[2], again.sizes[0], "yes"))
+    limited = file.whole("limited", mode, limit_memory)
+    bound.append((file.name, mode, f"{limited.seconds:.1f} s", *limited.sizes, "yes"))
 
 
 def main(folder: Path, gigabytes: list[float], output: Path) -> None:
     """Measure and write the page."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    plain, resumed, bounded = [], [], []
+    plain, resumed, bound = tables = ([], [], [])
     for size in (SMALLEST, *gigabytes):
         with tempfile.TemporaryDirectory(dir=folder) as place:
-            score_file = write_scores(Path(place), size)
-            rows, runs = measure(score_file, MODES)
-            plain += rows
-            if size == gigabytes[-1]:
-                resumed = [kill_and_resume(score_file, mode, runs[mode]) for mode in MODES]
-                bounded = [rank_within_limit(score_file, mode) for mode in MODES]
-        print(*rows, sep="\n", flush=True)
-    numbers = {
-        "plain": markdown_table(
-            "file | --io | time | GB/s | dd, GB/s | peak anonymous | peak of files | peak of both",
-            plain,
-            text_columns=2,
-        ),
-        "resumed": markdown_table(
-            "file | --io | uninterrupted | killed after | saved | resumed | anonymous | same ranks",
-            resumed,
-            text_columns=2,
-        ),
-        "bounded": markdown_table(
-            "file | --io | time | peak anonymous | peak of files | peak of both | same ranks",
-            bounded,
-            text_columns=2,
-        ),
-    }
+            file = ScoreFile(Path(place), size)
+            for mode in MODES:
+                measure(file, mode, size == gigabytes[-1], *tables)
+    start, ends = "file | --io | ", "peak anonymous | peak of files | peak of both"
+    resuming = "uninterrupted | killed after | saved | resumed | anonymous | same ranks"
     page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
         memory=f"{memory / 1e9:.0f}",
         limit=f"{LIMIT / 1e9:.2f}",
         cores=len(os.sched_getaffinity(0)),
-        **numbers,
+        plain=markdown_table(f"{start}time | GB/s | dd, GB/s | {ends}", plain, 2),
+        resumed=markdown_table(start + resuming, resumed, 2),
+        bounded=markdown_table(f"{start}time | {ends} | same ranks", bound, 2),
     )
-    (output / "larger_than_memory.md").write_text(page, encoding="utf-8")
-    print(page)
+    (output / "larger_than_memory.md").write_text(format_page(page), encoding="utf-8")
 
 
 TEXT = """# Files larger than memory

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import argparse
 import logging
-import os
-import platform
 import time
 import warnings
 from collections.abc import Sequence
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from graphs import MODELS, SETS, SPLITS, Array, Arrays, Graph, Model, make_embeddings
-from pages import markdown_table
+import torch
+from graphs import MODELS, SETS, Array, Graph, Model, make_embeddings
+from pages import bullet_list, format_page, markdown_table
+from pykeen.models import ERModel
+from pykeen.nn.init import PretrainedInitializer
+from pykeen.triples import CoreTriplesFactory
+from pykeen_adapter import PILOT, SIDES, Case, by_pykeen, versions
 
 import truerank as tr
 from truerank import _core
@@ -40,36 +41,19 @@ KEYS = {  # ours and PyKEEN's
     "mr": "arithmetic_mean_rank",
     "amri": "adjusted_arithmetic_mean_rank_index",
 }
-SIDES = ("head", "tail")
 KINDS = ("optimistic", "realistic", "pessimistic")
 GOAL = 100
-PILOT = 256  # test triples on which PyKEEN's batch size is chosen
 COMPARED = 32  # test triples whose scores are compared
 
 
-# -- the contestants -------------------------------------------------------------------------------
-
-
-class OurRun(NamedTuple):
-    """The seconds of a run of truerank, and its results."""
-
-    building: float
-    evaluating: float
-    report: tr.Report
-    values: dict[str, Any]
-
-    @property
-    def seconds(self) -> float:
-        return self.building + self.evaluating
-
-
-def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -> OurRun:
+def by_truerank(
+    graph: Graph, model: Model, entities: Array, relations: Array
+) -> tuple[float, float, tr.Ranks]:
     """Make the task with filter and labels, rank, and compute the metrics to compare."""
     start = time.perf_counter()
     known = {split: graph.triples[split] for split in ("train", "valid")}
-    task = tr.link_prediction.Task(
-        graph.triples["test"], known, entities=graph.entities, relations=graph.relations
-    )
+    sizes = {"entities": graph.entities, "relations": graph.relations}
+    task = tr.link_prediction.Task(graph.triples["test"], known, **sizes)
     built = time.perf_counter()
     # The queries are those of the distinct pairs; both are (m, 2), in the order of a triple.
     heads, tails = (task.sides[side].queries for side in SIDES)
@@ -80,191 +64,68 @@ def by_truerank(graph: Graph, model: Model, entities: Array, relations: Array) -
         similarity=model.similarity,
         unique=True,
     )
-    values = report.to_dict([f"{kind}.{key}" for kind in KINDS for key in KEYS])
-    return OurRun(built - start, time.perf_counter() - built, report, values)
+    report.to_dict([f"{kind}.{key}" for kind in KINDS for key in KEYS])
+    return built - start, time.perf_counter() - built, report.ranks
 
 
-class TheirRun(NamedTuple):
-    """The seconds of a run of PyKEEN, its metrics, and its ranks by side and kind."""
-
-    seconds: float
-    batch: int
-    tests: int  # how many test triples it evaluated, from the first on
-    values: dict[str, float]
-    ranks: dict[tuple[str, str], Array]
-    scores: Array  # all tails of some test triples
-
-
-def by_pykeen(
-    graph: Graph, model: Model, entities: Array, relations: Array, batch: int, tests: int
-) -> TheirRun:
-    """Run PyKEEN's own evaluation; making its model with the embeddings is not timed."""
-    import torch
-    from pykeen.evaluation import RankBasedEvaluator
-    from pykeen.models import ERModel
-    from pykeen.nn.init import PretrainedInitializer
-    from pykeen.triples import CoreTriplesFactory
-
-    torch.set_num_threads(int(_core.default_threads()))
-    known = [torch.from_numpy(graph.triples[split]) for split in SPLITS]
+def in_pykeen(graph: Graph, model: Model, entities: Array, relations: Array) -> Case:
+    """Return PyKEEN's model with these embeddings."""
 
     def representation(vectors: Array) -> dict[str, Any]:
         initializer = PretrainedInitializer(torch.from_numpy(vectors))
         return {"shape": (vectors.shape[1],), "initializer": initializer}
 
+    train = torch.from_numpy(graph.triples["train"])
     network = ERModel(
-        triples_factory=CoreTriplesFactory(known[0], graph.entities, graph.relations),
+        triples_factory=CoreTriplesFactory(train, graph.entities, graph.relations),
         interaction=model.interaction,
         interaction_kwargs=model.options,
         entity_representations_kwargs=representation(entities),
         relation_representations_kwargs=representation(relations),
     )
-    evaluator = RankBasedEvaluator(clear_on_finalize=False)  # keep the ranks
-    start = time.perf_counter()
-    result = evaluator.evaluate(
-        network,
-        mapped_triples=known[-1][:tests],
-        additional_filter_triples=known,
-        batch_size=batch,
-        use_tqdm=False,
-    )
-    values = dict(result.to_flat_dict())
-    seconds = time.perf_counter() - start
-    ranks = {key: np.concatenate(batches) for key, batches in evaluator.ranks.items()}
-    scores = network.predict_t(known[-1][:COMPARED, :2]).detach().numpy()
-    return TheirRun(seconds, batch, tests, values, ranks, scores)
+    return Case(graph, model.name, network.eval())
 
 
-def by_pykeen_within(arrays: Arrays, batches: Sequence[int], limit: float) -> TheirRun:
-    """Run PyKEEN with the faster batch size, on as many test triples as fit within the limit."""
-    tests = len(arrays[0].triples["test"])
-    pilots = [by_pykeen(*arrays, batch, min(PILOT, tests)) for batch in batches]
-    fastest = min(pilots, key=lambda run: run.seconds)
-    share = limit / (fastest.seconds / fastest.tests * tests)
-    return by_pykeen(*arrays, fastest.batch, tests if share >= 1 else round(share * tests))
-
-
-# -- comparisons -----------------------------------------------------------------------------------
-
-
-class Case(NamedTuple):
-    """One data set, model and dimension."""
-
-    graph: Graph
-    model: Model
-    dim: int
-    ours: OurRun
-    theirs: TheirRun
-    equal: float  # the share of scores whose bits are the same
-
-    @property
-    def name(self) -> tuple[str, str, str]:
-        return self.graph.name, self.model.name, str(self.dim)
-
-    @property
-    def tests(self) -> int:
-        return len(self.graph.triples["test"])
-
-    @property
-    def pykeen_seconds(self) -> float:
-        """Seconds of PyKEEN for all test triples, scaled where it had fewer."""
-        return self.theirs.seconds * self.tests / self.theirs.tests
-
-    @property
-    def ratio(self) -> float:
-        return self.pykeen_seconds / self.ours.seconds
-
-    def our_ranks(self, side: str) -> tr.Ranks:
-        """Return our ranks of a side, of the test triples that PyKEEN evaluated."""
-        ranks = self.ours.report.ranks
-        return ranks[ranks.side.values == side][: self.theirs.tests]
-
-
-def equal_scores(
-    graph: Graph, model: Model, entities: Array, relations: Array, theirs: TheirRun
-) -> float:
+def equal_scores(case: Case, model: Model, entities: Array, relations: Array) -> float:
     """Return the share of PyKEEN's scores, of all tails of some test triples, that equal ours."""
-    head, relation, _ = graph.triples["test"][:COMPARED].T
-    queries = model.tail(entities[head], relations[relation])
+    pairs = case.triples("test")[:COMPARED, :2]
+    theirs = case.model.predict_t(pairs).detach().numpy()
+    queries = model.tail(entities[pairs[:, 0]], relations[pairs[:, 1]])
     ours = tr.score_embeddings(queries, entities, similarity=model.similarity)
-    return float((ours == theirs.scores).mean())
+    return float((ours == theirs).mean())
 
 
-def differing_ranks(case: Case) -> tuple[int, float, int]:
-    """Count the tasks whose realistic ranks differ; return the largest difference, and the ties."""
-    count, largest, tied = 0, 0.0, 0
-    for side in SIDES:
-        ours, ranks = case.our_ranks(side), case.theirs.ranks
-        differences = np.abs(ours.realistic - ranks[side, "realistic"])
-        count += int((differences > 0).sum())
-        largest = max(largest, float(differences.max()))
-        spread = ranks[side, "pessimistic"] - ranks[side, "optimistic"]
-        tied += int(((ours.tied > 1) | (spread > 0)).sum())
-    return count, largest, tied
+Lines = tuple[float, tuple[object, ...], tuple[object, ...]]  # a ratio, and a line of each table
 
 
-def evaluate(
+def measure(
     graph: Graph, model: Model, dim: int, batches: Sequence[int], limit: float, rounds: int
-) -> Case:
+) -> Lines:
     """Run truerank before and after PyKEEN, which is close to taking turns."""
-    arrays = graph, model, *make_embeddings(graph, model, dim)
-    ours = [by_truerank(*arrays) for _ in range(rounds)]
-    theirs = by_pykeen_within(arrays, batches, limit)
-    ours += [by_truerank(*arrays) for _ in range(rounds)]
-    fastest = min(ours, key=lambda run: run.seconds)
-    case = Case(graph, model, dim, fastest, theirs, equal_scores(*arrays, theirs))
-    print(
-        *case.name,
-        f"{fastest.seconds:.3f} s, PyKEEN {case.pykeen_seconds:.1f} s",
-        sep=", ",
-        flush=True,
+    vectors = make_embeddings(graph, model, dim)
+    case = in_pykeen(graph, model, *vectors)
+    runs = [by_truerank(graph, model, *vectors) for _ in range(rounds)]
+    theirs = by_pykeen(case, batches, limit)
+    runs += [by_truerank(graph, model, *vectors) for _ in range(rounds)]
+    building, evaluating, ranks = min(runs, key=lambda run: run[0] + run[1])
+    name, ratio = (graph.name, model.name, dim), theirs.seconds / (building + evaluating)
+    times = (
+        *(f"{seconds * 1000:.0f} ms" for seconds in (building, evaluating)),
+        *(f"{theirs.seconds:.1f} s", theirs.batch, theirs.tests_of(case)),
+        *(f"{ratio:.0f}", "met" if ratio >= GOAL else "missed"),
     )
-    return case
-
-
-def times(cases: Sequence[Case]) -> str:
-    """Return the table of times and ratios."""
-    rows = []
-    for case in cases:
-        run = case.theirs
-        scaled = "all" if run.tests == case.tests else f"{run.tests:,}, scaled"
-        rows.append(
-            (
-                *case.name,
-                f"{case.ours.building * 1000:.0f} ms",
-                f"{case.ours.evaluating * 1000:.0f} ms",
-                f"{case.pykeen_seconds:.1f} s",
-                str(run.batch),
-                scaled,
-                f"{case.ratio:.0f}",
-                "met" if case.ratio >= GOAL else "missed",
-            )
-        )
-    theirs = "PyKEEN | batch size | test triples"
-    return markdown_table(
-        f"set | model | d | task | evaluation | {theirs} | times as fast | goal: {GOAL}",
-        rows,
-        text_columns=2,
+    print(*name, *times, flush=True)
+    report = tr.report(
+        tr.concatenate([ranks[ranks.side.values == side][: theirs.tests] for side in SIDES])
     )
-
-
-def metrics(cases: Sequence[Case]) -> str:
-    """Return the table of metrics and of differing ranks."""
-    rows = []
-    for case in cases:
-        count, largest, tied = differing_ranks(case)
-        report = tr.report(tr.concatenate([case.our_ranks(side) for side in SIDES]))
-        cells = []
-        for key, theirs in KEYS.items():
-            ours, value = report[key], case.theirs.values[f"both.realistic.{theirs}"]
-            difference = f" ({value - ours:+.1g})" if value != ours else ""
-            cells.append(f"{ours:.6g}{difference}")
-        tasks = f"{2 * case.theirs.tests:,}"
-        differ = f"{count} (by {largest:g})" if count else "none"
-        rows.append((*case.name, tasks, *cells, str(tied), f"{100 * case.equal:.0f} %", differ))
-    keys = " | ".join(KEYS)
-    ends = "ties | equal scores | differing ranks"
-    return markdown_table(f"set | model | d | tasks | {keys} | {ends}", rows, text_columns=2)
+    values, cells = theirs.result.to_flat_dict(), []
+    for key, long in KEYS.items():
+        difference = values[f"both.realistic.{long}"] - report[key]
+        cells.append(f"{report[key]:.6g}" + (f" ({difference:+.1g})" if difference else ""))
+    ties = int((report.ranks.tied > 1).sum())
+    equal = f"{100 * equal_scores(case, model, *vectors):.0f} %"
+    cells = [f"{2 * theirs.tests:,}", *cells, str(ties), equal, theirs.differing(ranks)]
+    return ratio, (*name, *times), (*name, *cells)
 
 
 def main(
@@ -280,31 +141,29 @@ def main(
     """Measure and write the page."""
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    torch.set_num_threads(int(_core.default_threads()))
     graphs = [SETS[name](data) for name in sets]
-    cases = [
-        evaluate(graph, MODELS[name], dim, batch_sizes, limit, rounds)
+    found = [
+        measure(graph, MODELS[name], dim, batch_sizes, limit, rounds)
         for graph in graphs
         for name in models
         for dim in dims
     ]
-    ratios = [case.ratio for case in cases]
-    descriptions = [
-        f"- **{graph.name}**: "
-        + " / ".join(f"{len(graph.triples[split]):,}" for split in SPLITS)
-        + f" triples, {graph.entities:,} entities, {graph.relations} relations."
-        for graph in graphs
-    ]
+    ratios, times, metrics = zip(*found, strict=True)
     page = TEXT.format(
-        python=platform.python_version(),
-        numpy=np.__version__,
-        torch=version("torch"),
-        pykeen=version("pykeen"),
-        isa=_core.isa(),
-        threads=_core.default_threads(),
-        cores=len(os.sched_getaffinity(0)),
-        descriptions="\n".join(descriptions),
-        times=times(cases),
-        metrics=metrics(cases),
+        **versions(),
+        descriptions=bullet_list([graph.description for graph in graphs]),
+        times=markdown_table(
+            "set | model | d | task | evaluation | PyKEEN | batch size | test triples | times as "
+            f"fast | goal: {GOAL}",
+            times,
+            text_columns=2,
+        ),
+        metrics=markdown_table(
+            f"set | model | d | tasks | {' | '.join(KEYS)} | ties | equal scores | differing ranks",
+            metrics,
+            text_columns=2,
+        ),
         lowest=f"{min(ratios):.0f}",
         highest=f"{max(ratios):.0f}",
         batches=" or ".join(map(str, batch_sizes)),
@@ -313,8 +172,7 @@ def main(
         compared=COMPARED,
         rounds=2 * rounds,
     )
-    (output / "link_prediction_pykeen.md").write_text(page, encoding="utf-8")
-    print(page)
+    (output / "link_prediction_pykeen.md").write_text(format_page(page), encoding="utf-8")
 
 
 TEXT = """# Link prediction end to end, beside PyKEEN

@@ -1,7 +1,7 @@
 """Code of toolkits, loaded from where it lies: packages, or functions of a commit of a repository.
 
-A table of `Toolkit` in a module of `MODULES` in `toolkits.py` says what is run: one function for
-each toolkit, which gives its code the scores of a case and returns its ranks and numbers.
+`TOOLKITS` in `toolkit_rows.py` says what is run: one function for each toolkit, which gives its
+code the scores of a case and returns its ranks and numbers.
 """
 
 from __future__ import annotations
@@ -68,13 +68,10 @@ class Outcome(NamedTuple):
         In the order of the tasks.
     numbers : mapping of str to float
         By the names of the preset.
-    scores : ndarray of float32, shape (tasks, columns), optional
-        What it ranked, if it first changed the scores.
     """
 
     ranks: Any
     numbers: Mapping[str, float]
-    scores: Array | None = None
 
 
 class Toolkit(NamedTuple):
@@ -89,16 +86,13 @@ class Toolkit(NamedTuple):
     run : callable
         Gets the `Code` and a `Case`; returns an `Outcome`.
     filters : str
-        "both": with and without a filter; "always", "never".
-    skips : tuple of str
-        Names of cases that its code cannot take.
+        "both": with and without a filter; "never": without.
     """
 
     name: str
     preset: str
     run: Callable[[Code, Case], Outcome]
     filters: str = "both"
-    skips: tuple[str, ...] = ()
 
 
 class NotFoundError(Exception):

@@ -5,16 +5,15 @@
 FOLDER holds clones of the toolkits' repositories, each under its own name (`git clone`; bare ones
 do as well); packages are imported. The code of the stated commit is run on random float32 scores
 with ties, near ties, NaN, infinities, saturated values and the toolkits' own sentinels; each rank
-and each number must be that of the preset, or within its bounds. What is not there is "not found".
-Toolkits that were run replace their rows in toolkits.tsv, from which toolkits.md is written: so
-environments with different packages make one page.
+and each number must be that of the preset, or within its bounds. Toolkits that were run replace
+their rows in toolkits.tsv, from which toolkits.md is written: so environments with different
+packages make one page.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
-import importlib
 import platform
 import re
 import warnings
@@ -25,15 +24,14 @@ from typing import NamedTuple
 import numpy as np
 from pages import format_page, markdown_table
 from toolkit_code import Array, Case, Code, NotFoundError, Outcome, Toolkit
+from toolkit_rows import TOOLKITS
 
 from truerank import compat
 
 HERE = Path(__file__).parent
-NAMES = ("graphs", "networks", "lists", "alignment")
-MODULES = tuple(f"toolkits_{name}" for name in NAMES)  # each has a table TOOLKITS
+EARLIER = "137fa8fa"  # the commit with the form of this study that ran further toolkits
 TASKS, COLUMNS = 40, 40
 PRECISION = 2e-6  # of means in float32, whose order of summation differs
-NOT_FOUND = "not found"
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -127,10 +125,7 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
     """Run a toolkit on all cases; also return a line for each case in which something differs."""
     code, counts, lines = Code(folder), np.zeros(6, np.int64), []
     for case in cases(seeds):
-        wanted = toolkit.filters == "both" or (toolkit.filters == "always") == (
-            case.known is not None
-        )
-        if not wanted or case.name in toolkit.skips:
+        if toolkit.filters == "never" and case.known is not None:
             continue
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # of old code, about the torch of today
@@ -150,7 +145,7 @@ def compare(toolkit: Toolkit, folder: Path, seeds: int) -> tuple[Row, list[str]]
 def compare_case(toolkit: Toolkit, case: Case, outcome: Outcome) -> tuple[int, ...]:
     """Return the six counts of a row."""
     ours = compat.report(
-        case.scores if outcome.scores is None else outcome.scores,
+        case.scores,
         case.targets,
         preset=toolkit.preset,
         filter=None if case.known is None else case.lists(),
@@ -195,50 +190,44 @@ def write_rows(path: Path, rows: dict[str, Row]) -> None:
         writer.writerows([Row._fields, *rows.values()])
 
 
-def table(toolkits: list[Toolkit], rows: dict[str, Row]) -> str:
-    """Return a line for each toolkit, also for those that were not found."""
-    lines = []
-    for toolkit in toolkits:
-        row = rows.get(toolkit.name)
-        if row is None:
-            lines.append([toolkit.name, f"`{toolkit.preset}`", NOT_FOUND, *[""] * 6])
-            continue
-        cells = [f"{n:,}" for n in row[3:]]
-        lines.append([row.toolkit, f"`{row.preset}`", row.code, *cells])
-    heading = ["code", "preset", "version", "ranks", "open", "not the exact rank", "wrong"]
-    heading += ["numbers", "wrong"]
+def table(rows: list[Row]) -> str:
+    """Return a line for each toolkit."""
+    lines = [(r.toolkit, f"`{r.preset}`", r.code, *(f"{n:,}" for n in r[3:])) for r in rows]
+    heading = (
+        "code | preset | version | ranks | open | not the exact rank | wrong | numbers | wrong"
+    )
     return markdown_table(heading, lines, text_columns=3)
 
 
 def main(folder: Path, only: str, seeds: int, output: Path) -> None:
     """Compare, merge with earlier rows, and write the page."""
-    toolkits = [toolkit for name in MODULES for toolkit in importlib.import_module(name).TOOLKITS]
     path = output / "toolkits.tsv"
     rows = read_rows(path)
-    for toolkit in toolkits:
+    for toolkit in TOOLKITS:
         if not re.search(only, toolkit.name):
             continue
         try:
             rows[toolkit.name], lines = compare(toolkit, folder, seeds)
         except NotFoundError as error:
-            print(f"{toolkit.name}: {NOT_FOUND} ({error})")
+            print(f"{toolkit.name}: not found ({error})")
             continue
         print(rows[toolkit.name], *lines, sep="\n  ")
-    rows = {toolkit.name: rows[toolkit.name] for toolkit in toolkits if toolkit.name in rows}
     write_rows(path, rows)
-    checked = {toolkit.preset for toolkit in toolkits if toolkit.name in rows}
-    unchecked = [f"`{name}`" for name in compat.PRESETS if name not in checked]
+    every, own = [*rows.values()], {toolkit.name for toolkit in TOOLKITS}
+    unchecked = {*compat.PRESETS} - {row.preset for row in every}
     page = TEXT.format(
         python=platform.python_version(),
         numpy=np.__version__,
-        table=table(toolkits, rows),
-        ranks=sum(row.ranks for row in rows.values()),
-        numbers=sum(row.numbers for row in rows.values()),
-        wrong=sum(row.wrong_ranks + row.wrong_numbers for row in rows.values()),
-        unlike=sum(row.unlike for row in rows.values()),
-        open=sum(row.open for row in rows.values()),
+        earlier=EARLIER,
+        table=table([row for row in every if row.toolkit in own]),
+        others=table([row for row in every if row.toolkit not in own]),
+        ranks=sum(row.ranks for row in every),
+        numbers=sum(row.numbers for row in every),
+        wrong=sum(row.wrong_ranks + row.wrong_numbers for row in every),
+        unlike=sum(row.unlike for row in every),
+        open=sum(row.open for row in every),
         precision=PRECISION,
-        unchecked=", ".join(unchecked) or "none",
+        unchecked=", ".join(f"`{name}`" for name in sorted(unchecked)) or "none",
     )
     (output / "toolkits.md").write_text(format_page(page), encoding="utf-8")
 
@@ -253,14 +242,17 @@ of either sign, the toolkits' own sentinels, constants; with a filter and withou
 
 {table}
 
-{ranks:,} ranks and {numbers:,} numbers were compared, and {wrong:,} differ from their preset.
-{unlike:,} ranks of the toolkits are not the exact realistic rank. {open:,} ranks are open: the code
-sorts without promising an order of equal scores (or rounds what it compares), the
-preset gives the first and the last place, and the rank must be within. Numbers are compared to
+These are of the form that this study had at {earlier}, which held them against the same presets:
+
+{others}
+
+In all, {ranks:,} ranks and {numbers:,} numbers were compared, and {wrong:,} differ from their
+preset. {unlike:,} ranks of the toolkits are not the exact realistic rank. {open:,} ranks are open:
+the code sorts without promising an order of equal scores (or rounds what it compares), the preset
+gives the first and the last place, and the rank must be within. Numbers are compared to
 {precision:g}, because sums in float32 depend on their order.
 
-What is not there when the study is run is "not found". Presets that no code here was run for were
-read from its text: {unchecked}.
+Presets that no code was run for were read from its text: {unchecked}.
 """
 
 
