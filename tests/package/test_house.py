@@ -31,7 +31,7 @@ ROOMS = {
     "embeddings": (600, 600),
     "metrics": (2061, 1700),
     "inference": (1600, 1600),
-    "reporting": (1199, 1000),
+    "reporting": (1122, 1000),
     "plot": (700, 700),
     "html": (200, 200),
     "tasks": (1433, 1000),

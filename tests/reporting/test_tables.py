@@ -174,7 +174,7 @@ def test_latex_of_a_table(models: dict[str, Report]) -> None:
 
 def test_html_of_a_table(models: dict[str, Report]) -> None:
     text = table(models, ["mr"])._repr_html_()
-    assert '<th scope="row">odd &amp; &lt;b&gt;|_1</th>' in text
+    assert '<th scope="row" style="text-align: left">odd &amp; &lt;b&gt;|_1</th>' in text
     assert '<td style="text-align: right"><strong>2.0</strong></td>' in text
 
 

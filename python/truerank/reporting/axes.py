@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, overload
 
 from ..inputs.checks import several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.words import suggest
 from ..metrics import KINDS, Key, UnknownKeyError, parse
-from ..metrics.keys import ADJUSTED, ALL_SIDES, MACRO, RELATION_SIDE, Sides
+from ..metrics.keys import ADJUSTED, ALL_SIDES, RELATION_SIDE, Sides
 from ..metrics.kinds import DEFAULT_KIND
 from ..tables import AsTable
 
@@ -40,29 +40,6 @@ class Axes(NamedTuple):
     sides: Sequence[str]
     kinds: Sequence[str]
     metrics: Sequence[str]
-
-    def names(self) -> Iterator[str]:
-        """Yield the keys, without defaults.
-
-        Examples
-        --------
-        >>> list(Axes(["both", "tail"], ["realistic"], ["mrr"]).names())
-        ['mrr', 'tail.mrr']
-        """
-        for side in self.sides:
-            for kind in self.kinds:
-                yield from (compose_key(side, kind, metric) for metric in self.metrics)
-
-    def macro_names(self) -> Iterator[str]:
-        """Yield the keys of macro averages; z has none.
-
-        Examples
-        --------
-        >>> list(Axes(["both"], ["realistic"], ["mrr", "zmrr"]).macro_names())
-        ['macro.mrr']
-        """
-        means = [metric for metric in self.metrics if parse(metric).adjustment != "z"]
-        return (f"{MACRO}.{key}" for key in self._replace(metrics=means).names())
 
 
 def compose_key(side: str, kind: str, metric: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -16,11 +16,12 @@ from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import public
 from ..metrics import Key, Sample, compute, parse, sample_of
 from ..metrics.averages import weighted_mean
-from ..metrics.keys import sides_of
-from ..metrics.kinds import take
+from ..metrics.keys import MACRO, sides_of
+from ..metrics.kinds import DEFAULT_KIND, take
 from ..metrics.values import Grouping, kept_moments
 from ..ranks.grouping import group_codes, task_weights_by
-from .axes import unique_keys
+from ..ranks.labels import LABEL_WORDS
+from .axes import DEFAULT_KINDS, DEFAULT_METRICS, compose_key, unique_keys
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     Weights = str | Sequence[float] | FloatArray
 
-R = TypeVar("R")  # a report
+NO_GROUPS = "this report has no groups; report(ranks, by=...) has"
 
 
 @public("truerank.reporting")
@@ -75,7 +76,8 @@ class Counted:
     ----------
     ranks, tasks : Ranks
         As they were given, and with the weights in force.
-    sides : Sides
+    protocol, seed, weighting, by, sides
+        What `Report` tells of them.
     grouping : Grouping or None
     draw : callable
         Returns the sample of all tasks for a kind of rank.
@@ -88,31 +90,60 @@ class Counted:
         by: LabelsLike | None = None,
         weights: Weights | None = None,
     ) -> None:
-        self.ranks, self.seed = ranks, seed
+        self.ranks, self.protocol, self.seed, self.weighting = ranks, ranks.protocol, seed, ""
         if isinstance(weights, str):
+            self.weighting = f"each {LABEL_WORDS.get(weights, weights)} counts once"
             weights = task_weights_by(ranks, weights)
         self.tasks = ranks if weights is None else ranks.with_weights(weights)
+        if self.tasks.weights is not None:
+            self.weighting = self.weighting or "weighted"
         self.sides = sides_of(ranks)
         self.draw: Callable[[str], Sample] = partial(sample_of, self.tasks, seed=seed)
+        self.by: str | None = None
         self.grouping: Grouping | None = None
         if by is not None:
+            self.by = by if isinstance(by, str) else "label"
             self.grouping = Grouping(self.tasks, *group_codes(ranks, by), self.sides, self.draw)
         self._last: tuple[str, str, Sample] | None = None
-        self.values: dict[Key, float] = {}
+        self._values: dict[Key, float] = {}
+
+    columns: Sequence[str] = ()  # none is stored
+
+    @property
+    def labels(self) -> list[Hashable]:
+        """The labels of the groups."""
+        return [] if self.grouping is None else self.grouping.names
 
     def value(self, key: Key) -> float:
-        """Return the value of a key, which is computed once."""
-        if key not in self.values:
-            compute_value = self._macro if key.macro else self._micro
-            self.values[key] = compute_value(key)
-        return self.values[key]
+        """Return the value of a key, which is computed once; a KeyError for an unknown side."""
+        if key not in self._values:
+            if key.side not in self.sides.counts:
+                self.sides.check(key.side, str(key))
+            if key.macro:
+                values = self.groups(key).values(key)
+                self._values[key] = weighted_mean(values[~np.isnan(values)])
+            else:
+                sample = self.sample(key.side, key.kind)
+                self._values[key] = compute(key, sample, self.tasks._memo)
+        return self._values[key]
 
-    def _micro(self, key: Key) -> float:
-        return compute(key, self.sample(key.side, key.kind), self.tasks._memo)
+    def column(self, key: Key) -> list[float]:
+        """Return the value of a key in each group."""
+        self.sides.check(key.side, str(key))
+        values: list[float] = self.groups(key).values(key).tolist()
+        return values
 
-    def _macro(self, key: Key) -> float:
-        values = self.groups(str(key)).values(key)
-        return weighted_mean(values[~np.isnan(values)])
+    @property
+    def keys(self) -> list[str]:
+        """The usual keys: where nothing ties, those of one kind of rank alone."""
+        kinds = DEFAULT_KINDS if self.summary.tied_tasks else (DEFAULT_KIND,)
+        sides, names = self.sides.present, DEFAULT_METRICS
+        found = [compose_key(s, kind, name) for s in sides for kind in kinds for name in names]
+        if self.grouping is not None:
+            means = [name for name in names if parse(name).adjustment != "z"]
+            keys = (compose_key(side, DEFAULT_KIND, name) for side in sides for name in means)
+            found += [f"{MACRO}.{key}" for key in keys]
+        return found
 
     @cached_property
     def summary(self) -> Summary:
@@ -142,33 +173,45 @@ class Counted:
             self._last = side, kind, take(self.draw(kind), self.sides.mask(side))
         return self._last[2]
 
-    def groups(self, key: str) -> Grouping:
+    def groups(self, key: object) -> Grouping:
         """The groups; a KeyError where there are none."""
         if self.grouping is None:
-            raise UnknownKeyError(repr(key), "this report has no groups; report(ranks, by=...) has")
+            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
         return self.grouping
+
+    def group_tasks(self, side: str) -> list[int]:
+        """Return the number of tasks of a side in each group."""
+        counts: list[int] = self.groups("group_tasks").counts(side).tolist()
+        return counts
 
     def of_group(self, place: int) -> Counted:
         """The tasks of one group, drawn as those of all groups are."""
         grouping = self.groups("groups")
         group = Counted(grouping.ranks(place), self.seed)
-        group.draw = partial(grouping.sample, group=place)
+        group.draw, group.weighting = partial(grouping.sample, group=place), self.weighting
         return group
+
+
+class _Keywords(TypedDict, total=False):
+    by: LabelsLike | None
+    level: float
+    seed: int
 
 
 class OfRanks:
     """What a report has only while it has ranks; one from JSON says that they are missing."""
 
     seed: int
-    _counted: Counted | None
+    _source: Any  # a Counted, or what was read from JSON
 
     @property
     def _ranked(self) -> Counted:
-        if self._counted is None:
+        if not isinstance(self._source, Counted):
             raise RanksMissingError(
                 "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
             )
-        return self._counted
+        counted: Counted = self._source
+        return counted
 
     @property
     def ranks(self) -> Ranks:
@@ -224,25 +267,11 @@ class OfRanks:
         return self._ranked.moments(parsed)
 
     @overload
-    def interval(
-        self,
-        metric: str,
-        *,
-        by: LabelsLike | None = ...,
-        level: float = ...,
-        seed: int = ...,
-    ) -> Interval: ...
-
+    def interval(self, metric: str, **options: Unpack[_Keywords]) -> Interval: ...
     @overload
     def interval(
-        self,
-        metric: list[str] | tuple[str, ...],
-        *,
-        by: LabelsLike | None = ...,
-        level: float = ...,
-        seed: int = ...,
+        self, metric: list[str] | tuple[str, ...], **options: Unpack[_Keywords]
     ) -> Intervals: ...
-
     def interval(
         self,
         metric: str | list[str] | tuple[str, ...],
@@ -285,43 +314,15 @@ class OfRanks:
         >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
         ['mrr', 'hits@1']
         """
-        if not isinstance(metric, (list, tuple)):
-            return self._interval(metric, by=by, level=level, seed=seed)
-        names = unique_keys(metric, "metric")
-        options = {"by": by, "level": level, "seed": seed}
-        return Intervals({name: self._interval(name, **options) for name in names})
-
-    def _interval(self, key: str, **options: Any) -> Interval:
-        """Compute the interval of one key."""
-        parsed = parse(key)
-        if parsed.macro:
-            self._ranked.groups(key)
-        groups = self.group_labels if parsed.macro else None
-        return interval(self._ranked.tasks, parsed, groups=groups, draw_seed=self.seed, **options)
+        tasks, found = self._ranked.tasks, {}
+        single = not isinstance(metric, (list, tuple))
+        for name in [metric] if isinstance(metric, str) else unique_keys(metric, "metric"):
+            key = parse(name)
+            groups = self._ranked.groups(key).codes if key.macro else None
+            options: Any = {"by": by, "level": level, "seed": seed, "draw_seed": self.seed}
+            found[name] = interval(tasks, key, groups=groups, **options)
+        return found[name] if single else Intervals(found)
 
     def _sample(self, side: str, kind: str) -> Sample:
         """Return the ranks of a side and kind, as plots need them."""
         return self._ranked.sample(side, kind)
-
-
-class Groups(Mapping[Hashable, R]):
-    """The Reports of groups, each made when it is first read."""
-
-    def __init__(self, labels: Iterable[Hashable], make: Callable[[int], R]) -> None:
-        self._places = {label: place for place, label in enumerate(labels)}
-        self._make = make
-        self._reports: dict[Hashable, R] = {}
-
-    def __getitem__(self, label: Hashable) -> R:
-        if label not in self._reports:
-            self._reports[label] = self._make(self._places[label])
-        return self._reports[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __repr__(self) -> str:
-        return f"<groups: {', '.join(map(repr, self))}>"

@@ -86,7 +86,7 @@ def _rows(
         row: Row = {"average": average, "group": average, "filter": own, "side": side, "kind": kind}
         for name, key in keys.items():
             of_row = key._replace(side=side, kind=kind, macro=macro)
-            row[name] = None if macro and key.adjustment == "z" else report._get(of_row)
+            row[name] = None if macro and key.adjustment == "z" else report._source.value(of_row)
         yield {**row, "tasks": report.tasks(side)}
 
 
@@ -94,7 +94,8 @@ def _group_rows(report: Report, keys: Mapping[str, Key], axes: Axes, own: str) -
     """Yield the rows of groups that have tasks, the largest group first."""
     for side, kind in itertools.product(axes.sides, axes.kinds):
         columns = {
-            name: report._column(key._replace(side=side, kind=kind)) for name, key in keys.items()
+            name: report._source.column(key._replace(side=side, kind=kind))
+            for name, key in keys.items()
         }
         tasks = report.group_tasks(side)
         places = {label: i for i, label in enumerate(tasks)}
@@ -131,7 +132,7 @@ def label_text(label: Hashable) -> str:
 
 def _first_line(report: Report) -> str:
     """Say how many tasks there are, among how many candidates, and what is filtered."""
-    summary, protocol = report.held_summary(), report.protocol
+    summary, protocol = report._source.summary, report.protocol
     sides = [f"{side} {report.tasks(side):,}" for side in report.sides if side != ALL_SIDES]
     words = [format_count(report._sides.total, f"{protocol.split or ''} task".strip())]
     words[0] += f" ({', '.join(sides)})" if sides else ""
@@ -151,7 +152,7 @@ def _macro_lines(report: Report, keys: Mapping[str, Key], axes: Axes) -> Iterato
     """Say which values macro averages leave out."""
     first = itertools.product(axes.sides[:1], axes.kinds[:1])
     for (side, kind), (name, key) in itertools.product(first, keys.items()):
-        column = report._column(key._replace(side=side, kind=kind)) or []
+        column = report._source.column(key._replace(side=side, kind=kind)) or []
         left_out = sum(map(math.isnan, column))
         if left_out and key.adjustment != "z":
             of_key = f"{MACRO}.{compose_key(side, kind, name)}"

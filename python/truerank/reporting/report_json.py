@@ -1,78 +1,119 @@
-"""What a report is as JSON: its content, which is checked for its version and types when read."""
+"""Reports that were written as JSON: a plain dict, checked for its version and types when read."""
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import reprlib
-import sys
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from types import NoneType
-from typing import Any, NamedTuple, NewType, NoReturn, get_args, get_origin, get_type_hints
+from typing import Any
 
-from ..inputs.errors import InputTypeError, InputValueError
-from ..ranks.protocol import Protocol
-from ..tables.forms import json_value
+from ..inputs.errors import InputTypeError, InputValueError, UnknownKeyError
+from ..metrics import Key, parse
+from ..metrics.keys import Sides
+from ..ranks.protocol import COMPARABLE, PROVENANCE, Protocol
+from ..ranks.storage import checked_fields
 from .audit import Finding
-from .counted import Summary
+from .counted import NO_GROUPS, Summary
 
 JSON_KIND = "truerank.report"
 JSON_FORMAT = 1
-_MOST = 2**63 - 1  # counts and ids are int64
-
-Seed = NewType("Seed", int)  # of any size, unlike counts
-
-
-class GroupContent(NamedTuple):
-    """The groups of a report: labels, and lists by side and by key with an entry for each label."""
-
-    by: str | None
-    labels: list[Hashable]
-    tasks: dict[str, list[int]]
-    metrics: dict[str, list[float]]
-
-
-NO_GROUPS = GroupContent(None, [], {}, {})
+# The fields of a report, a summary, a finding, groups and filters, with their types. Numbers that
+# may be null or infinite are read by `_number`.
+REPORT: dict[str, tuple[type, ...]] = {
+    "metrics": (dict,),
+    "summary": (dict, NoneType),
+    "protocol": (dict,),
+    "seed": (int,),
+}
+REPORT |= {"weighting": (str,), "sides": (dict,), "findings": (list,), "groups": (dict, NoneType)}
+SUMMARY = {**dict.fromkeys(Summary._fields[:-2], (int,)), "audit": (dict, NoneType)}
+FINDING = {"name": (str,), "message": (str,)}
+GROUPS = {"by": (str,), "labels": (list,), "tasks": (dict,), "metrics": (dict,)}
+FILTERS = {"own": (str,), "others": (dict,)}
 
 
-class FilterContent(NamedTuple):
-    """The filters of a report: the name of its own, and the content under the others by name."""
+class Stored:
+    """What the numbers of a report are read from, as `Counted` is what computes them.
 
-    own: str
-    others: dict[str, ReportContent]
-
-
-class ReportContent(NamedTuple):
-    """The content of a report; the summary is None for a group that was read from JSON."""
-
-    metrics: dict[str, float]
-    summary: Summary | None
-    protocol: Protocol
-    seed: Seed
-    weighting: str
-    sides: dict[str, int]
-    findings: list[Finding]
-    groups: GroupContent | None
-    filters: FilterContent | None = None
-
-
-def json_object(content: ReportContent) -> dict[str, Any]:
-    """Return the content as a JSON object: nan is null, infinity is "inf" or "-inf".
-
-    Examples
-    --------
-    >>> import math
-    >>> from truerank import Protocol
-    >>> content = ReportContent({"mr": math.nan}, None, Protocol(), 0, "", {"both": 0}, [], None)
-    >>> json_object(content)["metrics"]
-    {'mr': None}
+    Attributes
+    ----------
+    keys, columns : list of str
+        The keys of values, and those of lists with a value for each group.
+    protocol, seed, weighting, by, sides, labels, summary
+        As those of `Counted`; groups have no summary.
+    findings : list of Finding
+    own, others : str, and dict of str to Stored
+        The name of the filter, and what is stored under others.
     """
-    plain = {"kind": JSON_KIND, "format": JSON_FORMAT, **content._asdict()}
-    written: dict[str, Any] = json_value({**plain, "fingerprint": content.protocol.fingerprint})
-    return written
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        checked_fields("report", content, REPORT)
+        if unknown := content["protocol"].keys() - {*COMPARABLE, *PROVENANCE}:
+            raise ValueError(f"protocol: expected no field {min(unknown)!r}")
+        self.protocol = Protocol(**content["protocol"])
+        self.seed, self.weighting = content["seed"], content["weighting"]
+        self.sides = Sides(_counts("sides", content["sides"]))
+        self.keys = [*content["metrics"]]
+        self._values = {parse(k): _number(f"metrics.{k}", x) for k, x in content["metrics"].items()}
+        self.summary = None if content["summary"] is None else _summary(content["summary"])
+        self.findings = list(map(_finding, content["findings"]))
+        self.by: str | None = None
+        self.labels: list[Hashable] = []
+        self.columns: list[str] = []
+        if content["groups"] is not None:
+            self._read_groups(**checked_fields("groups", content["groups"], GROUPS))
+        filters = content.get("filters") or {"own": "", "others": {}}
+        self.own = checked_fields("filters", filters, FILTERS)["own"]
+        self.others = {name: Stored(other) for name, other in filters["others"].items()}
+
+    def _read_groups(
+        self, by: str, labels: list[Any], tasks: dict[str, Any], metrics: dict[str, Any]
+    ) -> None:
+        self.by, self.columns = by, [*metrics]
+        self.labels = [tuple(label) if isinstance(label, list) else label for label in labels]
+        self._tasks = {
+            side: [*_counts(f"groups.tasks.{side}", dict(enumerate(column))).values()]
+            for side, column in tasks.items()
+        }
+        self._columns = {
+            parse(key): [_number(f"groups.metrics.{key}", value) for value in column]
+            for key, column in metrics.items()
+        }
+        lengths = {len({*self.labels}), *map(len, self._tasks.values())}
+        lengths |= {*map(len, self._columns.values())}
+        if lengths != {len(labels)} or self._tasks.keys() != self.sides.counts.keys():
+            raise ValueError("groups: expected each label once, with its numbers by side and key")
+
+    def value(self, key: Key) -> float | None:
+        """Return the value of a key; None where it was not stored."""
+        return self._values.get(key)
+
+    def column(self, key: Key) -> list[float] | None:
+        """Return the value of a key in each group; None where it was not stored."""
+        if self.by is None:
+            raise UnknownKeyError(repr(str(key)), NO_GROUPS)
+        return self._columns.get(key)
+
+    def group_tasks(self, side: str) -> list[int]:
+        """Return the number of tasks of a side in each group."""
+        if self.by is None:
+            raise UnknownKeyError("'group_tasks'", NO_GROUPS)
+        return self._tasks[side]
+
+    def of_group(self, place: int) -> Stored:
+        """What is stored of one group."""
+        group = copy.copy(self)
+        group.keys, group.by, group.labels, group.columns = self.columns, None, [], []
+        group._values = {key: column[place] for key, column in self._columns.items()}
+        group.sides = Sides({side: counts[place] for side, counts in self._tasks.items()})
+        group.summary, group.findings, group.others = None, [], {}
+        return group
 
 
-def read_content(text: str) -> ReportContent:
+def read_report(text: str) -> Stored:
     """Read what `Report.to_json` wrote.
 
     Raises
@@ -85,8 +126,8 @@ def read_content(text: str) -> ReportContent:
     Examples
     --------
     >>> import truerank as tr
-    >>> read_content(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"])).metrics
-    {'mr': 1.0}
+    >>> read_report(tr.report(tr.Ranks([0], [1], 10)).to_json(["mr"])).keys
+    ['mr']
     """
     if not isinstance(text, (str, bytes)):
         raise InputTypeError("text", expected="a str", got=type(text).__name__)
@@ -95,100 +136,41 @@ def read_content(text: str) -> ReportContent:
     except (ValueError, RecursionError) as error:
         raise InputValueError("text", expected="the JSON of a report", got=error) from None
     if not isinstance(content, dict) or content.get("kind") != JSON_KIND:
-        _refuse("", f"the JSON of a report, of the kind {JSON_KIND!r}", content)
+        expected = f"the JSON of a report, of the kind {JSON_KIND!r}"
+        raise InputValueError("text", expected=expected, got=reprlib.repr(content))
     if content.get("format") != JSON_FORMAT:
         expected = f"format {JSON_FORMAT} of a report; a later version of truerank may read others"
-        _refuse("", expected, content.get("format"))
-    known = {field: content[field] for field in ReportContent._fields if field in content}
-    read: ReportContent = _read_fields("", known, ReportContent)
-    return read
+        raise InputValueError("text", expected=expected, got=reprlib.repr(content.get("format")))
+    try:
+        return Stored(content)
+    except (TypeError, ValueError, ArithmeticError, UnknownKeyError) as error:
+        raise InputValueError("text", str(error)[:250]) from None
 
 
-def _read(name: str, value: Any, kind: Any) -> Any:
-    """Read a value as an annotation says."""
-    origin, parts = get_origin(kind), get_args(kind)
-    if NoneType in parts:
-        return None if value is None else _read(name, value, parts[0])
-    if origin is dict and isinstance(value, dict):
-        return {key: _read(_join(name, key), item, parts[1]) for key, item in value.items()}
-    if origin is list and isinstance(value, list):
-        return [_read(name, item, parts[0]) for item in value]
-    if origin is not None:
-        _refuse(name, "an object" if origin is dict else "an array", value)
-    if kind in _READERS:
-        return _READERS[kind](name, value)
-    if kind in _PLAIN:
-        expected, fits = _PLAIN[kind]
-        return value if fits(value) else _refuse(name, expected, value)
-    return _read_fields(name, value, kind)
-
-
-def _read_fields(name: str, value: Any, kind: Any) -> Any:
-    """Read an object as a NamedTuple; fields with a default may be absent."""
-    types = get_type_hints(kind)
-    if not isinstance(value, dict):
-        _refuse(name, f"an object of {', '.join(types)}", value)
-    wrong = (types.keys() ^ value.keys()) - (kind._field_defaults.keys() - value.keys())
-    if wrong:
-        _refuse(_join(name, min(wrong)), f"all of {', '.join(types)} and nothing else", [*value])
-    read = kind(**{key: _read(_join(name, key), item, types[key]) for key, item in value.items()})
-    if isinstance(read, ReportContent) and read.groups is not None:
-        _, labels, tasks, metrics = read.groups
-        lengths = {*map(len, (labels, {*labels}, *tasks.values(), *metrics.values()))}
-        if len(lengths) > 1 or tasks.keys() != read.sides.keys():
-            expected = "each label once, and numbers for each of them by side and by key"
-            _refuse(_join(name, "groups"), expected, value["groups"])
-    return read
-
-
-def _number(name: str, value: Any) -> float:
+def _number(place: str, value: Any) -> float:
+    """Read a number: null is nan, "inf" and "-inf" are infinite."""
     if value is None:
         return math.nan
-    if value in ("inf", "-inf"):
-        return float(value)
-    if type(value) not in (int, float) or abs(value) > sys.float_info.max:
-        _refuse(name, "a number of float64 or null", value)
+    if type(value) not in (int, float) and value not in ("inf", "-inf"):
+        raise TypeError(f"{place}: expected a number or null, got {reprlib.repr(value)}")
     return float(value)
 
 
-def _label(name: str, value: Any) -> Hashable:
-    items = value if isinstance(value, list) else [value]
-    for item in items:
-        if type(item) is not str and not (type(item) is int and -_MOST - 1 <= item <= _MOST):
-            _refuse(name, "a name, an id below 2**63, or an array of them", value)
-    return tuple(items) if isinstance(value, list) else items[0]
+def _counts(place: str, value: dict[Any, Any]) -> dict[Any, int]:
+    counts: dict[Any, int] = checked_fields(place, value, dict.fromkeys(value, (int,)))
+    return counts
 
 
-def _protocol(name: str, value: Any) -> Protocol:
-    fields = get_type_hints(Protocol)
-    if not isinstance(value, dict) or not value.keys() <= {*fields}:
-        _refuse(name, f"an object of {', '.join(fields)}", value)
-    try:
-        return Protocol(**value)
-    except (TypeError, ValueError) as error:
-        raise InputValueError("text", f"{name}: {_cut(str(error))}") from None
+def _summary(content: dict[str, Any]) -> Summary:
+    checked_fields("summary", content, SUMMARY)
+    audit = content["audit"] and _counts("summary.audit", content["audit"])
+    mean = _number("summary.mean_tie", content.get("mean_tie"))
+    return Summary(**{**content, "mean_tie": mean, "audit": audit})
 
 
-_READERS: dict[Any, Callable[[str, Any], Any]] = {
-    float: _number,
-    Hashable: _label,
-    Protocol: _protocol,
-}
-_PLAIN: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-    str: ("a string", lambda value: type(value) is str),
-    int: ("an integer >= 0 below 2**63", lambda value: type(value) is int and 0 <= value <= _MOST),
-    Seed: ("an integer >= 0", lambda value: type(value) is int and value >= 0),
-}
-
-
-def _join(name: str, part: str) -> str:
-    return f"{name}.{part}" if name else part
-
-
-def _cut(text: str, most: int = 100) -> str:
-    return text if len(text) <= most else f"{text[:most]}..."
-
-
-def _refuse(name: str, expected: str, got: object) -> NoReturn:
-    where = f"{_cut(name)}: " if name else ""
-    raise InputValueError("text", f"{where}expected {expected}, got {reprlib.repr(got)}")
+def _finding(content: Any) -> Finding:
+    checked_fields("findings", content, FINDING)
+    numbers = {
+        name: _number(f"findings.{name}", content.get(name)) for name in ("value", "threshold")
+    }
+    return Finding(**{**content, **numbers})

@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..inference.pairing import weighted_ranks
 from ..inputs.checks import integer
-from ..inputs.errors import InputValueError
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
-from ..metrics import KINDS, Key, UnknownKeyError, parse
-from ..metrics.keys import ALL_SIDES, MACRO, Sides
+from ..metrics import KINDS, UnknownKeyError, parse
+from ..metrics.keys import ALL_SIDES, MACRO
 from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
-from ..ranks.container import Ranks
-from ..ranks.labels import LABEL_WORDS
-from ..tables import Table
 from ..tables.cells import format_count
-from ..tables.forms import write_json
+from ..tables.forms import json_value, write_json
 from .audit import Findings, findings
-from .axes import (
-    DEFAULT_KINDS,
-    DEFAULT_METRICS,
-    SHORT_METRICS,
-    Axes,
-    KeyedValues,
-    Names,
-    choose_axes,
-    column_of,
-    compose_key,
-    metric_of,
-    unique_keys,
-)
-from .counted import Counted, Groups, OfRanks, Summary
+from .axes import SHORT_METRICS, Axes, KeyedValues, choose_axes, compose_key, metric_of, unique_keys
+from .counted import Counted, OfRanks, Summary
 from .rendering import report_table
-from .report_json import (
-    NO_GROUPS,
-    FilterContent,
-    GroupContent,
-    ReportContent,
-    Seed,
-    json_object,
-    read_content,
-)
+from .report_json import JSON_FORMAT, JSON_KIND, Stored, read_report
 
 if TYPE_CHECKING:
+    from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
+    from ..tables import Table
+    from .axes import Names
     from .counted import Weights
 
 
@@ -128,41 +107,20 @@ class Report(OfRanks, KeyedValues):
         weights: Weights | None = None,
     ) -> None:
         seed = integer("seed", seed, least=0)
-        counted = Counted(weighted_ranks("ranks", ranks), seed, by, weights)
-        words = "" if counted.tasks.weights is None else "weighted"
-        if isinstance(weights, str):
-            words = f"each {LABEL_WORDS.get(weights, weights)} counts once"
-        sides, groups = counted.sides.counts, None
-        if counted.grouping is not None:
-            groups = GroupContent(
-                by if isinstance(by, str) else "label",
-                counted.grouping.names,
-                {side: counted.grouping.counts(side).tolist() for side in sides},
-                {},
-            )
-        content = ReportContent(
-            {}, None, counted.ranks.protocol, Seed(seed), words, sides, [], groups
-        )
-        self._fill(content, counted)
+        self._tell(Counted(weighted_ranks("ranks", ranks), seed, by, weights))
 
-    def _fill(self, content: ReportContent, counted: Counted | None = None) -> None:
-        """Take over what is known; the rest is computed, if there are ranks."""
-        groups = content.groups or NO_GROUPS
-        self._content, self._counted, self._sides = content, counted, Sides(content.sides)
-        self.protocol, self.seed, self.weighting = content.protocol, content.seed, content.weighting
-        self.by = groups.by
-        self.groups: Mapping[Hashable, Report] = Groups(groups.labels, self._group)
-        self._values = {parse(key): value for key, value in content.metrics.items()}
-        if counted is not None:
-            self._values = counted.values
-        self._columns = {parse(key): column for key, column in groups.metrics.items()}
-        self._filter, under = content.filters or ("", {})
-        self._others = {name: Report._of(other) for name, other in under.items()}
+    def _tell(self, source: Counted | Stored) -> None:
+        """Tell what the numbers are computed from, or what they were read from."""
+        self._source, self._sides = source, source.sides
+        self.protocol, self.seed = source.protocol, source.seed
+        self.weighting, self.by = source.weighting, source.by
+        self.groups: Mapping[Hashable, Report] = Groups(source)
+        self.filters: Mapping[str, Report] = {}
 
     @classmethod
-    def _of(cls, content: ReportContent, counted: Counted | None = None) -> Report:
+    def _of(cls, source: Counted | Stored) -> Report:
         report = cls.__new__(cls)
-        report._fill(content, counted)
+        report._tell(source)
         return report
 
     @classmethod
@@ -185,28 +143,27 @@ class Report(OfRanks, KeyedValues):
         >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
-        content = read_content(text)
-        try:
-            return cls._of(content)
-        except UnknownKeyError as error:
-            raise InputValueError("text", f"metrics: {str(error)[:250]}") from None
+        stored = read_report(text)
+        others = {name: cls._of(other) for name, other in stored.others.items()}
+        report = cls._of(stored)
+        return report._beside({stored.own: report, **others})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Report):
             return NotImplemented
-        stored = self if self._counted is None else other
-        columns = (stored._content.groups or NO_GROUPS).metrics
+        stored = other._source if isinstance(self._source, Counted) else self._source
+        keys, columns = stored.keys, stored.columns
         try:
-            return self._object(stored, columns) == other._object(stored, columns)
+            return self._object(keys, columns) == other._object(keys, columns)
         except UnknownKeyError:
             return False
 
     def __repr__(self) -> str:
         words = [format_count(self._sides.total, "task")]
-        summary = self.held_summary()
+        summary = self._source.summary
         words += [] if summary is None else [f"{summary.tied_tasks:,} tied"]
         words += [] if self.by is None else [format_count(len(self.groups), "group")]
-        words += ["read from JSON"] if self._counted is None else []
+        words += ["read from JSON"] if isinstance(self._source, Stored) else []
         usual = [compose_key(self.sides[0], DEFAULT_KIND, name) for name in SHORT_METRICS]
         words += [f"{key} {self[key]:.4g}" for key in usual if key in self]
         return printable(f"Report({', '.join(words)})")
@@ -215,39 +172,16 @@ class Report(OfRanks, KeyedValues):
 
     def _value(self, key: str) -> float:
         """Return the value of a key; an unknown one is a KeyError with the most similar names."""
-        parsed = parse(key)
-        if parsed in self._values:
-            return self._values[parsed]
-        return self._source(parsed, key, self._content.metrics).value(parsed)
+        value: float | None = self._source.value(parse(key))
+        return self._refuse(key, self._source.keys) if value is None else value
 
-    def _source(self, parsed: Key, key: str, stored: Collection[str]) -> Counted:
-        """Return what computes a key that is not known yet; a KeyError if nothing can."""
-        if self._counted is None:
-            why = f"not among the {len(stored)} keys of this report, which was read from JSON"
-            raise UnknownKeyError(repr(key), f"{why}; {suggest(key, stored)}")
-        self._sides.check(parsed.side, key)
-        return self._counted
-
-    def _get(self, key: Key) -> float | None:
-        """Return the value of a key of a side that is there; None where it was not stored."""
-        return self._values.get(key) if self._counted is None else self._counted.value(key)
-
-    def _column(self, key: Key) -> list[float] | None:
-        """Return the value of a key in each group; None where it was not stored."""
-        if self._counted is None:
-            return self._columns.get(key)
-        column: list[float] = self._counted.groups(str(key)).values(key).tolist()
-        return column
+    def _refuse(self, key: str, stored: Sequence[str]) -> NoReturn:
+        """Raise the KeyError of a key that was not stored."""
+        why = f"not among the {len(stored)} keys of this report, which was read from JSON"
+        raise UnknownKeyError(repr(key), f"{why}; {suggest(key, stored)}")
 
     def __iter__(self) -> Iterator[str]:
-        if self._counted is None:
-            yield from self._content.metrics
-            return
-        kinds = DEFAULT_KINDS if self.summary.tied_tasks else [DEFAULT_KIND]
-        axes = Axes(self.sides, kinds, DEFAULT_METRICS)
-        yield from axes.names()
-        if self.by is not None:
-            yield from axes._replace(kinds=[DEFAULT_KIND]).macro_names()
+        return iter(self._source.keys)
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -283,11 +217,7 @@ class Report(OfRanks, KeyedValues):
         >>> report(Ranks([0, 3], [1, 2], 10)).summary.largest_tie
         2
         """
-        return self._content.summary or self._ranked.summary
-
-    def held_summary(self) -> Summary | None:
-        """Return the summary, or None for a group that was read from JSON, which has none."""
-        return self._content.summary if self._counted is None else self.summary
+        return self._source.summary or self._ranked.summary
 
     def audit(self, *names: str) -> Findings:
         """List what makes the numbers suspect; an empty list says that nothing was found.
@@ -315,54 +245,19 @@ class Report(OfRanks, KeyedValues):
         ties: ties move hits@1 by 1: optimistic 1, realistic 0, pessimistic 0, expected 0.1; say which is reported
         constant: all candidates have one score in 1 of 1 tasks (100 %)
         """  # noqa: E501
-        if self._counted is not None:
-            return findings(self._counted, names)
-        stored = self._content.findings
+        if isinstance(self._source, Counted):
+            return findings(self._source, names)
+        stored = self._source.findings
         some = [finding for finding in stored if not names or finding.name in names]
-        return Findings(some, self.protocol, self._content.summary)
-
-    @property
-    def filters(self) -> Mapping[str, Report]:
-        """The report of the same tasks under each filter; empty if there was only one.
-
-        A task of a protocol makes it, which counts all filters in one pass over the scores; see
-        `truerank.link_prediction.Task`. This report is the first one.
-
-        Examples
-        --------
-        >>> from truerank.link_prediction import Task
-        >>> task = Task([[0, 0, 1]], [[[0, 0, 2]]], sides=["tail"], filters=["query", "none"])
-        >>> measured = task.evaluate_scores([[0.1, 0.5, 0.9]])
-        >>> {name: under["mr"] for name, under in measured.filters.items()}
-        {'query': 1.0, 'none': 2.0}
-        """
-        return {self._filter: self, **self._others} if self._others else {}
+        return Findings(some, self.protocol, self._source.summary)
 
     def _beside(self, filters: Mapping[str, Report]) -> Report:
         """Return this report, which is the first of the given ones, with the others beside it."""
         if len(filters) > 1:
-            self._filter, *others = filters
-            self._others = {name: filters[name] for name in others}
+            self.filters = filters
         return self
 
     # -- groups ------------------------------------------------------------------------------------
-
-    def _grouped(self, key: str) -> GroupContent:
-        if self._content.groups is None:
-            raise UnknownKeyError(repr(key), "this report has no groups; report(ranks, by=...) has")
-        return self._content.groups
-
-    def _group(self, place: int) -> Report:
-        groups = self._grouped("groups")
-        content = self._content._replace(
-            metrics={key: column[place] for key, column in groups.metrics.items()},
-            summary=None,
-            sides={side: counts[place] for side, counts in groups.tasks.items()},
-            findings=[],
-            groups=None,
-            filters=None,
-        )
-        return Report._of(content, self._counted and self._counted.of_group(place))
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of tasks of a side in each group.
@@ -373,9 +268,9 @@ class Report(OfRanks, KeyedValues):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_tasks()
         {'a': 2, 'b': 1}
         """
-        groups = self._grouped("group_tasks")
-        self._sides.check(side, side)
-        return dict(zip(groups.labels, groups.tasks[side], strict=True))
+        if self.by is not None:
+            self._sides.check(side, side)
+        return dict(zip(self._source.labels, self._source.group_tasks(side), strict=True))
 
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for every group at once, as `groups[label][key]` does for one.
@@ -401,12 +296,13 @@ class Report(OfRanks, KeyedValues):
         >>> report(Ranks([0, 3, 1], [1, 1, 1], 10), by=["a", "b", "a"]).group_values("mr")
         {'a': 1.5, 'b': 4.0}
         """
-        parsed, groups = parse(key), self._grouped(key)
+        parsed = parse(key)
         if parsed.macro:
             raise UnknownKeyError(repr(key), "a macro average is not of one group")
-        if parsed not in self._columns:
-            self._source(parsed, key, groups.metrics)
-        return dict(zip(groups.labels, self._column(parsed) or [], strict=True))
+        column = self._source.column(parsed)
+        if column is None:
+            self._refuse(key, self._source.columns)
+        return dict(zip(self._source.labels, column, strict=True))
 
     def macro_left_out(self, key: str) -> int:
         """Return how many groups a macro average leaves out: those without a value.
@@ -476,37 +372,43 @@ class Report(OfRanks, KeyedValues):
         """
         keys = unique_keys(self if metrics is None else metrics)
         columns: Iterable[str] = keys
-        if metrics is None and self._counted is not None:  # of many groups one kind is enough
+        if metrics is None and isinstance(
+            self._source, Counted
+        ):  # of many groups one kind is enough
             columns = [key for key in keys if parse(key).kind == DEFAULT_KIND]
-        return write_json(self._object(keys, columns), indent)
+        head = {"kind": JSON_KIND, "format": JSON_FORMAT}
+        fingerprint = {"fingerprint": self.protocol.fingerprint}
+        return write_json({**head, **self._object(keys, columns), **fingerprint}, indent)
 
     def _object(self, keys: Iterable[str], columns: Iterable[str]) -> dict[str, Any]:
         """Return the JSON object with some keys, of which groups have some columns."""
-        content = self._to_content(self.to_dict(keys), columns)
-        parsed = {key: parse(key) for key in keys if not parse(key).macro}
-        under = {
-            name: other._to_content({key: other._get(x) for key, x in parsed.items()}, ())
-            for name, other in self._others.items()
+        source, keys = self._source, [*keys]
+        content: dict[str, Any] = {
+            "metrics": self.to_dict(keys),
+            "summary": source.summary,
+            "protocol": self.protocol,
+            "seed": self.seed,
+            "weighting": self.weighting,
+            "sides": self._sides.counts,
+            "findings": self.audit(),
+            "groups": None,
+            "filters": None,
         }
-        if under:
-            content = content._replace(filters=FilterContent(self._filter, under))
-        return json_object(content)
-
-    def _to_content(
-        self, values: Mapping[str, float | None], columns: Iterable[str]
-    ) -> ReportContent:
-        """Return what JSON has of this report alone, with those of the values that are known."""
-        groups = self._content.groups
-        if groups is not None:
-            parsed = {key: parse(key) for key in columns}
-            kept = {key: self._column(x) for key, x in parsed.items() if not x.macro}
-            groups = groups._replace(metrics={k: v for k, v in kept.items() if v is not None})
-        return self._content._replace(
-            metrics={key: value for key, value in values.items() if value is not None},
-            summary=self.held_summary(),
-            findings=list(self.audit()),
-            groups=groups,
-        )
+        if self.by is not None:
+            found = {key: source.column(parse(key)) for key in columns if not parse(key).macro}
+            content["groups"] = {
+                "by": self.by,
+                "labels": source.labels,
+                "tasks": {side: source.group_tasks(side) for side in self._sides.counts},
+                "metrics": {key: column for key, column in found.items() if column is not None},
+            }
+        if self.filters:
+            of_tasks = [key for key in keys if not parse(key).macro]
+            own, *others = self.filters
+            under = {name: self.filters[name]._object(of_tasks, ()) for name in others}
+            content["filters"] = {"own": own, "others": under}
+        written: dict[str, Any] = json_value(content)
+        return written
 
     def table(
         self,
@@ -541,12 +443,13 @@ class Report(OfRanks, KeyedValues):
         ValueError
             For a metric that names a side or kind, or is a macro average.
         """
-        axes = choose_axes(self._axes(), self._sides, metrics, sides, kinds)
+        default = self._axes()
+        axes = choose_axes(default, self._sides, metrics, sides, kinds)
         few = axes if sides is not None else axes._replace(sides=axes.sides[:1])
         if kinds is None and DEFAULT_KIND in axes.kinds:
             few = few._replace(kinds=[DEFAULT_KIND])
-        if self._counted is None:
-            stored = {*map(column_of, self._values)}
+        if isinstance(self._source, Stored):
+            stored = {*map(parse, default.metrics)}
             for metric in axes.metrics:
                 if parse(metric) not in stored:
                     self[metric]  # a KeyError
@@ -557,10 +460,32 @@ class Report(OfRanks, KeyedValues):
         keys = {key: parse(key) for key in self}
         sides = {key.side for key in keys.values()}
         kinds = {key.kind for key in keys.values() if not key.macro}
-        if self._counted is not None and len(kinds) > 1:
+        if isinstance(self._source, Counted) and len(kinds) > 1:
             kinds.add(EXPECTED_KIND)
         return Axes(
             [side for side in self.sides if side in sides],  # a group may have no tasks of a side
             [kind for kind in KINDS if kind in kinds],
             list(dict.fromkeys(map(metric_of, keys))),
         )
+
+
+class Groups(Mapping[Hashable, Report]):
+    """The Reports of groups, each made when it is first read."""
+
+    def __init__(self, source: Counted | Stored) -> None:
+        self._source, self._reports = source, dict[Hashable, Report]()
+        self._places = {label: place for place, label in enumerate(source.labels)}
+
+    def __getitem__(self, label: Hashable) -> Report:
+        if label not in self._reports:
+            self._reports[label] = Report._of(self._source.of_group(self._places[label]))
+        return self._reports[label]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __repr__(self) -> str:
+        return f"<groups: {', '.join(map(repr, self))}>"

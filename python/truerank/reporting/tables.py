@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import format_notes, gather_notes
@@ -16,6 +16,7 @@ from ..inference.units import COUNT, UNIT
 from ..inputs.checks import choice, confidence, distinct_names, several
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
+from ..inputs.rules import with_options
 from ..metrics import UnknownKeyError
 from ..metrics.keys import increasing
 from ..ranks.container import Ranks
@@ -159,23 +160,22 @@ class Repeats(KeyedValues):
         return table(self, metrics, **options)
 
 
+class ReportOptions(TypedDict, total=False):
+    """Options of the report of one model."""
+
+    seed: int
+    by: LabelsLike | None
+    weights: Weights | None
+
+
 @overload
-def report(
-    ranks: Ranks | Report,
-    *,
-    seed: int = ...,
-    by: LabelsLike | None = ...,
-    weights: Weights | None = ...,
-) -> Report: ...
+def report(ranks: Ranks | Report, **options: Unpack[ReportOptions]) -> Report: ...
 @overload
 def report(ranks: Sequence[KeyedValues]) -> Repeats: ...
 @public("truerank")
+@with_options(ReportOptions, seed=0)
 def report(
-    ranks: Ranks | Report | Sequence[KeyedValues],
-    *,
-    seed: int = 0,
-    by: LabelsLike | None = None,
-    weights: Weights | None = None,
+    ranks: Ranks | Report | Sequence[KeyedValues], **options: Unpack[ReportOptions]
 ) -> Report | Repeats:
     """Return the metrics of ranks: `report(ranks)["mrr"]`.
 
@@ -215,11 +215,11 @@ def report(
     2.5
     """
     if isinstance(ranks, (Ranks, Report)):
-        return Report(ranks, seed=seed, by=by, weights=weights)
+        return Report(ranks, **options)
     if not isinstance(ranks, (list, tuple)):
         expected = "Ranks, a Report, or a list of Reports"
         raise InputTypeError("ranks", expected=expected, got=type(ranks).__name__)
-    if seed or any(option is not None for option in (by, weights)):
+    if options:
         raise InputTypeError("ranks", "Reports have their seed, groups and weights already")
     return _read_runs("ranks", ranks)
 
@@ -365,11 +365,8 @@ def _run_differences(runs: Repeats) -> Iterator[str]:
         if differences := first.protocol.differences(other.protocol):
             yield f"runs 1 and {i} were counted under unlike protocols: {'; '.join(differences)}"
         if first.weighting != other.weighting:
-            yield f"runs 1 and {i} have {_weights(first)} and {_weights(other)}"
-
-
-def _weights(report: Report) -> str:
-    return report.weighting or "equal weights"
+            weights = (report.weighting or "equal weights" for report in (first, other))
+            yield f"runs 1 and {i} have {' and '.join(weights)}"
 
 
 def _shared(keys: Iterable[str], results: Iterable[Mapping[str, float]]) -> list[str]:
@@ -411,7 +408,7 @@ def _reports_differ(a: Report, b: Report, names: tuple[str, str], macro: bool) -
 
 
 def _size(report: Report) -> tuple[Any, ...]:
-    summary = report.held_summary()
+    summary = getattr(report, "summary", None)
     return report.weighting, report.tasks(report.sides[0]), summary and summary[1:3]
 
 
@@ -440,16 +437,15 @@ def _differences(
     reference = choice("against", against, (*rows, BEST))
     if len(rows) < 2:
         raise InputValueError("against", expected="at least two models", got=len(rows))
-    is_named = reference in rows
-    asked = {key: reference if is_named else _best(rows, key, keys[key]) for key in keys}
+    asked = {k: _best(rows, k, keys[k]) if reference == BEST else reference for k in keys}
     asked = {k: model for k, model in asked.items() if model and keys[k].metric != COUNT}
     if not asked:
         return set(), ["No column has values that can be tested."]
     models = {name: row if row.runs > 1 else row.reports[0] for name, row in rows.items()}
-    of_named = ((reference, name) for name in rows if name != reference)
-    names = of_named if is_named else itertools.combinations(rows, 2)
     tested = (
-        compare({a: models[a], b: models[b]}, metric=list(asked), **options) for a, b in names
+        compare({a: models[a], b: models[b]}, metric=list(asked), **options)
+        for a, b in itertools.combinations(rows, 2)
+        if reference in (a, b, BEST)
     )
     pairs = corrected(list(itertools.chain.from_iterable(tested)))
     alpha = error_rate(options["level"])
@@ -464,12 +460,11 @@ def _differences(
         for i, name in enumerate(rows)
         if (str(keys[key]), frozenset((name, model))) in unlike
     }
-    who = reference if is_named else "the best of its column"
+    who = "the best of its column" if reference == BEST else reference
     said = f"{DAGGER} differs from {who}" if marks else f"Nothing differs from {who}"
     tests = " and ".join(dict.fromkeys(pair.method for pair in pairs))
     how = f"{tests}, p <= {alpha:g} by Holm's rule over {format_count(len(pairs), 'comparison')}."
-    notes = map(sentence, format_notes(pairs))
-    return marks, [f"{said}: {how}", *notes]
+    return marks, [f"{said}: {how}", *map(sentence, format_notes(pairs))]
 
 
 def _best(rows: Rows, key: str, parsed: Key) -> str:

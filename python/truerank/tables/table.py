@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -384,7 +383,7 @@ class Table(AsTable):
         numbers = {
             i: value
             for i, value in enumerate(self[column.name])
-            if isinstance(value, (int, float)) and not math.isnan(value)
+            if isinstance(value, (int, float)) and value == value  # no nan
         }
         if column.better is None or not numbers or len(self) < 2:
             return best
