@@ -269,7 +269,8 @@ def html_table(grid: Grid) -> str:
     <thead><tr><th scope="col" style="text-align: left">metric</th><th scope="col" \
 style="text-align: right">value</th></tr></thead>
     <tbody>
-    <tr><th scope="row">mr</th><td style="text-align: right">4.5</td></tr>
+    <tr><th scope="row" style="text-align: left">mr</th>\
+<td style="text-align: right">4.5</td></tr>
     </tbody>
     </table>
     """
@@ -286,7 +287,7 @@ style="text-align: right">value</th></tr></thead>
             f'<td style="{style}">{cell}</td>'
             for cell, style in zip(cells, styles[1:], strict=True)
         )
-        lines.append(f'<tr><th scope="row">{name}</th>{values}</tr>')
+        lines.append(f'<tr><th scope="row" style="{styles[0]}">{name}</th>{values}</tr>')
     return "\n".join([*lines, "</tbody>", "</table>"])
 
 
