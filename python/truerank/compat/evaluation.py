@@ -194,18 +194,19 @@ class CompatReport(dict[str, float], AsTable):
         >>> print(found.to_markdown(["Hits@1", "Hits@10"], notes=False))
         | gcn-align | exact | rank | printed | key |
         | :--- | ---: | ---: | ---: | ---: |
-        | Hits@1 | 0 | 50 | 0.00 to 100.00 | hits@1 |
-        | Hits@10 | 100 | 100 | 100.00 | hits@10 |
+        | Hits@1 | 0.000 | 50.000 | 0.00 to 100.00 | hits@1 |
+        | Hits@10 | 100.000 | 100.000 | 100.00 | hits@10 |
         """
-        rows = []
+        rows, decimals = [], []
         for name in _names(metrics, self):
             numbers, metric = (self[name], *self.bounds(name)), self._metrics[name]
+            decimals.append(1 if metric.key == "mr" or metric.scale > 1 else 3)
             reached = (step.figures[metric.key] * metric.scale for step in self.steps)
             exact, printed = self.corrected(name), self.printed(name)
             rows.append([name, exact, *reached, *numbers, printed, metric.key])
-        steps = [Column(s.name, only=None if s.tasks else "data") for s in self.steps]
+        steps = [Column(s.name, "", decimals, only=None if s.tasks else "data") for s in self.steps]
         data = [Column(name, only="data") for name in ("value", "least", "most")]
-        columns = [Column("name", self.preset.name), Column("exact"), *steps, *data]
+        columns = [Column("name", self.preset.name), Column("exact", "", decimals), *steps, *data]
         columns += map(Column, ("printed", "key"))
         notes = [f"{s.name} (tasks changed: {s.tasks:,}): {s.words}" for s in self.steps]
         return Table(columns, rows, notes=notes, digits=5).table(**options)
