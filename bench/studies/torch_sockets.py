@@ -1,4 +1,4 @@
-"""PyTorch Geometric and pytorch-metric-learning: their own way beside ours, time and memory.
+"""Toolkits that bring torch: their own way beside ours, time and memory.
 
     python bench/studies/torch_sockets.py
 
@@ -12,21 +12,30 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # for the harness
 
 import numpy as np
 import torch
+from datasets import Dataset
+from mteb.models import search_wrappers
+from mteb.models.model_meta import ScoringFunction
+from mteb.models.search_encoder_index import FaissSearchIndex
+from mteb.similarity_functions import cos_sim
 from pages import markdown_table
 from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
 from pytorch_metric_learning.utils.inference import FaissKNN
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from torch_geometric.metrics import LinkPredMAP, LinkPredMetricCollection, LinkPredRecall
 from torch_geometric.nn import MIPSKNNIndex, RotatE
 
 from harness.memory import PeakMemory
+from truerank.adapters.mteb import ExactSearchEncoder, ExactSearchIndex
 from truerank.adapters.pyg import ExactKNNIndex, evaluate_model
 from truerank.adapters.pytorch_metric_learning import ExactKNN
+from truerank.adapters.sentence_transformers import RankEvaluator
 
 METRICS = ("precision_at_1", "r_precision", "mean_average_precision_at_r")
 Run = Callable[[], Iterable[float]]
@@ -74,6 +83,51 @@ def tails(**options: Any) -> Run:
     return run
 
 
+def encoded() -> Any:
+    """Return 20,000 documents and 1,000 queries of 128 numbers, as a model that encodes nothing."""
+    rng = np.random.default_rng(0)
+    documents = rng.normal(size=(20_000, 128))
+    queries = documents[:1000] + 3 * rng.normal(size=(1000, 128))
+    arrays = {"q": queries, "d": documents}
+    vectors = {name: torch.from_numpy(x).float() for name, x in arrays.items()}
+    return SimpleNamespace(
+        similarity_fn_name="cosine",
+        similarity=cos_sim,
+        encode_query=lambda *_, **__: vectors["q"],
+        encode_document=lambda *_, **__: vectors["d"],
+        encode=lambda *_, prompt_type, **__: vectors[prompt_type.value[0]],
+        mteb_model_meta=SimpleNamespace(similarity_fn_name=ScoringFunction.COSINE),
+        model_card_data=SimpleNamespace(set_evaluation_metrics=lambda *_: None),
+        names={name: [f"{name}{i}" for i in range(len(x))] for name, x in vectors.items()},
+    )
+
+
+def evaluated(kind: Any) -> Run:
+    """Prepare metrics of 1,000 queries with two relevant documents each."""
+    model, metrics = encoded(), ("ndcg@10", "mrr@10", "recall@10", "map@100")
+    queries, documents = ({name: "" for name in model.names[key]} for key in "qd")
+    right = {f"q{i}": {f"d{i}", f"d{19_999 - i}"} for i in range(1000)}
+    evaluator = kind(queries, documents, right)
+    return lambda: map(evaluator(model).get, (f"cosine_{metric}" for metric in metrics))
+
+
+def searched(wrap: Any) -> Run:
+    """Prepare MTEB's search for the best 100 documents, and how often the right one is there."""
+    search_wrappers.create_dataloader = lambda *_, **__: None  # there are no texts
+    model = encoded()
+    queries, documents = (Dataset.from_dict({"id": model.names[key]}) for key in "qd")
+    wrapper, options = wrap(model), dict.fromkeys(("task_metadata", "hf_split", "hf_subset"))
+    options["encode_kwargs"] = {"show_progress_bar": False}
+
+    def run() -> Iterable[float]:
+        wrapper.index(documents, **options)
+        found = wrapper.search(queries, top_k=100, **options)
+        yield np.mean([f"d{name[1:]}" in listed for name, listed in found.items()])
+        yield np.mean([max(listed.values()) for listed in found.values()])
+
+    return run
+
+
 CONTESTANTS: dict[str, Callable[[], Run]] = {
     "AccuracyCalculator, FaissKNN": lambda: accuracies(FaissKNN()),
     "AccuracyCalculator, ExactKNN": lambda: accuracies(ExactKNN()),
@@ -82,6 +136,16 @@ CONTESTANTS: dict[str, Callable[[], Run]] = {
     "RotatE.test": tails,
     "evaluate_model": lambda: tails(sides=["tail"]),
     "evaluate_model, fused=False": lambda: tails(sides=["tail"], fused=False),
+    "InformationRetrievalEvaluator": lambda: evaluated(InformationRetrievalEvaluator),
+    "RankEvaluator": lambda: evaluated(RankEvaluator),
+    "SearchEncoderWrapper": lambda: searched(search_wrappers.SearchEncoderWrapper),
+    "SearchEncoderWrapper, FaissSearchIndex": lambda: searched(
+        lambda model: search_wrappers.SearchEncoderWrapper(model, 0, FaissSearchIndex(model))
+    ),
+    "SearchEncoderWrapper, ExactSearchIndex": lambda: searched(
+        lambda model: search_wrappers.SearchEncoderWrapper(model, 0, ExactSearchIndex(model))
+    ),
+    "ExactSearchEncoder": lambda: searched(ExactSearchEncoder),
 }
 
 if __name__ == "__main__":
