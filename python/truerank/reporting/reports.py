@@ -372,9 +372,7 @@ class Report(OfRanks, KeyedValues):
         """
         keys = unique_keys(self if metrics is None else metrics)
         columns: Iterable[str] = keys
-        if metrics is None and isinstance(
-            self._source, Counted
-        ):  # of many groups one kind is enough
+        if metrics is None and hasattr(self, "ranks"):  # of many groups one kind is enough
             columns = [key for key in keys if parse(key).kind == DEFAULT_KIND]
         head = {"kind": JSON_KIND, "format": JSON_FORMAT}
         fingerprint = {"fingerprint": self.protocol.fingerprint}
