@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -261,10 +262,16 @@ def power_at(shift: float, degrees: float, alpha: float) -> float:
     from scipy.special import chdtri, ndtr, stdtrit
 
     # the noncentral t law, as a mean over chi-squared: scipy's nct is nan or rough for large shifts
-    nodes, weights = np.polynomial.legendre.leggauss(400)
+    nodes, weights = gauss_rule()
     squares = chdtri(degrees, (1 - nodes) / 2) / degrees
     reach = float(stdtrit(degrees, 1 - alpha / 2)) * np.sqrt(squares)
     return min(float(weights @ (ndtr(shift - reach) + ndtr(-shift - reach))) / 2, 1.0)
+
+
+@cache
+def gauss_rule() -> tuple[FloatArray, FloatArray]:
+    """Return the nodes and weights of a rule of 400 nodes, which takes a moment to make."""
+    return np.polynomial.legendre.leggauss(400)
 
 
 def shift_for(power: float, degrees: float, alpha: float) -> float:
