@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from ..inference.comparing import compare
+from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
 from ..inputs.checks import several
 from ..inputs.naming import public
@@ -211,10 +212,7 @@ def _plots(models: Mapping[str, Any], keys: list[str] | None, options: Mapping[s
 
 
 def _findings(models: Mapping[str, Report]) -> str:
-    lines = []
-    for name, report in models.items():
-        prefix = f"{name}: " if len(models) > 1 else ""
-        lines += [f"{prefix}{finding}" for finding in report.audit()]
+    lines = gather_notes({name: list(map(str, r.audit())) for name, r in models.items()})
     return _paragraphs(lines or ["Nothing was found that is suspect."])
 
 
