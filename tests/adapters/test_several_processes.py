@@ -1,4 +1,4 @@
-"""The programs of docs/how-to/several-devices.md: each gives the ranks of one process."""
+"""The programs of the pages on devices and on a cluster: each gives the ranks of one process."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from support.environment import ROOT
 pytestmark = pytest.mark.python_only
 torch = pytest.importorskip("torch", reason="tensors of torch")
 
-PAGE = ROOT / "docs/how-to/several-devices.md"
+PAGES = [ROOT / "docs/how-to" / name for name in ("devices.md", "cluster.md")]
 
 
 def program(name: str, folder: Path) -> Path:
-    """Write a program of the page to a file."""
-    found = re.search(rf"^```py\n(# {name}\.py.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    """Write a program of a page to a file."""
+    text = "\n".join(page.read_text("utf-8") for page in PAGES)
+    found = re.search(rf"^```py\n(# {name}\.py.*?)^```", text, re.M | re.S)
     assert found is not None
     path = folder / f"{name}.py"
     path.write_text(found[1], encoding="utf-8")
@@ -49,19 +50,10 @@ def test_candidates_of_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert_same(ranks, tr.rank(queries @ entities.T, targets))
 
 
-def test_queries_of_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ranks = run_by_torch("queries", tmp_path, monkeypatch)
-    generator = torch.Generator().manual_seed(0)
-    scores = torch.randint(0, 50, (50, 3000), generator=generator)
-    targets = torch.randint(0, 3000, (50,), generator=generator)
-    assert_same(ranks, tr.rank(scores, targets))
-
-
-@pytest.mark.parametrize("name", ["chunks", "counters"])
-def test_workers_of_dask(name: str, tmp_path: Path) -> None:
+def test_workers_of_dask(tmp_path: Path) -> None:
     pytest.importorskip("distributed", reason="Dask is not installed")
-    program(name, tmp_path)
-    script = f"import {name}\nif __name__ == '__main__':\n    {name}.main().save('ranks.npz')\n"
+    program("chunks", tmp_path)
+    script = "import chunks\nif __name__ == '__main__':\n    chunks.main().save('ranks.npz')\n"
     (tmp_path / "start.py").write_text(script, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "start.py"], capture_output=True, text=True, timeout=200, cwd=tmp_path

@@ -172,7 +172,7 @@ def test_units_by_other_labels() -> None:
     [
         ("count", "count is the number of tasks"),
         ("mad", "scipy.stats.bootstrap"),
-        ("power_mean:inf", "docs/how-to/recipes.md"),
+        ("power_mean:inf", "docs/how-to/compare.md"),
         ("index.gmr", "compare gmr, by its ratio"),
         ("z.median", "compare median"),
     ],

@@ -1,4 +1,4 @@
-"""The tables of docs/constant-scorer.md and docs/compat.md; run it to write them again.
+"""The tables of docs/ties.md and docs/other-tools.md; run it to write them again.
 
 PYTHONPATH=python:tests python tests/support/constant_scorer.py
 """
@@ -6,13 +6,14 @@ PYTHONPATH=python:tests python tests/support/constant_scorer.py
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 import truerank as tr
 from truerank import compat
+from truerank.tables.forms import markdown_cell
 
 CANDIDATES = 1000
 KEYS = ("mr", "mrr", "hits@1", "hits@10")
@@ -29,36 +30,23 @@ def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTab
 
 def tables_by_page() -> dict[str, dict[str, str]]:
     """Return the tables of each page, as Markdown, by name."""
-    return {"constant-scorer.md": constant_tables(), "compat.md": {"toolkits": compat.describe()}}
+    exact = _markdown("kind | mr | mrr | hits@1 | hits@10 | mrr, adjusted", _exact_rows())
+    heading = "preset | toolkit | version | ties | what else differs | mrr, all equal | all NaN"
+    toolkits = _markdown(heading, _toolkit_rows(), text_columns=5)
+    return {"ties.md": {"exact": exact}, "other-tools.md": {"toolkits": toolkits}}
 
 
-def constant_tables() -> dict[str, str]:
-    zeros = [table(0.0, targets) for targets in (FIRST, EACH, LAST)]
-    nans = [table(float("nan"), targets) for targets in (FIRST, EACH, LAST)]
-    by_column = [name for name, row in compat.PRESETS.items() if "column" in row.convention.rank]
-    return {
-        "exact": _markdown("kind | mr | mrr | hits@1 | hits@10 | mrr, adjusted", _exact_rows()),
-        "presets": _markdown(
-            "preset | place | mr | mrr | hits@1 | hits@10 | mrr, all NaN",
-            (
-                [
-                    f"`{name}`",
-                    row.convention.rank,
-                    *(_range(zeros, name, key) for key in KEYS),
-                    _range(nans, name, "mrr"),
-                ]
-                for name, row in compat.PRESETS.items()
-            ),
-            text_columns=2,
-        ),
-        "columns": _markdown(
-            "preset | lowest column | every column in turn | highest column",
-            (
-                [f"`{name}`", *(_number(found[name].figures["mrr"].value) for found in zeros)]
-                for name in by_column
-            ),
-        ),
-    }
+def _toolkit_rows() -> Iterator[list[str]]:
+    """Yield a row for each preset; its last columns show what it makes of NaN."""
+    zeros, nans = (
+        [table(score, targets) for targets in (FIRST, EACH, LAST)] for score in (0.0, float("nan"))
+    )
+    for name, row in compat.PRESETS.items():
+        steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
+        others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
+        cells = [row.toolkit, row.version, row.convention.rank, others]
+        numbers = [_range(tables, name, "mrr") for tables in (zeros, nans)]
+        yield [f"`{name}`", *map(markdown_cell, cells), *numbers]
 
 
 def write_pages() -> None:

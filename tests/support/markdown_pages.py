@@ -8,7 +8,7 @@ figures, these must be its values:
 A ```text block is what the ```python block before it prints. A picture that follows a ```python
 block, in a folder "pictures", is what its last line draws. This line prints and draws both anew:
 
-    PYTHONPATH=python:tests python tests/support/markdown_pages.py docs/how-to/plots.md
+    PYTHONPATH=python:tests python tests/support/markdown_pages.py docs/how-to/report.md
 
 The lines of a ```sh block that begin with `truerank` are commands. Front matter says what else a
 page needs:

@@ -30,7 +30,7 @@ TWO_LEVEL = "two-level t"
 FEW_RUNS = 5
 NO_INFLUENCES = (
     "{} tells no units apart, so that models and runs cannot be compared by it in closed form; "
-    "docs/how-to/recipes.md resamples it with scipy.stats.bootstrap"
+    "docs/how-to/compare.md resamples it with scipy.stats.bootstrap"
 )
 
 
