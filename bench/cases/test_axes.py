@@ -18,12 +18,7 @@ TIED = (0.0, 0.01, 0.5, 1.0)  # share of a row's scores that equal the true scor
 
 
 def test_candidates(
-    team: Team,
-    compare: Compare,
-    results: Results,
-    pool: Pool,
-    sizes: Sizes,
-    read_pass: ReadPass,
+    team: Team, compare: Compare, results: Results, pool: Pool, sizes: Sizes, read_pass: ReadPass
 ) -> None:
     """Cut the same number of scores into matrices of ten million columns down to ten."""
     shapes = {

@@ -32,12 +32,7 @@ def test_every_variant_reads_every_word(read_pass: ReadPass) -> None:
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_counting_against_reading(
-    name: str,
-    team: Team,
-    compare: Compare,
-    pool: Pool,
-    sizes: Sizes,
-    read_pass: ReadPass,
+    name: str, team: Team, compare: Compare, pool: Pool, sizes: Sizes, read_pass: ReadPass
 ) -> None:
     """Count float32 scores in memory; both have the same number of threads."""
     shape = getattr(sizes, name)
@@ -59,11 +54,7 @@ def test_counting_against_reading(
 
 
 def test_a_single_task(
-    team: Team,
-    compare: Compare,
-    pool: Pool,
-    sizes: Sizes,
-    read_pass: ReadPass,
+    team: Team, compare: Compare, pool: Pool, sizes: Sizes, read_pass: ReadPass
 ) -> None:
     """Rank one-dimensional scores with one target."""
     scores = pool.matrix(sizes.row)[0]

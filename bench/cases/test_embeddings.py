@@ -175,10 +175,7 @@ def test_further_similarities(
             **peers,
             "truerank, dot": ours(problem, "dot", None),
         },
-        [
-            *(Pair("truerank", name) for name in peers),
-            Pair("truerank", "truerank, dot", "cost"),
-        ],
+        [*(Pair("truerank", name) for name in peers), Pair("truerank", "truerank, dot", "cost")],
         rounds_of(sizes, DIM),
     )
 

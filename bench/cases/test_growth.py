@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
-import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 import truerank as tr
 from baselines.compiled import ReadPass
 from harness import Compare, Pair, Team, Times
 from harness.growth import fit_exponent, geometric_sizes, last_level_cache
-from harness.synthetic import Pool, Shape, Sizes, draw_filter, draw_targets
+from harness.synthetic import Pool, Shape, Sizes, draw_targets
 from harness.table import Chart, Results, exponent_row
 from peers import Problem, numpy_scipy, prepare_peers, torch_pykeen
 
@@ -25,9 +22,6 @@ PEERS_UP_TO = {"quick": 10_000_000, "full": 100_000_000}
 RUN = 2e-3  # seconds that a run should take, for the clock's resolution
 TYPICAL_RATE = 20e9  # bytes per second, to choose the calls of a run
 LINEAR = (0.95, 1.05)  # goal for the exponent of time in bytes, from 4 times the last cache
-# Goal for the exponent of added time in entries: dense ones share cache lines, so less is right.
-AT_MOST_LINEAR = (0.0, 1.05)
-MEASURABLE = 0.02  # share of the time without a filter; less is noise
 
 # numpy has one thread in every case.
 PEERS = {
@@ -134,56 +128,3 @@ def test_counting_is_linear(
         seconds = [times[names[size][line]].best for size in all_sizes]
         law = fit_exponent("time in bytes", all_sizes, seconds)
         results.rows.append(exponent_row(case, line, law, goal if beyond else None))
-
-
-def test_filter_is_linear(
-    team: Team, compare: Compare, results: Results, pool: Pool, sizes: Sizes
-) -> None:
-    """The time that a filter adds, against its number of entries."""
-    shape = sizes.shared
-    scores, targets = pool.matrix(shape), draw_targets(shape)
-    filters = {count: draw_filter(shape, count, np.int32) for count in sizes.filter_lengths}
-    names = {count: f"{count:,} of each task" for count in filters}
-    unfiltered, case = "no filter", f"filter of a task's {shape[1]:,} candidates, {team}"
-    times = compare(
-        case,
-        {
-            **{
-                names[count]: partial(
-                    tr.rank, scores, targets, filter=filters[count], threads=team.argument
-                )
-                for count in filters
-            },
-            unfiltered: partial(tr.rank, scores, targets, threads=team.argument),
-        },
-        [Pair(name, unfiltered, "cost") for name in names.values()],
-        nbytes=scores.nbytes,
-        agree=False,
-    )
-    full = times[unfiltered].result
-    for count, name in names.items():
-        above, tied = counts_of_columns(scores, targets, filters[count][1].reshape(-1, count))
-        np.testing.assert_array_equal(times[name].result.above, full.above - above)
-        np.testing.assert_array_equal(times[name].result.tied, full.tied - tied)
-    base = times[unfiltered].best
-    added = {shape[0] * count: times[names[count]].best - base for count in filters}
-    measurable = {n: seconds for n, seconds in added.items() if seconds > MEASURABLE * base}
-    if len(measurable) < 2:
-        results.add_remark(f"{case}: too little time to fit an exponent")
-        return
-    law = fit_exponent("added time in entries", list(measurable), list(measurable.values()))
-    nanoseconds = 1e9 * list(measurable.values())[-1] / list(measurable)[-1]
-    results.rows.append(
-        exponent_row(case, f"time added, from {min(measurable):,} entries", law, AT_MOST_LINEAR)
-    )
-    results.add_remark(f"{case}: {nanoseconds:.2f} ns for each entry of the densest")
-
-
-def counts_of_columns(
-    scores: NDArray[np.float32], targets: NDArray[np.int64], columns: NDArray[Any]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return how many of these columns are above the true score of each row, and how many tied."""
-    filtered = np.take_along_axis(scores, columns, axis=1)
-    true_scores = np.take_along_axis(scores, targets[:, None], axis=1)
-    tied = (filtered == true_scores) & (columns != targets[:, None])
-    return (filtered > true_scores).sum(1), tied.sum(1)

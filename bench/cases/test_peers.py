@@ -120,10 +120,7 @@ def test_report_of_scores(
     ]
     times = compare(
         f"{shape[0]:,} x {shape[1]:,} to {len(keys)} metrics",
-        {
-            "truerank": lambda: tr.evaluate(scores, targets, threads=threads).to_dict(keys),
-            **peers,
-        },
+        {"truerank": lambda: tr.evaluate(scores, targets, threads=threads).to_dict(keys), **peers},
         [Pair("truerank", name) for name in peers],
         nbytes=scores.nbytes,
         agree=False,

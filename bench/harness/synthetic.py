@@ -31,29 +31,27 @@ CHUNK = 1 << 22  # scores that a thread draws or casts at once
 class Sizes:
     """Shapes (rows, columns) of the matrices, and how often to run each contestant."""
 
-    many: Shape  # a test set against the entities of a knowledge graph
-    medium: Shape  # rows of two pages
-    narrow: Shape  # rows shorter than a page
-    few: Shape  # a batch against a very large vocabulary
-    tall: Shape
-    square: Shape
-    wide: Shape
-    wider: Shape
-    row: Shape
-    shared: Shape  # rows that several tasks read
-    sorted: Shape  # a matrix small enough for peers that sort
-    negatives: Shape  # sampled candidates of each task
-    embeddings: Shape  # queries and entities
-    alignment: Shape  # entities of two knowledge graphs
-    triples: int  # of a knowledge graph
-    sweep: int  # scores of each matrix, where shapes go from tall to wide
-    file: Shape
-    memory_files: tuple[Shape, ...]  # files ranked while memory is watched; equally many tasks
-    filter_lengths: tuple[int, ...]  # filtered candidates of each task
-    samples: int  # for peers that have no formula
-    rounds: int
-    budget: float  # seconds after which a slow contestant is no longer run
-    import_rounds: int  # interpreters started for each import
+    many: Shape = (20_000, 15_000)  # a test set against the entities of a knowledge graph
+    medium: Shape = (200_000, 2_000)  # rows of two pages
+    narrow: Shape = (1_000_000, 300)  # rows shorter than a page
+    few: Shape = (100, 10_000_000)  # a batch against a very large vocabulary
+    tall: Shape = (1_000_000, 100)
+    square: Shape = (10_000, 10_000)
+    wide: Shape = (10, 10_000_000)
+    wider: Shape = (10, 100_000_000)
+    row: Shape = (1, 100_000_000)
+    shared: Shape = (2_000, 15_000)  # rows that several tasks read
+    sorted: Shape = (1_000, 15_000)  # a matrix small enough for peers that sort
+    negatives: Shape = (200_000, 500)  # sampled candidates of each task
+    embeddings: Shape = (4_096, 40_943)  # queries and entities
+    alignment: Shape = (15_000, 15_000)  # entities of two knowledge graphs
+    triples: int = 2_000_000  # of a knowledge graph
+    sweep: int = 100_000_000  # scores of each matrix, where shapes go from tall to wide
+    file: Shape = (25_000, 10_000)
+    samples: int = 1_000  # for peers that have no formula
+    rounds: int = 15
+    budget: float = 8.0  # seconds after which a slow contestant is no longer run
+    import_rounds: int = 40  # interpreters started for each import
     quick: bool = False
 
     @property
@@ -62,31 +60,7 @@ class Sizes:
         return max(math.prod(s) for s in (self.many, self.medium, self.few, self.wider, self.tall))
 
 
-FULL = Sizes(
-    many=(20_000, 15_000),
-    medium=(200_000, 2_000),
-    narrow=(1_000_000, 300),
-    few=(100, 10_000_000),
-    tall=(1_000_000, 100),
-    square=(10_000, 10_000),
-    wide=(10, 10_000_000),
-    wider=(10, 100_000_000),
-    row=(1, 100_000_000),
-    shared=(2_000, 15_000),
-    sorted=(1_000, 15_000),
-    negatives=(200_000, 500),
-    embeddings=(4_096, 40_943),
-    alignment=(15_000, 15_000),
-    triples=2_000_000,
-    sweep=100_000_000,
-    file=(25_000, 10_000),
-    memory_files=((25_000, 10_000), (25_000, 40_000)),
-    filter_lengths=(10, 30, 100, 300, 1_000, 3_000, 7_500),
-    samples=1_000,
-    rounds=15,
-    budget=8.0,
-    import_rounds=40,
-)
+FULL = Sizes()
 QUICK = Sizes(
     many=(4_000, 15_000),
     medium=(30_000, 2_000),
@@ -105,8 +79,6 @@ QUICK = Sizes(
     triples=50_000,
     sweep=10_000_000,
     file=(5_000, 10_000),
-    memory_files=((5_000, 10_000),),
-    filter_lengths=(30, 300, 3_000),
     samples=200,
     rounds=7,
     budget=0.6,

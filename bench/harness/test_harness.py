@@ -17,19 +17,10 @@ from baselines.files import ColdFile, pread_loop
 from harness import Pair, time_in_turn
 from harness.growth import fit_exponent, geometric_sizes
 from harness.memory import PeakMemory
-from harness.synthetic import draw_embeddings, draw_targets, draw_triples
+from harness.synthetic import draw_embeddings, draw_targets
 from harness.table import Results, exponent_row, make_rows
-from harness.vectors import HOSTILE, draw_clustered
 from peers import CHECKS, Peer, Problem, numpy_scipy, prepare_peers
-from peers.embeddings import (
-    EXACT,
-    SCORING,
-    SLOW,
-    EmbeddingProblem,
-    check_scores,
-    check_top_k,
-    top_k_peers,
-)
+from peers.embeddings import EXACT, SCORING, SLOW, EmbeddingProblem, check_scores
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
@@ -119,16 +110,6 @@ def test_peers_compute_the_similarity(similarity: str, problem: EmbeddingProblem
                 check_scores(wrong, problem, similarity, peer.returns)
 
 
-def test_top_k_is_checked(problem: EmbeddingProblem) -> None:
-    """The top k of every peer passes; the reverse order does not."""
-    for peer in top_k_peers(3).values():
-        if all(map(find_spec, peer.packages)):
-            result = peer.prepare(problem)()
-            check_top_k(result, problem)
-            with pytest.raises(AssertionError):
-                check_top_k(result[:, ::-1], problem)
-
-
 def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
     """The number depends on the rounds, the dtype and the threads."""
     if peak is None:
@@ -138,18 +119,6 @@ def test_multiply_adds_are_counted(peak: PeakFMA | None) -> None:
     assert peak.run("float32", 3, 1) == 3 * one
     assert peak.run("float64", 2, 1) == one
     assert peak.run("float32", 1, 2) in (one, 2 * one)  # without OpenMP there is one thread
-
-
-def test_triples_are_distinct_and_skewed() -> None:
-    """There are as many as requested, within range, and the same at every call."""
-    triples = draw_triples(20_000, 1_000, 50)
-    assert triples.shape == (20_000, 3)
-    assert len(np.unique(triples, axis=0)) == len(triples)
-    assert (triples >= 0).all()
-    assert (triples < [1_000, 50, 1_000]).all()
-    degrees = np.bincount(triples[:, [0, 2]].ravel(), minlength=1_000)
-    assert degrees.max() > 10 * np.median(degrees)
-    np.testing.assert_array_equal(triples, draw_triples(20_000, 1_000, 50))
 
 
 def test_a_missing_peer_is_a_remark() -> None:
@@ -191,19 +160,3 @@ def test_the_table_is_written_as_it_is_printed(tmp_path: Path) -> None:
     assert fields["rows"][0]["met"] is True
     assert fields["charts"]["title"]["lines"] == {"read pass": [[1.0, 2.0]]}
     assert markdown.read_text(encoding="utf-8").count("\n| case | ") == 1 + 2
-
-
-@pytest.mark.parametrize("similarity", ["l1", "dot", "complex_l1"])
-def test_targets_of_clustered_vectors_are_among_the_most_similar(similarity: str) -> None:
-    given = draw_clustered((50, 2_000), 64, similarity)
-    ranks = tr.rank_embeddings(given.queries, given.entities, given.targets, similarity=similarity)
-    assert ranks.above.mean() < 100
-    assert given.work == 50 * 2_000 * 64
-
-
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_vectors_are_finite_and_can_be_ranked(name: str) -> None:
-    given = HOSTILE[name]((20, 300), "dot")
-    assert np.isfinite(given.queries).all()
-    assert np.isfinite(given.entities).all()
-    tr.rank_embeddings(given.queries, given.entities, given.targets, similarity="dot")

@@ -339,9 +339,7 @@ SLOW: dict[str, Peers] = {
     },
     "l2": {
         "torch.cdist, by differences": Peer(
-            _TORCH,
-            _in_torch(_distances(compute_mode="donot_use_mm_for_euclid_dist")),
-            "distances",
+            _TORCH, _in_torch(_distances(compute_mode="donot_use_mm_for_euclid_dist")), "distances"
         ),
         "scipy, euclidean": Peer(_SCIPY, _cdist("euclidean"), "distances"),
     },

@@ -46,9 +46,6 @@ def _fill_block(block: str) -> str:
 def _fill(text: str, indent: str) -> str:
     """Fill a paragraph; words with hyphens and addresses are not broken."""
     filled = textwrap.fill(
-        " ".join(text.split()),
-        WIDTH - len(indent),
-        break_long_words=False,
-        break_on_hyphens=False,
+        " ".join(text.split()), WIDTH - len(indent), break_long_words=False, break_on_hyphens=False
     )
     return filled.replace("\n", f"\n{indent}")

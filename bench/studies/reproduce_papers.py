@@ -25,53 +25,31 @@ from reproduce_figures import (
 )
 
 import truerank as tr
+from truerank.metrics import parse
+from truerank.metrics.keys import PYKEEN_NAMES
 from truerank.metrics.published import data_sets, known_candidates
 
 FRAMEWORK, AMBIGUITY = "A Unified Framework", "On the Ambiguity"
 HITS = (1, 3, 5, 10)
 
-# ours, and PyKEEN's name
-PLAIN = {
-    "tasks": "count",
-    "mr": "arithmetic_mean_rank",
-    "mrr": "inverse_harmonic_mean_rank",
-    "hmr": "harmonic_mean_rank",
-    "imr": "inverse_arithmetic_mean_rank",
-    "gmr": "geometric_mean_rank",
-    "igmr": "inverse_geometric_mean_rank",
-    "median": "median_rank",
-    "imedian": "inverse_median_rank",
-    "std": "standard_deviation",
-    "variance": "variance",
-    "mad": "median_absolute_deviation",
-    **{f"hits@{k}": f"hits_at_{k}" for k in HITS},
-}
-RATIOS = {"amr": "adjusted_arithmetic_mean_rank"}
-INDICES = {
-    "amri": "adjusted_arithmetic_mean_rank_index",
-    "amrr": "adjusted_inverse_harmonic_mean_rank",
-    **{f"ah@{k}": f"adjusted_hits_at_{k}" for k in HITS},
-    "index.gmr": "adjusted_geometric_mean_rank_index",
-}
-Z = {
-    "zmr": "z_arithmetic_mean_rank",
-    "zmrr": "z_inverse_harmonic_mean_rank",
-    **{f"zh@{k}": f"z_hits_at_{k}" for k in HITS},
-    "z.gmr": "z_geometric_mean_rank",
-}
-KEYS = {"tasks": "count"}  # of a report
-LONG = {**PLAIN, **RATIOS, **INDICES, **Z}
+NAMES = [
+    *["mr", "mrr", "hmr", "imr", "gmr", "igmr", "median", "imedian", "std", "variance", "mad"],
+    *["amr", "amri", "amrr", "index.gmr", "zmr", "zmrr", "z.gmr"],
+    *(f"{name}@{k}" for name in ("hits", "ah", "zh") for k in HITS),
+]
+KEYS = {name: parse(name) for name in NAMES}
+LONG = {"tasks": "count"}  # PyKEEN's names
+for long, pair in PYKEEN_NAMES.items():
+    for name, key in KEYS.items():
+        if pair == (key.adjustment, key.metric):
+            LONG[name] = long.replace("_at_k", f"_at_{key.parameter}")
 # the metric that is adjusted
 BASE = {
-    "amr": "mr",
-    "amri": "mr",
-    "amrr": "mrr",
-    "zmr": "mr",
-    "zmrr": "mrr",
-    **{f"{start}@{k}": f"hits@{k}" for start in ("ah", "zh") for k in HITS},
-    "index.gmr": "gmr",
-    "z.gmr": "gmr",
+    name: key.metric + f"@{key.parameter}" * (key.metric == "hits")
+    for name, key in KEYS.items()
+    if key.adjustment != "none"
 }
+INDICES, Z = ({name for name in BASE if KEYS[name].adjustment == x} for x in ("index", "z"))
 # what follows from another printed figure alone
 IDENTITIES: dict[str, tuple[str, Callable[[float], float]]] = {
     "hmr": ("mrr", lambda x: 1 / x),
@@ -91,7 +69,7 @@ Counts = tuple[Any, Any]  # numbers of candidates, and how many tasks have each
 def adjusted(name: str, value: float, counts: Counts) -> float:
     """Return an adjusted metric by its exact chance."""
     mean, variance = tr.chance(BASE[name], counts)
-    if name in RATIOS:
+    if KEYS[name].adjustment == "ratio":
         return value / mean
     return (value - mean) / (1 - mean if name in INDICES else math.sqrt(variance))
 
@@ -139,14 +117,14 @@ def kinships(data: Path) -> Iterator[Figure]:
             yield from run(
                 (FRAMEWORK, "published.json, Kinships", f"{model}, {place}"),
                 {name: cell[theirs] for name, theirs in LONG.items() if theirs in cell},
-                {name: ours[f"{place}.{KEYS.get(name, name)}"] for name in LONG},
+                {name: ours[f"{place}.{name.replace('tasks', 'count')}"] for name in LONG},
                 counts,
                 single=kind == "realistic",
             )
         yield from run(
             (FRAMEWORK, "collated.tsv, Kinships", model),
             {name: table[model][theirs] for name, theirs in LONG.items()},
-            {name: ours[KEYS.get(name, name)] for name in LONG},
+            {name: ours[name.replace("tasks", "count")] for name in LONG},
             counts_of(ranks),
             single=True,
         )

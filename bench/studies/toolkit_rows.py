@@ -6,17 +6,13 @@ averages. Where a toolkit returns means alone, it is run on one task at a time f
 
 from __future__ import annotations
 
-import collections
-import logging
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from toolkit_code import KS, Case, Code, Outcome, Toolkit, task_by_task, tensors
-
-MEANS = ("mr", "mrr", *(f"hits@{k}" for k in KS))
+from toolkit_code import Case, Code, Outcome, Toolkit, task_by_task, tensors
 
 
 def pykeen(code: Code, case: Case) -> Outcome:
@@ -141,34 +137,6 @@ def pytorch_geometric(code: Code, case: Case) -> Outcome:
     return Outcome(ranks, {"mean_rank": mean_rank, "mrr": mrr, "hits_at_k": hits})
 
 
-def torchdrug_like(path: str, name: str, clone: str, commit: str) -> Callable[..., Outcome]:
-    """Make a function that calls `evaluate` of a task of TorchDrug."""
-
-    def run(code: Code, case: Case) -> Outcome:
-        torch, scores, targets = tensors(code, case)
-        tasks = code.functions(
-            "torchdrug",
-            "6066fbd",
-            "torchdrug/tasks/__init__.py",
-            "_metric_name _get_metric_name",
-            {},
-        )
-        names = {"torch": torch, "tasks": SimpleNamespace(**tasks)}
-        evaluate = code.functions(clone, commit, path, f"{name}.evaluate", names)["evaluate"]
-        mask = ~torch.from_numpy(case.known) if case.known is not None else scores.isfinite()
-        task = SimpleNamespace(filtered_ranking=case.known is not None, metric=MEANS)
-        extra = (torch.zeros(1),) if clone == "NBFNet" else ()  # the relations, for categories
-
-        def means(rows: slice) -> dict[str, float]:
-            given = mask[rows, None], targets[rows, None], *extra
-            return {k: float(v) for k, v in evaluate(task, scores[rows, None], given).items()}
-
-        ranks = [means(slice(i, i + 1))["mr"] for i in range(len(targets))]
-        return Outcome(ranks, means(slice(None)))
-
-    return run
-
-
 def openea(code: Code, case: Case) -> Outcome:
     """Its calculate_rank, exact."""
     path = "src/openea/modules/finding/alignment.py"
@@ -222,30 +190,6 @@ def mteb(code: Code, case: Case) -> Outcome:
     return Outcome(np.round(ranks), numbers)
 
 
-def mteb_2_18_18(code: Code, case: Case) -> Outcome:
-    """Its mrr before ties had the order of the names."""
-    space = {"defaultdict": collections.defaultdict}
-    path = "mteb/_evaluators/retrieval_metrics.py"
-    mrr = code.functions("mteb", "d23207f", path, "mrr", space)["mrr"]
-    found = mrr(*qrels_and_run(case), [10, case.scores.shape[1]])
-    ranks = 1 / np.array(found[f"MRR@{case.scores.shape[1]}"])
-    return Outcome(np.round(ranks), {"mrr_at_10": float(np.mean(found["MRR@10"]))})
-
-
-def beir(code: Code, case: Case) -> Outcome:
-    """BEIR's own mrr, which gives a mean alone."""
-    space = {"logging": logging}
-    path = "beir/retrieval/custom_metrics.py"
-    mrr = code.functions("beir", "ef83d29", path, "mrr", space)["mrr"]
-    qrels, run = qrels_and_run(case)
-    name = f"MRR@{case.scores.shape[1]}"
-    whole = [case.scores.shape[1]]
-    ranks = [1 / mrr({q: qrels[q]}, {q: run[q]}, whole)[name] for q in qrels]
-    return Outcome(np.round(ranks), {})
-
-
-TORCHDRUG = "torchdrug/tasks/reasoning.py", "KnowledgeGraphCompletion", "torchdrug", "6066fbd"
-NBFNET = "nbfnet/task.py", "KnowledgeGraphCompletionExt", "NBFNet", "eb49ff2"
 TOOLKITS = (
     Toolkit("LibKGE", "libkge", libkge),
     Toolkit("PyKEEN", "pykeen", pykeen),
@@ -254,11 +198,7 @@ TOOLKITS = (
     Toolkit("OGB 1.3.3, arrays", "ogb-1.3.3-numpy", ogb("ac253eb", "numpy"), "never"),
     Toolkit("OGB, shared negatives", "ogb-hits", ogb_hits, "never"),
     Toolkit("PyTorch Geometric", "pytorch-geometric", pytorch_geometric, "never"),
-    Toolkit("TorchDrug", "torchdrug", torchdrug_like(*TORCHDRUG)),
-    Toolkit("NBFNet, on TorchDrug", "nbfnet", torchdrug_like(*NBFNET)),
     Toolkit("pytrec_eval", "pytrec_eval", pytrec_eval, "never"),
     Toolkit("MTEB", "mteb", mteb, "never"),
-    Toolkit("MTEB 2.18.18, mrr", "mteb-2.18.18", mteb_2_18_18, "never"),
-    Toolkit("BEIR, custom mrr", "mteb-2.18.18", beir, "never"),
     Toolkit("OpenEA", "openea", openea, "never"),
 )

@@ -2,12 +2,39 @@
 
 from __future__ import annotations
 
-from fuzz.check import Fault
+from hypothesis import strategies as st
 
-TESTS = (
-    "metrics",
-    "inference/test_significance.py",
+from fuzz.check import Fault, check
+from truerank.metrics import METRICS, UnknownKeyError, parse
+
+TESTS = ("metrics", "inference/test_significance.py")
+
+NAMES = {"hits": "hits@", "power_mean": "power_mean:2"}
+CUTOFFS = st.sampled_from(["1", "10", "010", "9" * 40, "1" * 999])
+
+
+@check(
+    st.sampled_from(["", "macro."]),
+    st.sampled_from(["", "both.", "tail.", "x."]),
+    st.sampled_from(["", "optimistic.", "expected."]),
+    st.sampled_from(["", "none.", "ratio.", "index.", "z."]),
+    st.sampled_from(sorted(METRICS)),
+    CUTOFFS,
 )
+def keys(macro: str, side: str, kind: str, adjustment: str, name: str, cutoff: str) -> None:
+    """A key is read, unless its metric has no chance, or it asks for z of a macro average."""
+    metric = NAMES.get(name, name) + (cutoff if name == "hits" else "")
+    has_adjustment = adjustment not in ("", "none.")
+    right = not ((has_adjustment and not METRICS[name].chance) or (macro and adjustment == "z."))
+    try:
+        found = parse(macro + side + kind + adjustment + metric)
+    except UnknownKeyError:
+        assert not right
+        return
+    assert right
+    assert (found.metric, found.macro) == (name, bool(macro))
+    assert parse(str(found)) == found
+
 
 FAULTS = [
     Fault(
