@@ -15,6 +15,7 @@ import truerank as tr
 from support.hostile_members import check_refusal, hostile_files
 from support.interruptions import interrupted
 from support.problems import Array
+from support.refusals import refusal
 from truerank.counting import tiles
 from truerank.embeddings import watching
 from truerank.ranks.counts import checked_counts
@@ -209,8 +210,7 @@ def test_a_checkpoint_of_scores_that_have_changed(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_damaged(tmp_path: Path, content: bytes) -> None:
     kept = tmp_path / "kept"
     kept.write_bytes(content)
-    with pytest.raises(ValueError, match=r"checkpoint: .*kept"):
-        tr.rank(SCORES, TARGETS, checkpoint=kept)
+    refusal(ValueError, r"checkpoint: .*kept", tr.rank, SCORES, TARGETS, checkpoint=kept)
     assert kept.read_bytes() == content
 
 
@@ -234,8 +234,7 @@ def small_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_tiles")
-@pytest.mark.parametrize("order", ["C", "F"])
-@pytest.mark.parametrize("audit", [False, True])
+@pytest.mark.parametrize(("order", "audit"), [("C", False), ("F", True)])
 def test_a_checkpoint_of_hostile_members_is_refused_or_possible(
     order: str, audit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

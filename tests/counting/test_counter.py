@@ -46,7 +46,7 @@ def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
 
 
 @given(counted())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_blocks_count_what_the_whole_does(drawn: Counted) -> None:
     """Blocks come in any order to any number of counters, which are saved, pickled and merged."""
     check(drawn)
@@ -106,22 +106,14 @@ def test_a_merge_leaves_the_other_counter_as_it_was() -> None:
     np.testing.assert_array_equal(second.differing, before)
 
 
-def test_a_column_given_twice() -> None:
-    one = counter()
-    one.update(SCORES[:, :3], start=0)
-    before = repr(one)
-    refusal(ValueError, "column 2 has been counted before", one.update, SCORES[:, 2:], start=2)
-    refusal(ValueError, "column 3 is given twice", one.update, SCORES[:, 2:], columns=[3, 3])
-    assert repr(one) == before == "RankCounter(2 tasks, float64, 3 of 4 columns)"
-    one.update(SCORES[:, 3:], start=3)
-    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
-
-
-def test_a_column_that_is_missing() -> None:
+def test_columns_given_twice_or_missing() -> None:
     one = counter()
     refusal(ValueError, r"column 0 .* \(4 of 4 columns", one.ranks)
     one.update(SCORES[:, [3, 0]], columns=[3, 0])
+    refusal(ValueError, "column 3 has been counted before", one.update, SCORES[:, 2:], start=2)
+    refusal(ValueError, "column 1 is given twice", one.update, SCORES[:, 2:], columns=[1, 1])
     refusal(ValueError, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
+    assert repr(one) == "RankCounter(2 tasks, float64, 2 of 4 columns)"
 
 
 @pytest.mark.parametrize(
@@ -199,12 +191,9 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
 
 
 def test_unlike_dtypes_are_named_both() -> None:
-    message = refusal(TypeError, "block", counter().update, SCORES.astype("f4"))
-    assert "float64" in message
-    assert "float32" in message
-    message = refusal(TypeError, "others", tr.rank_against, TRUE, SCORES.astype("f2"))
-    assert "float64" in message
-    assert "float16" in message
+    narrow = SCORES.astype("f4")
+    refusal(TypeError, "^block: .*float64.* float32", counter().update, narrow)
+    refusal(TypeError, "^others: .*float64.* float32", tr.rank_against, TRUE, narrow)
 
 
 def test_blocks_of_another_height() -> None:
@@ -216,11 +205,7 @@ def test_blocks_of_another_height() -> None:
     ("keywords", "kind", "words"),
     [
         ({"candidates": None}, TypeError, "candidates: expected an integer, the number of columns"),
-        (
-            {"candidates": [0, 1]},
-            TypeError,
-            "candidates: expected an integer, the number of columns",
-        ),
+        ({"candidates": [0, 1]}, TypeError, "candidates: expected an integer, the .* of columns"),
         ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
         ({"candidates": -1}, ValueError, "candidates: expected an integer, the number"),
         ({"rows": [0]}, ValueError, "rows: expected 2"),
@@ -249,14 +234,10 @@ def test_a_true_score_that_is_nan(nan: str) -> None:
         refusal(ValueError, words, call, [0.5, np.nan], nan=nan)
 
 
-def test_a_nan_leaves_the_counter_as_it_was() -> None:
-    one = counter()
-    wrong = SCORES.copy()
-    wrong[1, 3] = np.nan
-    message = refusal(ValueError, "NaN", one.update, wrong[:, [3, 2]], columns=[3, 2])
-    assert "row 1, column 0 (column 3)" in message
-    one.update(SCORES)
-    assert_equal(one.ranks(), tr.rank(SCORES, TARGETS))
+def test_a_nan_is_named_by_its_column() -> None:
+    wrong = np.where(np.arange(8).reshape(2, 4) == 7, np.nan, SCORES)[:, [3, 2]]
+    words = r"NaN.*row 1, column 0 \(column 3\)|row 1, column 0 \(column 3\).*NaN"
+    refusal(ValueError, words, counter().update, wrong, columns=[3, 2])
 
 
 # -- sampled negatives -----------------------------------------------------------------------------
@@ -285,7 +266,6 @@ ORDERS = st.sampled_from(["descending", "ascending"])
 
 
 @given(st.integers(0, 2**32), DTYPES, ORDERS, st.sampled_from(["raise", "worst", "omit"]))
-@settings(max_examples=100)
 def test_sampled_negatives_are_counted_as_given(
     seed: int, dtype: str, order: str, nan: str
 ) -> None:
@@ -307,7 +287,6 @@ def test_sampled_negatives_are_counted_as_given(
 
 
 @given(st.integers(0, 2**32), DTYPES, ORDERS)
-@settings(max_examples=100)
 def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) -> None:
     """Whatever the target's column holds, the given true score counts, and once."""
     rng = np.random.default_rng(seed)

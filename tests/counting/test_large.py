@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -123,41 +123,6 @@ def test_tasks_on_one_row(tasks: int, dtype: str) -> None:
                 check(count_large, LAYOUTS[layout](scores), targets, rows=rows, audit=True)
 
 
-@pytest.mark.parametrize("tasks", [1, 3, 10, 100, 700])
-@pytest.mark.parametrize("audit", [False, True])
-def test_many_tasks_on_wide_rows(tasks: int, audit: bool) -> None:
-    rng = np.random.default_rng(tasks)
-    scores = rng.integers(-50, 50, (2, 70_001)).astype(np.float32)
-    scores[1, rng.integers(0, 70_001, 50)] = np.nan
-    targets = rng.integers(0, 70_001, tasks).tolist()
-    rows = rng.integers(0, 2, tasks)
-    for order in ("descending", "ascending"):
-        check(
-            count_large,
-            scores,
-            targets,
-            rows=rows,
-            nan="worst",
-            order=order,
-            audit=audit,
-            threads=2,
-        )
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("layout", ["Fortran", "Fortran steps", "negative Fortran"])
-def test_fortran_order_with_many_rows(dtype: str, layout: str) -> None:
-    rng = np.random.default_rng(7)
-    scores = LAYOUTS[layout](few(rng, dtype, (700, 300), nan=True))
-    check(count_large, scores, 299, nan="worst", audit=True)
-    rows = rng.integers(0, 700, 1500)
-    targets = rng.integers(0, 300, 1500).tolist()
-    check(count_large, scores, targets, rows=rows, nan="worst", threads=2)
-    check(count_large, scores, targets, rows=rows, threads=2)  # refused where there is NaN
-    filters = index_lists(rng, 1500, 300, 5)
-    check(count_large, scores, targets, rows=rows, filter=filters, nan="worst", audit=True)
-
-
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "bfloat16", "int16", "float32"])
 def test_counters_do_not_overflow(dtype: str) -> None:
     n = 3_000_000
@@ -240,68 +205,11 @@ def test_any_bits(dtype: str) -> None:
         check(count_large, near, 7, nan="worst", audit=True)
 
 
-@pytest.mark.parametrize("form", ["lists int64", "lists int32", "csr int32", "scipy csr"])
-def test_lists_shared_over_tasks_and_rows(form: str) -> None:
-    rng = np.random.default_rng(6)
-    scores = few(rng, "float32", (40, 20_000), nan=True)
-    hub = rng.integers(0, 20_000, 6_000).tolist()
-    pool_of_lists = [hub, [], [7], *index_lists(rng, 5, 20_000, 100)]
-    for rows in (np.repeat(np.arange(40), 3), rng.integers(0, 40, 120)):
-        uses = rng.integers(0, len(pool_of_lists), 120)
-        targets = rng.integers(0, 20_000, 120).tolist()
-        chosen = [pool_of_lists[u] for u in uses]
-        for rule in ("worst", "raise"):
-            check(
-                count_large,
-                scores,
-                targets,
-                rows=rows,
-                filter=chosen,
-                filter_form=form,
-                nan=rule,
-                audit=True,
-            )
-        with_target = [[*entries, t] for entries, t in zip(chosen, targets, strict=True)]
-        check(
-            count_large,
-            scores,
-            targets,
-            rows=rows,
-            candidates=with_target,
-            candidates_form=form,
-            filter=chosen[::-1],
-            filter_form=form,
-            nan="worst",
-            audit=True,
-        )
-
-
-@pytest.mark.parametrize("share", [0.01, 0.5, 1.0])
-@pytest.mark.parametrize("layout", ["C", "Fortran", "byte-swapped", "unaligned steps"])
-def test_shared_candidates_of_any_share(share: float, layout: str) -> None:
-    rng = np.random.default_rng(8)
-    width = 40_000
-    scores = LAYOUTS[layout](few(rng, "float64", (9, width), nan=True))
-    chosen = rng.permutation(width)[: int(share * width)]
-    targets = rng.choice(chosen, 30).tolist()
-    check(
-        count_large,
-        scores,
-        targets,
-        rows=rng.integers(0, 9, 30),
-        candidates=[np.append(chosen, chosen[:99])] * 30,
-        candidates_form="shared int32",
-        filter=index_lists(rng, 30, width, 2000),
-        nan="worst",
-        audit=True,
-    )
-
-
 def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     """The dtype, layout, size, tasks, selections and rules are all drawn."""
     rng = np.random.default_rng(seed)
     dtype = str(rng.choice(DTYPES))
-    height = int(rng.choice([1, 2, 5, 40, 300]))
+    height = int(rng.choice([1, 2, 5, 40, 300, 700]))
     width = int(rng.choice([3, 100, 1_000, 4_096, 20_000, 70_000])) + int(rng.integers(0, 3))
     if height * width > 2_000_000:
         height = 5
@@ -313,7 +221,7 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
             scores[rng.integers(0, height, 9), rng.integers(0, width, 9)] = np.nan
     scores = LAYOUTS[str(rng.choice(list(LAYOUTS)))](scores)
 
-    tasks = int(rng.choice([1, 2, height, 3 * height, 60]))
+    tasks = int(rng.choice([1, 2, height, 3 * height, 60, 700]))
     rows = (
         rng.integers(0, height, tasks) if rng.integers(0, 2) else rng.integers(0, 2, tasks) % height
     )
@@ -345,7 +253,7 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     return scores, targets, keywords
 
 
-@pytest.mark.parametrize("decade", range(12))
+@pytest.mark.parametrize("decade", range(10))
 def test_anything_of_middle_size(decade: int) -> None:
     for seed in range(10 * decade, 10 * decade + 10):
         scores, targets, keywords = anything(seed)
@@ -371,15 +279,6 @@ def test_best_score_in_one_far_segment() -> None:
             assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [9_999_998])
 
 
-def test_more_columns_than_31_bits_count() -> None:
-    n = 2**31 + 5
-    scores = np.broadcast_to(np.int8(3), (1, n))
-    ranks = tr.rank(scores, [n - 1], filter=(np.array([0, 2]), np.array([2**31 + 1, 0])))
-    assert (ranks.above.tolist(), ranks.tied.tolist()) == ([0], [n - 2])
-    assert ranks.candidates.tolist() == [n - 2]
-    assert ranks.realistic.tolist() == [(n - 1) / 2]
-
-
 def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
     if sanitized:
         pytest.skip("a sanitizer has no 4 GB to give")
@@ -400,7 +299,6 @@ def test_more_columns_than_32_bits_count(sanitized: bool) -> None:
     columns=st.sampled_from([4096, 8195, 9000]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=60)
 def test_many_tasks_on_long_rows(
     kind: str, dtype: str, per_row: int, columns: int, seed: int
 ) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from oracles import lists as oracle
 from support.hostile_members import rewrite
+from support.refusals import refusal
 from truerank import _core
 
 Array = Any
@@ -124,19 +125,18 @@ def check(problem: Problem) -> None:
 
 @pytest.mark.smoke
 @given(problems(errors=False))
-@settings(max_examples=500)
+@settings(max_examples=100)
 def test_counts_are_those_of_sets_and_loops(problem: Problem) -> None:
     check(problem)
 
 
 @given(problems(errors=True))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_errors_are_those_of_sets_and_loops(problem: Problem) -> None:
     check(problem)
 
 
 @given(problems(errors=False), st.integers(1, 4))
-@settings(max_examples=100)
 def test_threads_and_index_types_change_nothing(problem: Problem, threads: int) -> None:
     first, second = outcome(problem), outcome(problem, threads=threads)
     assert str(first) == str(second)
@@ -146,35 +146,7 @@ def test_threads_and_index_types_change_nothing(problem: Problem, threads: int) 
         assert ranks.above.tolist() == [task.above for task in first]
 
 
-@given(st.integers(0, 2**32), st.sampled_from(("raise", "worst", "omit")))
-@settings(max_examples=60)
-def test_full_lists_give_the_counts_of_rank(seed: int, nan: str) -> None:
-    rng = np.random.default_rng(seed)
-    height, n = rng.integers(1, 6), int(rng.integers(1, 30))
-    scores = rng.integers(0, 6, (height, n)).astype(rng.choice(["float16", "float32", "int64"]))
-    if scores.dtype.kind == "f" and nan != "raise":
-        scores[rng.random(scores.shape) < 0.2] = np.nan
-    rows = rng.integers(0, height, 12)
-    targets = rng.integers(0, n, 12)
-    if nan == "omit":
-        keep = scores[rows, targets] == scores[rows, targets]
-        rows, targets = rows[keep], targets[keep]
-    filter = [rng.integers(0, n, 4).tolist() for _ in rows]
-    order = str(rng.choice(["descending", "ascending"]))
-    keywords = {"rows": rows, "filter": filter, "order": order, "nan": nan}
-    ids = np.argsort(rng.random(scores.shape), axis=1)
-    listed = np.take_along_axis(scores, ids, axis=1)
-    full = tr.rank(scores, targets, **keywords)
-    ranks = tr.rank_lists(ids, listed, targets, candidates=n, **keywords)
-    for name in ("above", "tied", "candidates"):
-        np.testing.assert_array_equal(getattr(ranks, name), getattr(full, name), strict=True)
-    assert ranks.listed is not None
-    assert ranks.listed.all()
-    assert ranks.protocol.differences(full.protocol) == []
-
-
 @given(st.integers(0, 2**32), st.integers(0, 12))
-@settings(max_examples=60)
 def test_bounds_of_cut_lists_hold_the_full_ranks(seed: int, k: int) -> None:
     """The best k of a full ranking without ties bound the ranks of the full one."""
     rng = np.random.default_rng(seed)
@@ -230,10 +202,7 @@ def test_bfloat16_is_what_dtype_says() -> None:
         (dict(ids=np.array([[2, 2]])), "once in a list, got 2 in list 0, at positions 0 and 1"),
         (dict(ids=np.array([[1, 9]])), r"ids from 0 to 4 \(5 candidates\), got 9 in list 0, at"),
         (dict(scores=[]), r"scores: expected lists that end at \[2\], .* got \[\]"),
-        (
-            dict(ids=np.array([[0, 1]]), scores=np.ones(2)),
-            r"scores: expected a matrix \(lists, width\) .*, got shape \(2,\)",
-        ),
+        (dict(ids=np.array([[0, 1]]), scores=np.ones(2)), r"scores: expected .*, got shape \(2,\)"),
         (dict(ids=([1], [0, 1]), scores=([1.0], [0, 1, 1])), r"as those of ids, got \[1 1\]"),
         (dict(scores=[["a", "b"]]), "scores: expected one of float16"),
         (dict(targets=[5]), r"targets: expected integers from 0 to 4 \(5 candidates\), got 5"),
@@ -250,8 +219,7 @@ def test_errors_name_what_is_wrong(call: dict[str, Any], message: str) -> None:
     full: dict[str, Any] = {"ids": [[3, 1]], "scores": None, "targets": [3], "candidates": 5}
     full |= call
     positional = [full.pop(name) for name in ("ids", "scores", "targets")]
-    with pytest.raises(tr.InputError, match=message):
-        tr.rank_lists(*positional, **full)
+    refusal(tr.InputError, message, tr.rank_lists, *positional, **full)
 
 
 def test_input_is_neither_changed_nor_kept() -> None:
@@ -332,12 +300,10 @@ def test_ranks_that_are_not_from_lists_have_no_misses_when_joined() -> None:
     ],
 )
 def test_wrong_listed(listed: object, message: str) -> None:
-    with pytest.raises(tr.InputError, match=message):
-        tr.Ranks([0, 0], [1, 1], 5, listed=listed)
+    refusal(tr.InputError, message, tr.Ranks, [0, 0], [1, 1], 5, listed=listed)
 
 
 def test_damaged_listed_is_refused(tmp_path: Path) -> None:
     some_ranks().save(tmp_path / "ranks.npz")
     rewrite(tmp_path / "ranks.npz", listed=np.array([1, 0]))
-    with pytest.raises(ValueError, match=re.escape("listed: expected booleans")):
-        tr.load(tmp_path / "ranks.npz")
+    refusal(ValueError, re.escape("listed: expected booleans"), tr.load, tmp_path / "ranks.npz")

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import truerank as tr
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 
 pytestmark = pytest.mark.threads
 
@@ -91,8 +91,7 @@ def test_scores_may_not_be_filled_again() -> None:
             buffer[:] = SCORES[start : start + 30]
             yield buffer, TARGETS[start : start + 30]
 
-    with pytest.raises(ValueError, match="block 1: scores: expected memory other"):
-        tr.rank_blocks(blocks())
+    refusal(ValueError, "block 1: scores: expected memory other", tr.rank_blocks, blocks())
 
 
 def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +129,7 @@ def test_the_next_block_is_made_while_one_is_counted(monkeypatch: pytest.MonkeyP
     ],
 )
 def test_blocks_that_do_not_fit(blocks: Any, kind: type[Exception], words: str) -> None:
-    with pytest.raises(kind, match=words) as error:
-        tr.rank_blocks(blocks)
-    assert is_of_kind(error.value, kind)
+    refusal(kind, words, tr.rank_blocks, blocks)
 
 
 def test_what_the_producer_raises_comes_as_it_is() -> None:
@@ -140,5 +137,4 @@ def test_what_the_producer_raises_comes_as_it_is() -> None:
         yield SCORES, TARGETS
         raise LookupError("no more")
 
-    with pytest.raises(LookupError, match="no more"):
-        tr.rank_blocks(blocks())
+    refusal(LookupError, "no more", tr.rank_blocks, blocks())

@@ -17,6 +17,7 @@ from oracles.thresholds import count_above
 from strategies.count_problems import Problem, problems
 from strategies.thresholds import ODD, compare, thresholds
 from support.problems import DTYPES, Array, as_dtype, assert_refused, in_form
+from support.refusals import refusal
 from truerank.counting import tiles
 from truerank.counting.score_thresholds import ThresholdCounts
 
@@ -60,13 +61,12 @@ def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = T
 
 @pytest.mark.smoke
 @given(problems(nan=True, errors=False), st.data())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_counts_are_those_of_the_definition(problem: Problem, data: st.DataObject) -> None:
     check(problem.scores, problem, data)
 
 
 @given(problems(nan=True, errors=False), st.data())
-@settings(max_examples=100)
 def test_tile_by_tile(problem: Problem, data: st.DataObject) -> None:
     """Tiles of whole rows, and tiles that cut rows."""
     matrix = np.array(problem.scores)
@@ -125,7 +125,7 @@ def test_all_numbers_of_narrow_types(dtype: str) -> None:
         min_size=1,
     ),
 )
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
     if dtype.startswith("float"):
         with np.errstate(over="ignore"):
@@ -152,20 +152,9 @@ def test_scores_next_to_thresholds(dtype: str, numbers: list[Any]) -> None:
     ("thresholds", "message"),
     [
         (float("nan"), r"thresholds: expected numbers, got NaN at \[\]"),
-        (
-            np.array([[0, 1], [2, np.nan]]),
-            r"thresholds: expected numbers, got NaN at \[1, 1\]",
-        ),
-        (
-            [0.5, 1, 2],
-            "thresholds: expected 2 thresholds, one for each row of scores, or a matrix of 2 rows"
-            r" of them, got shape \(3,\)",
-        ),
-        (
-            np.zeros((2, 1, 1)),
-            r"thresholds: expected a number, one for each task, or a matrix \(tasks, m\), got "
-            r"shape \(2, 1, 1\)",
-        ),
+        (np.array([[0, 1], [2, np.nan]]), r"thresholds: expected numbers, got NaN at \[1, 1\]"),
+        ([0.5, 1, 2], r"thresholds: .* of scores, or a matrix of 2 rows of them, got shape \(3,\)"),
+        (np.zeros((2, 1, 1)), r"thresholds: expected a number, one .* m\), got shape \(2, 1, 1\)"),
         ([[1, 2], [3]], "thresholds: expected real numbers, got list"),
         (True, "thresholds: expected real numbers, got bool"),
         ([0.5, "1"], "thresholds: expected real numbers, got str"),
@@ -193,8 +182,7 @@ def test_what_is_no_thresholds(thresholds: Any, message: str) -> None:
     ],
 )
 def test_other_arguments(keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(tr.InputValueError, match=f"^{message}$"):
-        tr.count_above(SCORES, [0.5, 0.5], **keywords)
+    refusal(tr.InputValueError, f"^{message}$", tr.count_above, SCORES, [0.5, 0.5], **keywords)
 
 
 def test_scores_without_entities() -> None:

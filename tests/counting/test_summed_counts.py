@@ -97,21 +97,13 @@ def test_tensors() -> None:
 
 HALF, REST = np.arange(40), np.arange(40, 90)
 REFUSED: dict[str, tuple[type[Exception], str, Any]] = {
-    "shape": (
-        ValueError,
-        r"expected the sum of arrays of shape \(7, 12\), got shape \(7, 3\)",
-        lambda: counter(HALF).counts()[:, :3],
-    ),
+    "shape": (ValueError, r"expected .* got shape \(7, 3\)", lambda: counter(HALF).counts()[:, :3]),
     "dtype": (
         TypeError,
         "expected integers, got dtype float64",
         lambda: counter(np.arange(90)).counts() * 1.0,
     ),
-    "missing columns": (
-        ValueError,
-        "each of 90 columns counted by one of them",
-        lambda: counter(HALF).counts(),
-    ),
+    "missing columns": (ValueError, "each of 90 .* by one of them", lambda: counter(HALF).counts()),
     "a column twice": (
         ValueError,
         "each of 90 columns counted by one of them",

@@ -68,7 +68,7 @@ def check(made: NearTies, what: Any, *arguments: Any) -> Tally:
 
 
 @given(problems())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_both_directions(made: NearTies) -> None:
     event(made.similarity)
     check_grid(made)
@@ -96,7 +96,6 @@ def test_bounds_spare_most_scores_of_both_directions() -> None:
 
 
 @given(problems(), st.integers(1, 5))
-@settings(max_examples=150)
 def test_means_of_csls(made: NearTies, k: int) -> None:
     event(made.similarity)
     if made.allowed is None or len(made.allowed):
@@ -117,7 +116,6 @@ def test_means_of_every_family(similarity: str, family: str) -> None:
 
 
 @given(problems(), st.integers(1, 5))
-@settings(max_examples=150)
 def test_lists_of_the_greatest(made: NearTies, k: int) -> None:
     event(made.similarity)
     pairs, bounded, *_ = check(made, lists, k)

@@ -28,7 +28,7 @@ from truerank import _core
 
 
 @given(problems())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_counts_are_those_of_the_scores(made: NearTies) -> None:
     event(made.similarity)
     check_levels(made)

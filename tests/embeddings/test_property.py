@@ -11,7 +11,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import Refused, count
+from oracles.counting import count
 from oracles.embeddings import SIMILARITIES
 from strategies.embeddings import ENTITIES, Vectors, check, check_pairs, tasks, vectors
 from truerank.counting import tiles
@@ -25,7 +25,7 @@ def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False):
 
 @pytest.mark.smoke
 @given(vectors(nan=False), st.data(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
     event(drawn.similarity)
     if len(drawn.entities):
@@ -33,21 +33,19 @@ def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, aud
 
 
 @given(vectors(nan=True), st.data(), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_counts_with_nan(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
     if len(drawn.entities):
         check(drawn, _tasks(data, drawn), audit=audit)
 
 
 @given(vectors(nan=True), st.data())
-@settings(max_examples=150)
 def test_refused_is_what_the_oracle_refuses(drawn: Vectors, data: st.DataObject) -> None:
     if len(drawn.entities):
         check(drawn, _tasks(data, drawn, errors=True))
 
 
 @given(vectors(nan=True), st.data(), st.booleans(), st.integers(0, 2000), st.integers(0, 5))
-@settings(max_examples=150)
 def test_a_count_that_was_stopped_goes_on(
     tmp_path_factory: pytest.TempPathFactory,
     drawn: Vectors,
@@ -82,7 +80,6 @@ def test_a_count_that_was_stopped_goes_on(
 
 
 @given(vectors(nan=True), st.data())
-@settings(max_examples=100)
 def test_pairs_are_entries_of_the_matrix(drawn: Vectors, data: st.DataObject) -> None:
     height, columns = drawn.height, len(drawn.entities)
     rows = data.draw(st.lists(st.integers(0, height - 1), max_size=20)) if height else []
@@ -111,7 +108,7 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
-@pytest.mark.parametrize("d", [64, 100, 1022, 3000])
+@pytest.mark.parametrize("d", [100, 1022])
 def test_long_vectors(similarity: str, d: int) -> None:
     rng = np.random.default_rng(d)
     queries = (rng.standard_normal((3, d)) / (2 * np.sqrt(d))).astype(np.float32)
@@ -121,24 +118,3 @@ def test_long_vectors(similarity: str, d: int) -> None:
     ranks = tr.rank_embeddings(queries, entities, [0, 17, 5], similarity=similarity)
     assert (ranks.above == expected.above).all()
     Vectors(queries[:2], entities[:3].astype(np.float64), similarity).scores()
-
-
-@pytest.mark.python_only
-def test_hypothesis_reaches_every_kind_of_outcome() -> None:
-    seen: set[str] = set()
-
-    @given(vectors(nan=True, similarities=("l1",)), st.data())
-    @settings(max_examples=150, database=None, derandomize=True)
-    def collect(drawn: Vectors, data: st.DataObject) -> None:
-        if not len(drawn.entities):
-            return
-        asked, scores = _tasks(data, drawn, errors=True), drawn.scores()
-        try:
-            count(scores[0] if drawn.queries.ndim == 1 else scores, asked.targets, **asked.plain)
-        except Refused as refused:
-            seen.add("/".join(refused.names))
-        else:
-            seen.add("counted")
-
-    collect()
-    assert seen >= {"counted", "scores", "targets", "rows", "filter", "targets/candidates"}

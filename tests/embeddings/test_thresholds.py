@@ -18,6 +18,7 @@ from strategies.near_ties import COVERED, FAMILIES, NearTies, all_near_ties, com
 from strategies.near_ties import problems as near_problems
 from strategies.thresholds import compare, thresholds
 from support.problems import Array
+from support.refusals import refusal
 from truerank.alignment import csls_means
 from truerank.embeddings import vector_thresholds
 
@@ -46,7 +47,7 @@ def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
 
 @pytest.mark.smoke
 @given(vectors(nan=True), st.data())
-@settings(max_examples=250)
+@settings(max_examples=100)
 def test_counts_are_those_of_the_definition(drawn: Vectors, data: st.DataObject) -> None:
     event(drawn.similarity)
     columns = max(1, len(drawn.entities))
@@ -56,7 +57,6 @@ def test_counts_are_those_of_the_definition(drawn: Vectors, data: st.DataObject)
 
 
 @given(vectors(nan=True), st.data())
-@settings(max_examples=100)
 def test_many_thresholds(drawn: Vectors, data: st.DataObject) -> None:
     """Where a query has many thresholds, its scores are made first."""
     single = drawn.queries.ndim == 1
@@ -125,7 +125,6 @@ def check_levels(made: NearTies) -> None:
 
 
 @given(near_problems())
-@settings(max_examples=150)
 def test_bounds_change_no_count(made: NearTies) -> None:
     event(made.similarity)
     check_levels(made)
@@ -150,13 +149,6 @@ def test_one_query_and_several_thresholds() -> None:
     rows = [1, 0, 1]
     by_rows = tr.count_above(QUERIES, ENTITIES, [asked[i] for i in rows], rows=rows)
     assert by_rows.above.tolist() == [expected[i] for i in rows]
-
-
-def test_filters_leave_out_all_that_they_list() -> None:
-    counts = tr.count_above(QUERIES, ENTITIES, -np.inf, filter=[[0, 1, 2, 3], [2]])
-    assert counts.candidates.tolist() == counts.above.tolist() == [0, 3]
-    counts = tr.count_above(QUERIES, ENTITIES, 1.5, candidates=[[], [2, 3]], filter=[[1], [3]])
-    assert [x.tolist() for x in counts] == [[0, 1], [0, 0], [0, 1]]
 
 
 def test_files_bias_and_csls(tmp_path: Path) -> None:
@@ -191,11 +183,7 @@ def test_progress_is_told_of_bounds() -> None:
     [
         ([0.5], {}, "thresholds: expected 2 thresholds, one for each query, or a matrix of 2 rows"),
         ([[0.5, np.nan]] * 2, {}, r"thresholds: expected numbers, got NaN at \[0, 1\]"),
-        (
-            0.5,
-            {"rows": [0, 2]},
-            "rows: expected integers from 0 to 1 .2 queries., got 2 for task 1",
-        ),
+        (0.5, {"rows": [0, 2]}, "rows: expected integers from 0 to 1 .2 queries., .* 2 for task 1"),
         (0.5, {"candidates": [4]}, "candidates: "),
         (0.5, {"similarity": "L1"}, "similarity: "),
         (0.5, {"order": "ascending"}, "order: expected 'descending' for vectors, "),
@@ -204,19 +192,7 @@ def test_progress_is_told_of_bounds() -> None:
     ],
 )
 def test_errors(asked: Any, keywords: dict[str, Any], message: str) -> None:
-    with pytest.raises(tr.InputValueError, match=f"^{message}"):
-        tr.count_above(QUERIES, ENTITIES, asked, **keywords)
-
-
-def test_rules_for_nan() -> None:
-    bias = [1, np.nan, 0, 0.0]
-    worst, omit = (
-        tr.count_above(QUERIES, ENTITIES, 1, bias=bias, nan=rule) for rule in ("worst", "omit")
-    )
-    assert worst.above.tolist() == omit.above.tolist() == [3, 3]
-    assert (worst.candidates.tolist(), omit.candidates.tolist()) == ([4, 4], [3, 3])
-    without = tr.count_above(QUERIES, ENTITIES, 1, bias=bias, filter=[[1], [1]])
-    assert without.candidates.tolist() == [3, 3]
+    refusal(tr.InputValueError, f"^{message}", tr.count_above, QUERIES, ENTITIES, asked, **keywords)
 
 
 def test_thresholds_that_are_no_numbers() -> None:

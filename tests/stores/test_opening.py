@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import truerank as tr
+from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, scores, touch, write_npy
 from truerank.stores import Store, in_one_array, open_scores, opening, read_scores
 from truerank.stores.store import block_array
@@ -59,8 +60,7 @@ def test_a_file_that_shrinks_is_noticed(tmp_path: Path, name: str) -> None:
         lambda: store.block(tile, "map").__enter__(),
         lambda: store.block(tile, "read").__enter__(),
     ):
-        with pytest.raises(ValueError, match=rf"scores: .*{name}.*the file has {size // 3}"):
-            attempt()
+        refusal(ValueError, rf"scores: .*{name}.*the file has {size // 3}", attempt)
     for each in stores.values():
         each.close()
 
@@ -69,8 +69,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
     path = write_npy(tmp_path / "a.npy", scores(6, 5, "f4"))
     with open_scores(path) as store, store.block(store.tiles(40)[1], "read") as block:
         os.truncate(path, 170)
-        with pytest.raises(ValueError, match=r"a\.npy: expected 40 bytes from 168 on: "):
-            block_array(block, store)
+        refusal(ValueError, r"a\.npy: expected 40 bytes from 168 on: ", block_array, block, store)
 
 
 def test_state_is_of_the_content_and_not_of_the_name(tmp_path: Path) -> None:
@@ -228,8 +227,7 @@ def test_a_kept_map_shows_what_the_file_has(tmp_path: Path) -> None:
         tile = store.tiles(1000)[0]
         for size in (128, 0, 200):
             os.truncate(tmp_path / "a.npy", size)
-            with pytest.raises(ValueError, match=rf"a\.npy: .*the file has {size}"):
-                tr.rank(store, 0)
+            refusal(ValueError, rf"a\.npy: .*the file has {size}", tr.rank, store, 0)
             with pytest.raises(ValueError, match=rf"a\.npy: .*the file has {size}"):
                 store.block(tile, "map").__enter__()
         np.save(tmp_path / "a.npy", second)
@@ -264,10 +262,8 @@ def test_faults_leave_nothing_open(tmp_path: Path) -> None:
     (tmp_path / "bad.npy").write_text("x")
     before = opened()
     for source in (tmp_path / "bad.npy", [tmp_path / "good.npy", tmp_path / "bad.npy"]):
-        with pytest.raises(ValueError, match=r"bad\.npy"):
-            open_scores(source)
-    with pytest.raises(ValueError, match="shape"):
-        open_scores(tmp_path / "good.npy", shape=(9, 9))
+        refusal(ValueError, r"bad\.npy", open_scores, source)
+    refusal(ValueError, "shape", open_scores, tmp_path / "good.npy", shape=(9, 9))
     assert opened() == before
 
 
@@ -276,8 +272,7 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
         np.save(tmp_path / name, scores(6, 5, "f4"))
     with open_scores(tmp_path / "a.npy") as store:
         os.replace(tmp_path / "b.npy", tmp_path / "a.npy")
-        with pytest.raises(ValueError, match=r"a\.npy: another file has taken its place"):
-            touch(store)
+        refusal(ValueError, r"a\.npy: another file has taken its place", touch, store)
 
 
 def test_blocks_from_several_threads(folder: Path) -> None:

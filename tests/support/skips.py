@@ -21,6 +21,7 @@ def missing_libraries() -> dict[str, set[str]]:
     groups = {f"--group {name}": x for name, x in project["dependency-groups"].items()}
     found = {}
     for source, lines in (extras | groups).items():
+        lines = [line for line in lines if isinstance(line, str)]  # no groups within groups
         names = [re.split(r"[^\w-]", line)[0].replace("-", "_") for line in lines]
         names = [IMPORTED.get(name, name) for name in names]
         found[source] = {name.lower() for name in names if find_spec(name) is None}
