@@ -192,7 +192,7 @@ the runs.
 The models are trained on WN18RR ({models}). Their queries are the distinct ones of both sides of
 the test triples, against all 40,943 entities, filtered; d counts real numbers, so that RotatE and
 ComplEx have d / 2 complex ones. The vectors of the alignment are those of DBP15k zh-en
-([study](alignment_vectors.md)): 10,500 test pairs, cosine, left to right, against all 19,572
+(`alignment_vectors.py`): 10,500 test pairs, cosine, left to right, against all 19,572
 entities.
 
 {counts}
