@@ -168,7 +168,7 @@ def grouped() -> RetrievalReport:
 
 def test_groups() -> None:
     found = grouped()
-    assert found.group_queries() == {"x": 1, "y": 2}
+    assert found.group_tasks() == {"x": 1, "y": 2}
     assert found.group_values("mrr") == {"x": 1.0, "y": 0.3}
     assert found["macro.mrr"] == 0.65
     assert found["mrr"] == pytest.approx((1 + 0.5 + 0.1) / 3)

@@ -211,7 +211,7 @@ def test_leaks() -> None:
 def test_groups(groups: Any) -> None:
     task = Task(GRADED, entities=ITEMS, groups=groups, queries=list(GRADED))
     found = task.evaluate_scores(np.eye(3, 5)[:, ::-1])
-    assert found.group_queries() == {"x": 1, "y": 1}
+    assert found.group_tasks() == {"x": 1, "y": 1}
     assert found["macro.map"] == pytest.approx(np.mean(list(found.group_values("map").values())))
 
 

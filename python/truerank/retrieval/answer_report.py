@@ -12,7 +12,7 @@ from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import Units
 from ..inputs.arrays import read_only
 from ..inputs.checks import choice
-from ..inputs.errors import InputValueError, UnknownKeyError
+from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
 from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
@@ -28,7 +28,7 @@ from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
 from ..tables.forms import write_json
 from ..tasks.row_keys import row_keys
-from .answer_metrics import ORDER_KINDS, AnswerKey, read_key
+from .answer_metrics import ORDER_KINDS, AnswerKey, read_key, rows_of
 from .answer_ties import LEVELS, RankedAnswers
 from .tie_sums import hit_chances
 
@@ -50,11 +50,7 @@ _FEW_METRICS = ("mrr", "map", "ndcg@10", "recall@10")
 _CHECKS = ("constant", "nan", "inf", "saturated", "sampled")
 _COLUMNS = (*ORDER_KINDS, "chance", "index")  # of a table
 # What becomes of right answers that their lists miss, in the words of a table.
-MISSES = {
-    "zero": "count as 0",
-    "bounds": "have bounds",
-    "expected": "count by their mean",
-}
+MISSES = {"zero": "count as 0", "bounds": "have bounds", "expected": "count by their mean"}
 
 
 @public("truerank.retrieval")
@@ -427,25 +423,13 @@ class RetrievalReport(KeyedValues):
         return _Groups(self, dict(zip(self._groups, range(len(self._groups)), strict=True)))
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
-        """Return the number of queries of each group, as `Report` has tasks.
+        """Return the number of queries of each group, as `Report` has tasks; none without groups.
 
         Examples
         --------
         >>> import truerank as tr
         >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
         >>> tr.retrieval.report(ranks, by="relation").group_tasks()
-        {'x': 1, 'y': 1}
-        """
-        return self.group_queries()
-
-    def group_queries(self) -> dict[Hashable, int]:
-        """Return the number of queries of each group; empty without groups.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8], relation=["x", "x", "y"])
-        >>> tr.retrieval.report(ranks, by="relation").group_queries()
         {'x': 1, 'y': 1}
         """
         return dict(zip(self._groups, self._group_sizes, strict=True))
@@ -520,7 +504,7 @@ class RetrievalReport(KeyedValues):
             groups = {
                 "by": self.by,
                 "labels": list(map(label_text, self._groups)),
-                "queries": list(self.group_queries().values()),
+                "queries": self._group_sizes,
                 "metrics": {key: list(self.group_values(key).values()) for key in keys},
             }
         content = {
@@ -552,7 +536,7 @@ class RetrievalReport(KeyedValues):
         digits, percent, notes
             As of `Report.table`.
         """
-        chosen = _rows_of(choose_metrics(metrics, _FEW_METRICS, DEFAULT_METRICS))
+        chosen = rows_of(choose_metrics(metrics, _FEW_METRICS, DEFAULT_METRICS))
         if kinds is None:
             kinds = ORDER_KINDS if not self.by and self._tied else EXPECTED_KIND
         rows_of_kind = unique_keys(kinds, "kinds")
@@ -613,14 +597,3 @@ class _Groups(Mapping[Hashable, RetrievalReport]):
         chosen, gains = self.whole.group_labels == self.numbers[label], self.whole.gains
         part = None if gains is None else gains[chosen]
         return RetrievalReport(self.whole.ranks[chosen], part, misses=self.whole.misses)
-
-
-def _rows_of(metrics: Iterable[str]) -> list[str]:
-    """Check the rows of a table; None stands for the default ones."""
-    rows = unique_keys(metrics)
-    for row in rows:
-        parsed = read_key(row)
-        if parsed != parsed.alone:
-            expected = "metric[@k] as a row of a table"
-            raise InputValueError("metrics", expected=expected, got=repr(row))
-    return rows
