@@ -1,16 +1,16 @@
 """How often 95 % intervals hold the true value, and how often tests at 5 % reject.
 
-    python bench/studies/calibration.py [DATA_FOLDER CACHE_FOLDER] [--quick] [--save FILE]
-        [--before FILE --page FILE]
+    python bench/studies/calibration.py DATA_FOLDER VECTORS_FOLDER [--quick] [--only REGEX]
+        [--output FOLDER]
 
 Triples or queries are drawn many times from populations whose metrics are known (see
 `calibration_populations`), and given to `interval` and `compare` with their defaults: by="unit"
 where triples were drawn, by="query" where queries were. A cell is good if its intervals hold the
 true value in 93 to 97.5 % of all samples, whether a result has notes or not.
 
-DATA_FOLDER has kinships/ and wn18rr/, CACHE_FOLDER gets the trained models and their ranks; without
-them the real populations are left out. --save writes the cells as a table, and --page a page of
-them, beside those of --before. A full run takes about twenty minutes of one core.
+DATA_FOLDER has kinships/ and wn18rr/, VECTORS_FOLDER what `wn18rr_vectors.py` trained. Populations
+that were drawn from replace their cells in calibration.tsv, from which calibration.md is written. A
+full run takes about twenty minutes of one core.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import argparse
 import csv
 import itertools
 import os
+import re
 import sys
 import time
 import zlib
@@ -31,6 +32,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from calibration_populations import Population, made_populations, real_populations
+from pages import format_page, markdown_table
 
 import truerank as tr
 from truerank.inference import interval
@@ -177,8 +179,9 @@ def all_cells(
         for question in ("difference", "equal"):
             yield from two_models(question, population, drawn, number, repeats[1])
         print(f"{time.process_time():6.0f} s {population.name}, {number} {drawn}", file=sys.stderr)
-    for seeds in SEEDS:
-        yield from runs(populations[0], seeds, units[-1], repeats[1])
+    for population, seeds in itertools.product(populations, SEEDS):
+        if population.name == "log-uniform":
+            yield from runs(population, seeds, units[-1], repeats[1])
 
 
 def save(path: Path, cells: list[Cell]) -> None:
@@ -198,19 +201,6 @@ def load(path: Path) -> list[Cell]:
     return [Cell(q, p, d, int(u), m, *map(float, r[:4]), int(r[4])) for q, p, d, u, m, *r in rows]
 
 
-def summary(cells: list[Cell], before: list[Cell]) -> list[list[str]]:
-    """Count the good cells of each question, way of drawing and metric."""
-    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
-    for cell in cells:
-        groups[cell.question, cell.drawn, cell.metric].append(cell)
-    old = {cell.name: cell for cell in before}
-    rows = []
-    for name, group in groups.items():
-        was = [old[cell.name] for cell in group if cell.name in old]
-        rows.append([*name, str(len(group)), *told(group), *(told(was) if was else ["", "", ""])])
-    return rows
-
-
 def told(cells: list[Cell]) -> list[str]:
     """The number of good cells, the least and the greatest coverage, the mean width."""
     covered = [cell.covered for cell in cells]
@@ -219,46 +209,41 @@ def told(cells: list[Cell]) -> list[str]:
     return [str(good), f"{100 * min(covered):.1f} to {100 * max(covered):.1f} %", f"{width:.2f}"]
 
 
-SUMMARY = ["question", "drawn", "metric", "cells", "good", "coverage", "width"]
-SUMMARY += ["good before", "coverage before", "width before"]
-
-
-def page(cells: list[Cell], before: list[Cell]) -> str:
-    """Write the page: the summary, and all cells."""
-    old = {cell.name: cell for cell in before}
-    rows = []
+def page(cells: list[Cell]) -> str:
+    """Write the page: the good cells of each question, way of drawing and metric; all cells."""
+    groups: dict[tuple[str, str, str], list[Cell]] = defaultdict(list)
     for cell in cells:
-        was = old.get(cell.name)
-        rejected = "" if np.isnan(cell.rejected) else f"{100 * cell.rejected:.1f}"
-        former = "" if was is None else f"{100 * was.covered:.1f}"
-        former_p = "" if was is None or np.isnan(was.rejected) else f"{100 * was.rejected:.1f}"
-        mark = "" if cell.good else "no"
-        shares = [f"{100 * cell.covered:.1f}", rejected, f"{cell.width:.2f}", mark]
-        rows.append([*map(str, cell.name), *shares, former, former_p])
-    head = ["question", "population", "drawn", "units", "metric", "covered", "rejected", "width"]
-    tables = [table(SUMMARY, summary(cells, before))]
-    tables += [table([*head, "good", "covered before", "rejected before"], rows)]
+        groups[cell.question, cell.drawn, cell.metric].append(cell)
+    summary = [[*name, str(len(group)), *told(group)] for name, group in groups.items()]
+    heading = "question | drawn | metric | cells | good | coverage | width"
+    tables = [markdown_table(heading, summary, text_columns=3)]
+    rows = [
+        (
+            *(cell.name),
+            f"{100 * cell.covered:.1f}",
+            "" if np.isnan(cell.rejected) else f"{100 * cell.rejected:.1f}",
+            f"{cell.width:.2f}",
+            "" if cell.good else "no",
+        )
+        for cell in cells
+    ]
+    heading = "question | population | drawn | units | metric | covered | rejected | width | good"
+    tables.append(markdown_table(heading, rows, text_columns=3))
     good = sum(cell.good for cell in cells)
-    return PAGE.format(len(cells), good, *tables)
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """Write a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    apart = sum(cell.apart > 0 for cell in cells)
+    return format_page(PAGE.format(len(cells), good, apart, *tables))
 
 
 PAGE = """# How often intervals hold the true value, and how often tests reject
 
-Made by `python bench/studies/calibration.py DATA_FOLDER CACHE_FOLDER --save calibration.tsv --page
-calibration.md`, whose text says what is drawn. "before" is the version that resampled queries.
+Made by `python bench/studies/calibration.py DATA_FOLDER VECTORS_FOLDER`, whose text says what is
+drawn.
 
 Of {} cells {} are good: their intervals hold the true value in 93 to 97.5 % of *all* samples,
 whether a result carries a note or not. With the 400 samples of intervals a cell that covers 95 % is
 found between 92.8 and 97.2 % in 95 of 100 cases, with the 100 of comparisons between 90 and 99 %,
 so that many of the others are chance. `width` is the median width by that of the central 95 % of
-the estimates: 1 is ideal. Samples of the version before are of 50 units alone, 60 each, and a query
-that was drawn twice was one unit there.
+the estimates: 1 is ideal. In {} cells a p-value and its interval contradict each other.
 
 - *interval*: of one model. *difference*: of two models, of which the true difference is known.
 - *equal*: the two models change places at random in each unit, so that the test should reject 5 %.
@@ -274,33 +259,26 @@ Shares in percent. `rejected` is the size of the test where models are equal, el
 """
 
 
-def main() -> None:
-    """Run the study, and write what is asked for."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", type=Path, nargs="?", help="has kinships/ and wn18rr/")
-    parser.add_argument("cache", type=Path, nargs="?", help="gets the ranks of real models")
-    parser.add_argument("--quick", action="store_true", help="20 samples of the fewest units")
-    parser.add_argument("--save", type=Path)
-    parser.add_argument("--before", type=Path, help="cells that another version saved")
-    parser.add_argument("--page", type=Path)
-    options = parser.parse_args()
-    populations = made_populations()
-    if options.data and options.cache:
-        populations += real_populations(options.data, options.cache)
-    quick = options.quick
+def main(data: Path, vectors: Path, quick: bool, only: str, output: Path) -> None:
+    """Run the study, merge with earlier cells, and write the page."""
+    populations = [*made_populations(), *real_populations(data, vectors)]
+    order = [population.name for population in populations]
+    chosen = [population for population in populations if re.search(only, population.name)]
     repeats, units = ((20, 20), UNITS[:1]) if quick else ((REPEATS, FEWER), UNITS)
-    cells = [*all_cells(populations, repeats, units)]
-    before = load(options.before) if options.before else []
-    if options.save:
-        save(options.save, cells)
-    if options.page:
-        options.page.write_text(page(cells, before), encoding="utf-8")
-    for row in [SUMMARY, *summary(cells, before)]:
-        print(*(f"{text:>16}" for text in row))
-    contradictions = [cell for cell in cells if cell.apart > 0]
-    print(f"{sum(cell.good for cell in cells)} of {len(cells)} cells are good")
-    print(f"p and interval contradict each other in {len(contradictions)} cells")
+    path = output / "calibration.tsv"
+    cells = {cell.name: cell for cell in (load(path) if path.exists() else ())}
+    cells |= {cell.name: cell for cell in all_cells(chosen, repeats, units)}
+    kept = [cell for cell in cells.values() if cell.population in order]
+    kept.sort(key=lambda cell: (cell.question == "runs", order.index(cell.population)))
+    save(path, kept)
+    (output / "calibration.md").write_text(page(kept), encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", type=Path, help="has kinships/ and wn18rr/")
+    parser.add_argument("vectors", type=Path, help="has what wn18rr_vectors.py wrote")
+    parser.add_argument("--quick", action="store_true", help="20 samples of the fewest units")
+    parser.add_argument("--only", default="", help="a pattern of the names of populations")
+    parser.add_argument("--output", type=Path, default=Path(__file__).parent)
+    main(**vars(parser.parse_args()))
