@@ -31,22 +31,22 @@ def table(score: float, targets: Sequence[int] | np.ndarray) -> compat.CompatTab
 def tables_by_page() -> dict[str, dict[str, str]]:
     """Return the tables of each page, as Markdown, by name."""
     exact = _markdown("kind | mr | mrr | hits@1 | hits@10 | mrr, adjusted", _exact_rows())
-    heading = "preset | toolkit | version | ties | what else differs | mrr, all equal | all NaN"
-    toolkits = _markdown(heading, _toolkit_rows(), text_columns=5)
+    heading = "preset | all equal | all NaN | ties | toolkit: version | what else differs"
+    toolkits = _markdown(heading, _toolkit_rows(), text_columns=6)
     return {"ties.md": {"exact": exact}, "other-tools.md": {"toolkits": toolkits}}
 
 
 def _toolkit_rows() -> Iterator[list[str]]:
-    """Yield a row for each preset; its last columns show what it makes of NaN."""
+    """Yield a row for each preset, with the mrr of scores that are all equal, or all NaN."""
     zeros, nans = (
         [table(score, targets) for targets in (FIRST, EACH, LAST)] for score in (0.0, float("nan"))
     )
     for name, row in compat.PRESETS.items():
         steps = [(step, reached.says(step)) for step, reached in row.convention.steps()]
         others = "; ".join(words for step, words in steps if step not in ("rank", "nan"))
-        cells = [row.toolkit, row.version, row.convention.rank, others]
         numbers = [_range(tables, name, "mrr") for tables in (zeros, nans)]
-        yield [f"`{name}`", *map(markdown_cell, cells), *numbers]
+        cells = [row.convention.rank, f"{row.toolkit}: {row.version}", others]
+        yield [f"`{name}`", *numbers, *map(markdown_cell, cells)]
 
 
 def write_pages() -> None:
