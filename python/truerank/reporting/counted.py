@@ -181,14 +181,14 @@ class Counted:
 
     def group_tasks(self, side: str) -> list[int]:
         """Return the number of tasks of a side in each group."""
-        counts: list[int] = self.groups("group_tasks").counts(side).tolist()
-        return counts
+        return [*map(int, self.groups("group_tasks").counts(side))]
 
     def of_group(self, place: int) -> Counted:
         """The tasks of one group, drawn as those of all groups are."""
         grouping = self.groups("groups")
         group = Counted(grouping.ranks(place), self.seed)
         group.draw, group.weighting = partial(grouping.sample, group=place), self.weighting
+        group.sides.counts.update(dict.fromkeys(self.sides.counts.keys() - group.sides.counts, 0))
         return group
 
 
