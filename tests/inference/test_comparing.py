@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import truerank as tr
 from inference.test_influences import drawn
 from inference.test_intervals import of_ranks
+from support.refusals import refusal
 from truerank.inference import Comparison, Comparisons, compare, correct_pvalues, detectable
 from truerank.inference.runs import crossed_runs, influences_of_run
 from truerank.inference.units import units_of
@@ -44,7 +45,6 @@ def options_of(key: str) -> dict[str, Any]:
     return {"groups": "relation"} if key.startswith("macro.") else {}
 
 
-@settings(max_examples=60)
 @given(st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), min_size=1, max_size=10))
 def test_p_is_the_share_of_all_sign_flips(pairs: list[tuple[int, int]]) -> None:
     one, two = (np.array(x, float) for x in zip(*pairs, strict=True))
@@ -75,11 +75,10 @@ def test_p_of_many_units_is_that_of_monte_carlo() -> None:
         law = np.round(law * 1000).astype(int)
         even = np.full(60, 10**6)
         found = compare(of_ranks(even + law, 10**7), of_ranks(even, 10**7), metric="mr").p_value
-        sums = np.abs(rng.choice([-1, 1], (200_000, 60)) @ law)
+        sums = np.abs(rng.choice([-1, 1], (60_000, 60)) @ law)
         assert found == pytest.approx(np.mean(sums >= abs(law.sum())), rel=0.06, abs=0.002)
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     st.integers(0, 2**32 - 1),
     st.sampled_from([2, 6, 10, 24, 60]),
@@ -121,12 +120,12 @@ def test_functions_of_a_mean_have_its_p(pair: tuple[str, str]) -> None:
 def test_size_under_exchangeable_models(key: str) -> None:
     rng = np.random.default_rng(5)
     rejected = 0
-    for _ in range(300):
+    for _ in range(100):
         both = np.exp(rng.normal(3, 1.2, 60)[:, None] + rng.normal(0, 0.8, (60, 2))).astype(int) + 1
         found = compare(of_ranks(both[:, 0], 10**6), of_ranks(both[:, 1], 10**6), metric=key)
         rejected += found.p_value <= 0.05
     # the whole numbers of ranks hide steps of a median, so that its test is conservative
-    assert (0 if key == "median" else 3) <= rejected <= 30
+    assert (0 if key == "median" else 1) <= rejected <= 12
 
 
 def test_models_without_any_difference() -> None:
@@ -180,8 +179,7 @@ def test_units_by_other_labels() -> None:
 def test_metrics_that_cannot_be_compared(key: str, words: str) -> None:
     a = drawn(0)
     for function in (compare, detectable):
-        with pytest.raises(tr.InputValueError, match=words):
-            function(a, moved(a, 1), metric=key)
+        refusal(tr.InputValueError, words, function, a, moved(a, 1), metric=key)
 
 
 @pytest.mark.parametrize(
@@ -211,8 +209,7 @@ def test_bad_arguments(make: Any, error: Any, words: str) -> None:
 
 def test_unlike_tasks_are_refused_or_noted() -> None:
     a, b = of_ranks([1, 2, 3] * 10, 50), of_ranks([1, 2, 3] * 10, 51)
-    with pytest.raises(ValueError, match="candidates: 30 of 30 tasks differ"):
-        compare(a, b)
+    refusal(ValueError, "candidates: 30 of 30 tasks differ", compare, a, b)
     found = compare(a, b, allow_unlike=True)
     assert any(note.startswith("unlike candidates") for note in found.notes)
     assert found.pairing == "position"
@@ -248,12 +245,12 @@ def test_two_levels_of_runs_by_definition() -> None:
 
 def test_several_runs_reject_about_as_often_as_they_should() -> None:
     rng, rejected = np.random.default_rng(3), 0
-    for _ in range(200):
+    for _ in range(100):
         both = seeds(6, rng)
         found = compare(both[:3], both[3:], metric="mrr")
         rejected += found.p_value <= 0.05
         assert (found.p_value > 0.05) == (found.low <= 0 <= found.high)
-    assert rejected <= 20
+    assert rejected <= 11
 
 
 def test_folds_have_tasks_of_their_own() -> None:
@@ -264,8 +261,7 @@ def test_folds_have_tasks_of_their_own() -> None:
     assert found.difference == pytest.approx(-3)
     assert any(note.startswith("folds: ") for note in found.notes)
     assert tr.report(list(map(tr.report, folds))).interval("mr").units == 120
-    with pytest.raises(ValueError, match="one for each fold"):
-        compare(folds, others[:2])
+    refusal(ValueError, "one for each fold", compare, folds, others[:2])
 
 
 # -- corrections and power -------------------------------------------------------------------------
@@ -289,12 +285,9 @@ def test_results_are_corrected_and_nan_is_not_counted() -> None:
     assert table["bonferroni"] == pytest.approx([min(1, 2 * found.p_value), np.nan, 1], nan_ok=True)
     assert table["question"] == ["one", "none", "two"]
     for bad, error in ((2.0, ValueError), ("p", TypeError), (None, TypeError)):
-        with pytest.raises(error, match="p_values"):
-            correct_pvalues({"x": bad})
-    with pytest.raises(ValueError, match="methods"):
-        correct_pvalues([0.5], methods=["tukey"])
-    with pytest.raises(ValueError, match="several p-values"):
-        correct_pvalues([])
+        refusal(error, "p_values", correct_pvalues, {"x": bad})
+    refusal(ValueError, "methods", correct_pvalues, [0.5], methods=["tukey"])
+    refusal(ValueError, "several p-values", correct_pvalues, [])
 
 
 def test_what_is_detectable_is_found_as_often_as_it_says() -> None:
@@ -307,12 +300,12 @@ def test_what_is_detectable_is_found_as_often_as_it_says() -> None:
         return first, second
 
     asked = detectable(*two(0), metric="mr").difference
-    found = [compare(*two(asked), metric="mr").p_value <= 0.05 for _ in range(200)]
+    found = [compare(*two(asked), metric="mr").p_value <= 0.05 for _ in range(80)]
     assert 0.68 <= np.mean(found) <= 0.92
 
 
 def test_power_grows_with_the_units() -> None:
-    found = detectable(drawn(1, 200), metric="mrr", difference=0.01)
+    found = detectable(drawn(1, 200), metric="mrr", difference=0.03)
     assert found.asked_power is not None
     assert found.required_units is not None
     assert found.asked_power < 0.8 < 1

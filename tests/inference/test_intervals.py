@@ -223,9 +223,9 @@ def test_coverage_of_clusters_and_of_tasks(key: str) -> None:
     rng = np.random.default_rng(11)
     truth = tr.report(of_ranks(np.exp(rng.normal(3, 1.5, 400_000)).astype(int) + 1, 10**6))[key]
     covered = 0
-    for _ in range(200):
+    for _ in range(120):
         own = rng.normal(0, math.sqrt(0.6), 100)[:, None] + rng.normal(0, math.sqrt(0.4), (100, 2))
         ranks = of_ranks(np.exp(3 + 1.5 * own.ravel()).astype(int) + 1, 10**6)
         found = interval(ranks.with_labels(unit=np.repeat(np.arange(100), 2)), key)
         covered += found.low <= truth <= found.high
-    assert 180 <= covered <= 200
+    assert 107 <= covered <= 120

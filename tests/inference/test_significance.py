@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
+from support.refusals import refusal
 from truerank import Ranks, Report, report
 from truerank.inference import PValue, pvalue
 from truerank.metrics import METRICS, UnknownKeyError
@@ -82,8 +83,10 @@ def share_as_good(
 ) -> float:
     """The share of all outcomes whose value is at least as good, or as bad; both count equals."""
     observed = report(ranks_of(ranks, sizes))[key]
-    outcomes = [*itertools.product(*(range(1, size + 1) for size in sizes))]
-    values = np.array([report(ranks_of(outcome, sizes))[key] for outcome in outcomes])
+    outcomes = np.array([*itertools.product(*(range(1, size + 1) for size in sizes))])
+    every = ranks_of(outcomes.ravel(), np.tile(sizes, len(outcomes)))
+    by = np.repeat(np.arange(len(outcomes)), len(sizes))
+    values = np.array([*report(every, by=by).group_values(key).values()])
     sign = 1 if METRICS[key.partition("@")[0].partition(":")[0]].increasing else -1
     above, slack = sign * (values - observed), 1e-12 * abs(observed)
     better, worse = float((above >= -slack).mean()), float((above <= slack).mean())
@@ -165,7 +168,7 @@ def test_sums_of_ranks(sizes: list[int]) -> None:
         assert found.log == pytest.approx(log(exact), rel=1e-13, abs=1e-11)
 
 
-@pytest.mark.parametrize("sizes", [[40, 50, 60] * 10, [300] * 20, [1000] * 200])
+@pytest.mark.parametrize("sizes", [[40, 50, 60] * 10, [300] * 20, [200] * 80])
 def test_inverted_sums(sizes: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Where values lie on a lattice, half of the probability of one sum is left out."""
     monkeypatch.setattr(tails, "_ROWS", 0)
@@ -289,7 +292,7 @@ def test_steps_are_convolved() -> None:
 @pytest.mark.parametrize("key", ["mrr", "gmr", "mr", "hits@2", "median", "power_mean:3"])
 def test_better_values_are_less_likely(key: str) -> None:
     rng = np.random.default_rng(3)
-    sizes = rng.integers(20, 2000, 60)
+    sizes = rng.integers(20, 200, 40)
     ranks = rng.integers(1, sizes // 2 + 1)
     found = [pvalue(ranks_of(np.maximum(ranks // k, 1), sizes), key) for k in (1, 2, 4, 16, 10**6)]
     logs = [each.log10_p for each in found]
@@ -332,8 +335,7 @@ def test_adjusted_keys_and_inverses_share() -> None:
     ],
 )
 def test_keys_without_a_pvalue(key: str, message: str) -> None:
-    with pytest.raises(UnknownKeyError, match=message):
-        pvalue(ranks_of([1, 2], 5), key)
+    refusal(UnknownKeyError, message, pvalue, ranks_of([1, 2], 5), key)
 
 
 def test_weighted_medians_have_none() -> None:
@@ -342,8 +344,7 @@ def test_weighted_medians_have_none() -> None:
 
 
 def test_only_ranks_are_taken() -> None:
-    with pytest.raises(TypeError, match="ranks: expected Ranks or a Report, got list"):
-        pvalue([1, 2])  # type: ignore[arg-type]
+    refusal(TypeError, "ranks: expected Ranks or a Report, got list", pvalue, [1, 2])  # type: ignore[arg-type]
 
 
 def test_a_report_stands_for_its_ranks_and_weights() -> None:
@@ -399,7 +400,6 @@ def test_a_pvalue_is_a_number() -> None:
     assert all(type(x) is float for x in (found.p, found.log10_p, found.z))
 
 
-@settings(max_examples=60)
 @given(
     any_ranks(),
     st.sampled_from(["optimistic", "realistic", "pessimistic", "expected", "random"]),
@@ -517,8 +517,7 @@ def test_a_p_value_is_written_in_words() -> None:
 def test_unknown_alternatives_are_refused() -> None:
     with pytest.raises(ValueError, match="alternative: expected one of better, worse, two-sided"):
         pvalue(ranks_of([1, 2], 5), "mr", alternative="less")
-    with pytest.raises(TypeError, match="alternative: expected a str, got int"):
-        pvalue(ranks_of([1, 2], 5), "mr", alternative=1)  # type: ignore[arg-type]
+    refusal(TypeError, "alternative: .* got int", pvalue, ranks_of([1, 2], 5), "mr", alternative=1)  # type: ignore[arg-type]
 
 
 # -- laws with steps -------------------------------------------------------------------------------
@@ -567,7 +566,7 @@ def test_weighted_hits_among_many_candidates(size: int) -> None:
 @pytest.mark.parametrize("size", [2**62 + 1, 2**63 - 1])
 @pytest.mark.parametrize("key", [*EXACT, *RISING, *EXTREMES])
 def test_the_most_candidates(key: str, size: int) -> None:
-    for tasks in (1, 2, 50):
+    for tasks in (1, 2, 12):
         found = pvalue(Ranks([0] * tasks, [1] * tasks, size), key)
         assert -20 * tasks <= found.log10_p < -16
 
@@ -604,8 +603,7 @@ def test_every_metric_has_the_right_p_value_or_none(name: str, sizes: list[int])
         ranks = [int(rng.integers(1, max(size // 4, 1) + 1)) for size in sizes]
         measured = ranks_of(ranks, sizes)
         if name.partition("@")[0] in WITHOUT_LAW:
-            with pytest.raises(UnknownKeyError, match="has no p-value"):
-                pvalue(measured, name)
+            refusal(UnknownKeyError, "has no p-value", pvalue, measured, name)
         else:
             expected = share_as_good(ranks, sizes, name)
             assert pvalue(measured, name).p == pytest.approx(expected, rel=1e-9)

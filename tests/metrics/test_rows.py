@@ -11,6 +11,7 @@ import pytest
 from oracles import metrics as oracle
 from support.environment import ROOT
 from support.metric_keys import keys_where
+from support.refusals import refusal
 from truerank import Ranks, report
 from truerank.metrics import KINDS, METRICS, Metric, parse
 
@@ -72,10 +73,8 @@ def _exact(kind: str, example: str, index: list[int]) -> float:
 def test_a_new_row_has_keys_tables_and_intervals() -> None:
     assert set(keys_where(lambda metric: metric is ROW)) == {"rank_share:1", "rank_share:0.5"}
     assert str(parse("tail.expected.Rank-Share:1")) == "tail.expected.rank_share:1"
-    with pytest.raises(KeyError, match="rank_share has no chance model"):
-        parse("index.rank_share:1")
-    with pytest.raises(KeyError, match=r"did you mean rank_share:p"):
-        parse("share_of_the_candidate")
+    refusal(KeyError, "rank_share has no chance model", parse, "index.rank_share:1")
+    refusal(KeyError, r"did you mean rank_share:p", parse, "share_of_the_candidate")
     measured = report(RANKS)
     assert "| Rank-Share:1 \u2193 |" in measured.to_markdown(["rank_share:1", "mrr"])
     found = measured.interval("rank_share:1", level=0.5)

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from support.refusals import refusal
 from truerank import chance
 from truerank.metrics import METRICS, UnknownKeyError
 
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.python_only
 MODELS = [name for name, row in METRICS.items() if row.chance and "median" not in name]
 RECORDED = ("mr", "mrr", "hits", "imr", "hmr", "gmr", "igmr")  # in reference_values.json
 POWERS = (-4, -3, -0.5, -0.05, 0.05, 0.5, 0.99, 1.01, 2, 10)
+FEW = (0, 2, -0.5)  # where there are thousands of tasks
 NAMED_POWERS = (-math.inf, -1, 0, 1, math.inf)
 CASES = [("hits", k) for k in (1, 2, 5)]
 CASES += [(name, 0) for name in MODELS if name not in ("hits", "power_mean")]
@@ -116,7 +118,7 @@ def test_reference_values(metric: str, data: Path) -> None:
 
 ALL_SIZES = [
     sizes
-    for n in range(1, 6)
+    for n in range(1, 5)
     for sizes in itertools.combinations_with_replacement(range(1, 7), n)
     if n < 4 or sum(sizes) % 7 == 0
 ]
@@ -124,7 +126,7 @@ ALL_SIZES = [
 
 @pytest.mark.parametrize(("metric", "parameter"), CASES)
 def test_all_outcomes(metric: str, parameter: float) -> None:
-    """Up to five tasks with up to six candidates."""
+    """Up to four tasks with up to six candidates."""
     rel = 1e-12 if abs(parameter) == 0.05 else 1e-13
     for sizes in ALL_SIZES:
         found = model(metric, parameter, list(sizes))
@@ -167,7 +169,6 @@ def test_all_outcomes_of_larger_problems(
 
 
 @given(st.lists(st.integers(1, 15), min_size=2, max_size=15), st.sampled_from([2, 3, -1]))
-@settings(max_examples=50)
 def test_sums_of_integer_powers(sizes: list[int], p: int) -> None:
     """The exact distribution of sum r^p, by convolution; p = -1 stands for imr."""
     power = max(p, 1)
@@ -187,7 +188,7 @@ def test_sums_of_integer_powers(sizes: list[int], p: int) -> None:
 
 
 @given(
-    st.lists(st.integers(1, 300), min_size=2, max_size=40),
+    st.lists(st.integers(1, 120), min_size=2, max_size=20),
     st.sampled_from([-2.0, -1.0, -0.5]),
     st.booleans(),
 )
@@ -258,7 +259,7 @@ def test_forms_of_the_same_tasks(metric: str, parameter: float) -> None:
     assert split == pytest.approx(plain, rel=1e-12)
 
 
-@pytest.mark.parametrize(("metric", "parameter"), CASES)
+@pytest.mark.parametrize(("metric", "parameter"), [case for case in CASES if case[1] in FEW])
 def test_blocks_of_tasks(metric: str, parameter: float) -> None:
     """Thousands of sizes and weights, computed in blocks, agree with a few at a time."""
     rng = np.random.default_rng(5)
@@ -322,8 +323,7 @@ EXTREMES = {
 def test_extremes_are_finite(name: str, metric: str, parameter: float) -> None:
     """There is no overflow, no warning (warnings are errors) and no wrong sign."""
     if math.isinf(parameter) and name == "countless":
-        with pytest.raises(ValueError, match=r"fewer than 2\*\*53 tasks .* medians and extremes"):
-            model(metric, parameter, *EXTREMES[name])
+        refusal(ValueError, "fewer than .* extremes", model, metric, parameter, *EXTREMES[name])
         return
     mean, variance = model(metric, parameter, *EXTREMES[name])
     assert math.isfinite(mean)
@@ -355,5 +355,4 @@ def test_extremes_by_hand() -> None:
 @pytest.mark.parametrize("p", [0.049, -0.049, 10.5, -11, 1e9])
 def test_power_means_without_a_model(p: float) -> None:
     for tasks in ([3, 4], []):
-        with pytest.raises(UnknownKeyError, match="has no chance model: expected p = 0, inf"):
-            model("power_mean", p, tasks)
+        refusal(UnknownKeyError, "has no chance model: .* = 0, inf", model, "power_mean", p, tasks)

@@ -14,7 +14,7 @@ from truerank.metrics.chance_model.nodes import gauss, rank_nodes, run_nodes, st
 pytestmark = pytest.mark.python_only
 
 
-@pytest.mark.parametrize("length", [1, 2, 11, 12, 13, 100, 10**6])
+@pytest.mark.parametrize("length", [1, 2, 11, 12, 13, 100, 10**5])
 def test_gauss_rules_are_exact_for_polynomials(length: int) -> None:
     nodes, weights = gauss(np.array([10.0]), np.array([float(length)]))
     x = (np.arange(length) - (length - 1) / 2) / max(length / 2, 1)
