@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
-import pickle
 from collections import defaultdict
 from fractions import Fraction
 from pathlib import Path
@@ -16,15 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support import markdown_pages
-from support.environment import ROOT
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, read_queries, write_queries
 
 pytestmark = pytest.mark.python_only
 
 STRUCTURES = ("1p", "2i", "pni")
-PAGE = ROOT / "docs" / "how-to" / "complex-queries.md"
 
 
 @st.composite
@@ -202,36 +197,6 @@ def test_lines_without_queries_or_easy_answers(tmp_path: Path) -> None:
     assert found == ((0, 1), ((), ()), ((1,), ()), ("1p", "2p"))
 
 
-# -- the pickles of BetaE --------------------------------------------------------------------------
-
-
-def test_the_recipe_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
-    code = next(block.code for block in markdown_pages.blocks(text) if "pickle" in block.code)
-    names: dict[str, Any] = {}
-    exec(compile(code, PAGE.name, "exec"), names)
-    negated = ((7, (0, -2)), (8, (1,)))
-    union = ((1, (0,)), (2, (1,)), (-1,))
-    queries = {
-        ("e", ("r",)): {(3, (1,))},
-        (("e", ("r",)), ("e", ("r", "n"))): {negated},
-        (("e", ("r",)), ("e", ("r",)), ("u",)): {union},
-        ((("e", ("r", "n")), ("e", ("r", "n"))), ("n",)): {"left out"},
-    }
-    easy = defaultdict(set, {(3, (1,)): {4, 2}})
-    hard = defaultdict(set, {(3, (1,)): {9}, negated: {0}, union: {1, 3}})
-    for name, value in (("queries", queries), ("easy-answers", easy), ("hard-answers", hard)):
-        (tmp_path / f"test-{name}.pkl").write_bytes(pickle.dumps(value))
-    names["convert"](str(tmp_path), "test")
-    written = gzip.decompress((tmp_path / "test.jsonl.gz").read_bytes())
-    rows = list(map(json.loads, written.splitlines()))
-    assert rows[0] == {"structure": "1p", "query": [3, [1]], "easy": [2, 4], "hard": [9]}
-    assert [row["structure"] for row in rows] == ["1p", "2in", "2u"]
-    assert len(ComplexQueries(tmp_path / "test.jsonl.gz", entities=10).answers) == 4
-    assert len(names["names"]) == 14
-
-
 # -- errors ----------------------------------------------------------------------------------------
 
 WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
@@ -270,9 +235,7 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
 @pytest.mark.parametrize(("wrong", "kind", "message"), WRONG)
 def test_wrong_arguments(wrong: dict[str, Any], kind: type[Exception], message: str) -> None:
     right = {"queries": ["q", "r"], "easy": [[], [0]], "hard": [[1], [2]], "structures": "1p"}
-    with pytest.raises(kind, match=message) as caught:
-        ComplexQueries(**{**right, "entities": 4, **wrong})
-    assert is_of_kind(caught.value, kind)
+    refusal(kind, message, ComplexQueries, **{**right, "entities": 4, **wrong})
 
 
 def test_what_is_given_twice(tmp_path: Path) -> None:
@@ -315,9 +278,7 @@ LINES = [
 def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
     first = '{"structure": "1p", "query": 1, "hard": [0]}'
     (tmp_path / "q.jsonl").write_text(f"{first}\n{line}\n")
-    with pytest.raises(ValueError, match=message) as caught:
-        read_queries(tmp_path / "q.jsonl")
-    assert is_of_kind(caught.value, ValueError)
+    refusal(ValueError, message, read_queries, tmp_path / "q.jsonl")
 
 
 UNWRITABLE: list[tuple[Any, Any, str]] = [
@@ -329,6 +290,5 @@ UNWRITABLE: list[tuple[Any, Any, str]] = [
 
 @pytest.mark.parametrize(("queries", "hard", "message"), UNWRITABLE)
 def test_what_cannot_be_written(queries: Any, hard: Any, message: str, tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=message):
-        write_queries(tmp_path / "q", queries, None, hard, structures="1p")
+    refusal(TypeError, message, write_queries, tmp_path / "q", queries, None, hard, structures="1p")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import Negatives, Task
 
 pytestmark = pytest.mark.python_only
@@ -108,21 +108,11 @@ def test_names_of_negatives() -> None:
     [
         (Negatives(), ValueError, "candidates: expected Negatives of tail, .* got none"),
         (Negatives(tail=[[1]], head=[[1]]), ValueError, "candidates: .* got tail, head"),
-        (
-            Negatives(tail=[[1], [2]]),
-            ValueError,
-            "tail: expected 1 lists, one for each test triple",
-        ),
+        (Negatives(tail=[[1], [2]]), ValueError, "tail: expected 1 lists, .* for each test triple"),
         (Negatives(tail=[[5]]), ValueError, "candidates: tail: expected ids from 0 to 3, got 5"),
-        (
-            Negatives(tail=[[0.5]]),
-            TypeError,
-            "candidates: tail: expected integers, got dtype float",
-        ),
+        (Negatives(tail=[[0.5]]), TypeError, "candidates: tail: expected integers, .* dtype float"),
         (Negatives(tail=3), ValueError, "candidates: tail"),
     ],
 )
 def test_bad_negatives(negatives: Negatives, kind: type, words: str) -> None:
-    with pytest.raises(kind, match=words) as caught:
-        Task([[0, 0, 1]], entities=4, sides=("tail",), candidates=negatives)
-    assert is_of_kind(caught.value, kind)
+    refusal(kind, words, Task, [[0, 0, 1]], entities=4, sides=("tail",), candidates=negatives)

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import Negatives, Sampled, Task, read_statements
 
 pytestmark = pytest.mark.python_only
@@ -212,24 +212,6 @@ def test_all_ways_to_evaluate_are_one(problem: tuple[list[Row], dict[str, list[R
             assert np.array_equal(first.tied, other.tied)
 
 
-@given(problems())
-def test_without_qualifiers_it_is_the_task_of_triples(
-    problem: tuple[list[Row], dict[str, list[Row]]],
-) -> None:
-    test, known = problem
-    numbers = {"entities": ENTITIES, "relations": RELATIONS}
-    task = quiet(test, known, keys=(), filters=["triple"], **numbers)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        triples = {name: [row[:3] for row in rows] for name, rows in known.items() if rows}
-        plain = Task([row[:3] for row in test], triples, **numbers)
-    rng = np.random.default_rng(0)
-    tails, heads = rng.integers(0, 3, (2, len(test), ENTITIES))
-    ours, theirs = (each.evaluate_scores(tails, heads).ranks for each in (task, plain))
-    assert np.array_equal(ours.above, theirs.above)
-    assert np.array_equal(ours.candidates, theirs.candidates)
-
-
 # -- candidates ------------------------------------------------------------------------------------
 
 TEST = [("a", "won", "x", "in", "2001", "for", "p"), ("b", "won", "x")]
@@ -340,9 +322,7 @@ WRONG: list[tuple[Any, type[Exception], str]] = [
 
 @pytest.mark.parametrize(("test", "kind", "message"), WRONG)
 def test_wrong_statements(test: Any, kind: type[Exception], message: str) -> None:
-    with pytest.raises(kind, match=message) as caught:
-        statement_task(test)
-    assert is_of_kind(caught.value, kind)
+    refusal(kind, message, statement_task, test)
 
 
 LINES = [
@@ -356,8 +336,7 @@ LINES = [
 @pytest.mark.parametrize(("line", "message"), LINES)
 def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "test.txt").write_text(f"a,r,b\n{line}\n")
-    with pytest.raises(ValueError, match=message):
-        statement_task(tmp_path / "test.txt")
+    refusal(ValueError, message, statement_task, tmp_path / "test.txt")
 
 
 JSON = [
@@ -374,8 +353,7 @@ JSON = [
 @pytest.mark.parametrize(("line", "message"), JSON)
 def test_wrong_json(line: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "test.jsonl").write_text(f'["a", "r", "b"]\n{line}\n')
-    with pytest.raises((ValueError, TypeError), match=message):
-        statement_task(tmp_path / "test.jsonl")
+    refusal((ValueError, TypeError), message, statement_task, tmp_path / "test.jsonl")
 
 
 def test_wrong_options(tmp_path: Path) -> None:
@@ -383,23 +361,17 @@ def test_wrong_options(tmp_path: Path) -> None:
         statement_task([("a", "r", "b")], sides=["qualifier"])
     with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, qualifier"):
         statement_task([("a", "r", "b")], sides=["value"])
-    with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, got"):
-        Task([("a", "r", "b")], sides=["qualifier"])
-    with pytest.raises(ValueError, match="time: expected None for statements, got 3"):
-        statement_task(TEST, time=3)
+    refusal(ValueError, "sides: expected one .* got", Task, [("a", "r", "b")], sides=["qualifier"])
+    refusal(ValueError, "time: expected None for statements, got 3", statement_task, TEST, time=3)
     with pytest.raises(ValueError, match=r"candidates: expected Negatives of .* got none"):
         statement_task(TEST, sides=["qualifier"], candidates=Negatives())
     with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
         statement_task(TEST, sides=["qualifier"], candidates=["a"])
     task = statement_task(TEST, {"train": TRAIN}, sides=["qualifier"])
-    with pytest.raises(TypeError, match="qualifier: expected scores for the side"):
-        task.evaluate_scores()
+    refusal(TypeError, "qualifier: expected scores for the side", task.evaluate_scores)
     with pytest.raises(TypeError, match="tail: expected None, as the sides"):
         task.evaluate_scores([[0.0] * 7] * 2, qualifier=[[0.0] * 7] * 2)
-    with pytest.raises(TypeError, match="qualifier: expected a callable"):
-        task.evaluate()
-    with pytest.raises(TypeError, match="numbers: expected integers"):
-        task.sets.padded([0.5])
+    refusal(TypeError, "qualifier: expected a callable", task.evaluate)
+    refusal(TypeError, "numbers: expected integers", task.sets.padded, [0.5])
     assert task.entities is not None  # the order of the columns
-    with pytest.raises(OSError, match="No such file"):
-        statement_task(tmp_path / "none.txt")
+    refusal(OSError, "No such file", statement_task, tmp_path / "none.txt")

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import Task, known_answers
 from truerank.link_prediction.known_answers import overlapping_answers
 from truerank.link_prediction.times import UNKNOWN_END, UNKNOWN_START, encode_times
@@ -119,9 +119,7 @@ def test_an_end_before_its_start_is_unknown() -> None:
     ],
 )
 def test_what_is_no_time(splits: list[list[Any]], words: str) -> None:
-    with pytest.raises(ValueError, match=words) as caught:
-        encode_times((3,), [columns_of(*splits)], as_ids=False)
-    assert is_of_kind(caught.value, ValueError)
+    refusal(ValueError, words, encode_times, (3,), [columns_of(*splits)], as_ids=False)
 
 
 facts = st.tuples(
@@ -380,11 +378,8 @@ def test_integer_files_with_a_fifth_column(tmp_path: Path) -> None:
     ],
 )
 def test_bad_columns_of_times(keywords: dict[str, Any], kind: type, words: str) -> None:
-    with pytest.raises(kind, match=words) as caught:
-        Task([[0, 0, 1, 5, 6]], [[0, 0, 1, 5, 6]], **keywords)
-    assert is_of_kind(caught.value, kind)
+    refusal(kind, words, Task, [[0, 0, 1, 5, 6]], [[0, 0, 1, 5, 6]], **keywords)
 
 
 def test_triples_have_no_column_of_times() -> None:
-    with pytest.raises(ValueError, match="from 3 on, of 3 in all, got 3"):
-        Task([[0, 0, 1]], time=3)
+    refusal(ValueError, "from 3 on, of 3 in all, got 3", Task, [[0, 0, 1]], time=3)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
 from strategies.triples import splits
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import Sampled, Task
 
 pytestmark = pytest.mark.python_only
@@ -150,21 +150,6 @@ def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
     assert got == expected
 
 
-@pytest.mark.parametrize("orders", ["CF", "FC"])
-def test_shards_of_unlike_memory_order(tmp_path: Path, orders: Any) -> None:
-    scores = np.random.default_rng(3).integers(0, 4, (4, 6)).astype(np.float32)
-    for number, order in enumerate(orders):
-        part = scores[2 * number : 2 * number + 2]
-        np.save(tmp_path / f"part-{number}.npy", np.asarray(part, order=order))
-    task = quiet(np.array([[0, 0, 1], [2, 0, 3], [4, 1, 5], [1, 1, 2]]), entities=6, relations=2)
-    got = task.evaluate_scores(*[str(tmp_path / "part-*.npy")] * 2, io="read").ranks
-    expected = task.evaluate_scores(scores, scores).ranks
-    assert got is not None
-    assert expected is not None
-    for name in ("above", "tied", "candidates"):
-        np.testing.assert_array_equal(getattr(got, name), getattr(expected, name))
-
-
 def test_wn18rr(data: Path) -> None:
     """A real data set, by labels, against the slow twin."""
     folder = data / "wn18rr"
@@ -208,18 +193,6 @@ def test_wn18rr(data: Path) -> None:
     assert task.audit.unseen.count == len(found.unseen)
     assert task.audit.unseen_entities.count == len(found.unseen_entities)
     assert (task.audit.duplicates.count, task.audit.leaked) == (0, 0)
-
-
-def test_kinships_counts(data: Path) -> None:
-    with np.load(data / "kinships" / "triples.npz") as triples:
-        splits = {name: triples[name] for name in ("train", "valid", "test")}
-    known = {name: splits[name] for name in ("train", "valid")}
-    task = quiet(splits["test"], known, entities=104, relations=25, sides=SIDES)
-    rows = {name: list(map(tuple, array.tolist())) for name, array in splits.items()}
-    chosen = list(range(len(splits["test"])))
-    for name in SIDES:
-        expected = oracle.side(name, rows["test"], {k: rows[k] for k in known}, chosen)
-        check_side(task.sides[name], expected, chosen, len(chosen))
 
 
 def test_labels_and_names() -> None:
@@ -278,10 +251,8 @@ def test_warnings_name_what_they_found() -> None:
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"^test: 1 \(a likes b\) triples are in a known split"):
         Task([*TEST, TRAIN[0]], {"train": TRAIN})
-    with pytest.raises(ValueError, match=r"^test: 1 \(a likes c\) triples repeat an earlier one$"):
-        Task([*TEST, TEST[0]], duplicates="raise")
-    with pytest.raises(ValueError, match=r"^test: 1 \(a likes b\) triples are in a known split"):
-        Task([*TEST, TRAIN[0]], [TRAIN], leaks="raise")
+    refusal(ValueError, r"^test: 1 \(a .* earlier one$", Task, [*TEST, TEST[0]], duplicates="raise")
+    refusal(ValueError, "^test: .* a known split", Task, [*TEST, TRAIN[0]], [TRAIN], leaks="raise")
     with pytest.raises(ValueError, match=r"^test: 1 \(e likes b\) triples have an entity or a"):
         Task([*TEST, ("e", "likes", "b")], [TRAIN], unseen="raise")
 
@@ -316,18 +287,10 @@ def test_what_train_has_not_is_unseen_whatever_other_splits_have() -> None:
         dropped = Task(test, known, unseen="drop", candidates="train")
         assert dropped.test.tolist() == task.test.tolist()[:3]
         assert dropped.tail.candidates.tolist() == [0, 1, 2, 3]
-        with pytest.raises(ValueError, match=r"^test: 1 \(a .* or a relation that train has not$"):
-            Task(test, known, unseen="raise")
+        refusal(ValueError, r"^test: 1 \(a .* or a .* has not$", Task, test, known, unseen="raise")
     elsewhere = quiet(test, [TRAIN, valid]).audit.unseen
     assert elsewhere is not None
     assert elsewhere.count == 0
-
-
-def test_examples_are_listed_once() -> None:
-    task = quiet([*TEST, *TEST[:1] * 4, TRAIN[0], TRAIN[0], *TEST[1:2]], {"train": TRAIN})
-    assert task.audit.duplicates.count == 6
-    assert task.audit.duplicates.examples == (TEST[0], TRAIN[0], TEST[1])
-    assert str(task.audit.leaks["train"]) == "2 (a likes b, ...)"
 
 
 def test_qualifiers() -> None:
@@ -347,101 +310,48 @@ def test_qualifiers() -> None:
 
 
 INTS = np.array([[0, 0, 1]])
-ERRORS: dict[str, tuple[type[Exception], str, Any, dict[str, Any]]] = {
-    "no triples": (ValueError, "^test: expected at least one triple, got none", [], {}),
-    "no rows": (ValueError, "^test: expected at least one", np.zeros((0, 3), int), {}),
-    "floats": (TypeError, r"^test: .* got 0\.0 in row 0", INTS * 1.0, {}),
-    "known floats": (
-        TypeError,
-        r'^known\["train"\]: expected int',
-        INTS,
-        {"known": {"train": INTS * 1.0}},
-    ),
-    "known none": (TypeError, r'^known\["a"\]: expected an array', INTS, {"known": {"a": None}}),
-    "two columns": (ValueError, r"^test: .* got ndarray of shape \(1, 2\)", INTS[:, :2], {}),
-    "flat": (ValueError, r"^test: .* got ndarray of shape \(3,\)", INTS[0], {}),
-    "widths": (
-        ValueError,
-        "^test: .* got 3",
-        INTS,
-        {"known": {"train": np.zeros((1, 4), int)}},
-    ),
-    "out of range": (
+ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
+    (ValueError, "^test: expected at least one triple, got none", [], {}),
+    (TypeError, r'^known\["train"\]: expected int', INTS, {"known": {"train": INTS * 1.0}}),
+    (TypeError, r'^known\["a"\]: expected an array', INTS, {"known": {"a": None}}),
+    (ValueError, r"^test: .* got ndarray of shape \(1, 2\)", INTS[:, :2], {}),
+    (ValueError, "^test: .* got 3", INTS, {"known": {"train": np.zeros((1, 4), int)}}),
+    (
         ValueError,
         r"^known\[1\]: .* got 2 in column 2 of row 1",
         INTS,
         {"known": [INTS, np.array([[0, 0, 1], [0, 0, 2]])], "entities": 2},
     ),
-    "negative": (ValueError, "^test: .* got -1 in column 2 of row 0", -INTS, {}),
-    "huge": (
-        ValueError,
-        "^test: .* got 1152921504606846976 in column 2 of row 0",
-        INTS * 2**60,
-        {},
-    ),
-    "relation": (ValueError, "^test: .* got 3 in column 1 of row 0", [[0, 3, 1]], {"relations": 1}),
-    "unknown entity": (
-        ValueError,
-        "^test: .* got 'd' in column 2 of row 1",
-        TEST,
-        {"entities": ["a", "b", "c"]},
-    ),
-    "unknown relation": (
-        ValueError,
-        "^test: .* got 'knows' in column 1 of row 2",
-        TEST,
-        {"relations": ["likes"]},
-    ),
-    "labels and ids": (ValueError, "^known: .* got ids in column 0", TEST, {"known": INTS}),
-    "labels for ids": (ValueError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
-    "entities": (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
-    "a bool": (TypeError, "^entities: expected an int", INTS, {"entities": True}),
-    "no entities": (
-        ValueError,
-        r"^entities: expected an integer from 1 to 68719476736, got 0",
-        INTS,
-        {"entities": 0},
-    ),
-    "no labels": (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),
-    "label twice": (ValueError, "^entities: 'a' occurs twice", INTS, {"entities": ["a", "b", "a"]}),
-    "label type": (TypeError, "^entities: expected str, got int at", INTS, {"entities": ["a", 1]}),
-    "mapping": (ValueError, "^entities: .* got 2 for 'b'", INTS, {"entities": {"a": 0, "b": 2}}),
-    "mapping to none": (
-        ValueError,
-        "^relations: .* got None for 'a'",
-        INTS,
-        {"relations": {"a": None}},
-    ),
-    "side": (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
-    "no side": (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
-    "side twice": (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
-    "a str of sides": (TypeError, "^sides: expected several", INTS, {"sides": "head"}),
-    "split": (ValueError, "^split: .* got 'test'", INTS, {"known": {"test": INTS}}),
-    "unnamed split": (ValueError, "^split: .* got ''", INTS, {"split": ""}),
-    "split type": (ValueError, "^split: expected a name .* got 3", INTS, {"split": 3}),
-    "known name": (TypeError, "^known: .* got 1", INTS, {"known": {1: INTS}}),
-    "known empty name": (TypeError, "^known: expected names", INTS, {"known": {"": INTS}}),
-    "rule": (ValueError, "^leaks: expected one of keep, drop, raise", INTS, {"leaks": "warn"}),
-    "unseen": (ValueError, '^unseen: expected "keep" without known', INTS, {"unseen": "drop"}),
-    "keys": (ValueError, "^keys: expected distinct .*, of 3 in all, got 3", INTS, {"keys": [3]}),
-    "keys type": (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
-    "key type": (ValueError, "^keys: expected .* got 'time'", INTS, {"keys": ["time"]}),
-    "key of four": (ValueError, "^keys: .*of 4 in all, got 4", [[0, 0, 1, 7]], {"keys": [4]}),
-    "key twice": (ValueError, "^keys: .* got 3, 3", [[0, 0, 1, 7]], {"keys": [3, 3]}),
-    "sample": (
-        ValueError,
-        "^candidates: expected negatives >= 1",
-        INTS,
-        {"candidates": Sampled(0)},
-    ),
-}
+    (ValueError, "^test: .* got -1 in column 2 of row 0", -INTS, {}),
+    (ValueError, "^test: .* got 3 in column 1 of row 0", [[0, 3, 1]], {"relations": 1}),
+    (ValueError, "^test: .* got 'd' in column 2 of row 1", TEST, {"entities": ["a", "b", "c"]}),
+    (ValueError, "^test: .* got 'knows' in column 1 of row 2", TEST, {"relations": ["likes"]}),
+    (ValueError, "^known: .* got ids in column 0", TEST, {"known": INTS}),
+    (ValueError, "^test: .* got 'a' in column 0 of row 0", TEST, {"entities": 4}),
+    (TypeError, "^entities: expected an int, a sequence", INTS, {"entities": 2.0}),
+    (ValueError, "^entities: expected an integer .* to 68719476736, got 0", INTS, {"entities": 0}),
+    (ValueError, "^entities: expected at least one label", INTS, {"entities": []}),
+    (ValueError, "^entities: 'a' occurs twice", INTS, {"entities": ["a", "b", "a"]}),
+    (ValueError, "^entities: .* got 2 for 'b'", INTS, {"entities": {"a": 0, "b": 2}}),
+    (ValueError, "^sides: expected one of head, tail, relation", INTS, {"sides": ["left"]}),
+    (ValueError, "^sides: expected at least one", INTS, {"sides": []}),
+    (ValueError, "^sides: .* none twice", INTS, {"sides": ["head", "head"]}),
+    (TypeError, "^sides: expected several", INTS, {"sides": "head"}),
+    (ValueError, "^split: .* got 'test'", INTS, {"known": {"test": INTS}}),
+    (TypeError, "^known: .* got 1", INTS, {"known": {1: INTS}}),
+    (ValueError, "^leaks: expected one of keep, drop, raise", INTS, {"leaks": "warn"}),
+    (ValueError, '^unseen: expected "keep" without known', INTS, {"unseen": "drop"}),
+    (ValueError, "^keys: expected distinct .*, of 3 in all, got 3", INTS, {"keys": [3]}),
+    (TypeError, "^keys: expected several columns, got int", INTS, {"keys": 3}),
+    (ValueError, "^keys: .*of 4 in all, got 4", [[0, 0, 1, 7]], {"keys": [4]}),
+    (ValueError, "^keys: .* got 3, 3", [[0, 0, 1, 7]], {"keys": [3, 3]}),
+    (ValueError, "^candidates: expected negatives >= 1", INTS, {"candidates": Sampled(0)}),
+]
 
 
-@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize(("kind", "words", "test", "how"), ERRORS)
 def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any]) -> None:
-    with pytest.raises(kind, match=words) as error:
-        Task(test, **how)
-    assert is_of_kind(error.value, kind)
+    refusal(kind, words, Task, test, **how)
 
 
 def test_inputs_are_left_alone() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from support.error_kinds import is_of_kind
+from support.refusals import refusal
 from truerank.link_prediction import Task, read_triples
 from truerank.retrieval import Task as Retrieval
 from truerank.tasks import row_keys as rows
@@ -136,8 +136,7 @@ def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) 
         with pytest.raises(ValueError, match=f"^entities: all labels of entities {words}"):
             read_triples(triples, **wrong)
     names = ["0", "1", "10", "17"]
-    with pytest.raises(ValueError, match=r"^relations: all labels of relations are numbers"):
-        Task(triples, entities=names)
+    refusal(ValueError, "^relations: all .* relations are numbers", Task, triples, entities=names)
     assert read_triples(triples, entities=18).ids.tolist() == [[0, 0, 1], [17, 2, 10]]
     named = read_triples(triples, entities=names, relations=3)
     assert named.ids.tolist() == [[0, 0, 1], [3, 2, 2]]
@@ -174,35 +173,29 @@ def test_one_vocabulary_for_all_splits() -> None:
     assert read_triples(ROWS, entities=numpy_names).entities == ENTITIES
 
 
-BAD_TEXTS = {
-    "one column": ("a r b\n", "line 1: .*got 'a r b'"),
-    "two columns": ("a\tb\n", r"line 1: .*got 'a\\tb'"),
-    "a narrow line": ("a\tr\tb\n\nb\tr\n", r"line 3: .*got 'b\\tr'"),
-    "a wide line": ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2: .*got 'a\\tr\\tb\\tc'"),
-    "no tail": ("a\tr\tb\n\na\tr\t\n", r"line 3: .*got 'a\\tr\\t'"),
-    "no head": ("\tr\tb\n", r"line 1: .*got '\\tr\\tb'"),
-    "no relation": ("x\t\tb\n", r"line 1: .*got 'x\\t\\tb'"),
-    "no utf-8": (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
-    "cr": ("a\tr\tb\rb\tr\ta\r", "line 1 has a carriage return in a field"),
-    "a cr later": ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
-    "late": ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41: .*got 'a\\tr'"),
-}
+BAD_TEXTS = [
+    ("a r b\n", "line 1: .*got 'a r b'"),
+    ("a\tb\n", r"line 1: .*got 'a\\tb'"),
+    ("a\tr\tb\n\nb\tr\n", r"line 3: .*got 'b\\tr'"),
+    ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2: .*got 'a\\tr\\tb\\tc'"),
+    ("a\tr\tb\n\na\tr\t\n", r"line 3: .*got 'a\\tr\\t'"),
+    ("\tr\tb\n", r"line 1: .*got '\\tr\\tb'"),
+    ("x\t\tb\n", r"line 1: .*got 'x\\t\\tb'"),
+    (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
+    ("a\tr\tb\rb\tr\ta\r", "line 1 has a carriage return in a field"),
+    ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
+    ("a\tr\tb\n" * 40 + "a\tr\n", r"line 41: .*got 'a\\tr'"),
+]
 
 
 @pytest.mark.parametrize("piece", [8, 1 << 17])
-@pytest.mark.parametrize(("content", "words"), BAD_TEXTS.values(), ids=BAD_TEXTS)
+@pytest.mark.parametrize(("content", "words"), BAD_TEXTS)
 def test_bad_text(
     content: str | bytes, words: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(text, "_BLOCK_BYTES", piece)
     path = written(tmp_path, content)
     with pytest.raises(ValueError, match=rf'^known\["train"\]: .*triples.txt: {words}'):
-        Task([("a", "r", "b")], {"train": path})
-
-
-def test_unequal_widths_name_the_splits(tmp_path: Path) -> None:
-    path = written(tmp_path, "a\tr\tb\tx\n")
-    with pytest.raises(ValueError, match=r"expected 4 columns.*got 3"):
         Task([("a", "r", "b")], {"train": path})
 
 
@@ -213,63 +206,37 @@ def test_files_that_are_none(tmp_path: Path) -> None:
         read_triples(tmp_path / "missing.npy")
     with pytest.raises(OSError, match=r"^triples: .*x.gz: damaged gzip file"):
         read_triples(written(tmp_path, b"a\tr\tb\n", "x.gz"))
-    with pytest.raises(OSError, match=r"damaged gzip file \(it is empty\)"):
-        read_triples(written(tmp_path, b"", "x.gz"))
+    refusal(OSError, r"damaged gzip file .* empty\)", read_triples, written(tmp_path, b"", "x.gz"))
     whole = gzip.compress("\n".join(LINES * 50).encode())
-    with pytest.raises(OSError, match="damaged gzip file"):
-        read_triples(written(tmp_path, whole[:-12], "x.gz"))
+    refusal(OSError, "damaged gzip file", read_triples, written(tmp_path, whole[:-12], "x.gz"))
     with pytest.raises(ValueError, match=r"^triples: .*x.npy: expected a .npy file"):
         read_triples(written(tmp_path, b"a\tr\tb\n", "x.npy"))
     np.save(tmp_path / "floats.npy", np.zeros((2, 3)))
-    with pytest.raises(TypeError, match=r"^triples: .*floats.npy: expected integers or labels"):
-        read_triples(tmp_path / "floats.npy")
-    with pytest.raises(ValueError, match=r"^test: expected at least one triple"):
-        Task(written(tmp_path, "\n\n"))
+    refusal(TypeError, "^triples: .*floats.npy: .* labels", read_triples, tmp_path / "floats.npy")
+    refusal(ValueError, r"^test: expected at least one triple", Task, written(tmp_path, "\n\n"))
     assert Task(ROWS, {"train": written(tmp_path, b"")}).audit.known == {"train": 0}
 
 
-BAD_ROWS: dict[str, tuple[type[Exception], str, Any]] = {
-    "float": (
-        TypeError,
-        r"^triples: .* got 1\.5 in row 1",
-        [(0, 0, 1), (0, 0, 1.5)],
-    ),
-    "bool": (TypeError, "expected .* got True in row 0", [(0, True, 1)]),
-    "both": (
-        TypeError,
-        "expected .* got 'a' in row 1",
-        [(0, 0, 1), ("a", 0, 1)],
-    ),
-    "none": (
-        TypeError,
-        "expected .* got None in row 1",
-        [("a", "r", "b"), (None, "r", "b")],
-    ),
-    "ragged": (
-        ValueError,
-        r"^triples: .* got \(0, 0, 1, 2\) in row 1",
-        [(0, 0, 1), (0, 0, 1, 2)],
-    ),
-    "narrow": (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
-    "a str": (TypeError, "^triples: .* got 'a r b' in row 0", ["a r b"]),
-    "an int": (TypeError, "expected an array.*got 3 in row 0", [3]),
-    "empty": (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
-    "bytes": (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
-    "a dict": (TypeError, r"^triples: .* got dict of shape \(\)", {"a": 1}),
-    "bytes array": (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
-    "three axes": (
-        ValueError,
-        r"expected an array.*got ndarray of shape \(1, 1, 3\)",
-        np.zeros((1, 1, 3), int),
-    ),
-}
+BAD_ROWS: list[tuple[type[Exception], str, Any]] = [
+    (TypeError, r"^triples: .* got 1\.5 in row 1", [(0, 0, 1), (0, 0, 1.5)]),
+    (TypeError, "expected .* got True in row 0", [(0, True, 1)]),
+    (TypeError, "expected .* got 'a' in row 1", [(0, 0, 1), ("a", 0, 1)]),
+    (TypeError, "expected .* got None in row 1", [("a", "r", "b"), (None, "r", "b")]),
+    (ValueError, r"^triples: .* got \(0, 0, 1, 2\) in row 1", [(0, 0, 1), (0, 0, 1, 2)]),
+    (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
+    (TypeError, "^triples: .* got 'a r b' in row 0", ["a r b"]),
+    (TypeError, "expected an array.*got 3 in row 0", [3]),
+    (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
+    (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
+    (TypeError, r"^triples: .* got dict of shape \(\)", {"a": 1}),
+    (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
+    (ValueError, r"expected an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
+]
 
 
-@pytest.mark.parametrize(("kind", "words", "rows"), BAD_ROWS.values(), ids=BAD_ROWS)
+@pytest.mark.parametrize(("kind", "words", "rows"), BAD_ROWS)
 def test_bad_rows(kind: type[Exception], words: str, rows: Any) -> None:
-    with pytest.raises(kind, match=words) as error:
-        read_triples(rows)
-    assert is_of_kind(error.value, kind)
+    refusal(kind, words, read_triples, rows)
 
 
 LABEL = st.text(
@@ -289,8 +256,7 @@ def test_text_is_read_as_it_stands(
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
     for name, labels in found.items():
         if all(label.isdecimal() and label == str(int(label)) for label in labels):
-            with pytest.raises(ValueError, match=f"^{name}: all labels of {name} are numbers"):
-                read_triples(path)
+            refusal(ValueError, f"^{name}: all labels of {name} are numbers", read_triples, path)
             return
     triples = read_triples(path)
     entities, relations = triples.entities, triples.relations
