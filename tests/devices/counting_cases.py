@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -86,7 +86,6 @@ LAYOUTS: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("way", WAYS)
 @given(data=st.data())
-@settings(max_examples=150, deadline=None)
 def test_the_counts_and_errors_of_the_host(way: str, data: st.DataObject) -> None:
     problem = data.draw(problems(nan=True, errors=True))
     tensor = LAYOUTS[data.draw(st.sampled_from(list(LAYOUTS)))](host_tensor(problem.scores))

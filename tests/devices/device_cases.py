@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -86,7 +86,6 @@ def test_every_view(how: str, kind: str) -> None:
 
 
 @given(problems(nan=True, errors=True), st.sampled_from([1, 40, 1000, 1 << 20]))
-@settings(max_examples=150)
 def test_the_counts_and_refusals_of_memory(problem: Problem, most: int) -> None:
     tensor = host_tensor(problem.scores)
     problem = Problem(tensor.float().numpy(), problem.targets, {**problem.keywords, "dtype": None})

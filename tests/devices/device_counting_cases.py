@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -92,7 +92,6 @@ def test_every_dtype_without_a_wait(kind: str) -> None:
 
 
 @given(problems(nan=True, errors=True))
-@settings(max_examples=60, deadline=None)
 def test_the_counts_and_errors_of_the_host(problem: Problem) -> None:
     tensor = host_tensor(problem.scores)
     problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
@@ -108,7 +107,6 @@ def test_the_counts_and_errors_of_the_host(problem: Problem) -> None:
 
 
 @given(problems(nan=True, errors=False), st.data())
-@settings(max_examples=60, deadline=None)
 def test_thresholds(problem: Problem, data: st.DataObject) -> None:
     """Counts for thresholds, and the errors of a NaN, are those of the host."""
     names = ("rows", "filter", "candidates", "order", "nan")
