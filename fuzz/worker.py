@@ -21,7 +21,7 @@ from fuzz import check
 from fuzz.check import checks_of, import_area
 from support.environment import SANITIZED
 
-ROUND_SECONDS = 120  # a round that takes longer is a finding: something hangs
+INPUT_SECONDS = 120  # an input that takes longer is a finding: something hangs
 MEMORY = 8 << 30  # bytes of address space; a sanitizer's own memory would not fit
 
 
@@ -58,6 +58,7 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
     def on_input() -> None:
         nonlocal inputs
         inputs += 1
+        faulthandler.dump_traceback_later(INPUT_SECONDS, exit=True)
 
     checks = checks_of(import_area(name))
     end = time.monotonic() + seconds
@@ -68,7 +69,7 @@ def run(name: str, seed: int, seconds: float, rounds: int, verbose: bool, output
         # Where the time is short, each check comes first at times.
         first = (seed + number) % len(checks)
         for function, one in [*checks.items(), *checks.items()][first : first + len(checks)]:
-            faulthandler.dump_traceback_later(ROUND_SECONDS, exit=True)
+            faulthandler.dump_traceback_later(INPUT_SECONDS, exit=True)
             # Hypothesis prints the smallest input that fails.
             printed = sys.stderr if verbose else io.StringIO()
             try:
