@@ -15,7 +15,7 @@ Levels levels = Levels::off;
 bool forced = false;
 thread_local BoundsTally total;
 
-Levels best_levels() { return has_byte_products() ? Levels::int8 : Levels::int16; }
+Levels best_levels() { return byte_products() == ByteProducts::none ? Levels::int16 : Levels::int8; }
 
 }  // namespace
 

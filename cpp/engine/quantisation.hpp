@@ -5,14 +5,17 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <optional>
 #include <vector>
 
 #include "engine/bounds.hpp"
 #include "engine/embeddings.hpp"
+#include "engine/value_scale.hpp"
 #include "engine/vectors.hpp"
 #include "kernels/bounds.hpp"
+#include "kernels/simd.hpp"
 #include "kernels/similarity.hpp"
 
 namespace truerank {
@@ -23,9 +26,10 @@ struct Quantisation {
     // What is summed. Of moduli and squares, components are their own levels.
     enum class Kind : int { products, distances, moduli, squares };
     Kind kind = Kind::products;
-    LevelForm form;
-    LevelGrid query_grid{}, candidate_grid{};  // of products: the ranges of the levels alone
-    std::vector<C> shift;                      // of candidates; of queries, too, unless values are products
+    // Of queries, the finest levels first. Candidates have one form, the last one.
+    std::vector<LevelForm> forms;
+    LevelGrid candidate_grid{};  // of products: the range of the levels alone
+    std::vector<C> shift;        // of candidates; of queries, too, unless values are products
     double shift_norm = 0;
     bool centred_queries = false;
     std::vector<C> zeros;
@@ -34,6 +38,19 @@ struct Quantisation {
     static constexpr double kLargestAddend = 0x1p60;   // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;      // nor are steps finer than this
     static constexpr std::int64_t kDeepest = 1 << 15;  // so that sums fit into 32 bits
+
+    const LevelForm& form() const { return forms.back(); }
+    LevelGrid query_grid(const LevelForm& of_query) const {
+        const auto greatest = static_cast<float>(of_query.query_greatest);
+        return kind == Kind::products ? LevelGrid{0, 0, -greatest, greatest} : candidate_grid;
+    }
+    // The steps of a vector of products: the finest that keep its largest component in the range.
+    static LevelGrid grid_of(float largest, const LevelGrid& range) {
+        return with_step(std::max(largest / range.greatest, kLeastStep), range);
+    }
+    static LevelGrid with_step(float step, const LevelGrid& range) {
+        return {step, 1 / step, range.least, range.greatest};
+    }
 
     // Nothing where bounds do not cover the similarity, or cannot gain.
     static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates) {
@@ -57,30 +74,34 @@ struct Quantisation {
                 const bool moduli = similarity == Similarity::complex_l1;
                 if (!moduli && sizeof(C) == 8) return {};  // floats would be too coarse near the edge of the ball
                 result.kind = moduli ? Kind::moduli : Kind::squares;
-                result.form = moduli ? kernels.moduli : kernels.squares;
+                result.forms = {moduli ? kernels.moduli : kernels.squares};
                 result.shift = result.zeros;
                 return result;
             }
             case Similarity::l1:
             case Similarity::inverse_l1:
                 result.kind = Kind::distances;
-                result.form = kernels.distances[static_cast<int>(levels)];
+                result.forms = {kernels.distances[static_cast<int>(levels)]};
                 break;
             case Similarity::dot:
             case Similarity::cosine:
             case Similarity::l2:
             case Similarity::sql2:
             case Similarity::inverse_l2:
-                result.form = kernels.products[static_cast<int>(levels)];
+                result.forms = {kernels.products[static_cast<int>(levels)]};
+                if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
+                    result.forms.assign(std::begin(kernels.byte_pairs), std::end(kernels.byte_pairs));
+                }
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         result.sample(candidates, normalises(similarity));
         if (result.kind == Kind::products) {
-            // Words are as fine as sums of 30 bits allow.
-            const double most = levels == Levels::int8
-                                    ? 127.0
-                                    : std::min(16383.0, std::floor(std::sqrt(0x1p30 / static_cast<double>(depth))));
-            result.query_grid = result.candidate_grid = {0, 0, static_cast<float>(-most), static_cast<float>(most)};
+            int most = 127;
+            if (levels == Levels::int16) {  // words are as fine as sums of 30 bits allow
+                most = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / static_cast<double>(depth))));
+                result.forms[0].query_greatest = most;
+            }
+            result.candidate_grid = {0, 0, static_cast<float>(-most), static_cast<float>(most)};
         }
         return result;
     }
@@ -129,7 +150,99 @@ struct Quantisation {
         }
         shift_norm = std::sqrt(squares) * 1.001;
         const float step = std::max(kLeastStep, static_cast<float>(box / 255));
-        if (kind == Kind::distances) query_grid = candidate_grid = {step, 1 / step, 0, 255};
+        if (kind == Kind::distances) candidate_grid = {step, 1 / step, 0, 255};
+    }
+};
+
+// What is known of a vector as it is quantised. The norm is an upper bound, and so is the residue: what quantisation
+// leaves over, as a norm; for distances, the sum of its magnitudes.
+struct Quantised {
+    Extent extent;
+    double norm = 0;
+    double residue = 0;
+    float step = 0;
+    std::int32_t levels = 0;  // their sum
+};
+
+// What queries and candidates have in common, and how they are quantised.
+template <class C>
+class Quantiser {
+  public:
+    using Kind = typename Quantisation<C>::Kind;
+
+    Quantiser(const Quantisation<C>& quantisation_, const Embeddings& embeddings, const Vectors<C>& queries_,
+              const Vectors<C>& candidates_, const SimilarityKernels<C>& scoring_)
+        : quantisation(quantisation_),
+          similarity(embeddings.similarity),
+          bias(static_cast<const C*>(embeddings.bias)),
+          query_means(static_cast<const C*>(embeddings.query_means)),
+          candidate_means(static_cast<const C*>(embeddings.entity_means)),
+          queries(queries_),
+          candidates(candidates_),
+          scoring(scoring_),
+          scale(similarity, queries.depth(), query_means != nullptr, largest(bias, candidates.count()),
+                largest(candidate_means, candidates.count())) {}
+
+    const Quantisation<C>& quantisation;
+    Similarity similarity;
+    const C *bias, *query_means, *candidate_means;
+    const Vectors<C>& queries;
+    const Vectors<C>& candidates;
+    const SimilarityKernels<C>& scoring;
+    const BoundKernels<C>& kernels = bound_kernels<C>();
+    ValueScale<C> scale;
+
+    // Norms in floats, rounded up; what shifting, rounding to levels and arithmetic in floats may add to a residue, of
+    // the norm; and the least norm, so that nothing is lost to underflow.
+    static constexpr double kUp = 1.001, kFloatError = 0x1p-19, kLeastNorm = 0x1p-60;
+    static constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+    std::size_t size() const { return static_cast<std::size_t>(queries.depth()); }
+    double depth() const { return static_cast<double>(queries.depth()); }
+    bool normalised() const { return normalises(similarity); }
+    bool has_sums_of_floats() const { return quantisation.form().has_float_sums(); }
+    static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
+    static bool is_usable(double addend) { return std::abs(addend) <= Quantisation<C>::kLargestAddend; }
+    // Whether a point of the Poincare ball is far enough from its edge for floats.
+    static bool is_inside(double squares) { return squares <= 1 - 0x1p-20; }
+    static double norm_of(const Extent& extent) {
+        return std::sqrt(static_cast<double>(extent.squares)) * kUp + kLeastNorm;
+    }
+    // The share by which a sum of squares may be wrong.
+    double squares_error() const { return (depth() / 4 + 64) * 0x1p-24; }
+    double squares_of(const C* row) const {
+        double squares = 0;
+        add_squares(&row, 1, queries.depth(), &squares);
+        return squares;
+    }
+    // Floats that are no less and no greater.
+    static float rounded_up(double x) { return static_cast<float>(x + std::abs(x) * 0x1p-22 + 0x1p-140); }
+    static float rounded_down(double x) { return -rounded_up(-x); }
+
+    // Writes the levels of a shifted vector to one of many lanes.
+    Quantised quantise(const float* shifted, const Extent& extent, const LevelGrid& grid, const LevelForm& form,
+                       int zero, std::size_t place, std::size_t lanes, unsigned char* out) const {
+        const Residues residues = kernels.quantise(shifted, size(), grid, form, zero, place, lanes, out);
+        Quantised made{extent, norm_of(extent), 0, grid.step, residues.levels};
+        if (quantisation.kind == Kind::distances) {
+            made.residue = static_cast<double>(residues.magnitudes) * kUp +
+                           std::sqrt(depth()) * (kFloatError * made.norm + kLeastNorm);
+        } else {
+            made.residue =
+                std::sqrt(static_cast<double>(residues.squares)) * kUp + kFloatError * made.norm + kLeastNorm;
+        }
+        return made;
+    }
+
+  private:
+    // The largest magnitude of those that are usable.
+    static double largest(const C* addends, std::int64_t n) {
+        double most = 0;
+        for (std::int64_t i = 0; addends != nullptr && i < n; ++i) {
+            const auto x = static_cast<double>(addends[i]);
+            if (is_usable(x)) most = std::max(most, std::abs(x));
+        }
+        return most;
     }
 };
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -125,7 +127,8 @@ class SweepWorker {
   public:
     SweepWorker(const Scoring<C>& scoring, const Quantisation<C>* quantisation) : scoring_(scoring) {
         if (quantisation == nullptr) return;
-        bounded_.emplace(*quantisation, scoring.embeddings, scoring.queries, scoring.candidates, scoring.kernels);
+        bounded_ = std::make_unique<BoundedPanels<C>>(*quantisation, scoring.embeddings, scoring.queries,
+                                                      scoring.candidates, scoring.kernels);
     }
     const BoundsTally& tally() const { return tally_; }
 
@@ -362,7 +365,7 @@ class SweepWorker {
     std::vector<C> queries_, panel_, bias_, means_, query_means_, sums_, scratch_;
     std::vector<double> query_squares_, squares_;
     bool packed_ = false;
-    std::optional<BoundedPanels<C>> bounded_;
+    std::unique_ptr<BoundedPanels<C>> bounded_;
     BoundsTally tally_;
     std::int64_t done_ = 0;  // pairs of a query and a candidate, since the last poll
     std::vector<const C*> vectors_;
@@ -415,7 +418,8 @@ void score_pairs(const Scoring<C>& scoring, const std::int64_t* rows, const std:
     // A chunk is enough work to be worth handing out.
     const std::int64_t size = std::clamp<std::int64_t>((1 << 20) / (1 + scoring.depth()), 1, 1 << 14) * scoring.lanes();
     const Team team(execution.threads, divide_up(n, size));
-    std::vector<SweepWorker<C>> workers(static_cast<std::size_t>(team.size()), SweepWorker<C>(scoring, nullptr));
+    std::vector<SweepWorker<C>> workers;
+    for (int i = 0; i < team.size(); ++i) workers.emplace_back(scoring, nullptr);
     parallel_for(team, divide_up(n, size), execution.interrupted, [&](std::int64_t chunk, int worker, Stop& stop) {
         const std::int64_t at = chunk * size;
         workers[static_cast<std::size_t>(worker)].score_pairs(rows + at, columns + at, std::min(size, n - at), out + at,

@@ -21,31 +21,51 @@ constexpr std::size_t kLanes = kTileVectors<Bytes> * (Bytes / sizeof(T));
 template <int Bytes>
 struct ByteProducts {
     using Sum = typename Instructions<Bytes>::Ints;
-    static constexpr std::size_t bytes = 1;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1;
-    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
-        Instructions<Bytes>::add_byte_products(sum, e, q);
+    static constexpr std::size_t bytes = 1, groups = 1;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
+        Instructions<Bytes>::add_byte_products(sum, e[0], q[0]);
+    }
+};
+// Where the processor multiplies bytes, but adds products up in words of 16 bits: two of levels up to 63 with bytes up
+// to 255 fit into a word, or four of levels up to 31, which spares every other step from words to sums.
+template <int Bytes, std::size_t Groups>
+struct BytePairs {
+    using Sum = typename Instructions<Bytes>::Ints;
+    using Words = typename Instructions<Bytes>::Words;
+    static constexpr std::size_t bytes = 1, groups = Groups;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = Groups == 1 ? 63 : 31;
+    static_assert(2 * Groups * 255 * query_greatest < 1 << 15);
+    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
+        Words words{};
+        TRUERANK_UNROLL
+        for (std::size_t g = 0; g < Groups; ++g) {
+            Words pairs;
+            Instructions<Bytes>::byte_pairs(pairs, e[g], q[g]);
+            words = g == 0 ? pairs : words + pairs;
+        }
+        Instructions<Bytes>::add_word_products(sum, (Sum)words, (Sum)(Words{} + 1));
     }
 };
 template <int Bytes>
 struct WordProducts {
     using Sum = typename Instructions<Bytes>::Ints;
-    static constexpr std::size_t bytes = 2;
-    static constexpr int zero = 0, sign = 1;
-    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
-        Instructions<Bytes>::add_word_products(sum, e, q);
+    static constexpr std::size_t bytes = 2, groups = 1;
+    static constexpr int zero = 0, sign = 1, query_greatest = 0;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
+        Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
     }
 };
 template <int Bytes, bool ByProducts>
 struct ByteDistances {
     using Sum = typename Instructions<Bytes>::Distances;
-    static constexpr std::size_t bytes = 1;
-    static constexpr int zero = 0, sign = -1;
-    static TRUERANK_INLINE void add(Sum& sum, const Sum& e, const Sum& q) {
+    static constexpr std::size_t bytes = 1, groups = 1;
+    static constexpr int zero = 0, sign = -1, query_greatest = 0;
+    static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         if constexpr (ByProducts) {
-            Instructions<Bytes>::add_byte_distances_by_products(sum, e, q);
+            Instructions<Bytes>::add_byte_distances_by_products(sum, e[0], q[0]);
         } else {
-            Instructions<Bytes>::add_byte_distances(sum, e, q);
+            Instructions<Bytes>::add_byte_distances(sum, e[0], q[0]);
         }
     }
 };
@@ -55,11 +75,19 @@ using LaneOf = std::remove_cvref_t<decltype(typename Step::Sum{}[0])>;
 
 template <class Step>
 constexpr LevelForm form_of(decltype(LevelForm::sum) sum) {
-    return {sizeof(LaneOf<Step>) / Step::bytes, Step::bytes, Step::zero, 0, sum};
+    constexpr std::size_t interleaved = sizeof(LaneOf<Step>) == 8 ? sizeof(typename Step::Sum) / 8 : 1;
+    return {sizeof(LaneOf<Step>) / Step::bytes,
+            Step::bytes,
+            Step::zero,
+            0,
+            Step::query_greatest,
+            Step::groups,
+            interleaved,
+            sum};
 }
 
 // The sums of a tile. As many candidates as fill the registers are summed at a time; where sums are 64 bits wide, these
-// are half of a panel of floats.
+// are half of a panel of floats, and those of one vector and the next are interleaved, as the places of candidates are.
 template <class Step, int Bytes, class T>
 TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
                               std::int32_t* sums) {
@@ -77,29 +105,38 @@ TRUERANK_INLINE void sum_body(const void* queries, const void* panel, std::size_
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < at_once; ++v) sum[i][v] = Sum{};
         }
-        for (std::size_t g = 0; g < groups; ++g) {
-            Sum e[at_once];
+        for (std::size_t g = 0; g < groups; g += Step::groups) {
+            Sum e[at_once][Step::groups];
             TRUERANK_UNROLL
             for (std::size_t v = 0; v < at_once; ++v) {
-                e[v] = *reinterpret_cast<const typename Simd<Lane, Bytes>::unaligned*>(from + v * Bytes);
+                TRUERANK_UNROLL
+                for (std::size_t j = 0; j < Step::groups; ++j) {
+                    e[v][j] = *reinterpret_cast<const typename Simd<Lane, Bytes>::unaligned*>(
+                        from + j * lanes * sizeof(Lane) + v * Bytes);
+                }
             }
             TRUERANK_UNROLL
             for (std::size_t i = 0; i < kTileQueries; ++i) {
-                Lane level;
-                std::memcpy(&level, query + i * sizeof(Lane), sizeof(Lane));
-                const Sum q = Sum{} + level;
+                Sum q[Step::groups];
+                TRUERANK_UNROLL
+                for (std::size_t j = 0; j < Step::groups; ++j) {
+                    typedef Lane Levels __attribute__((may_alias));
+                    Instructions<Bytes>::broadcast(
+                        q[j], *reinterpret_cast<const Levels*>(query + (j * kTileQueries + i) * sizeof(Lane)));
+                }
                 TRUERANK_UNROLL
                 for (std::size_t v = 0; v < at_once; ++v) Step::add(sum[i][v], e[v], q);
             }
-            from += lanes * sizeof(Lane);
-            query += kTileQueries * sizeof(Lane);
+            from += Step::groups * lanes * sizeof(Lane);
+            query += Step::groups * kTileQueries * sizeof(Lane);
         }
         TRUERANK_UNROLL
         for (std::size_t i = 0; i < kTileQueries; ++i) {
-            TRUERANK_UNROLL
-            for (std::size_t v = 0; v < at_once; ++v) {
-                typedef std::int32_t Narrow __attribute__((vector_size(size * 4)));
-                const Narrow narrow = start[i] + Step::sign * __builtin_convertvector(sum[i][v], Narrow);
+            for (std::size_t v = 0; v < at_once; v += sizeof(Lane) / 4) {
+                using Narrow = typename Simd<std::int32_t, Bytes>::type;
+                Narrow narrow = (Narrow)sum[i][v];
+                if constexpr (sizeof(Lane) == 8) narrow |= (Narrow)(sum[i][v + 1] << 32);
+                narrow = start[i] + Step::sign * narrow;
                 std::memcpy(sums + i * lanes + first + v * size, &narrow, sizeof narrow);
             }
         }
@@ -244,8 +281,8 @@ TRUERANK_INLINE std::uint64_t lane_bits(Mask mask) {
 }
 
 // One bit for each lane: whether it is greater, or not less. A comparison with a NaN does not hold.
-template <int Bytes, class Floats>
-TRUERANK_INLINE std::uint64_t lanes_greater(Floats a, Floats b) {
+template <int Bytes, class Vector>
+TRUERANK_INLINE std::uint64_t lanes_greater(Vector a, Vector b) {
     if constexpr (requires { Instructions<Bytes>::lanes_greater(a, b); }) {
         return Instructions<Bytes>::lanes_greater(a, b);
     } else {
@@ -332,6 +369,49 @@ TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, con
     }
 }
 
+template <class A, int Bytes>
+TRUERANK_INLINE void set_sum_thresholds_body(const SumTasks& tasks, std::size_t n, const SumPanel& panel,
+                                             std::int32_t* above, std::int32_t* below) {
+    using Floats = typename A::Vector;
+    using Ints = typename Simd<std::int32_t, Bytes>::type;
+    // No sum is so large, and a threshold that is too large for a sum, or none, leaves the others where they are.
+    const Floats most = A::broadcast(0x1.8p30F), per_step = A::broadcast(panel.per_step);
+    for (std::size_t t = 0; t < n; t += A::size) {
+        const Floats error = A::fma(A::load(tasks.norm + t), A::broadcast(panel.residue),
+                                    A::load(tasks.residue + t) * A::broadcast(panel.norm));
+        Floats high = (A::load(tasks.above + t) + error) * per_step,
+               low = (A::load(tasks.below + t) - error) * per_step;
+        high = high < most ? high : most;
+        high = high > -most ? high : -most;
+        low = low > -most ? low : -most;
+        low = low < most ? low : most;
+        // What is cut off after the point is less than 1.
+        const Ints greater = __builtin_convertvector(high, Ints) + 1, least = __builtin_convertvector(low, Ints) - 1;
+        std::memcpy(above + t, &greater, Bytes);
+        std::memcpy(below + t, &least, Bytes);
+    }
+}
+
+template <int Bytes, class T>
+TRUERANK_INLINE void decide_sums_body(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
+                                      const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {
+    using Ints = typename Simd<std::int32_t, Bytes>::type;
+    constexpr std::size_t size = Bytes / sizeof(std::int32_t), lanes = kLanes<T, Bytes>;
+    for (std::size_t i = 0; i < rows; ++i) {
+        for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
+            std::uint64_t is_above = 0, not_below = 0;
+            TRUERANK_UNROLL
+            for (std::size_t at = 0; at < lanes; at += size) {
+                Ints sum;
+                std::memcpy(&sum, sums + i * lanes + at, Bytes);
+                is_above |= lanes_greater<Bytes>(sum, Ints{} + above[task]) << at;
+                not_below |= lanes_greater<Bytes>(sum, Ints{} + below[task]) << at;
+            }
+            *masks = {is_above, not_below};
+        }
+    }
+}
+
 template <class A, int Bytes, class T, class Sum, bool HasError>
 TRUERANK_INLINE void decide_lanes_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                                        const ValueLanes& values, const RowOffset* offsets,
@@ -359,15 +439,16 @@ TRUERANK_INLINE void decide_lanes_body(const std::int32_t* sums, std::size_t row
     }
 }
 
+template <int Bytes>
 TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t task, std::size_t n,
                                          std::uint32_t* counters, OpenPair* open) {
     std::size_t found = 0;
     for (std::size_t t = task; t < task + n; ++t, ++masks) {
         counters[t] += static_cast<std::uint32_t>(std::popcount(masks->above));
         std::uint64_t bits = masks->open();
-        // As a rule there are one or two: some are written whether they are there or not, which spares a branch.
+        // As a rule there are few: some are written whether they are there or not, which spares a branch.
         TRUERANK_UNROLL
-        for (std::size_t i = 0; i < kOpenRoom; ++i) {
+        for (std::size_t i = 0; i < (Bytes == 64 ? kOpenRoom : 2); ++i) {
             open[found + i] = {static_cast<std::uint32_t>(t), static_cast<std::uint32_t>(std::countr_zero(bits))};
             bits &= bits - 1;
         }
@@ -409,6 +490,15 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                                                                            above, below, masks);                    \
         }                                                                                                           \
     }                                                                                                               \
+    attribute void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& panel,                  \
+                                      std::int32_t* above, std::int32_t* below) {                                   \
+        set_sum_thresholds_body<Rough<width, fused>, width>(tasks, n, panel, above, below);                         \
+    }                                                                                                               \
+    template <class T>                                                                                              \
+    attribute void decide_sums(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,               \
+                               const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {            \
+        decide_sums_body<width, T>(sums, rows, first, above, below, masks);                                         \
+    }                                                                                                               \
     template <class T>                                                                                              \
     attribute void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                  \
                                 const ValueRow* value_rows, const ValueLanes& lanes, const RowOffset* offsets,      \
@@ -426,7 +516,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     }                                                                                                               \
     attribute std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, \
                                   OpenPair* open) {                                                                 \
-        return collect_body(masks, task, n, counters, open);                                                        \
+        return collect_body<width>(masks, task, n, counters, open);                                                 \
     }                                                                                                               \
     template <class T, class Step>                                                                                  \
     attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,       \
@@ -437,7 +527,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     }                                                                                                               \
     template <class T, class Step>                                                                                  \
     constexpr LevelForm float_form() {                                                                              \
-        return {1, sizeof(float), 0, Step::error, float_sum<T, Step>};                                              \
+        return {1, sizeof(float), 0, Step::error, 0, 1, 1, float_sum<T, Step>};                                     \
     }                                                                                                               \
     template <class T, class Step>                                                                                  \
     constexpr LevelForm form() {                                                                                    \
@@ -448,9 +538,12 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
         return {shift<T>,                                                                                           \
                 quantise,                                                                                           \
                 decide<T>,                                                                                          \
+                set_sum_thresholds,                                                                                 \
+                decide_sums<T>,                                                                                     \
                 decide_lanes<T>,                                                                                    \
                 collect,                                                                                            \
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
+                {form<T, BytePairs<width, 1>>(), form<T, BytePairs<width, 2>>()},                                   \
                 {{},                                                                                                \
                  form<T, ByteDistances<width, false>>(),                                                            \
                  form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                  \

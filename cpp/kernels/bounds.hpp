@@ -30,13 +30,27 @@ struct LevelForm {
     int zero = 0;
     // Of sums of floats: the relative error of their terms.
     double error = 0;
+    // Of products of bytes: the greatest level of a query. (Those of candidates are up to 127.)
+    int query_greatest = 0;
+    // So many groups are summed at once: others that add nothing come after the last one.
+    std::size_t groups_at_once = 1;
+    // Where a sum is as wide as two, candidates of so many in a row and of the next so many alternate.
+    std::size_t interleaved = 1;
     // Sums of kTileQueries x lanes pairs: sums[query * lanes + lane], from start[query] on. Those of floats are floats,
     // and start at 0.
     void (*sum)(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,
                 std::int32_t* sums) = nullptr;
 
+    // The place of a candidate among the lanes.
+    std::size_t place(std::size_t lane) const {
+        const std::size_t both = 2 * interleaved, at = lane % both;
+        return interleaved == 1 ? lane : lane - at + at % 2 * interleaved + at / 2;
+    }
     bool has_float_sums() const { return bytes == sizeof(float); }
-    std::size_t groups(std::size_t depth) const { return (depth + group - 1) / group; }
+    std::size_t groups(std::size_t depth) const {
+        const std::size_t at_once = group * groups_at_once;
+        return (depth + at_once - 1) / at_once * groups_at_once;
+    }
     std::size_t size(std::size_t depth, std::size_t lanes) const { return groups(depth) * group * bytes * lanes; }
 };
 
@@ -88,6 +102,21 @@ struct PairMasks {
     std::uint64_t open() const { return not_below & ~above; }
 };
 
+// The same for a panel whose candidates have one step and no offsets, so that sums themselves have two thresholds for
+// each task: of the largest error of all lanes. Of each task: its thresholds, and the norm and the residue of its row,
+// over the scale of this row.
+struct SumTasks {
+    const float* above;
+    const float* below;
+    const float* norm;
+    const float* residue;
+};
+struct SumPanel {
+    float per_step;  // 1 / step
+    float residue;   // the largest of the lanes
+    float norm;
+};
+
 // What is added to the ends of a row's intervals before they are compared with thresholds that belong to lanes.
 struct RowOffset {
     float low;
@@ -122,6 +151,12 @@ struct BoundKernels {
     void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                    const ValueLanes& lanes, const std::int64_t* first, const float* above, const float* below,
                    PairMasks* masks);
+    // The same by thresholds on sums: a sum greater than above[task] is above, one not greater than below[task] is
+    // below. These are set for n tasks, and for others after them up to a whole vector.
+    void (*set_sum_thresholds)(const SumTasks& tasks, std::size_t n, const SumPanel& panel, std::int32_t* above,
+                               std::int32_t* below);
+    void (*decide_sums)(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
+                        const std::int32_t* above, const std::int32_t* below, PairMasks* masks);
     // The same for tasks of the lanes, whose candidates are the rows. Adds the rows that are above to the counters of
     // the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of these is
     // above.
@@ -133,7 +168,7 @@ struct BoundKernels {
     std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
                            OpenPair* open);
     // For each of Levels. Those of int8 are for processors with products of bytes, distances too.
-    LevelForm products[3], distances[3];
+    LevelForm products[3], byte_pairs[2], distances[3];
     // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
     std::size_t lanes;  // those of SimilarityKernels

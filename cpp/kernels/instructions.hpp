@@ -12,10 +12,13 @@ namespace truerank {
 // What the instructions come to, in arithmetic that all processors have. Each adds to every sum: add_byte_products the
 // products of four bytes of candidates `e`, which are stored as level + zero, with four signed ones of a query `q`;
 // add_word_products those of two words of 16 bits; add_byte_distances the distances of the unsigned bytes of a sum.
-// rough_inverse_root: 1 / sqrt(x) of normal numbers x > 0, with no greater relative error than root_error.
+// byte_pairs: the products of two such bytes each, added up in words of 16 bits, which have to hold them. broadcast:
+// the same levels of a query in all lanes. rough_inverse_root: 1 / sqrt(x) of normal numbers x > 0, with no greater
+// relative error than root_error.
 template <int Bytes>
 struct PlainInstructions {
     using Ints = typename Simd<std::int32_t, Bytes>::type;
+    using Words = typename Simd<std::int16_t, Bytes>::type;
     using Floats = typename Simd<float, Bytes>::type;
     using Distances = Ints;
     static constexpr int zero = 0;
@@ -23,6 +26,14 @@ struct PlainInstructions {
     static constexpr double root_error = 0x1p-22;
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         for (int shift = 0; shift < 32; shift += 8) sums += (e << shift >> 24) * (q << shift >> 24);
+    }
+    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+        const Words a = (Words)e, b = (Words)q;
+        pairs = (a << 8 >> 8) * (b << 8 >> 8) + (a >> 8) * (b >> 8);
+    }
+    template <class Sums, class Lane>
+    static TRUERANK_INLINE void broadcast(Sums& all, const Lane& levels) {
+        all = Sums{} + levels;
     }
     static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
         for (int shift = 0; shift < 32; shift += 16) sums += (e << shift >> 16) * (q << shift >> 16);
@@ -65,9 +76,13 @@ struct Instructions<16> : InstructionsOfX86<16> {
     static TRUERANK_INLINE void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
+    static TRUERANK_INLINE void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+        pairs = (Words)e;
+        __asm__("pmaddubsw %1, %0" : "+x"(pairs) : "x"(q));
+    }
     static TRUERANK_INLINE void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
         Ints products = e;
-        __asm__("pmaddwd %1, %0" : "+x"(products) : "x"(q));
+        __asm__("pmaddwd %1, %0" : "+x"(products) : "xm"(q));
         sums += products;
     }
     static TRUERANK_INLINE void add_byte_distances(Distances& sums, const Distances& e, const Distances& q) {
@@ -88,12 +103,22 @@ struct Instructions<16> : InstructionsOfX86<16> {
 
 template <>
 struct Instructions<32> : InstructionsOfX86<32> {
+    // Otherwise GCC loads the levels of several queries at once, and takes them apart at the cost of the sums.
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Ints& all, const std::int32_t& levels) {
+        __asm__("vpbroadcastd %1, %0" : "=x"(all) : "m"(levels));
+    }
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void broadcast(Distances& all, const std::int64_t& levels) {
+        __asm__("vpbroadcastq %1, %0" : "=x"(all) : "m"(levels));
+    }
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_byte_products(Ints& sums, const Ints& e, const Ints& q) {
         __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sums) : "x"(e), "x"(q));
     }
+    TRUERANK_INSTRUCTION(TRUERANK_AVX2) void byte_pairs(Words& pairs, const Ints& e, const Ints& q) {
+        __asm__("vpmaddubsw %2, %1, %0" : "=x"(pairs) : "x"(e), "x"(q));
+    }
     TRUERANK_INSTRUCTION(TRUERANK_AVX2) void add_word_products(Ints& sums, const Ints& e, const Ints& q) {
         Ints products;
-        __asm__("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(e), "x"(q));
+        __asm__("vpmaddwd %2, %1, %0" : "=x"(products) : "x"(e), "xm"(q));
         sums += products;
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX2)
@@ -135,6 +160,11 @@ struct Instructions<64> : InstructionsOfX86<64> {
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Floats& a, const Floats& b) {
         std::uint16_t bits;
         __asm__("vcmpps $30, %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
+        return bits;
+    }
+    TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_greater(const Ints& a, const Ints& b) {
+        std::uint16_t bits;
+        __asm__("vpcmpgtd %2, %1, %0" : "=Yk"(bits) : "v"(a), "v"(b));
         return bits;
     }
     TRUERANK_INSTRUCTION(TRUERANK_AVX512) std::uint64_t lanes_at_least(const Floats& a, const Floats& b) {

@@ -127,20 +127,20 @@ bool choose_isa(const char* name) {
 Isa isa() { return chosen_row->set; }
 const char* isa_name() { return chosen_row->name; }
 
-bool has_byte_products() {
+ByteProducts byte_products() {
+    bool fours = false, pairs = false;
 #if defined(TRUERANK_AVX2)  // the table of x86-64
-    if (isa() == Isa::avx512) return (processor_here().leaf7_ecx & bits(11)) != 0;
-    if (isa() == Isa::avx2) return (processor_here().leaf7_1_eax & bits(4)) != 0;
-    return false;
+    if (isa() == Isa::avx512) fours = (processor_here().leaf7_ecx & bits(11)) != 0;
+    if (isa() == Isa::avx2) fours = (processor_here().leaf7_1_eax & bits(4)) != 0;
+    pairs = isa() == Isa::v2 || isa() == Isa::avx2;
 #elif defined(TRUERANK_NEON) && defined(__linux__)
-    return (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
+    fours = (getauxval(AT_HWCAP) & (1UL << 20)) != 0;  // HWCAP_ASIMDDP, which old headers lack
 #elif defined(TRUERANK_NEON) && defined(__APPLE__)
-    return true;  // as all of these processors have them
+    fours = true;  // as all of these processors have them
 #elif defined(TRUERANK_NEON) && defined(_WIN32)
-    return IsProcessorFeaturePresent(43) != 0;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which old headers lack
-#else
-    return false;
+    fours = IsProcessorFeaturePresent(43) != 0;  // PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE, which old headers lack
 #endif
+    return fours ? ByteProducts::fours : pairs ? ByteProducts::pairs : ByteProducts::none;
 }
 
 }  // namespace truerank

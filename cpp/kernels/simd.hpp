@@ -52,9 +52,11 @@ bool choose_isa(const char* name);
 Isa isa();
 const char* isa_name();
 
-// Whether the chosen instruction set is accompanied by products of bytes that are added to sums of 32 bits
-// (AVX512-VNNI, or AVX-VNNI beside AVX2; the dot products of Armv8.2).
-bool has_byte_products();
+// How the chosen instruction set, and what accompanies it, multiplies bytes: not at all; in pairs, whose sums are words
+// of 16 bits (SSSE3, AVX2); or in fours that are added to sums of 32 bits (AVX512-VNNI, or AVX-VNNI beside AVX2; the
+// dot products of Armv8.2).
+enum class ByteProducts : int { none, pairs, fours };
+ByteProducts byte_products();
 
 // A vector of `Bytes` bytes of T, and the same at any address at which a T may be.
 template <class T, int Bytes>

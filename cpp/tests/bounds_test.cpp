@@ -25,8 +25,9 @@ struct PackedLevels {
     }
     void set(std::size_t k, std::size_t lane, int level) {
         levels[lane * depth + k] = level;
+        const std::size_t place = are_placed ? form.place(lane) : lane;
         unsigned char* const at =
-            bytes.data() + ((k / form.group * lanes + lane) * form.group + k % form.group) * form.bytes;
+            bytes.data() + ((k / form.group * lanes + place) * form.group + k % form.group) * form.bytes;
         const int stored = level + zero;
         for (std::size_t i = 0; i < form.bytes; ++i) at[i] = static_cast<unsigned char>(stored >> (8 * i));
     }
@@ -40,6 +41,7 @@ struct PackedLevels {
     const LevelForm& form;
     std::size_t depth, lanes;
     int zero, least;
+    bool are_placed = false;  // as a panel's are
     std::vector<int> levels;
     std::vector<unsigned char> bytes;
 };
@@ -49,6 +51,7 @@ struct NamedForm {
     LevelForm form;
     LevelSum sum;
     int least, greatest;
+    int query_greatest = greatest;
 };
 template <class T>
 std::vector<NamedForm> forms(std::size_t depth) {
@@ -57,15 +60,20 @@ std::vector<NamedForm> forms(std::size_t depth) {
     std::vector<NamedForm> result{
         {"words", kernels.products[static_cast<int>(Levels::int16)], LevelSum::products, -words, words},
         {"distances", kernels.distances[static_cast<int>(Levels::int16)], LevelSum::distances, 0, 255}};
+    constexpr int bytes = static_cast<int>(Levels::int8);
 #if defined(TRUERANK_AVX2) || defined(TRUERANK_NEON)
-    const bool has_bytes = has_byte_products();
+    const bool has_fours = byte_products() == ByteProducts::fours, has_pairs = byte_products() == ByteProducts::pairs;
 #else
-    const bool has_bytes = true;  // by way of generic arithmetic
+    const bool has_fours = true, has_pairs = true;  // by way of generic arithmetic
 #endif
-    if (has_bytes) {
-        constexpr int bytes = static_cast<int>(Levels::int8);
+    if (has_fours) {
         result.push_back({"bytes", kernels.products[bytes], LevelSum::products, -127, 127});
         result.push_back({"distances by products", kernels.distances[bytes], LevelSum::distances, 0, 255});
+    }
+    if (has_pairs) {
+        for (const LevelForm& form : kernels.byte_pairs) {
+            result.push_back({"pairs of bytes", form, LevelSum::products, -127, 127, form.query_greatest});
+        }
     }
     return result;
 }
@@ -81,12 +89,13 @@ void check_level_sums(Checks& checks, Random& random) {
             for (const int kind : {0, 1, 2}) {
                 PackedLevels queries(named.form, depth, kTileQueries, 0);
                 PackedLevels panel(named.form, depth, lanes, named.form.zero);
+                panel.are_placed = true;
                 const auto level = [&](bool of_query) {
-                    if (kind == 0)
-                        return named.least + static_cast<int>(random.below(named.greatest - named.least + 1));
-                    if (kind == 1)
-                        return of_query ? named.greatest : random.one_in(3000) ? named.least : named.greatest;
-                    return random.one_in(2) ? named.greatest : named.least;
+                    const int greatest = of_query ? named.query_greatest : named.greatest;
+                    const int least = named.least < 0 ? -greatest : named.least;
+                    if (kind == 0) return least + static_cast<int>(random.below(greatest - least + 1));
+                    if (kind == 1) return !of_query && random.one_in(3000) ? least : greatest;
+                    return random.one_in(2) ? greatest : least;
                 };
                 for (std::size_t k = 0; k < depth; ++k) {
                     for (std::size_t i = 0; i < kTileQueries; ++i) queries.set(k, i, level(true));
@@ -381,6 +390,81 @@ void check_decisions(Checks& checks, Random& random) {
     }
 }
 
+// Thresholds on sums leave open what they may, and not much more; and sums are compared with them.
+template <class T>
+void check_sum_thresholds(Checks& checks, Random& random) {
+    const BoundKernels<T>& kernels = bound_kernels<T>();
+    constexpr std::size_t room = 16;
+    constexpr double most = 0x1p30;
+    for (int repeat = 0; repeat < 300; ++repeat) {
+        const auto rows = static_cast<std::size_t>(1 + random.below(kTileQueries));
+        std::vector<std::int64_t> first(rows + 1, random.below(3));
+        for (std::size_t i = 0; i < rows; ++i) first[i + 1] = first[i] + random.below(4);
+        const auto tasks = static_cast<std::size_t>(first[rows]);
+        const int exponent = repeat % 3 == 0 ? 0 : static_cast<int>(random.below(80)) - 40;
+        const auto number = [&] { return std::ldexp(std::abs(static_cast<float>(random.normal())), exponent / 2); };
+        std::vector<float> numbers[4];
+        for (auto& of_tasks : numbers) of_tasks.resize(tasks + room);
+        for (std::size_t t = 0; t < tasks; ++t) {
+            numbers[0][t] = static_cast<float>(std::ldexp(random.normal(), exponent + 6));
+            numbers[1][t] = numbers[0][t] - number();
+            numbers[2][t] = number();
+            numbers[3][t] = number();
+            constexpr float infinity = std::numeric_limits<float>::infinity();
+            if (random.one_in(9)) numbers[0][t] = infinity, numbers[1][t] = random.one_in(2) ? infinity : -infinity;
+        }
+        const SumPanel panel{static_cast<float>(std::ldexp(1 + std::abs(random.normal()), -exponent)), number(),
+                             number()};
+        std::vector<std::int32_t> above(tasks + room), below(tasks + room);
+        kernels.set_sum_thresholds({numbers[0].data(), numbers[1].data(), numbers[2].data(), numbers[3].data()}, tasks,
+                                   panel, above.data(), below.data());
+        bool right = true;
+        for (std::size_t t = 0; t < tasks; ++t) {
+            const auto of = [&](std::size_t field) { return static_cast<double>(numbers[field][t]); };
+            const auto step = static_cast<double>(panel.per_step);
+            const double error = of(2) * static_cast<double>(panel.residue) + of(3) * static_cast<double>(panel.norm);
+            // What the engine adds to the numbers of a task covers the roundings of floats.
+            const auto slack = [&](double x) { return (std::abs(x) * 0x1p-20 + error * 1e-3) * step; };
+            const double high = (of(0) + error) * step, low = (of(1) - error) * step;
+            if (high < most) {
+                right = right && above[t] + 1 > high - slack(of(0)) &&
+                        above[t] <= std::max(high + slack(of(0)), -1.6e9) + 1;
+            } else {
+                right = right && above[t] >= (high > 2 * most ? most : most - slack(of(0)));
+            }
+            if (low > -most) {
+                right = right && below[t] < low + slack(of(1)) && below[t] >= std::min(low - slack(of(1)), 1.6e9) - 2;
+            } else {
+                right = right && below[t] <= (low < -2 * most ? -most : slack(of(1)) - most);
+            }
+        }
+        checks.expect(right, "thresholds of sums, %zu bytes, %zu tasks, exponent %d", sizeof(T), tasks, exponent);
+
+        std::vector<std::int32_t> sums(rows * kernels.lanes);
+        for (std::int32_t& sum : sums) sum = static_cast<std::int32_t>(random.below(19) - 9);
+        for (std::size_t t = 0; t < tasks; ++t) {
+            above[t] = static_cast<std::int32_t>(random.below(21) - 10);
+            below[t] = std::min(above[t], static_cast<std::int32_t>(random.below(21) - 10));
+        }
+        std::vector<PairMasks> masks(tasks, {~0ULL, ~0ULL});
+        kernels.decide_sums(sums.data(), rows, first.data(), above.data(), below.data(), masks.data());
+        right = true;
+        for (std::size_t i = 0; i < rows; ++i) {
+            for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
+                PairMasks expected{0, 0};
+                for (std::size_t j = 0; j < kernels.lanes; ++j) {
+                    const std::int32_t sum = sums[i * kernels.lanes + j];
+                    expected.above |= std::uint64_t{sum > above[static_cast<std::size_t>(t)]} << j;
+                    expected.not_below |= std::uint64_t{sum > below[static_cast<std::size_t>(t)]} << j;
+                }
+                const PairMasks& mask = masks[static_cast<std::size_t>(t - first[0])];
+                right = right && mask.above == expected.above && mask.not_below == expected.not_below;
+            }
+        }
+        checks.expect(right, "decide_sums, %zu bytes, %zu rows, %zu tasks", sizeof(T), rows, tasks);
+    }
+}
+
 template <class T>
 void check_collect(Checks& checks, Random& random) {
     const BoundKernels<T>& kernels = bound_kernels<T>();
@@ -497,6 +581,8 @@ void check_bounds(Checks& checks) {
     check_float_sums<double>(checks, random);
     check_decisions<float>(checks, random);
     check_decisions<double>(checks, random);
+    check_sum_thresholds<float>(checks, random);
+    check_sum_thresholds<double>(checks, random);
     check_collect<float>(checks, random);
     check_collect<double>(checks, random);
     const BoundsTally before = bounds_tally();

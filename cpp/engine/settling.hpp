@@ -1,0 +1,161 @@
+// Settles the pairs that sums over levels leave open: by their values or, where these do not tell either, by their
+// scores.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/bounded_panel.hpp"
+#include "engine/bounded_queries.hpp"
+#include "engine/bounds.hpp"
+#include "engine/quantisation.hpp"
+#include "kernels/bounds.hpp"
+#include "kernels/simd.hpp"
+#include "kernels/similarity.hpp"
+
+namespace truerank {
+
+// Open pairs, and how many they are: room for more is kept.
+struct OpenPairs {
+    std::vector<OpenPair> list;
+    std::size_t count = 0;
+    OpenPair* room(std::size_t more) {
+        if (list.size() < count + more + kOpenRoom) list.resize(count + more + kOpenRoom);
+        return list.data() + count;
+    }
+};
+
+// What settle() asks about an open pair, and to whom it tells what came out: about a task of its query,
+template <class C, class Sink>
+struct RowSide {
+    static constexpr bool kCounts = Sink::kCounts;
+    const BoundedQueries<C>& queries;
+    Sink& sink;
+    std::size_t query(OpenPair pair) const { return queries.tasks()[pair.task].query; }
+    double norm(OpenPair pair) const { return queries.tasks()[pair.task].norm; }
+    const ValueThresholds& values(OpenPair pair) const { return queries.tasks()[pair.task].values; }
+    void take_decision(OpenPair pair, bool above) { sink.take_decision(pair.task, above); }
+    void take_score(OpenPair pair, C score) { sink.take_score(pair.task, pair.lane, score); }
+};
+// and about one of its lane, whose pairs are numbered layer by layer for each query.
+template <class C, class Sink>
+struct LaneSide {
+    static constexpr bool kCounts = Sink::kCounts;
+    const BoundedQueries<C>& queries;
+    const BoundedPanel<C>& panel;
+    const Quantiser<C>& quantiser;
+    Sink& sink;
+    std::size_t query(OpenPair pair) const { return pair.task / panel.layers(); }
+    double norm(OpenPair pair) const { return queries.facts(query(pair)).norm; }
+    ValueThresholds values(OpenPair pair) const {
+        return quantiser.scale.thresholds(static_cast<double>(panel.score(slot(pair))),
+                                          queries.facts(query(pair)).mean);
+    }
+    void take_decision(OpenPair pair, bool above) { sink.lanes().take_decision(slot(pair), above); }
+    void take_score(OpenPair pair, C score) { sink.lanes().take_score(slot(pair), score); }
+
+  private:
+    std::size_t slot(OpenPair pair) const { return pair.task % panel.layers() * quantiser.kernels.lanes + pair.lane; }
+};
+
+template <class C>
+class Settling {
+  public:
+    Settling(const Quantiser<C>& quantiser, const BoundedQueries<C>& queries, const BoundedPanel<C>& panel)
+        : q_(quantiser), queries_of_(queries), panel_(panel) {}
+
+    // Afterwards there are no open pairs.
+    template <class Side>
+    void settle(OpenPairs& open, Side side, BoundsTally& tally) {
+        const std::size_t lanes = q_.kernels.lanes;
+        values_.resize(lanes);
+        if (!q_.has_sums_of_floats()) settle_by_values(open, side);
+        tally.scored += static_cast<std::int64_t>(open.count);
+        for (std::size_t at = 0; at < open.count; at += lanes) {
+            const std::size_t n = std::min(lanes, open.count - at);
+            const OpenPair* const pairs = open.list.data() + at;
+            gather_rows(pairs, n, side);
+            q_.scoring.accumulate_rows(q_.similarity, queries_.data(), candidates_.data(), n, q_.size(),
+                                       values_.data());
+            q_.scoring.finish(q_.similarity, register_tile(pairs, n, side));
+            for (std::size_t i = 0; i < n; ++i) side.take_score(pairs[i], values_[i]);
+        }
+        open.count = 0;
+    }
+
+  private:
+    // Keeps those pairs of which the value does not tell. As good as random, its sides are not branched on.
+    template <class Side>
+    void settle_by_values(OpenPairs& open, Side& side) {
+        const std::size_t lanes = q_.kernels.lanes;
+        std::size_t kept = 0;
+        for (std::size_t at = 0; at < open.count; at += lanes) {
+            const std::size_t n = std::min(lanes, open.count - at);
+            gather_rows(open.list.data() + at, n, side);
+            q_.scoring.sum_rows(q_.similarity, queries_.data(), candidates_.data(), n, q_.size(), values_.data());
+            for (std::size_t i = 0; i < n; ++i) {
+                const OpenPair pair = open.list[at + i];
+                const ValueThresholds& thresholds = side.values(pair);
+                const double value = q_.scale.value(static_cast<double>(values_[i]));
+                // The rounding of this sum, and for products that of the score.
+                const double size = q_.scale.is_product() ? side.norm(pair) * panel_.norm(pair.lane) : std::abs(value);
+                const double sum = value + panel_.offset(pair.lane);
+                const double slack = 2 * q_.scale.gamma() * size + std::abs(sum) * 0x1p-50 + 0x1p-100;
+                const bool below = sum + slack < thresholds.below;
+                const bool above = Side::kCounts && sum - slack > thresholds.above;
+                side.take_decision(pair, above);
+                open.list[kept] = pair;
+                kept += static_cast<std::size_t>(!(below | above));
+            }
+        }
+        open.count = kept;
+    }
+
+    template <class Side>
+    void gather_rows(const OpenPair* pairs, std::size_t n, const Side& side) {
+        for (auto* rows : {&queries_, &candidates_}) rows->resize(q_.kernels.lanes);
+        for (std::size_t i = 0; i < n; ++i) {
+            const C* const row = queries_of_.row(side.query(pairs[i]));
+            // The rows of queries are far apart, and seldom in the nearest cache; the hardware finds what follows.
+            for (std::size_t line = 0; line < 4; ++line) prefetch(address_after(row, 64 * line));
+            queries_[i] = row;
+            candidates_[i] = panel_.row(pairs[i].lane);
+        }
+    }
+
+    // What finish() needs of n pairs.
+    template <class Side>
+    RegisterTile<C> register_tile(const OpenPair* pairs, std::size_t n, const Side& side) {
+        RegisterTile<C> tile{values_.data(), 1, nullptr, nullptr, nullptr, nullptr, nullptr, true};
+        for (auto* buffer : {&bias_, &means_, &query_means_}) buffer->assign(q_.kernels.lanes, C{0});
+        for (auto* buffer : {&squares_, &query_squares_}) buffer->assign(q_.kernels.lanes, 0);
+        for (std::size_t i = 0; i < n; ++i) {
+            const QueryFacts& query = queries_of_.facts(side.query(pairs[i]));
+            const std::int64_t column = panel_.column(pairs[i].lane);
+            if (q_.bias != nullptr) bias_[i] = q_.bias[column];
+            if (q_.candidate_means != nullptr) means_[i] = q_.candidate_means[column];
+            query_means_[i] = static_cast<C>(query.mean);
+            query_squares_[i] = query.squares;
+            squares_[i] = panel_.squares(pairs[i].lane);
+        }
+        if (q_.bias != nullptr) tile.bias = bias_.data();
+        if (q_.query_means != nullptr) {
+            tile.query_means = query_means_.data();
+            tile.candidate_means = means_.data();
+        }
+        tile.query_squares = query_squares_.data();
+        tile.candidate_squares = squares_.data();
+        return tile;
+    }
+
+    const Quantiser<C>& q_;
+    const BoundedQueries<C>& queries_of_;
+    const BoundedPanel<C>& panel_;
+    std::vector<const C*> queries_, candidates_;
+    std::vector<C> values_, bias_, means_, query_means_;
+    std::vector<double> squares_, query_squares_;
+};
+
+}  // namespace truerank
