@@ -19,20 +19,22 @@ class BoundedPanel {
   public:
     explicit BoundedPanel(const Quantiser<C>& quantiser) : q_(quantiser) {}
 
-    // Quantises the candidates of these columns. Returns whether all of them could be.
+    // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be.
     bool load(const std::int64_t* columns, std::int64_t width, double largest_query) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
         const bool in_place = q_.candidates.in_place(q_.normalised());
         columns_ = columns;
         width_ = static_cast<std::size_t>(width);
-        levels_.assign(q_.quantisation.form().size(size, lanes));
+        blocks_ = (width_ + lanes - 1) / lanes;
+        block_bytes_ = q_.quantisation.form().size(size, lanes);
+        levels_.assign(blocks_ * block_bytes_);
         shifted_.resize(width_ * size);
         owned_rows_.resize(in_place ? 1 : width_ * size);
         rows_.resize(width_);
         extents_.resize(width_);
         for (auto* buffer : {&norms_, &offsets_, &squares_}) buffer->assign(width_, 0);
         for (auto* buffer : {&low_scale_, &low_, &high_scale_, &high_, &residues_, &quantised_norms_}) {
-            buffer->assign(lanes, kNoCandidate);
+            buffer->assign(blocks_ * lanes, kNoCandidate);
         }
         for (std::size_t j = 0; j < width_; ++j) {
             const C* const row = rows_[j] =
@@ -48,7 +50,7 @@ class BoundedPanel {
             sum_panel_.residue = std::max(sum_panel_.residue, products ? residues_[j] : high_[j]);
             sum_panel_.norm = std::max(sum_panel_.norm, products ? quantised_norms_[j] : 0.0F);
         }
-        has_sum_thresholds_ = step > 0 && width_ == lanes;
+        has_sum_thresholds_ = step > 0 && width_ == blocks_ * lanes;
         return true;
     }
     // Sets the thresholds of the tasks of the lanes. Where a sink does not count, no pair is above.
@@ -72,7 +74,8 @@ class BoundedPanel {
     double norm(std::size_t lane) const { return norms_[lane]; }
     double offset(std::size_t lane) const { return offsets_[lane]; }
     double squares(std::size_t lane) const { return squares_[lane]; }
-    const unsigned char* levels() { return levels_.data(); }
+    std::size_t blocks() const { return blocks_; }
+    const unsigned char* levels(std::size_t block) { return levels_.data() + block * block_bytes_; }
     ValueLanes value_lanes() const {
         ValueLanes lanes{low_scale_.data(), low_.data(), high_scale_.data(), high_.data()};
         if (q_.quantisation.kind == Kind::products) {
@@ -123,6 +126,7 @@ class BoundedPanel {
         return static_cast<double>(most) * static_cast<double>(width_) <= kCoarser * sum ? most : 0;
     }
     void quantise(std::size_t j, float step, double largest_query) {
+        const std::size_t lanes = q_.kernels.lanes;
         const Quantisation<C>& quantisation = q_.quantisation;
         const LevelForm& form = quantisation.form();
         LevelGrid grid = quantisation.candidate_grid;
@@ -130,7 +134,7 @@ class BoundedPanel {
             grid = step > 0 ? quantisation.with_step(step, grid) : quantisation.grid_of(extents_[j].largest, grid);
         }
         const Quantised made = q_.quantise(shifted_.data() + j * q_.size(), extents_[j], grid, form, form.zero,
-                                           form.place(j), q_.kernels.lanes, levels_.data());
+                                           form.place(j % lanes), lanes, levels_.data() + j / lanes * block_bytes_);
         norms_[j] = made.norm + quantisation.shift_norm;
         if (form.has_float_sums()) {
             set_float_lane(j, made.norm, largest_query);
@@ -175,7 +179,7 @@ class BoundedPanel {
 
     const Quantiser<C>& q_;
     const std::int64_t* columns_ = nullptr;
-    std::size_t width_ = 0;
+    std::size_t width_ = 0, blocks_ = 0, block_bytes_ = 0;
     LineBuffer levels_;
     std::vector<const C*> rows_;
     std::vector<C> owned_rows_;

@@ -134,17 +134,21 @@ class BoundedPanels {
         const std::int64_t n = queries_.rows_of(tile);
         const auto row = static_cast<std::size_t>(tile * kTileRows), rows = static_cast<std::size_t>(n);
         const LevelForm& form = forms()[form_];
-        sums_.resize(kTileQueries * kernels().lanes * sizeof(std::int32_t));
+        const std::size_t block_sums = kTileQueries * kernels().lanes, blocks = panel_.blocks();
+        sums_.resize(blocks * block_sums * sizeof(std::int32_t));
         auto* const sums = reinterpret_cast<std::int32_t*>(sums_.data());
-        form.sum(queries_.levels(tile), panel_.levels(), form.groups(quantiser_.size()), queries_.starts() + row, sums);
+        for (std::size_t block = 0; block < blocks; ++block) {
+            form.sum(queries_.levels(tile), panel_.levels(block), form.groups(quantiser_.size()),
+                     queries_.starts() + row, sums + block * block_sums);
+        }
         const std::int64_t* const first = queries_.first() + row;
         const auto tasks = static_cast<std::size_t>(first[rows] - first[0]);
         if (masks_.size() < tasks) masks_.resize(tasks);
         if (tasks == 0) return n;
         if (panel_.has_sum_thresholds()) {
-            kernels().decide_sums(sums, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
+            kernels().decide_sums(sums, blocks, rows, first, sum_above_.data(), sum_below_.data(), masks_.data());
         } else {
-            kernels().decide(form, sums, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
+            kernels().decide(form, sums, blocks, rows, queries_.value_rows() + row, panel_.value_lanes(), first,
                              queries_.above(), queries_.below(), masks_.data());
         }
         return n;
@@ -171,7 +175,7 @@ class BoundedPanels {
     std::int64_t collect(const std::vector<PairMasks>& masks, std::size_t first, std::size_t tasks,
                          std::uint32_t* counters, OpenPairs& open) {
         const std::size_t found =
-            kernels().collect(masks.data(), first, tasks, counters, open.room(tasks * kernels().lanes));
+            kernels().collect(masks.data(), first, tasks, counters, open.room(tasks * kPanelLanes));
         open.count += found;
         return static_cast<std::int64_t>(found);
     }

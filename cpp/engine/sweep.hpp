@@ -151,20 +151,32 @@ class SweepWorker {
         const std::int64_t passes = std::max<std::int64_t>(1, divide_up(depth, kDepthAtOnce));
         panel_.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, depth) * lanes));
         sums_.resize(static_cast<std::size_t>(passes > 1 ? tiles * tile_size : tile_size));
-        resize_panel(lanes);
-        std::int64_t work = kWorkBetweenPolls;
-        for (std::int64_t begin = cell.begin; begin < cell.end; begin += lanes) {
-            const Panel panel{begin, std::min(lanes, cell.end - begin), columns_.data()};
+        // Bounds take as many candidates at once as they can. The tasks of lanes come panel by panel.
+        const std::int64_t bounded_width = TakesLanes<Sink> ? lanes : static_cast<std::int64_t>(kPanelLanes);
+        resize_panel(bounded_width);
+        std::int64_t work = kWorkBetweenPolls, begin = cell.begin, declined = cell.begin;
+        const auto begin_panel = [&](std::int64_t width) {
+            const Panel panel{begin, std::min(width, cell.end - begin), columns_.data()};
             load_columns(panel, cell.candidates);
             sink.begin_panel(panel);
-            count_pairs(cell, panel, sink);
+            return panel;
+        };
+        while (begin < cell.end) {
             if constexpr (TakesBounds<Sink>) {
-                if (bounded_ && bounded_->run(columns_.data(), panel.width, sink, tally_)) {
-                    done_ += queries * panel.width;
-                    if (stopped(stop, is_caller, kWorkBetweenPolls)) return;
-                    continue;
+                if (bounded_ && begin >= declined) {
+                    const Panel panel = begin_panel(bounded_width);
+                    if (bounded_->run(columns_.data(), panel.width, sink, tally_)) {
+                        count_pairs(cell, panel, sink);
+                        done_ += queries * panel.width;
+                        if (stopped(stop, is_caller, kWorkBetweenPolls)) return;
+                        begin += panel.width;
+                        continue;
+                    }
+                    declined = begin + panel.width;
                 }
             }
+            const Panel panel = begin_panel(lanes);
+            count_pairs(cell, panel, sink);
             load_queries();
             const auto start = Gauge::Clock::now();
             load_panel(panel);
@@ -188,6 +200,7 @@ class SweepWorker {
             }
             if (bounded_) bounded_->record_scored(Gauge::Clock::now() - start, panel.width);
             done_ += queries * panel.width;
+            begin += panel.width;
         }
         sink.end_cell();
     }

@@ -178,7 +178,7 @@ class TopKSink {
         panel_ = panel;
         lanes_ = panel.width < 64 ? (std::uint64_t{1} << panel.width) - 1 : ~std::uint64_t{0};
         if (shared_.current_scores == nullptr) return;
-        current_scores_.assign(kernels_.lanes, std::numeric_limits<C>::infinity());
+        current_scores_.assign(std::max(kernels_.lanes, kPanelLanes), std::numeric_limits<C>::infinity());
         for (std::int64_t j = 0; j < panel.width; ++j) {
             current_scores_[static_cast<std::size_t>(j)] = shared_.current_scores[panel.columns[j]];
         }

@@ -349,21 +349,24 @@ struct LaneVectors {
 };
 
 template <class A, int Bytes, class T, class Sum, bool HasError>
-TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
-                                 const ValueLanes& values, const std::int64_t* first, const float* above,
-                                 const float* below, PairMasks* masks) {
+TRUERANK_INLINE void decide_body(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                                 const ValueRow* value_rows, const ValueLanes& values, const std::int64_t* first,
+                                 const float* above, const float* below, PairMasks* masks) {
     constexpr std::size_t size = Bytes / sizeof(float), lanes = kLanes<T, Bytes>;
     for (std::int64_t task = first[0]; task < first[rows]; ++task) masks[task - first[0]] = {};
-    TRUERANK_UNROLL
-    for (std::size_t at = 0; at < lanes; at += size) {
-        const LaneVectors<A, Bytes, Sum, HasError> vectors(values, at);
-        for (std::size_t i = 0; i < rows; ++i) {
-            typename A::Vector low, high;
-            vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
-            for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
-                PairMasks& mask = masks[task - first[0]];
-                put_bits<size>(mask.above, at, lanes_greater<Bytes>(low, A::broadcast(above[task])));
-                put_bits<size>(mask.not_below, at, lanes_at_least<Bytes>(high, A::broadcast(below[task])));
+    for (std::size_t block = 0; block < blocks; ++block, sums += kTileQueries * lanes) {
+        TRUERANK_UNROLL
+        for (std::size_t at = 0; at < lanes; at += size) {
+            const std::size_t lane = block * lanes + at;
+            const LaneVectors<A, Bytes, Sum, HasError> vectors(values, lane);
+            for (std::size_t i = 0; i < rows; ++i) {
+                typename A::Vector low, high;
+                vectors.intervals(sums + i * lanes + at, value_rows[i], low, high);
+                for (std::int64_t task = first[i]; task < first[i + 1]; ++task) {
+                    PairMasks& mask = masks[task - first[0]];
+                    put_bits<size>(mask.above, lane, lanes_greater<Bytes>(low, A::broadcast(above[task])));
+                    put_bits<size>(mask.not_below, lane, lanes_at_least<Bytes>(high, A::broadcast(below[task])));
+                }
             }
         }
     }
@@ -393,19 +396,23 @@ TRUERANK_INLINE void set_sum_thresholds_body(const SumTasks& tasks, std::size_t 
 }
 
 template <int Bytes, class T>
-TRUERANK_INLINE void decide_sums_body(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
-                                      const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {
+TRUERANK_INLINE void decide_sums_body(const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                                      const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,
+                                      PairMasks* masks) {
     using Ints = typename Simd<std::int32_t, Bytes>::type;
     constexpr std::size_t size = Bytes / sizeof(std::int32_t), lanes = kLanes<T, Bytes>;
-    for (std::size_t i = 0; i < rows; ++i) {
+    for (std::size_t i = 0; i < rows; ++i, sums += lanes) {
         for (std::int64_t task = first[i]; task < first[i + 1]; ++task, ++masks) {
             std::uint64_t is_above = 0, not_below = 0;
-            TRUERANK_UNROLL
-            for (std::size_t at = 0; at < lanes; at += size) {
-                Ints sum;
-                std::memcpy(&sum, sums + i * lanes + at, Bytes);
-                is_above |= lanes_greater<Bytes>(sum, Ints{} + above[task]) << at;
-                not_below |= lanes_greater<Bytes>(sum, Ints{} + below[task]) << at;
+            const Ints greater = Ints{} + above[task], least = Ints{} + below[task];
+            for (std::size_t block = 0; block < blocks; ++block) {
+                TRUERANK_UNROLL
+                for (std::size_t at = 0; at < lanes; at += size) {
+                    Ints sum;
+                    std::memcpy(&sum, sums + block * kTileQueries * lanes + at, Bytes);
+                    is_above |= lanes_greater<Bytes>(sum, greater) << (block * lanes + at);
+                    not_below |= lanes_greater<Bytes>(sum, least) << (block * lanes + at);
+                }
             }
             *masks = {is_above, not_below};
         }
@@ -476,18 +483,18 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
         return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                  \
     }                                                                                                               \
     template <class T>                                                                                              \
-    attribute void decide(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                        \
+    attribute void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,    \
                           const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first,           \
                           const float* above, const float* below, PairMasks* masks) {                               \
         if (form.has_float_sums()) {                                                                                \
-            decide_body<Rough<width, fused>, width, T, float, false>(sums, rows, value_rows, lanes, first, above,   \
-                                                                     below, masks);                                 \
+            decide_body<Rough<width, fused>, width, T, float, false>(sums, blocks, rows, value_rows, lanes, first,  \
+                                                                     above, below, masks);                          \
         } else if (lanes.residue == nullptr) {                                                                      \
-            decide_body<Rough<width, fused>, width, T, std::int32_t, false>(sums, rows, value_rows, lanes, first,   \
-                                                                            above, below, masks);                   \
+            decide_body<Rough<width, fused>, width, T, std::int32_t, false>(sums, blocks, rows, value_rows, lanes,  \
+                                                                            first, above, below, masks);            \
         } else {                                                                                                    \
-            decide_body<Rough<width, fused>, width, T, std::int32_t, true>(sums, rows, value_rows, lanes, first,    \
-                                                                           above, below, masks);                    \
+            decide_body<Rough<width, fused>, width, T, std::int32_t, true>(sums, blocks, rows, value_rows, lanes,   \
+                                                                           first, above, below, masks);             \
         }                                                                                                           \
     }                                                                                                               \
     attribute void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& panel,                  \
@@ -495,9 +502,10 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
         set_sum_thresholds_body<Rough<width, fused>, width>(tasks, n, panel, above, below);                         \
     }                                                                                                               \
     template <class T>                                                                                              \
-    attribute void decide_sums(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,               \
-                               const std::int32_t* above, const std::int32_t* below, PairMasks* masks) {            \
-        decide_sums_body<width, T>(sums, rows, first, above, below, masks);                                         \
+    attribute void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows,                      \
+                               const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,     \
+                               PairMasks* masks) {                                                                  \
+        decide_sums_body<width, T>(sums, blocks, rows, first, above, below, masks);                                 \
     }                                                                                                               \
     template <class T>                                                                                              \
     attribute void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                  \

@@ -139,6 +139,9 @@ struct OpenPair {
     std::uint32_t lane;
 };
 
+// Candidates in a panel of bounds, at most: as many as a mask has bits. They come in blocks of BoundKernels::lanes.
+inline constexpr std::size_t kPanelLanes = 64;
+
 template <class T>
 struct BoundKernels {
     // Writes the differences of two vectors, each rounded to a float.
@@ -146,20 +149,21 @@ struct BoundKernels {
     // Writes the levels of a vector, each plus `zero`, as those of one of many lanes. Floats are written as they are.
     Residues (*quantise)(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form, int zero,
                          std::size_t lane, std::size_t lanes, void* out);
-    // Row i has the tasks from first[i] to first[i + 1]. A value greater than above[task] is above, one less than
-    // below[task] is below. Writes the masks of these tasks, the first one's to masks[0].
-    void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
-                   const ValueLanes& lanes, const std::int64_t* first, const float* above, const float* below,
-                   PairMasks* masks);
+    // The sums of each block come after those of the one before. Row i has the tasks from first[i] to first[i + 1]. A
+    // value greater than above[task] is above, one less than below[task] is below. Writes the masks of these tasks, the
+    // first one's to masks[0].
+    void (*decide)(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,
+                   const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first, const float* above,
+                   const float* below, PairMasks* masks);
     // The same by thresholds on sums: a sum greater than above[task] is above, one not greater than below[task] is
     // below. These are set for n tasks, and for others after them up to a whole vector.
     void (*set_sum_thresholds)(const SumTasks& tasks, std::size_t n, const SumPanel& panel, std::int32_t* above,
                                std::int32_t* below);
-    void (*decide_sums)(const std::int32_t* sums, std::size_t rows, const std::int64_t* first,
+    void (*decide_sums)(const std::int32_t* sums, std::size_t blocks, std::size_t rows, const std::int64_t* first,
                         const std::int32_t* above, const std::int32_t* below, PairMasks* masks);
-    // The same for tasks of the lanes, whose candidates are the rows. Adds the rows that are above to the counters of
-    // the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of these is
-    // above.
+    // The same for tasks of the lanes of one block, whose candidates are the rows. Adds the rows that are above to the
+    // counters of the layers, one for each lane, and writes those that are open to masks[row * layers + layer]: none of
+    // these is above.
     void (*decide_lanes)(const LevelForm& form, const std::int32_t* sums, std::size_t rows, const ValueRow* value_rows,
                          const ValueLanes& lanes, const RowOffset* offsets, const LaneThresholds& thresholds,
                          std::uint32_t* counters, PairMasks* masks);

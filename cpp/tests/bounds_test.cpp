@@ -280,7 +280,7 @@ float eighths(Random& random, std::int64_t n) { return static_cast<float>(random
 template <class T>
 void check_decisions(Checks& checks, Random& random) {
     const BoundKernels<T>& kernels = bound_kernels<T>();
-    const std::size_t lanes = kernels.lanes;
+    const std::size_t block = kernels.lanes;
     constexpr float infinity = std::numeric_limits<float>::infinity(), nan = std::numeric_limits<float>::quiet_NaN();
     for (int repeat = 0; repeat < 400; ++repeat) {
         const auto rows = static_cast<std::size_t>(1 + random.below(kTileQueries));
@@ -288,9 +288,14 @@ void check_decisions(Checks& checks, Random& random) {
         for (std::size_t i = 0; i < rows; ++i) first[i + 1] = first[i] + random.below(4);
         const auto tasks = static_cast<std::size_t>(first[rows]);
         const bool floats = random.one_in(2), has_error = !floats && random.one_in(2);
+        const auto blocks = 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kPanelLanes / block)));
+        const std::size_t lanes = blocks * block;
         const LevelForm& form = floats ? kernels.squares : kernels.distances[static_cast<int>(Levels::int16)];
-        std::vector<double> numbers(rows * lanes);
-        std::vector<std::int32_t> sums(rows * lanes);
+        std::vector<std::int32_t> sums(blocks * kTileQueries * block);
+        std::vector<double> numbers(sums.size());
+        const auto at_pair = [&](std::size_t i, std::size_t j) {
+            return (j / block * kTileQueries + i) * block + j % block;
+        };
         for (std::size_t i = 0; i < sums.size(); ++i) {
             sums[i] = static_cast<std::int32_t>(random.below(19) - 9);
             numbers[i] = floats ? sums[i] / 4.0 : sums[i];
@@ -326,7 +331,7 @@ void check_decisions(Checks& checks, Random& random) {
         }
         const auto interval = [&](std::size_t i, std::size_t j) {
             const auto of = [&](std::size_t field) { return static_cast<double>(of_lanes[field][j]); };
-            const double x = numbers[i * lanes + j] * static_cast<double>(value_rows[i].scale);
+            const double x = numbers[at_pair(i, j)] * static_cast<double>(value_rows[i].scale);
             double error = 0;
             if (has_error) {
                 error = static_cast<double>(value_rows[i].norm) * of(4) +
@@ -335,8 +340,8 @@ void check_decisions(Checks& checks, Random& random) {
             return std::pair(of(0) * x + of(1) - error, of(2) * x + of(3) + error);
         };
         std::vector<PairMasks> masks(tasks, {~0ULL, ~0ULL});
-        kernels.decide(form, sums.data(), rows, value_rows.data(), values, first.data(), above.data(), below.data(),
-                       masks.data());
+        kernels.decide(form, sums.data(), blocks, rows, value_rows.data(), values, first.data(), above.data(),
+                       below.data(), masks.data());
         bool right = true;
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
@@ -361,22 +366,22 @@ void check_decisions(Checks& checks, Random& random) {
             offset.high = offset.low + std::abs(eighths(random, 9));
         }
         above.clear(), below.clear();
-        for (std::size_t at = 0; at < layers * lanes; ++at) {
+        for (std::size_t at = 0; at < layers * block; ++at) {
             above.push_back(random.one_in(4) ? nan : eighths(random, 60));  // NaN: no task
             below.push_back(above[at] != above[at] ? nan : std::min(above[at], eighths(random, 60)));
             if (random.one_in(5)) above[at] = infinity, below[at] = -infinity;
         }
-        std::vector<std::uint32_t> counters(layers * lanes + 1, 3), counted = counters;
+        std::vector<std::uint32_t> counters(layers * block + 1, 3), counted = counters;
         std::vector<PairMasks> open(rows * layers, {~0ULL, ~0ULL}), left_open(rows * layers, {0, 0});
         for (std::size_t i = 0; i < rows; ++i) {
-            for (std::size_t at = 0; at < layers * lanes; ++at) {
-                const auto [least, most] = interval(i, at % lanes);
+            for (std::size_t at = 0; at < layers * block; ++at) {
+                const auto [least, most] = interval(i, at % block);
                 const double low = least + static_cast<double>(offsets[i].low);
                 const double high = most + static_cast<double>(offsets[i].high);
                 const bool is_above = low > static_cast<double>(above[at]);
                 counted[at] += is_above;
-                left_open[i * layers + at / lanes].not_below |=
-                    std::uint64_t{!is_above && high >= static_cast<double>(below[at])} << at % lanes;
+                left_open[i * layers + at / block].not_below |=
+                    std::uint64_t{!is_above && high >= static_cast<double>(below[at])} << at % block;
             }
         }
         kernels.decide_lanes(form, sums.data(), rows, value_rows.data(), values, offsets.data(),
@@ -426,34 +431,39 @@ void check_sum_thresholds(Checks& checks, Random& random) {
             // What the engine adds to the numbers of a task covers the roundings of floats.
             const auto slack = [&](double x) { return (std::abs(x) * 0x1p-20 + error * 1e-3) * step; };
             const double high = (of(0) + error) * step, low = (of(1) - error) * step;
+            // Conversion to an integer cuts off less than 1.
             if (high < most) {
-                right = right && above[t] + 1 > high - slack(of(0)) &&
-                        above[t] <= std::max(high + slack(of(0)), -1.6e9) + 1;
+                right =
+                    right && above[t] + 1 > high - slack(of(0)) && above[t] < std::max(high + slack(of(0)), -1.6e9) + 2;
             } else {
                 right = right && above[t] >= (high > 2 * most ? most : most - slack(of(0)));
             }
-            if (low > -most) {
-                right = right && below[t] < low + slack(of(1)) && below[t] >= std::min(low - slack(of(1)), 1.6e9) - 2;
+            if (low > 2 * most) {
+                right = right && below[t] >= most;
+            } else if (low > -most) {
+                right = right && below[t] < low + slack(of(1)) && below[t] > std::min(low - slack(of(1)), 1.6e9) - 3;
             } else {
                 right = right && below[t] <= (low < -2 * most ? -most : slack(of(1)) - most);
             }
         }
         checks.expect(right, "thresholds of sums, %zu bytes, %zu tasks, exponent %d", sizeof(T), tasks, exponent);
 
-        std::vector<std::int32_t> sums(rows * kernels.lanes);
+        const std::size_t block = kernels.lanes;
+        const auto blocks = 1 + static_cast<std::size_t>(random.below(static_cast<std::int64_t>(kPanelLanes / block)));
+        std::vector<std::int32_t> sums(blocks * kTileQueries * block);
         for (std::int32_t& sum : sums) sum = static_cast<std::int32_t>(random.below(19) - 9);
         for (std::size_t t = 0; t < tasks; ++t) {
             above[t] = static_cast<std::int32_t>(random.below(21) - 10);
             below[t] = std::min(above[t], static_cast<std::int32_t>(random.below(21) - 10));
         }
         std::vector<PairMasks> masks(tasks, {~0ULL, ~0ULL});
-        kernels.decide_sums(sums.data(), rows, first.data(), above.data(), below.data(), masks.data());
+        kernels.decide_sums(sums.data(), blocks, rows, first.data(), above.data(), below.data(), masks.data());
         right = true;
         for (std::size_t i = 0; i < rows; ++i) {
             for (std::int64_t t = first[i]; t < first[i + 1]; ++t) {
                 PairMasks expected{0, 0};
-                for (std::size_t j = 0; j < kernels.lanes; ++j) {
-                    const std::int32_t sum = sums[i * kernels.lanes + j];
+                for (std::size_t j = 0; j < blocks * block; ++j) {
+                    const std::int32_t sum = sums[(j / block * kTileQueries + i) * block + j % block];
                     expected.above |= std::uint64_t{sum > above[static_cast<std::size_t>(t)]} << j;
                     expected.not_below |= std::uint64_t{sum > below[static_cast<std::size_t>(t)]} << j;
                 }
@@ -468,7 +478,7 @@ void check_sum_thresholds(Checks& checks, Random& random) {
 template <class T>
 void check_collect(Checks& checks, Random& random) {
     const BoundKernels<T>& kernels = bound_kernels<T>();
-    const std::uint64_t all = kernels.lanes == 64 ? ~0ULL : (1ULL << kernels.lanes) - 1;
+    const std::uint64_t all = ~0ULL;
     for (int repeat = 0; repeat < 300; ++repeat) {
         const auto task = static_cast<std::size_t>(random.below(5)), n = static_cast<std::size_t>(random.below(9));
         std::vector<PairMasks> masks(n);
@@ -478,9 +488,9 @@ void check_collect(Checks& checks, Random& random) {
             if (random.one_in(3)) mask.not_below = mask.above;        // or none
         }
         std::vector<std::uint32_t> counters(task + n + 1, 3), counted = counters;
-        std::vector<OpenPair> open(n * kernels.lanes + kOpenRoom + 1, {7, 7}), expected;
+        std::vector<OpenPair> open(n * kPanelLanes + kOpenRoom + 1, {7, 7}), expected;
         for (std::size_t t = 0; t < n; ++t) {
-            for (std::uint32_t j = 0; j < kernels.lanes; ++j) {
+            for (std::uint32_t j = 0; j < kPanelLanes; ++j) {
                 const bool is_above = masks[t].above >> j & 1, is_open = (masks[t].not_below >> j & 1) && !is_above;
                 counted[task + t] += is_above;
                 if (is_open) expected.push_back({static_cast<std::uint32_t>(task + t), j});
