@@ -38,6 +38,8 @@ struct Quantisation {
     static constexpr double kLargestAddend = 0x1p60;   // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;      // nor are steps finer than this
     static constexpr std::int64_t kDeepest = 1 << 15;  // so that sums fit into 32 bits
+    // For shorter vectors words leave so much less open than pairs of bytes that they are faster.
+    static constexpr std::int64_t kShortestOfPairs = 128;
 
     const LevelForm& form() const { return forms.back(); }
     LevelGrid query_grid(const LevelForm& of_query) const {
@@ -55,7 +57,7 @@ struct Quantisation {
     // Nothing where bounds do not cover the similarity, or cannot gain.
     static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates) {
         const Similarity similarity = embeddings.similarity;
-        const Levels levels = chosen_levels();
+        Levels levels = chosen_levels();
         const std::int64_t depth = candidates.depth();
         const bool linear = similarity == Similarity::dot || similarity == Similarity::cosine ||
                             similarity == Similarity::l1 || similarity == Similarity::sql2;
@@ -88,9 +90,12 @@ struct Quantisation {
             case Similarity::l2:
             case Similarity::sql2:
             case Similarity::inverse_l2:
-                result.forms = {kernels.products[static_cast<int>(levels)]};
                 if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
                     result.forms.assign(std::begin(kernels.byte_pairs), std::end(kernels.byte_pairs));
+                    if (depth < kShortestOfPairs && !are_bounds_forced()) levels = Levels::int16;
+                }
+                if (result.forms.empty() || levels == Levels::int16) {
+                    result.forms = {kernels.products[static_cast<int>(levels)]};
                 }
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
