@@ -19,58 +19,41 @@ def both_directions(made: NearTies) -> None:
 
 
 FAULTS = [
-    Fault(
-        "half of a residue",
-        "cpp/engine/quantisation.hpp",
-        "std::sqrt(static_cast<double>(residues.squares)) * kUp +",
-        "std::sqrt(static_cast<double>(residues.squares)) / 2 +",
-    ),
-    Fault(
-        "the residue of a query left out",
-        "cpp/engine/bounded_queries.hpp",
-        "value_row.residue = q_.rounded_up(facts.residue);",
-        "value_row.residue = 0;",
-    ),
-    Fault(
-        "the residue of a candidate's distances left out",
-        "cpp/engine/bounded_panel.hpp",
-        "error = residue + 255 * q_.depth()",
-        "error = 255 * q_.depth()",
-    ),
-    Fault(
-        "what an offset may be wrong by left out of thresholds that belong to lanes",
-        "cpp/engine/bounded_queries.hpp",
-        "double low = query.offset - slack, high = query.offset + slack;",
-        "double low = query.offset - 0 * slack, high = query.offset + 0 * slack;",
-    ),
-    Fault(
-        "thresholds of sums by the error of one lane, not of all",
-        "cpp/engine/bounded_panel.hpp",
-        "std::max(sum_panel_.residue, products ? residues_[j] : high_[j])",
-        "(products ? residues_[j] : high_[j])",
-    ),
-    Fault(
-        "thresholds of sums without the residue of a query",
-        "cpp/engine/bounded_queries.hpp",
-        "sum_residue_[task] = q_.rounded_up(static_cast<double>(value_row.residue) / scale);",
-        "sum_residue_[task] = 0;",
-    ),
-    Fault(
-        "levels of queries whose pairs of products words do not hold",
-        "cpp/engine/quantisation.hpp",
-        "const auto greatest = static_cast<float>(of_query.query_greatest);",
-        "const auto greatest = 4 * static_cast<float>(of_query.query_greatest);",
-    ),
-    Fault(
-        "the rounding of values left out",
-        "cpp/engine/settling.hpp",
-        "const double slack = 2 * q_.scale.gamma() * size +",
-        "const double slack = 0 * size +",
-    ),
-    Fault(
-        "the roughness of moduli left out",
-        "cpp/engine/bounded_panel.hpp",
-        "const double share = 2 * q_.quantisation.form().error + (q_.depth() + 40) * 0x1p-23;",
-        "const double share = 0;",
-    ),
+    Fault(kind, f"cpp/engine/{file}.hpp", right, wrong)
+    for kind, file, right, wrong in (
+        (
+            "half of a residue",
+            "quantisation",
+            "(residues.squares)) * kUp",
+            "(residues.squares)) / 2",
+        ),
+        ("no residue of queries", "bounded_queries", "= q_.rounded_up(facts.residue);", "= 0;"),
+        ("no residue of distances", "bounded_panel", "error = residue + 255 *", "error = 255 *"),
+        (
+            "no error of offsets",
+            "bounded_queries",
+            "= query.offset - slack,",
+            "= query.offset - 0 * slack,",
+        ),
+        (
+            "sums without residues",
+            "bounded_panel",
+            "max(sum_panel_.residue,",
+            "min(sum_panel_.residue,",
+        ),
+        (
+            "sums without those of queries",
+            "bounded_queries",
+            "row.residue) / scale",
+            "row.residue) * 0",
+        ),
+        (
+            "words that overflow",
+            "quantisation",
+            "greatest = static_cast<float>",
+            "greatest = 4 * static_cast<float>",
+        ),
+        ("values without roundings", "settling", "= 2 * q_.scale.gamma() * size", "= 0 * size"),
+        ("smooth moduli", "bounded_panel", "share = 2 * q_", "share = 0 * q_"),
+    )
 ]
