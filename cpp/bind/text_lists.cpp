@@ -17,8 +17,8 @@ namespace truerank::bind {
 
 // A reader that goes on from block to block. Its names may be asked for, and its text read, by one thread at a time.
 struct ListReader {
-    NameTable entities;  // documents, in a run
-    NameTable groups;    // queries, in a run; relations of triples, in predictions
+    NameTable entities;  // documents, in a run or in judgements
+    NameTable groups;    // queries of these; relations of triples, in predictions
     PredictionState state;
     std::mutex mutex;
 };
@@ -53,21 +53,31 @@ std::optional<std::pair<std::int64_t, std::string>> fault_or_none(const LineFaul
     return std::pair{fault.line, std::string(fault.problem)};
 }
 
-py::list names_of(const NameTable& table) {
-    py::list names;
+py::tuple names_of(const NameTable& table) {
+    py::tuple names(static_cast<std::size_t>(table.size()));
     for (std::int64_t code = 0; code < table.size(); ++code) {
         const std::string_view name = table.name(code);
-        names.append(py::str(name.data(), name.size()));
+        names[static_cast<std::size_t>(code)] = py::str(name.data(), name.size());
     }
     return names;
 }
 
+template <class Value>
+py::tuple arrays_of(const LineFault& fault, const NamedRows<Value>& rows) {
+    return py::make_tuple(fault_or_none(fault), array_of(rows.queries), array_of(rows.documents),
+                          array_of(rows.values));
+}
+
 py::tuple run_rows(ListReader& reader, std::string_view text) {
     const std::lock_guard lock(reader.mutex);
-    RunRows rows;
-    const LineFault fault = read_run(text, reader.groups, reader.entities, &parse_by_python, rows);
-    return py::make_tuple(fault_or_none(fault), array_of(rows.queries), array_of(rows.documents),
-                          array_of(rows.scores));
+    NamedRows<double> rows;
+    return arrays_of(read_run(text, reader.groups, reader.entities, &parse_by_python, rows), rows);
+}
+
+py::tuple judged_rows(ListReader& reader, std::string_view text) {
+    const std::lock_guard lock(reader.mutex);
+    NamedRows<std::int64_t> rows;
+    return arrays_of(read_judged(text, reader.groups, reader.entities, rows), rows);
 }
 
 py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored) {
@@ -88,6 +98,9 @@ void register_text_lists(py::module_& m) {
         .def("run_rows", &run_rows, py::arg("text"),
              "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
              "scores.")
+        .def("judged_rows", &judged_rows, py::arg("text"),
+             "The first wrong line of the text (its number and what is wrong) or None, and queries, documents and "
+             "relevance.")
         .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
              "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
              "candidates and scores.")

@@ -1,6 +1,8 @@
 #include "engine/text_lists.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 
 namespace truerank {
@@ -13,6 +15,8 @@ constexpr std::int64_t kMostNames = 2'147'483'600;  // codes have 32 bits, and a
 
 constexpr const char* kTooManyNames = "expected at most 2,147,483,600 names";
 constexpr const char* kRunFields = "expected six fields: query, Q0, document, rank, score and tag";
+constexpr const char* kJudgedFields = "expected four fields: query, iteration, document and relevance";
+constexpr const char* kNoRelevance = "expected an integer of at most 18 digits as the relevance";
 constexpr const char* kNoScore = "expected a number as the score";
 constexpr const char* kTriple = "expected a triple: head, relation and tail";
 constexpr const char* kHeadsOrTails = "expected a list that begins with \"Heads:\" or \"Tails:\"";
@@ -29,19 +33,6 @@ std::uint64_t mix(std::uint64_t x) {
     x *= 0xD6E8FEB86659FD93u;
     x ^= x >> 32;
     return x;
-}
-
-std::uint64_t hash_of(std::string_view name) {
-    std::uint64_t hash = 0x9E3779B97F4A7C15u ^ name.size();
-    std::size_t at = 0;
-    for (; at + 8 <= name.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, name.data() + at, 8);
-        hash = mix(hash ^ word) * 0x9E3779B97F4A7C15u;
-    }
-    std::uint64_t rest = 0;
-    std::memcpy(&rest, name.data() + at, name.size() - at);
-    return mix(hash ^ rest);
 }
 
 // Calls line(number, text) for every line that is not blank, until one returns a problem.
@@ -81,7 +72,35 @@ std::string_view trim(std::string_view text) {
                                            : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
 }
 
-bool has_room(const NameTable& names) { return names.size() < kMostNames; }
+bool has_room(const NameTable& names, std::size_t more = 0) {
+    return names.size() + static_cast<std::int64_t>(more) < kMostNames;
+}
+
+// Reads rows of so many fields, of which the first is a query, the third a document and that at `At` the value.
+template <std::size_t Fields, std::size_t At, class Value, class Read>
+LineFault read_rows(std::string_view text, NameTable& queries, NameTable& documents, const char* expected,
+                    NamedRows<Value>& rows, const Read& read_value) {
+    std::vector<std::string_view> names;  // of documents
+    std::string_view last;                // most rows have the query of the row before
+    std::int32_t last_code = -1;
+    const LineFault fault = for_lines(text, [&](std::string_view line) -> const char* {
+        std::array<std::string_view, Fields> fields;
+        if (split(line, fields) != Fields) return expected;
+        Value value;
+        if (const char* const problem = read_value(fields[At], value)) return problem;
+        if (!has_room(queries) || !has_room(documents, names.size())) return kTooManyNames;
+        if (last_code < 0 || fields[0] != last) {
+            last = fields[0];
+            last_code = static_cast<std::int32_t>(queries.code(last));
+        }
+        rows.queries.push_back(last_code);
+        rows.values.push_back(value);
+        names.push_back(fields[2]);
+        return nullptr;
+    });
+    documents.add_codes(names, rows.documents);
+    return fault;
+}
 
 const char* read_triple(std::string_view line, NameTable& entities, NameTable& relations, PredictionRows& rows) {
     std::array<std::string_view, 3> fields;
@@ -134,16 +153,42 @@ const char* read_list(std::string_view rest, bool scored, NameTable& entities, P
 
 NameTable::NameTable() : slots_(1024) {}
 
+std::uint32_t NameTable::hash_of(std::string_view name) {
+    std::uint64_t hash = 0x9E3779B97F4A7C15u ^ name.size();
+    std::size_t at = 0;
+    for (; at + 8 <= name.size(); at += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, name.data() + at, 8);
+        hash = mix(hash ^ word) * 0x9E3779B97F4A7C15u;
+    }
+    std::uint64_t rest = 0;
+    std::memcpy(&rest, name.data() + at, name.size() - at);
+    return static_cast<std::uint32_t>(mix(hash ^ rest));
+}
+
 std::string_view NameTable::name(std::int64_t code) const {
     const auto at = static_cast<std::size_t>(code);
     const auto begin = static_cast<std::size_t>(at == 0 ? 0 : ends_[at - 1]);
     return {text_.data() + begin, static_cast<std::size_t>(ends_[at]) - begin};
 }
 
-std::int64_t NameTable::code(std::string_view name) {
-    const std::uint64_t hash = hash_of(name);
+void NameTable::add_codes(const std::vector<std::string_view>& names, std::vector<std::int32_t>& codes) {
+    std::array<std::uint32_t, 64> hashes;
+    for (std::size_t begin = 0; begin < names.size(); begin += hashes.size()) {
+        const std::size_t size = std::min(hashes.size(), names.size() - begin);
+        for (std::size_t i = 0; i < size; ++i) {
+            hashes[i] = hash_of(names[begin + i]);
+            __builtin_prefetch(&slots_[hashes[i] & (slots_.size() - 1)]);
+        }
+        for (std::size_t i = 0; i < size; ++i) {
+            codes.push_back(static_cast<std::int32_t>(code(names[begin + i], hashes[i])));
+        }
+    }
+}
+
+std::int64_t NameTable::code(std::string_view name, std::uint32_t hash) {
     const std::size_t mask = slots_.size() - 1;
-    std::size_t at = static_cast<std::size_t>(hash) & mask;
+    std::size_t at = hash & mask;
     while (slots_[at].code >= 0) {
         if (slots_[at].hash == hash && this->name(slots_[at].code) == name) return slots_[at].code;
         at = (at + 1) & mask;
@@ -151,7 +196,7 @@ std::int64_t NameTable::code(std::string_view name) {
     const std::int64_t code = size();
     text_.insert(text_.end(), name.begin(), name.end());
     ends_.push_back(static_cast<std::int64_t>(text_.size()));
-    slots_[at] = {hash, code};
+    slots_[at] = {hash, static_cast<std::int32_t>(code)};
     if (ends_.size() * 2 > slots_.size()) grow();
     return code;
 }
@@ -162,7 +207,7 @@ void NameTable::grow() {
     const std::size_t mask = slots_.size() - 1;
     for (const Slot& slot : old) {
         if (slot.code < 0) continue;
-        std::size_t at = static_cast<std::size_t>(slot.hash) & mask;
+        std::size_t at = slot.hash & mask;
         while (slots_[at].code >= 0) at = (at + 1) & mask;
         slots_[at] = slot;
     }
@@ -213,23 +258,18 @@ bool parse_number(std::string_view text, ParseNumber otherwise, double& value) {
 }
 
 LineFault read_run(std::string_view text, NameTable& queries, NameTable& documents, ParseNumber otherwise,
-                   RunRows& rows) {
-    std::string_view last;  // most rows have the query of the row before
-    std::int32_t last_code = -1;
-    return for_lines(text, [&](std::string_view line) -> const char* {
-        std::array<std::string_view, 6> fields;
-        if (split(line, fields) != fields.size()) return kRunFields;
-        double score;
-        if (!parse_number(fields[4], otherwise, score)) return kNoScore;
-        if (!has_room(queries) || !has_room(documents)) return kTooManyNames;
-        if (last_code < 0 || fields[0] != last) {
-            last = fields[0];
-            last_code = static_cast<std::int32_t>(queries.code(last));
-        }
-        rows.queries.push_back(last_code);
-        rows.documents.push_back(static_cast<std::int32_t>(documents.code(fields[2])));
-        rows.scores.push_back(score);
-        return nullptr;
+                   NamedRows<double>& rows) {
+    return read_rows<6, 4>(text, queries, documents, kRunFields, rows, [&](std::string_view field, double& score) {
+        return parse_number(field, otherwise, score) ? nullptr : kNoScore;
+    });
+}
+
+LineFault read_judged(std::string_view text, NameTable& queries, NameTable& documents, NamedRows<std::int64_t>& rows) {
+    return read_rows<4, 3>(text, queries, documents, kJudgedFields, rows, [](std::string_view field, std::int64_t& n) {
+        const std::size_t digits = field.size() - (field.front() == '-');
+        const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), n);
+        const bool is_whole = error == std::errc{} && end == field.data() + field.size();
+        return is_whole && digits <= 18 ? nullptr : kNoRelevance;
     });
 }
 

@@ -11,15 +11,21 @@ namespace truerank {
 class NameTable {
   public:
     NameTable();
-    std::int64_t code(std::string_view name);  // a new name is added
+    std::int64_t code(std::string_view name) { return code(name, hash_of(name)); }  // a new name is added
+    // Adds the codes of names. The places of several names at a time are fetched while they are hashed: in a large
+    // table, each look-up waits for memory.
+    void add_codes(const std::vector<std::string_view>& names, std::vector<std::int32_t>& codes);
     std::int64_t size() const { return static_cast<std::int64_t>(ends_.size()); }
     std::string_view name(std::int64_t code) const;
 
   private:
+    // Small, so that more of them stay in the cache; there are fewer than 2^31 names.
     struct Slot {
-        std::uint64_t hash = 0;
-        std::int64_t code = -1;
+        std::uint32_t hash = 0;
+        std::int32_t code = -1;
     };
+    static std::uint32_t hash_of(std::string_view name);
+    std::int64_t code(std::string_view name, std::uint32_t hash);
     void grow();
     std::vector<char> text_;          // all names, one after another
     std::vector<std::int64_t> ends_;  // of each name in the text
@@ -38,15 +44,18 @@ using ParseNumber = bool (*)(std::string_view text, double& value);
 // Exact for decimals of up to 15 digits and small exponents, which it reads by itself.
 bool parse_number(std::string_view text, ParseNumber otherwise, double& value);
 
-// The fields of one row of a run: `qid Q0 docid rank score tag`. Blanks and tabs stand between fields.
-struct RunRows {
+// The rows of a run, `qid Q0 docid rank score tag`, or of judgements, `qid iteration docid relevance`. Blanks and tabs
+// stand between fields.
+template <class Value>
+struct NamedRows {
     std::vector<std::int32_t> queries, documents;
-    std::vector<double> scores;
+    std::vector<Value> values;  // scores, or relevance
 };
 
-// Reads whole lines, and adds their names and rows; empty lines are skipped.
+// Read whole lines, and add their names and rows; empty lines are skipped.
 LineFault read_run(std::string_view text, NameTable& queries, NameTable& documents, ParseNumber otherwise,
-                   RunRows& rows);
+                   NamedRows<double>& rows);
+LineFault read_judged(std::string_view text, NameTable& queries, NameTable& documents, NamedRows<std::int64_t>& rows);
 
 // Predictions in blocks of three lines: `head relation tail`, `Heads: name score name score ...`, `Tails: ...`. Tabs
 // stand between the names and scores of a list; tabs, or else blanks, between those of a triple. Of each list there is

@@ -89,6 +89,19 @@ def test_numbers_are_those_of_float(text: str) -> None:
         assert math.copysign(1, scores[0]) == math.copysign(1, expected)
 
 
+@given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?\Z") | st.integers().map(str))
+@settings(max_examples=300)
+def test_relevance_is_an_integer(text: str) -> None:
+    """Digits, perhaps after a minus, are read as int reads them; nothing else is an integer."""
+    fault, *_, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
+    if re.fullmatch("-?[0-9]{1,18}", text):
+        assert (fault, relevance.tolist()) == (None, [int(text)])
+    else:
+        fields = "expected four fields: query, iteration, document and relevance"
+        whole = "expected an integer of at most 18 digits as the relevance"
+        assert fault == (0, whole if text else fields)
+
+
 ANY_TEXT = st.text("ab\u00e9 \t\n01.5e-:\0", max_size=60)
 FIELDS = st.lists(st.sampled_from(["q", "p", "0.5", "-1e3", "x y", "\u00e9", ""]), max_size=8)
 ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, max_size=6)
@@ -180,9 +193,9 @@ WRONG_JSON = [
     ('{"q": {"a": ' + "1" * 400 + "}}", r"got 'q': \{'a': Decimal\('11111111"),
 ]
 WRONG_QRELS = [
-    ("q1 0 d1\n", "path: .*line 1: .*got 'q1 0 d1'"),
-    ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: .*got 'q1 0 d2 yes'"),
-    ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: .*got 'q1 0 d1 0'"),
+    ("q1 0 d1\n", "path: .*line 1: expected four fields: query, iteration"),
+    ("q1 0 d1 1\nq1 0 d2 yes\n", "path: .*line 2: expected an integer of at most 18 digits"),
+    ("q1 0 d1 1\n\nq1 0 d1 0\n", "path: .*line 3: 'd1' is judged twice for 'q1'"),
 ]
 
 

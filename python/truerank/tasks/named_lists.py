@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -24,8 +24,8 @@ from ..inputs.rules import ListOptions, with_options
 from ..inputs.scores import exact_array, exact_number, first_rounded
 from ..inputs.selection import indptr_of
 from ..ranks.container import Ranks
-from .text import text_blocks, text_lines
-from .vocabularies import LabelIndex, Vocabulary, is_integer_text
+from .text import line_of, text_blocks, text_lines
+from .vocabularies import LabelIndex, Vocabulary
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -495,16 +495,17 @@ def read_qrels(path: str | os.PathLike[str]) -> Qrels:
 
 def qrels_of_file(argument: str, path: str) -> Qrels:
     """Read judgements as `read_qrels` does; messages name the argument."""
-    judgements: dict[tuple[str, str], int] = {}
-    expected = "query, iteration, document and relevance, an integer, each document once"
-    for line, row in text_lines(argument, path):
-        fields = [field for field in row.replace("\t", " ").split(" ") if field]
-        query, _, document, grade = fields if len(fields) == 4 else [""] * 4
-        if not is_integer_text(grade) or (query, document) in judgements:
-            place = f"{path}: line {line}"
-            raise InputValueError(argument, expected=expected, got=repr(row), place=place)
-        judgements[query, document] = int(grade)
-    return Qrels.of_pairs(judgements)
+    reader = _core.ListReader()
+    queries, documents, relevance = read_blocks(argument, path, None, reader.judged_rows)
+    groups, names = reader.groups(), reader.names()
+    keys = queries * np.int64(len(names)) + documents
+    ordered = np.sort(keys)
+    if (ordered[1:] == ordered[:-1]).any():
+        row = np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[0]
+        problem = f"line {line_of(path, row)}: {names[documents[row]]!r} is judged twice"
+        raise InputValueError(argument, f"{problem} for {groups[queries[row]]!r}", place=path)
+    asked, judged = np.array(groups, object)[queries], np.array(names, object)[documents]
+    return Qrels(tuple(asked.tolist()), tuple(judged.tolist()), relevance)
 
 
 def lists_of_file(argument: str, path: str) -> NamedLists:
@@ -528,7 +529,7 @@ def _lists_of_run(argument: str, path: str, progress: bool | Listener | None = N
     if (queries[1:] < queries[:-1]).any():
         order = np.argsort(queries, kind="stable")
         queries, documents, scores = queries[order], documents[order], scores[order]
-    groups, names = tuple(reader.groups()), tuple(reader.names())
+    groups, names = reader.groups(), reader.names()
     indptr = np.searchsorted(queries, np.arange(len(groups) + 1)).astype(np.int64)
     refuse_repeats(argument, groups.__getitem__, names, indptr, documents, path)
     return NamedLists(groups, names, indptr, documents, scores)
@@ -542,14 +543,13 @@ def read_blocks(
 ) -> list[npt.NDArray[Any]]:
     """Read a file block by block with the core, and join the columns of all blocks."""
     blocks = [read_rows("")[1:]]  # a file without lines has columns, too
-    line = 1
-    for text in text_blocks(argument, path, progress):
+    for number, text in enumerate(text_blocks(argument, path, progress)):
         fault, *columns = read_rows(text)
-        if fault is not None:
-            problem = f"line {line + fault[0]}: {fault[1]}"
-            raise InputValueError(argument, problem, place=path)
+        if fault is not None:  # lines are counted for messages alone
+            earlier = islice(text_blocks(argument, path), number)
+            line = 1 + sum(block.count("\n") for block in earlier) + fault[0]
+            raise InputValueError(argument, f"line {line}: {fault[1]}", place=path)
         blocks.append(tuple(columns))
-        line += text.count("\n")
     return [np.concatenate(column) for column in zip(*blocks, strict=True)]
 
 

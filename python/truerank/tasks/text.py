@@ -241,15 +241,18 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
                 problem = f"line {number} has more than {MAX_LINE_BYTES:,} bytes"
                 raise InputValueError(where, problem)
             try:
-                text = block.decode("utf-8").replace("\r\n", "\n").removesuffix("\r")
+                text = block.decode("utf-8")
             except UnicodeDecodeError as error:
                 number = line + block.count(b"\n", 0, error.start)
                 raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
             if "\r" in text:
-                number = line + text.partition("\r")[0].count("\n")
-                raise InputValueError(where, f"line {number} has a carriage return in a field")
+                text = text.replace("\r\n", "\n").removesuffix("\r")
+                before, is_within, _ = text.partition("\r")
+                if is_within:
+                    number = line + before.count("\n")
+                    raise InputValueError(where, f"line {number} has a carriage return in a field")
             yield text.removeprefix("\ufeff") if line == 1 else text
-            line += text.count("\n")
+            line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
 
 def is_path(value: object) -> bool:
