@@ -117,9 +117,7 @@ class ListReader:
     def run_rows(
         self, text: str
     ) -> tuple[tuple[int, str] | None, _Int32, _Int32, npt.NDArray[np.float64]]: ...
-    def judged_rows(
-        self, text: str
-    ) -> tuple[tuple[int, str] | None, _Int32, _Int32, _Int64]: ...
+    def judged_rows(self, text: str) -> tuple[tuple[int, str] | None, _Int32, _Int32, _Int64]: ...
     def prediction_rows(
         self, text: str, scored: bool
     ) -> tuple[
