@@ -148,15 +148,21 @@ def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
-def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype: str) -> None:
+@pytest.mark.parametrize("io", ["map", "read"])
+def test_single_scores_are_mapped_only_where_a_map_is_kept(
+    tmp_path: Path, order: Any, dtype: str, io: Any
+) -> None:
     array = scores(90, 70, dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
     rng = np.random.default_rng(3)
     rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
-    with open_scores(tmp_path / "a.npy") as store:
-        expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
-        assert_bytes(store.take(rows, columns), expected)
-        assert mapped(tmp_path) == 0
+    expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
+    path = str(tmp_path / "a.npy")
+    for store, maps in ((read_scores(path), 0), (open_scores(path, io=io), int(io == "map"))):
+        assert isinstance(store, Store)
+        with store:
+            assert_bytes(store.take(rows, columns), expected)
+            assert mapped(path) == maps
 
 
 @on_linux
