@@ -132,14 +132,15 @@ def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):
         raise InputTypeError(name, expected=expected, got=type(words).__name__)
-    names = [*words]
-    for i, word in enumerate(names):
+    items = [*words]
+    for i, word in enumerate(items):
         if not isinstance(word, str):
             raise InputTypeError(name, expected="str", got=f"{type(word).__name__} at position {i}")
-    numbers = Counter(map(str, names))
-    if repeated := [word for word, number in numbers.items() if number > 1]:
-        raise InputValueError(name, f"{repeated[0]!r} occurs twice")
-    return tuple(numbers)
+    names = tuple(map(str, items))
+    if len(set(names)) < len(names):
+        repeated = next(word for word, number in Counter(names).items() if number > 1)
+        raise InputValueError(name, f"{repeated!r} occurs twice")
+    return names
 
 
 def flag(name: str, value: object) -> bool:
