@@ -25,7 +25,7 @@ ROOMS = {
     "inputs": (1000, 1000),
     "tables": (600, 600),
     "ranks": (700, 700),
-    "stores": (727, 700),
+    "stores": (726, 700),
     "devices": (900, 900),
     "counting": (1300, 1300),
     "embeddings": (600, 600),

@@ -148,21 +148,17 @@ def test_nothing_stays_open_or_mapped(tmp_path: Path) -> None:
 @on_linux
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("dtype", ["<f4", ">f8"])
-@pytest.mark.parametrize("io", ["map", "read"])
-def test_single_scores_are_mapped_only_where_a_map_is_kept(
-    tmp_path: Path, order: Any, dtype: str, io: Any
-) -> None:
+def test_single_scores_are_read_and_not_mapped(tmp_path: Path, order: Any, dtype: str) -> None:
     array = scores(90, 70, dtype)
     np.save(tmp_path / "a.npy", np.asarray(array, order=order))
     rng = np.random.default_rng(3)
     rows, columns = rng.integers(0, 90, 400), rng.integers(0, 70, 400)
-    expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
-    path = str(tmp_path / "a.npy")
-    for store, maps in ((read_scores(path), 0), (open_scores(path, io=io), int(io == "map"))):
-        assert isinstance(store, Store)
-        with store:
-            assert_bytes(store.take(rows, columns), expected)
-            assert mapped(path) == maps
+    with open_scores(tmp_path / "a.npy") as store:
+        expected = array[rows, columns].astype(array.dtype.newbyteorder("="))
+        assert_bytes(store.take(rows, columns), expected)
+        assert mapped(tmp_path) == 0
+        assert_bytes(assembled(store, 8000, "map"), array)
+        assert_bytes(store.take(rows, columns), expected)  # from the map that is kept now
 
 
 @on_linux

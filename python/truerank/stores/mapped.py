@@ -90,16 +90,13 @@ class FileStore(Store):
             yield block.T if self._by_columns else block
 
     def _mapped_lines(self, file: IO[bytes], first: int, lines: int) -> Array:
-        kept = self._kept_map(file)
-        return self._map(file, first, lines) if kept is None else kept[first : first + lines]
-
-    def _kept_map(self, file: IO[bytes]) -> Array | None:
         if self._kept is None and self.keeps_map:
             try:
                 self._kept = self._map(file, 0, self.nbytes // self._line_bytes)
             except (OSError, OverflowError):  # no room for it in the address space
                 self.keeps_map = False
-        return self._kept
+        kept = self._kept
+        return self._map(file, first, lines) if kept is None else kept[first : first + lines]
 
     def _map(self, file: IO[bytes], first: int, lines: int) -> Array:
         import mmap
@@ -107,35 +104,26 @@ class FileStore(Store):
         offset, shape = self._offset + first * self._line_bytes, (lines, self._line)
         mapped: Any = np.memmap(file, self.carrier, "r", offset, shape)
         for advice in _ADVICE:
-            if hasattr(mmap, advice):
-                with suppress(OSError):  # not every kernel takes it for files
-                    mapped.base.madvise(getattr(mmap, advice))
+            with suppress(OSError, AttributeError):  # not every kernel takes it for files
+                mapped.base.madvise(getattr(mmap, advice))
         return np.asarray(mapped)
 
     def take(self, rows: Array, columns: Array) -> Array:
         lines, inside = (columns, rows) if self._by_columns else (rows, columns)
         places = self._offset + lines * self._line_bytes + inside * self.itemsize
-        order, size = np.argsort(places, kind="stable"), self.itemsize
-        out = np.empty(len(rows), self.carrier.newbyteorder("="))
+        order, size, data = np.argsort(places, kind="stable"), self.itemsize, bytearray()
         with self._opened() as file:
-            descriptor = file.fileno()
-            # a call of the system for each score takes longer than the count of its row
-            kept = self._kept_map(file) if len(rows) else None
+            if self._kept is not None:  # a call of the system for each score takes far longer
+                return self._kept[lines, inside].astype(self.carrier.newbyteorder("="), copy=False)
             for first in range(0, len(order), _PREFETCHED_READS):
-                some = order[first : first + _PREFETCHED_READS]
-                group = places[some].tolist()
+                group = places[order[first : first + _PREFETCHED_READS]].tolist()
                 with suppress(OSError, AttributeError):  # not every system takes such hints
                     for place in group:  # so that it fetches them at once
-                        os.posix_fadvise(descriptor, place, size, os.POSIX_FADV_WILLNEED)
-                if kept is not None:
-                    out[some] = kept[lines[some], inside[some]]
-                    continue
-                data = bytearray()
-                for place in group:
-                    file.seek(place)
-                    data += file.read(size)
-                out[some] = np.frombuffer(data, self.carrier)
+                        os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
+                data += b"".join([file.read(size) for at in group if file.seek(at) == at])
             self._check(os.fstat(file.fileno()))
+        out = np.empty(len(rows), self.carrier.newbyteorder("="))
+        out[order] = np.frombuffer(data, self.carrier)
         return out
 
     def close(self) -> None:

@@ -88,8 +88,7 @@ def open_scores(
         The array in an `.npz`, a zarr group or an HDF5 file. Default: the only one, or "scores".
     io : {"map", "read"}
         How `rank` reads blocks of files: "map" maps them into memory; "read" reads them into small
-        buffers, so that a file that shrinks meanwhile does no harm. A store opened with "map" keeps
-        its map, and takes single true scores from it whatever a call says.
+        buffers, so that a file that shrinks meanwhile does no harm.
 
     Returns
     -------
@@ -145,7 +144,7 @@ def open_scores(
     store = _open(source, options, axis)
     store.io = io
     # elsewhere nobody else could shorten a file that is mapped
-    left = _MAX_KEPT_BYTES if os.name == "posix" and io == "map" else -1
+    left = _MAX_KEPT_BYTES if os.name == "posix" else 0
     opened = store.own if isinstance(store, ShardStore) else (store,)
     for file in [file for file in opened if isinstance(file, FileStore)][:_MAX_MAPS]:
         left -= file.nbytes

@@ -198,7 +198,7 @@ class Store(ABC):
     def take(self, rows: Array, columns: Array) -> Array:
         """Return the scores of pairs of a row and a column, in native byte order.
 
-        Files are not mapped for it; where a whole map is kept, it is read.
+        Files are not mapped for it; a map that is kept already is read.
 
         Raises
         ------

@@ -498,13 +498,12 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
     reader = _core.ListReader()
     queries, documents, relevance = read_blocks(argument, path, None, reader.judged_rows)
     groups, names = reader.groups(), reader.names()
-    keys = queries * np.int64(len(names)) + documents
-    ordered = np.sort(keys)
-    if (ordered[1:] == ordered[:-1]).any():
-        row = np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[0]
-        problem = f"line {line_of(path, row)}: {names[documents[row]]!r} is judged twice"
-        raise InputValueError(argument, f"{problem} for {groups[queries[row]]!r}", place=path)
     asked, judged = np.array(groups, object)[queries], np.array(names, object)[documents]
+    keys = queries * np.int64(len(names)) + documents
+    if len(np.unique(keys)) < len(keys):
+        row = np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[0]
+        problem = f"line {line_of(path, row)}: {judged[row]!r} is judged twice for {asked[row]!r}"
+        raise InputValueError(argument, problem, place=path)
     return Qrels(tuple(asked.tolist()), tuple(judged.tolist()), relevance)
 
 

@@ -245,12 +245,10 @@ def text_blocks(name: str, path: str, progress: bool | Listener | None = None) -
             except UnicodeDecodeError as error:
                 number = line + block.count(b"\n", 0, error.start)
                 raise InputValueError(where, f"line {number} is not in UTF-8 ({error})") from None
+            text = text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
             if "\r" in text:
-                text = text.replace("\r\n", "\n").removesuffix("\r")
-                before, is_within, _ = text.partition("\r")
-                if is_within:
-                    number = line + before.count("\n")
-                    raise InputValueError(where, f"line {number} has a carriage return in a field")
+                number = line + text.partition("\r")[0].count("\n")
+                raise InputValueError(where, f"line {number} has a carriage return in a field")
             yield text.removeprefix("\ufeff") if line == 1 else text
             line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
 
