@@ -500,7 +500,7 @@ def qrels_of_file(argument: str, path: str) -> Qrels:
     groups, names = reader.groups(), reader.names()
     asked, judged = np.array(groups, object)[queries], np.array(names, object)[documents]
     keys = queries * np.int64(len(names)) + documents
-    if len(np.unique(keys)) < len(keys):
+    if not np.diff(np.sort(keys)).all():  # np.unique is far slower
         row = np.setdiff1d(np.arange(len(keys)), np.unique(keys, return_index=True)[1])[0]
         problem = f"line {line_of(path, row)}: {judged[row]!r} is judged twice for {asked[row]!r}"
         raise InputValueError(argument, problem, place=path)
