@@ -55,7 +55,8 @@ struct Quantisation {
     }
 
     // Nothing where bounds do not cover the similarity, or cannot gain.
-    static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates) {
+    // Open pairs cost twice as much where candidates have tasks, too (`both`).
+    static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates, bool both) {
         const Similarity similarity = embeddings.similarity;
         Levels levels = chosen_levels();
         const std::int64_t depth = candidates.depth();
@@ -92,7 +93,7 @@ struct Quantisation {
             case Similarity::inverse_l2:
                 if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
                     result.forms.assign(std::begin(kernels.byte_pairs), std::end(kernels.byte_pairs));
-                    if (depth < kShortestOfPairs && !are_bounds_forced()) levels = Levels::int16;
+                    if ((both || depth < kShortestOfPairs) && !are_bounds_forced()) levels = Levels::int16;
                 }
                 if (result.forms.empty() || levels == Levels::int16) {
                     result.forms = {kernels.products[static_cast<int>(levels)]};

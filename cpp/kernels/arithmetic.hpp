@@ -152,4 +152,17 @@ struct Arithmetic {
     }
 };
 
+// For sums in which roundings do not matter, since a bound covers them: without an instruction, a * b + c.
+template <class T, int Bytes, bool Fused>
+struct Rough : Arithmetic<T, Bytes, Fused> {
+    using Vector = typename Arithmetic<T, Bytes, Fused>::Vector;
+    static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
+        if constexpr (Fused) {
+            return Arithmetic<T, Bytes, Fused>::fma(a, b, c);
+        } else {
+            return a * b + c;
+        }
+    }
+};
+
 }  // namespace truerank

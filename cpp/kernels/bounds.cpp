@@ -162,19 +162,6 @@ struct Squares : SquaredDifference {
     static constexpr double error = 0;
 };
 
-// For sums in which roundings do not matter, since their bound covers them: without an instruction, a * b + c.
-template <int Bytes, bool Fused>
-struct Rough : Arithmetic<float, Bytes, Fused> {
-    using Vector = typename Arithmetic<float, Bytes, Fused>::Vector;
-    static TRUERANK_INLINE Vector fma(Vector a, Vector b, Vector c) {
-        if constexpr (Fused) {
-            return Arithmetic<float, Bytes, Fused>::fma(a, b, c);
-        } else {
-            return a * b + c;
-        }
-    }
-};
-
 template <class V>
 TRUERANK_INLINE float sum_of(V vector) {
     float sum = 0;
@@ -467,98 +454,98 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     return found;
 }
 
-#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                       \
-    namespace name {                                                                                                \
-    template <class T, class Step>                                                                                  \
-    attribute void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,       \
-                       std::int32_t* sums) {                                                                        \
-        sum_body<Step, width, T>(queries, panel, groups, start, sums);                                              \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                \
-        return shift_body<width>(x, by, depth, out);                                                                \
-    }                                                                                                               \
-    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,    \
-                                int zero, std::size_t lane, std::size_t lanes, void* out) {                         \
-        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                  \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,    \
-                          const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first,           \
-                          const float* above, const float* below, PairMasks* masks) {                               \
-        if (form.has_float_sums()) {                                                                                \
-            decide_body<Rough<width, fused>, width, T, float, false>(sums, blocks, rows, value_rows, lanes, first,  \
-                                                                     above, below, masks);                          \
-        } else if (lanes.residue == nullptr) {                                                                      \
-            decide_body<Rough<width, fused>, width, T, std::int32_t, false>(sums, blocks, rows, value_rows, lanes,  \
-                                                                            first, above, below, masks);            \
-        } else {                                                                                                    \
-            decide_body<Rough<width, fused>, width, T, std::int32_t, true>(sums, blocks, rows, value_rows, lanes,   \
-                                                                           first, above, below, masks);             \
-        }                                                                                                           \
-    }                                                                                                               \
-    attribute void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& panel,                  \
-                                      std::int32_t* above, std::int32_t* below) {                                   \
-        set_sum_thresholds_body<Rough<width, fused>, width>(tasks, n, panel, above, below);                         \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows,                      \
-                               const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,     \
-                               PairMasks* masks) {                                                                  \
-        decide_sums_body<width, T>(sums, blocks, rows, first, above, below, masks);                                 \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    attribute void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                  \
-                                const ValueRow* value_rows, const ValueLanes& lanes, const RowOffset* offsets,      \
-                                const LaneThresholds& thresholds, std::uint32_t* counters, PairMasks* masks) {      \
-        if (form.has_float_sums()) {                                                                                \
-            decide_lanes_body<Rough<width, fused>, width, T, float, false>(sums, rows, value_rows, lanes, offsets,  \
-                                                                           thresholds, counters, masks);            \
-        } else if (lanes.residue == nullptr) {                                                                      \
-            decide_lanes_body<Rough<width, fused>, width, T, std::int32_t, false>(                                  \
-                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                               \
-        } else {                                                                                                    \
-            decide_lanes_body<Rough<width, fused>, width, T, std::int32_t, true>(                                   \
-                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                               \
-        }                                                                                                           \
-    }                                                                                                               \
-    attribute std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters, \
-                                  OpenPair* open) {                                                                 \
-        return collect_body<width>(masks, task, n, counters, open);                                                 \
-    }                                                                                                               \
-    template <class T, class Step>                                                                                  \
-    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,       \
-                             std::int32_t* sums) {                                                                  \
-        accumulate_body<Rough<width, fused>, kLanes<T, width> * sizeof(float) / width, Step>(                       \
-            static_cast<const float*>(queries), static_cast<const float*>(panel), groups, true,                     \
-            reinterpret_cast<float*>(sums));                                                                        \
-    }                                                                                                               \
-    template <class T, class Step>                                                                                  \
-    constexpr LevelForm float_form() {                                                                              \
-        return {1, sizeof(float), 0, Step::error, 0, 1, 1, float_sum<T, Step>};                                     \
-    }                                                                                                               \
-    template <class T, class Step>                                                                                  \
-    constexpr LevelForm form() {                                                                                    \
-        return form_of<Step>(sum<T, Step>);                                                                         \
-    }                                                                                                               \
-    template <class T>                                                                                              \
-    constexpr BoundKernels<T> kernels() {                                                                           \
-        return {shift<T>,                                                                                           \
-                quantise,                                                                                           \
-                decide<T>,                                                                                          \
-                set_sum_thresholds,                                                                                 \
-                decide_sums<T>,                                                                                     \
-                decide_lanes<T>,                                                                                    \
-                collect,                                                                                            \
-                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                               \
-                {form<T, BytePairs<width, 1>>(), form<T, BytePairs<width, 2>>()},                                   \
-                {{},                                                                                                \
-                 form<T, ByteDistances<width, false>>(),                                                            \
-                 form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                  \
-                float_form<T, RoughModuli<width>>(),                                                                \
-                float_form<T, Squares>(),                                                                           \
-                kLanes<T, width>};                                                                                  \
-    }                                                                                                               \
+#define TRUERANK_WRAP(name, width, several, fused, attribute)                                                          \
+    namespace name {                                                                                                   \
+    template <class T, class Step>                                                                                     \
+    attribute void sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t* start,          \
+                       std::int32_t* sums) {                                                                           \
+        sum_body<Step, width, T>(queries, panel, groups, start, sums);                                                 \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute Extent shift(const T* x, const T* by, std::size_t depth, float* out) {                                   \
+        return shift_body<width>(x, by, depth, out);                                                                   \
+    }                                                                                                                  \
+    attribute Residues quantise(const float* x, std::size_t depth, const LevelGrid& grid, const LevelForm& form,       \
+                                int zero, std::size_t lane, std::size_t lanes, void* out) {                            \
+        return quantise_body<width>(x, depth, grid, form, zero, lane, lanes, out);                                     \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void decide(const LevelForm& form, const std::int32_t* sums, std::size_t blocks, std::size_t rows,       \
+                          const ValueRow* value_rows, const ValueLanes& lanes, const std::int64_t* first,              \
+                          const float* above, const float* below, PairMasks* masks) {                                  \
+        if (form.has_float_sums()) {                                                                                   \
+            decide_body<Rough<float, width, fused>, width, T, float, false>(sums, blocks, rows, value_rows, lanes,     \
+                                                                            first, above, below, masks);               \
+        } else if (lanes.residue == nullptr) {                                                                         \
+            decide_body<Rough<float, width, fused>, width, T, std::int32_t, false>(sums, blocks, rows, value_rows,     \
+                                                                                   lanes, first, above, below, masks); \
+        } else {                                                                                                       \
+            decide_body<Rough<float, width, fused>, width, T, std::int32_t, true>(sums, blocks, rows, value_rows,      \
+                                                                                  lanes, first, above, below, masks);  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    attribute void set_sum_thresholds(const SumTasks& tasks, std::size_t n, const SumPanel& panel,                     \
+                                      std::int32_t* above, std::int32_t* below) {                                      \
+        set_sum_thresholds_body<Rough<float, width, fused>, width>(tasks, n, panel, above, below);                     \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void decide_sums(const std::int32_t* sums, std::size_t blocks, std::size_t rows,                         \
+                               const std::int64_t* first, const std::int32_t* above, const std::int32_t* below,        \
+                               PairMasks* masks) {                                                                     \
+        decide_sums_body<width, T>(sums, blocks, rows, first, above, below, masks);                                    \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    attribute void decide_lanes(const LevelForm& form, const std::int32_t* sums, std::size_t rows,                     \
+                                const ValueRow* value_rows, const ValueLanes& lanes, const RowOffset* offsets,         \
+                                const LaneThresholds& thresholds, std::uint32_t* counters, PairMasks* masks) {         \
+        if (form.has_float_sums()) {                                                                                   \
+            decide_lanes_body<Rough<float, width, fused>, width, T, float, false>(                                     \
+                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                                  \
+        } else if (lanes.residue == nullptr) {                                                                         \
+            decide_lanes_body<Rough<float, width, fused>, width, T, std::int32_t, false>(                              \
+                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                                  \
+        } else {                                                                                                       \
+            decide_lanes_body<Rough<float, width, fused>, width, T, std::int32_t, true>(                               \
+                sums, rows, value_rows, lanes, offsets, thresholds, counters, masks);                                  \
+        }                                                                                                              \
+    }                                                                                                                  \
+    attribute std::size_t collect(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,    \
+                                  OpenPair* open) {                                                                    \
+        return collect_body<width>(masks, task, n, counters, open);                                                    \
+    }                                                                                                                  \
+    template <class T, class Step>                                                                                     \
+    attribute void float_sum(const void* queries, const void* panel, std::size_t groups, const std::int32_t*,          \
+                             std::int32_t* sums) {                                                                     \
+        accumulate_body<Rough<float, width, fused>, kLanes<T, width> * sizeof(float) / width, Step>(                   \
+            static_cast<const float*>(queries), static_cast<const float*>(panel), groups, true,                        \
+            reinterpret_cast<float*>(sums));                                                                           \
+    }                                                                                                                  \
+    template <class T, class Step>                                                                                     \
+    constexpr LevelForm float_form() {                                                                                 \
+        return {1, sizeof(float), 0, Step::error, 0, 1, 1, float_sum<T, Step>};                                        \
+    }                                                                                                                  \
+    template <class T, class Step>                                                                                     \
+    constexpr LevelForm form() {                                                                                       \
+        return form_of<Step>(sum<T, Step>);                                                                            \
+    }                                                                                                                  \
+    template <class T>                                                                                                 \
+    constexpr BoundKernels<T> kernels() {                                                                              \
+        return {shift<T>,                                                                                              \
+                quantise,                                                                                              \
+                decide<T>,                                                                                             \
+                set_sum_thresholds,                                                                                    \
+                decide_sums<T>,                                                                                        \
+                decide_lanes<T>,                                                                                       \
+                collect,                                                                                               \
+                {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                  \
+                {form<T, BytePairs<width, 1>>(), form<T, BytePairs<width, 2>>()},                                      \
+                {{},                                                                                                   \
+                 form<T, ByteDistances<width, false>>(),                                                               \
+                 form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                     \
+                float_form<T, RoughModuli<width>>(),                                                                   \
+                float_form<T, Squares>(),                                                                              \
+                kLanes<T, width>};                                                                                     \
+    }                                                                                                                  \
     }
 TRUERANK_FOR_EACH_ISA(TRUERANK_WRAP)
 #undef TRUERANK_WRAP

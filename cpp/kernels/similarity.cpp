@@ -395,7 +395,7 @@ TRUERANK_INLINE void sum_rows_for(Similarity similarity, const T* const* queries
     template <class T>                                                                                                 \
     attribute void sum_rows(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n, \
                             std::size_t depth, T* sums) {                                                              \
-        sum_rows_for<A<T>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);                      \
+        sum_rows_for<Rough<T, width, fused>, kTileVectors<width>>(similarity, queries, candidates, n, depth, sums);    \
     }                                                                                                                  \
     template <class T>                                                                                                 \
     attribute void finish(Similarity similarity, const RegisterTile<T>& tile) {                                        \

@@ -73,7 +73,8 @@ struct SimilarityKernels {
     // become 0.
     void (*accumulate_rows)(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
                             std::size_t depth, T* sums);
-    // The sums of such pairs with the components in another order, which is faster.
+    // The sums of such pairs with the components in another order, and products that may be rounded by themselves,
+    // which is faster.
     void (*sum_rows)(Similarity similarity, const T* const* queries, const T* const* candidates, std::size_t n,
                      std::size_t depth, T* sums);
     // Turns the sums of a tile into scores.
