@@ -15,19 +15,22 @@ Levels levels = Levels::off;
 bool forced = false;
 thread_local BoundsTally total;
 
-Levels best_levels() { return byte_products() == ByteProducts::none ? Levels::int16 : Levels::int8; }
+Levels last_choice() { return byte_products() == ByteProducts::none ? Levels::int16 : Levels::int8; }
+// Pairs of bytes have coarse levels of queries. Whether they gain over words depends on the vectors, which nothing
+// looks at yet: they have to be asked for.
+Levels default_choice() { return byte_products() == ByteProducts::fours ? Levels::int8 : Levels::int16; }
 
 }  // namespace
 
 std::vector<std::string> usable_levels() {
-    return {std::begin(kNames), std::begin(kNames) + 1 + static_cast<int>(best_levels())};
+    return {std::begin(kNames), std::begin(kNames) + 1 + static_cast<int>(last_choice())};
 }
 
 bool choose_levels(const char* name) {
     std::string_view wanted = name == nullptr ? "" : name;
     const bool force = wanted.ends_with('!');
     if (force) wanted.remove_suffix(1);
-    Levels found = best_levels();
+    Levels found = default_choice();
     if (!wanted.empty()) {
         const std::vector<std::string> usable = usable_levels();
         const auto at = std::find(usable.begin(), usable.end(), wanted);
