@@ -307,7 +307,8 @@ def toolkits(session: nox.Session) -> None:
         session.error(f"expected two OpenMP runtimes, found {sorted(runtimes)}")
     session.env["NUMBA_DISABLE_JIT"] = "1"  # ranx would compile for a minute
     session.chdir(session.cache_dir / "source")
-    session.run("python", ".ci/toolkit_tests.py", "-q", *ALL_CORES)
+    command = ["timeout", "-k", "10", "1500", "python", ".ci/toolkit_tests.py", "-q", *ALL_CORES]
+    session.run(*command, external=True)
 
 
 @nox.session(requires=["wheel"], tags=PORTABILITY)

@@ -52,6 +52,8 @@ if __name__ == "__main__":
         if not path.is_relative_to("tests/devices") and str(path) not in files:
             files += naming(path)
     skips = Skips()
+    # As `python -m pytest` does: processes of Dask import the tests, too.
+    sys.path.insert(0, str(Path.cwd()))
     status = pytest.main([*sys.argv[1:], *CHOSEN, *files], plugins=[skips])
     if unexpected := sorted({skip for skip in skips.reasons if not ALLOWED.search(skip)}):
         sys.exit("tests were skipped:\n" + "\n".join(unexpected))

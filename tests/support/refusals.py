@@ -20,4 +20,6 @@ def refusal(
     with pytest.raises(kind, match=words) as error:
         call(*arguments, **keywords)
     assert kind not in (ValueError, TypeError) or is_of_kind(error.value, kind)
-    return str(error.value)
+    message = str(error.value)
+    del error  # whose frames are held by itself, and hold what was opened
+    return message
