@@ -8,6 +8,7 @@ from typing import Literal
 ScoreOrder = Literal["descending", "ascending"]
 NanRule = Literal["raise", "worst", "omit"]
 IoMode = Literal["map", "read"]
+AnswerOrder = Literal["expected", "optimistic", "pessimistic", "chance", "optimum"]
 Similarity = Literal[
     "dot",
     "cosine",

@@ -43,7 +43,7 @@ class RankedQueries(Protocol):
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for each group."""
 
-    def success_at(self, cutoffs: IntArray, order: str) -> FloatArray:
+    def success_at(self, cutoffs: IntArray, order: Any) -> FloatArray:
         """Return success@k at many k, under an order of ties or of all candidates."""
 
 

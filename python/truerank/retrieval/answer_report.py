@@ -14,6 +14,7 @@ from ..inputs.arrays import read_only
 from ..inputs.checks import choice
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
+from ..inputs.words import AnswerOrder
 from ..metrics.keys import ALL_SIDES, MACRO, quote
 from ..metrics.kinds import EXPECTED_KIND, Sample
 from ..ranks.container import Ranks
@@ -238,7 +239,7 @@ class RetrievalReport(KeyedValues):
             values: FloatArray = top / base
         return values
 
-    def success_at(self, cutoffs: Iterable[int], order: str = EXPECTED_KIND) -> FloatArray:
+    def success_at(self, cutoffs: Iterable[int], order: AnswerOrder = "expected") -> FloatArray:
         """Return success@k for many k, which is the CMC curve of identification.
 
         Parameters
