@@ -438,8 +438,8 @@ def test_forms() -> None:
     one = found["openke"]
     assert "rank (tasks changed: 1): the best place of the tie" in one.to_markdown()
     assert str(one).splitlines()[:2] == [
-        "openke     exact  rank   printed      key",
-        "MRR     0.666667     1  1.000000      mrr",
+        "openke    exact     rank   printed      key",
+        "MRR     0.66667  1.00000  1.000000      mrr",
     ]
     assert one.to_csv("MR", digits=2).splitlines() == [
         "name,exact,nan,rank,mean,value,least,most,printed,key",
