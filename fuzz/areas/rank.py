@@ -106,7 +106,7 @@ HOSTILE: list[Any] = [
     *([], [[]], [[0], [1, 2], []], [[[[0]]]], RECURSIVE, [None] * 3, ["0", "1", "2"]),
     *([2**63, 0, 2**64], [0.0, 1.0, 2.0], [0, 1.0, True], [True, False, True], {0: 1}, {0, 1, 2}),
     *(int, len, range(3), memoryview(b"\0\1\2"), array.array("q", [0, 1, 2]), np.dtype("f4")),
-    *(np.ma.masked_array([0, 1, 2], [True, False, True]), np.matrix([[0, 1, 2]])),
+    *(np.ma.masked_array([0, 1, 2], [True, False, True]), np.array([[0, 1, 2]]).view(np.matrix)),
     *(np.array([0, None, "x"], object), np.array([0, 1, 2], object), np.int8(2), np.array(1)),
     *(np.zeros((1, 3, 4)), np.zeros((1,) * 33, np.int64), np.zeros((0, 4)), np.zeros((3, 0))),
     *(np.zeros(3, name) for name in ("?", "f2", "c8", "M8[s]", "i4,f4")),

@@ -91,6 +91,7 @@ class Report(OfRanks, KeyedValues):
 
     Examples
     --------
+    >>> from truerank import Ranks
     >>> measured = Report(Ranks([0, 3], [1, 2], 10, side=["head", "tail"]), by="side")
     >>> measured["mrr"], measured["tail.optimistic.hits@4"], measured["macro.mrr"]
     (0.6111111111111112, 1.0, 0.6111111111111112)
@@ -139,7 +140,7 @@ class Report(OfRanks, KeyedValues):
 
         Examples
         --------
-        >>> from truerank import report
+        >>> from truerank import Ranks, report
         >>> Report.from_json(report(Ranks([0, 3], [1, 1], 10)).to_json())["mrr"]
         0.625
         """
