@@ -5,19 +5,19 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
-from strategies.triples import splits
+from strategies.triples import NAMES, WORDS, Given, given_tasks
 from support.refusals import refusal
-from truerank.link_prediction import Sampled, Task
+from truerank.link_prediction import Negatives, Sampled, Task
+from truerank.tasks import sampling
 
 pytestmark = pytest.mark.python_only
 
@@ -32,13 +32,11 @@ def quiet(*args: Any, **keywords: Any) -> Task:
         return Task(*args, **keywords)
 
 
-def lists(tasks: Any, selection: Any) -> list[list[int]]:
-    """Return the lists of an (indptr, indices) pair, one per query or per task."""
-    indptr, indices = selection
-    return [
-        indices[start:stop].tolist()
-        for start, stop in zip(indptr[:-1].tolist(), indptr[1:].tolist(), strict=True)
-    ]
+def lists(selection: Any) -> list[list[int]]:
+    """Return the lists of a selection: of each task, or of each query."""
+    indptr, indices, *which = selection
+    parts = [part.tolist() for part in np.split(indices, indptr[1:-1])]
+    return [parts[i] for i in which[0].tolist()] if which else parts
 
 
 def values(labels: Any) -> list[Any]:
@@ -46,164 +44,129 @@ def values(labels: Any) -> list[Any]:
     return found
 
 
-def check_side(tasks: Any, expected: oracle.Side, chosen: list[int], height: int) -> None:
-    """Check queries, filter and labels against the definition, and their documented layout."""
+def check_side(tasks: Any, given: Given) -> None:
+    """Check queries, filter, candidates and labels, and their documented layout."""
+    expected, names = given.side(tasks.side), WORDS if tasks.side == "relation" else NAMES
     assert tasks.queries.dtype == tasks.rows.dtype == tasks.targets.dtype == np.int64
     queries = list(map(tuple, tasks.queries.tolist()))
     assert queries == sorted(set(expected.queries))
     assert [queries[row] for row in tasks.rows.tolist()] == expected.queries
     assert tasks.targets.tolist() == expected.targets
-    assert tasks.test_rows.tolist() == chosen
-    assert tasks.height == height
-    assert tasks.filter is not None
-    of_query = lists(tasks, tasks.filter)
-    assert len(of_query) == len(queries)
-    assert [of_query[row] for row in tasks.rows] == [sorted(s) for s in expected.answers]
+    assert tasks.test_rows.tolist() == given.chosen
+    assert (tasks.height, tasks.columns) == (len(given.test), given.columns(tasks.side))
+    assert tasks.names == (tuple(names) if given.labelled else None)
     for name in ("category", "head_degree", "tail_degree", "degree"):
         assert values(tasks.labels[name]) == getattr(expected, name), name
+    relations = [given.test[i][1] for i in given.chosen]
+    assert values(tasks.labels["relation"]) == (
+        [WORDS[i] for i in relations] if given.labelled else relations
+    )
     assert values(tasks.labels["queries"]) == tasks.rows.tolist()
     assert values(tasks.labels["targets"]) == expected.targets
+    first = (given.filters or ["query" if given.known is not None else "none"])[0]
+    assert (tasks.filter is None) == (first == "none")
+    if first == "query":
+        of_query = lists(tasks.filter)
+        assert [of_query[row] for row in tasks.rows] == list(map(sorted, expected.answers))
+    check_candidates(tasks, given, expected.answers)
 
 
-def shown(test: list[Any], where: list[int], keys: tuple[int, ...]) -> tuple[Any, ...]:
+def check_candidates(tasks: Any, given: Given, answers: list[set[int]]) -> None:
+    """Check that they are their pool, or a sample of it without known answers."""
+    pool, among = given.pool(tasks.side), tasks.candidates
+    if not isinstance(given.candidates, Sampled):
+        whole = set(range(tasks.columns))
+        assert (among is None) == (given.candidates in (None, "all"))
+        if isinstance(among, np.ndarray):
+            assert [sorted(among.tolist())] * len(pool) == list(map(sorted, pool))
+        elif among is not None:
+            assert lists(among) == list(map(sorted, pool))
+        else:
+            assert pool == [whole] * len(pool)
+        return
+    for drawn, target, known, allowed in zip(
+        lists(among), tasks.targets.tolist(), answers, pool, strict=True
+    ):
+        assert drawn == sorted(set(drawn))
+        assert {target} <= set(drawn) <= allowed - known | {target}
+        assert len(drawn) == min(given.candidates.negatives, len(allowed - known)) + 1
+
+
+def shown(given: Given, where: list[int]) -> tuple[Any, ...]:
     """Return the first three distinct test triples."""
     first: dict[Any, Any] = {}
+    rows = [tuple(row) for row in given.form(given.test)]
     for i in where:
-        first.setdefault(oracle.identity(test[i], keys), test[i])
+        first.setdefault(oracle.identity(given.test[i], given.key_columns), rows[i])
     return tuple(first.values())[:3]
 
 
-RULES = st.sampled_from(["keep", "drop"])
-
-
-@given(splits(), RULES, RULES, RULES)
-def test_the_definition(problem: Any, duplicates: str, leaks: str, unseen: str) -> None:
-    test, known, keys = problem
-    width = len(test[0])
-    columns = tuple(range(3, width)) if keys is None else keys
-    if not known:
-        unseen = "keep"
-    rules = {"duplicates": duplicates, "leaks": leaks, "unseen": unseen}
-    arrays = {name: np.array(rows, np.int64).reshape(-1, width) for name, rows in known.items()}
-    found = oracle.audit(test, known, columns)
-    chosen = oracle.chosen_positions(found, **rules, given=len(test))
-    how: dict[str, Any] = {"entities": 6, "relations": 3, "keys": keys, **rules}
-    if not chosen:
-        with pytest.raises(ValueError, match=r"^test: nothing is left"):
-            quiet(np.array(test), arrays, sides=SIDES, **how)
-        return
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        task = Task(np.array(test), arrays, sides=SIDES, **how)
-    noted = [
-        found.duplicates and duplicates == "keep",
-        any(found.leaks.values()) and leaks == "keep",
-    ]
-    assert len(caught) == sum(map(bool, noted))
-    assert task.test.tolist() == [list(test[i]) for i in chosen]
-    for name in SIDES:
-        expected = oracle.side(name, test, known, chosen, columns)
-        tasks = task.sides[name]
-        check_side(tasks, expected, chosen, len(test))
-        assert tasks.columns == (3 if name == "relation" else 6)
-        assert values(tasks.labels["relation"]) == [test[i][1] for i in chosen]
-    audit = task.audit
-    assert (audit.given, audit.kept) == (len(test), len(chosen))
+def check_audit(audit: Any, given: Given) -> None:
+    found = given.found
+    assert (audit.given, audit.kept) == (len(given.test), len(given.chosen))
+    assert audit.known == {name: len(rows) for name, rows in (given.known or {}).items()}
     assert audit.duplicates.count == len(found.duplicates)
-    assert audit.duplicates.examples == shown(test, found.duplicates, columns)
-    assert {name: leak.count for name, leak in audit.leaks.items()} == {
-        name: len(where) for name, where in found.leaks.items()
-    }
+    assert audit.duplicates.examples == shown(given, found.duplicates)
+    counts = {name: leak.count for name, leak in audit.leaks.items()}
+    assert counts == {name: len(where) for name, where in found.leaks.items()}
     assert audit.leaked == len({i for where in found.leaks.values() for i in where})
-    if not known:
+    assert audit.unfiltered == (given.known is None)
+    if not given.known:
         assert audit.unseen is None
         return
-    assert audit.unseen is not None
-    assert audit.unseen_entities is not None
-    assert audit.unseen_relations is not None
     assert audit.unseen.count == len(found.unseen)
-    assert audit.unseen.examples == shown(test, found.unseen, columns)
-    assert ("unseen in train: " in str(audit)) == ("train" in known)
-    assert audit.unseen_entities.examples == tuple(sorted(found.unseen_entities)[:3])
+    assert audit.unseen.examples == shown(given, found.unseen)
+    assert ("unseen in train: " in str(audit)) == ("train" in given.known)
+    entities = sorted(found.unseen_entities)[:3]
+    named = [NAMES[i] for i in entities] if given.labelled else entities
+    assert audit.unseen_entities.examples == tuple(named)
     assert audit.unseen_relations.count == len(found.unseen_relations)
 
 
-@given(splits(), st.integers(0, 2**32))
-def test_ranks_follow_the_definition(problem: Any, seed: int) -> None:
-    test, known, keys = problem
-    width = len(test[0])
-    arrays = {name: np.array(rows, np.int64).reshape(-1, width) for name, rows in known.items()}
-    task = quiet(np.array(test), arrays, entities=5, relations=3, sides=SIDES, keys=keys)
-    columns = tuple(range(3, width)) if keys is None else keys
-    rng = np.random.default_rng(seed)
-    scores = {name: rng.integers(0, 3, (len(test), t.columns)) for name, t in task.sides.items()}
-    given_scores = {name: array.astype(np.float32) for name, array in scores.items()}
-    ranks = task.evaluate_scores(**given_scores).ranks
-    assert ranks is not None
-    got = np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
-    expected = []
-    for name in SIDES:
-        made = oracle.side(name, test, known, range(len(test)), columns)
-        everything = set(range(task.sides[name].columns))
-        for row, target, answers in zip(scores[name], made.targets, made.answers, strict=True):
-            expected.append(oracle.rank(row.tolist(), target, everything, answers - {target}))
-    assert got == expected
+@given(given_tasks(), st.sampled_from([1, 5, 1 << 21]))
+@settings(max_examples=150)
+def test_the_definition(given: Given, at_once: int) -> None:
+    arguments = given.arguments
+    if given.is_refused:
+        with pytest.raises(ValueError, match=r"^(test|candidates): "):
+            quiet(**arguments)
+        return
+    with warnings.catch_warnings(record=True) as caught, pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("always")
+        patch.setattr(sampling, "_NUMBERS_AT_ONCE", at_once)
+        task = Task(**arguments)
+    found, rules = given.found, given.rules
+    noted = [
+        found.duplicates and rules["duplicates"] == "keep",
+        any(found.leaks.values()) and rules["leaks"] == "keep",
+    ]
+    assert len(caught) == sum(map(bool, noted))
+    assert list(map(tuple, task.test.tolist())) == [given.test[i] for i in given.chosen]
+    assert set(task.sides) == set(given.sides)
+    for tasks in task.sides.values():
+        check_side(tasks, given)
+    check_audit(task.audit, given)
+    is_filtered = given.known is not None and (given.filters or ["query"])[0] != "none"
+    assert task.protocol.filter == ((*(given.known or {}), "test") if is_filtered else ())
+    assert task.protocol.sampled == isinstance(given.candidates, Sampled | Negatives)
 
 
 def test_wn18rr(data: Path) -> None:
-    """A real data set, by labels, against the slow twin."""
-    folder = data / "wn18rr"
-    files = {name: folder / f"{name}.txt" for name in ("train", "valid", "test")}
-    rows = {
-        name: [tuple(line.split("\t")) for line in path.read_text().splitlines()]
-        for name, path in files.items()
-    }
-    known = {name: rows[name] for name in ("train", "valid")}
-    task = Task(files["test"], {name: files[name] for name in known})
-    labels = {e for triples in rows.values() for h, _, t in triples for e in (h, t)}
-    assert task.entities == tuple(sorted(labels))
-    assert len(task.entities) == 40_943
-    assert task.relations is not None
-    assert len(task.relations) == 11
-    assert str(task.protocol) == (
-        "split test, filtered by train + valid + test, all candidates, nan raise"
-    )
-    entities, relations = np.array(task.entities), np.array(task.relations)
-    test = rows["test"]
-    assert [
-        tuple(t)
-        for t in np.stack(
-            [entities[task.test[:, 0]], relations[task.test[:, 1]], entities[task.test[:, 2]]], 1
-        ).tolist()
-    ] == test
-    ids = {label: i for i, label in enumerate(task.entities)}
-    numbers = {label: i for i, label in enumerate(task.relations)}
-    coded = {
-        name: [(ids[h], numbers[r], ids[t]) for h, r, t in triples]
-        for name, triples in rows.items()
-    }
-    known = {name: coded[name] for name in known}
-    for name in ("head", "tail"):
-        expected = oracle.side(name, coded["test"], known, range(len(test)))
-        check_side(task.sides[name], expected, list(range(len(test))), len(test))
-        assert values(task.sides[name].labels["relation"]) == [r for _, r, _ in test]
-    found = oracle.audit(coded["test"], known)
+    """A real data set, by labels."""
+    files = {name: data / "wn18rr" / f"{name}.txt" for name in ("train", "valid", "test")}
+    task = Task(files["test"], {name: files[name] for name in ("train", "valid")})
+    assert task.entities is not None
+    assert (len(task.entities), task.relations and len(task.relations)) == (40_943, 11)
     assert task.audit.unseen is not None
-    assert task.audit.unseen_entities is not None
-    assert task.audit.unseen.count == len(found.unseen)
-    assert task.audit.unseen_entities.count == len(found.unseen_entities)
+    assert (len(task.test), task.audit.unseen.count) == (3134, 210)
     assert (task.audit.duplicates.count, task.audit.leaked) == (0, 0)
+    sizes = [len(side.filter[1]) for side in task.sides.values() if side.filter is not None]
+    assert sizes == [21_020, 8594]  # known answers of the queries, in the order of sides
 
 
-def test_labels_and_names() -> None:
+def test_names() -> None:
     task = Task(TEST, {"train": TRAIN}, sides=SIDES)
     assert (task.entities, task.relations) == (("a", "b", "c", "d"), ("knows", "likes"))
-    assert task.tail.names == task.head.names == task.entities
-    assert task.relation.names == task.relations
-    assert values(task.head.labels["relation"]) == ["likes", "likes", "knows"]
-    assert values(task.tail.labels["category"]) == ["1-n", "1-n", "n-1"]
-    assert values(task.tail.labels["degree"]) == ["2-3", "1", "2-3"]
-    assert values(task.relation.labels["degree"]) == ["2-3"] * 3
     assert list(task.sides) == ["head", "tail", "relation"]
     assert repr(task) == (
         "Task(head 3 of 3 queries, tail 3 of 2 queries, relation 3 of 3 queries; "
@@ -211,18 +174,10 @@ def test_labels_and_names() -> None:
     )
     with pytest.raises(AttributeError, match="no attribute 'relation'"):
         _ = Task(TEST).relation
-
-
-def test_without_known_splits() -> None:
-    task = Task(TEST)
-    assert task.tail.filter is None
-    assert task.protocol.filter == ()
-    assert task.audit.unseen is None
-    assert task.audit.known == {}
-    filtered = Task(TEST, {})
-    assert filtered.protocol.filter == ("test",)
-    assert filtered.tail.filter is not None
-    assert lists(filtered.tail, filtered.tail.filter) == [[2, 3], [0]]
+    known, ids = {"train": [[0, 0, 0]]}, {"b": 0, "a": 1}
+    mapped = Task([("a", "r", "b")], known, entities=ids, relations=["r"])
+    assert (mapped.entities, mapped.test.tolist()) == (("b", "a"), [[1, 0, 0]])
+    assert lists(mapped.head.filter) == [[0, 1]]  # ids may stand beside labels
 
 
 KNOWN_FORMS = {
@@ -278,35 +233,12 @@ def test_audit_in_words() -> None:
     assert "unseen: none" in str(Task(TEST, TRAIN).audit)
 
 
-def test_what_train_has_not_is_unseen_whatever_other_splits_have() -> None:
-    test, valid = [*TEST, ("a", "likes", "e")], [("e", "likes", "d")]
-    for known in ({"valid": valid, "train": TRAIN}, {"train": TRAIN, "valid": valid}):
-        task = quiet(test, known)
-        assert task.audit.unseen is not None
-        assert task.audit.unseen.examples == (("a", "likes", "e"),)
-        dropped = Task(test, known, unseen="drop", candidates="train")
-        assert dropped.test.tolist() == task.test.tolist()[:3]
-        assert dropped.tail.candidates.tolist() == [0, 1, 2, 3]
-        refusal(ValueError, r"^test: 1 \(a .* or a .* has not$", Task, test, known, unseen="raise")
-    elsewhere = quiet(test, [TRAIN, valid]).audit.unseen
-    assert elsewhere is not None
-    assert elsewhere.count == 0
-
-
-def test_qualifiers() -> None:
+def test_labels_of_qualifiers() -> None:
     test = [("a", "r", "b", "2014"), ("a", "r", "c", "2015")]
-    train = [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]
-    task = Task(test, {"train": train})
+    task = Task(test, {"train": [("a", "r", "d", "2014"), ("a", "r", "b", "2015")]})
     assert task.qualifiers == (("2014", "2015"),)
     assert task.tail.queries.tolist() == [[0, 0, 0], [0, 0, 1]]
-    assert task.tail.filter is not None
-    assert lists(task.tail, task.tail.filter) == [[1, 3], [1, 2]]
-    plain = quiet(test, {"train": train}, keys=())
-    assert plain.tail.queries.tolist() == [[0, 0]]
-    assert plain.tail.filter is not None
-    assert lists(plain.tail, plain.tail.filter) == [[1, 2, 3]]
-    assert plain.test.shape == (2, 4)
-    assert plain.audit.leaked == 1
+    assert lists(task.tail.filter) == [[1, 3], [1, 2]]
 
 
 INTS = np.array([[0, 0, 1]])
@@ -354,29 +286,6 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
     refusal(kind, words, Task, test, **how)
 
 
-def test_inputs_are_left_alone() -> None:
-    test, train = np.array([[0, 0, 1]], np.int32), np.array([[0, 0, 2], [2, 0, 1]])
-    test.flags.writeable = train.flags.writeable = False
-    task = Task(test, {"train": train})
-    assert not task.test.flags.writeable
-    assert test.tolist() == [[0, 0, 1]]
-    assert train.tolist() == [[0, 0, 2], [2, 0, 1]]
-
-
-def test_a_mapping_gives_the_ids() -> None:
-    task = Task([("a", "r", "b")], entities={"b": 0, "a": 1})
-    assert task.entities == ("b", "a")
-    assert task.test.tolist() == [[1, 0, 0]]
-
-
-def test_labels_may_stand_beside_ids() -> None:
-    task = Task(
-        [("a", "r", "b")], {"train": [[2, 0, 1]]}, entities=["a", "b", "c"], relations=["r"]
-    )
-    assert task.head.filter is not None
-    assert lists(task.head, task.head.filter) == [[0, 2]]
-
-
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     task = Task(TEST, {"train": TRAIN}, candidates="typed", entities=["a", "b", "c", "d"])
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
@@ -389,12 +298,6 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
     chosen = np.array([0, 1, 2, 3])
     Task(TEST, {"train": TRAIN}, candidates=chosen, entities=["a", "b", "c", "d"])
     assert chosen.flags.writeable  # the caller's own
-
-
-def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
-    run_python(
-        "import sys, truerank\nassert not any('link_prediction' in name for name in sys.modules)\n"
-    )
 
 
 def test_memory_does_not_grow_with_ids() -> None:

@@ -1,8 +1,7 @@
-"""Triples of several splits drawn by hypothesis, in every form that a task takes."""
+"""Triples of several splits drawn by hypothesis, and what a task of them is by its definition."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,28 +9,12 @@ import numpy as np
 from hypothesis import strategies as st
 
 from oracles import link_prediction as oracle
+from truerank.link_prediction import Negatives, Sampled
 
 ENTITIES, RELATIONS = 6, 3
 NAMES = [f"entity {i}" for i in range(ENTITIES)]
 WORDS = [f"relation {i}" for i in range(RELATIONS)]
 Rows = list[tuple[int, ...]]
-
-
-@st.composite
-def splits(draw: st.DrawFn) -> tuple[Rows, dict[str, Rows], tuple[int, ...] | None]:
-    """Draw the test, known splits and keys; small ids make duplicates, leaks and loops likely."""
-    qualifiers = draw(st.integers(0, 2))
-    far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
-    row = st.tuples(
-        *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
-        *(st.sampled_from([-far, 0, 3, far]) for _ in range(qualifiers)),
-    )
-    known = draw(st.lists(st.lists(row, max_size=12), max_size=3))
-    test = draw(st.lists(row, min_size=1, max_size=10))
-    last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
-    names = draw(st.permutations(["split 0", "split 1", last]))
-    keys = draw(st.sampled_from([None, (), tuple(range(3, 3 + qualifiers)), (2 + qualifiers,)]))
-    return test, dict(zip(names, known, strict=False)), None if keys == (2,) else keys
 
 
 @dataclass
@@ -44,6 +27,7 @@ class Given:
     sides: tuple[str, ...]
     rules: dict[str, str]
     candidates: Any
+    filters: list[str] | None
     labelled: bool
 
     @property
@@ -59,17 +43,27 @@ class Given:
         """Return the positions of the test triples that are ranked."""
         return oracle.chosen_positions(self.found, **self.rules, given=len(self.test))
 
-    def side(self, name: str) -> oracle.Side:
-        return oracle.side(name, self.test, self.known or {}, self.chosen, self.key_columns)
+    def side(self, name: str, keys: tuple[int, ...] | None = None) -> oracle.Side:
+        keys = self.key_columns if keys is None else keys
+        return oracle.side(name, self.test, self.known or {}, self.chosen, keys)
+
+    def left_out(self, side: str, filter: str) -> list[set[int]]:
+        """Return what a filter leaves out of the candidates of each task."""
+        if filter == "none":
+            return [set() for _ in self.chosen]
+        columns = {"query": None, "triple": (), "fact": tuple(range(3, len(self.test[0])))}
+        return self.side(side, columns[filter]).answers
 
     def columns(self, side: str) -> int:
         return RELATIONS if side == "relation" else ENTITIES
 
     def form(self, rows: Rows) -> Any:
-        """Return triples as an array of ids, or as tuples of labels."""
+        """Return triples as an array of ids, or as tuples of labels and further integers."""
         if not self.labelled:
-            return np.array(rows, np.int64).reshape(-1, len(self.test[0]))
-        return [(NAMES[h], WORDS[r], NAMES[t], *map(str, more)) for h, r, t, *more in rows]
+            array = np.array(rows, np.int64).reshape(-1, len(self.test[0]))
+            array.flags.writeable = False
+            return array
+        return [(NAMES[h], WORDS[r], NAMES[t], *more) for h, r, t, *more in rows]
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -83,59 +77,98 @@ class Given:
             "sides": self.sides,
             "candidates": self.candidates,
             "keys": self.keys,
+            "filters": self.filters,
             **self.rules,
         }
 
-    def members(self, side: str) -> list[set[int]]:
-        """Return the candidates of each task, before the filter; samples are not of them."""
-        made = self.side(side)
-        every = set(range(self.columns(side)))
-        if isinstance(self.candidates, list):
-            return [set(self.candidates)] * len(made.targets)
-        if self.candidates == "typed":
+    def pool(self, side: str) -> list[set[int]]:
+        """Return what the candidates of each task are, or are drawn from, before the filter."""
+        made, what = self.side(side), self.candidates
+        if isinstance(what, Negatives):
+            negatives = getattr(what, side)
+            pairs = zip(self.chosen, made.targets, strict=True)
+            return [{*negatives[i], target} for i, target in pairs]
+        if isinstance(what, Sampled):
+            what = "typed" if what.typed else what.among
+        if what == "typed":
             return made.typed
-        if self.candidates == "train":
-            rows = (self.known or {})["train"]
-            every = (
-                {r[1] for r in rows} if side == "relation" else {r[c] for r in rows for c in (0, 2)}
-            )
+        every = set(range(self.columns(side)))
+        if isinstance(what, list):
+            every = set(what)
+        elif what in (self.known or {}):
+            rows = (self.known or {})[what]
+            places = (1,) if side == "relation" else (0, 2)
+            every = {row[place] for row in rows for place in places}
         return [every] * len(made.targets)
 
     @property
-    def missing(self) -> bool:
-        """Whether an answer is not among its candidates."""
-        return any(
-            target not in among
-            for side in self.sides
-            for target, among in zip(self.side(side).targets, self.members(side), strict=True)
-        )
+    def is_refused(self) -> bool:
+        """Whether a rule says so, no triple is left, or an answer is not among its candidates."""
+        found = self.found
+        faults = {"duplicates": found.duplicates, "unseen": found.unseen}
+        faults["leaks"] = [i for positions in found.leaks.values() for i in positions]
+        if any(self.rules[name] == "raise" and positions for name, positions in faults.items()):
+            return True
+        pools = [zip(self.side(s).targets, self.pool(s), strict=True) for s in self.sides]
+        missing = any(target not in among for pairs in pools for target, among in pairs)
+        return not self.chosen or missing
 
 
-SIDES: Sequence[tuple[str, ...]] = (
+SIDES: tuple[tuple[str, ...], ...] = (
     ("head", "tail"), ("tail",), ("tail", "head"), ("relation",), ("tail", "relation", "head")
 )  # fmt: skip
 
 
 @st.composite
-def given_tasks(draw: st.DrawFn) -> Given:
-    """Draw the arguments of a task; "raise" rules and candidates may refuse it."""
-    test, known, keys = draw(splits())
+def given_tasks(draw: st.DrawFn, rules: tuple[str, ...] = ("keep", "drop", "raise")) -> Given:
+    """Draw the arguments of a task; small ids make duplicates, leaks and loops likely."""
+    qualifiers = draw(st.integers(0, 2))
+    far = draw(st.sampled_from([0, 0, 2**62]))  # qualifiers are any integers
+    row = st.tuples(
+        *(st.integers(0, 4), st.integers(0, 2), st.integers(0, 4)),
+        *(st.sampled_from([-far, 0, 3, far]) for _ in range(qualifiers)),
+    )
+    splits = draw(st.lists(st.lists(row, max_size=12), max_size=3))
+    test = draw(st.lists(row, min_size=1, max_size=10))
+    last = draw(st.sampled_from(["train", "split 2"]))  # others may stand before it
+    names = draw(st.permutations(["split 0", "split 1", last]))
+    known = None if not splits and draw(st.booleans()) else dict(zip(names, splits, strict=False))
+    every = tuple(range(3, 3 + qualifiers))
+    keys = draw(st.sampled_from([None, (), every, every[-1:]]))
     sides = draw(st.sampled_from(SIDES))
-    rules = {
-        name: draw(st.sampled_from(["keep", "keep", "drop", "raise"]))
-        for name in ("duplicates", "leaks", "unseen")
-    }
+    chosen = {name: draw(st.sampled_from(rules)) for name in ("duplicates", "leaks", "unseen")}
     if not known:
-        rules["unseen"] = "keep"
-    names: list[Any] = [None, "all"]
-    names += ["train"] * ("train" in known) + ["typed"] * ("relation" not in sides)
-    of_both = "relation" in sides and len(sides) > 1  # which no list can be for
-    candidates = draw(st.sampled_from([*names, *[[]] * (not of_both)]))
-    if candidates == []:
-        last = RELATIONS if sides == ("relation",) else ENTITIES
-        candidates = draw(st.lists(st.integers(0, last - 1), min_size=1))
-        if draw(st.booleans()):  # all answers are among them
-            places = (1,) if sides == ("relation",) else (0, 2)
-            candidates += [row[place] for row in test for place in places]
-    nothing = None if not known and draw(st.booleans()) else known
-    return Given(test, nothing, keys, sides, rules, candidates, draw(st.booleans()))
+        chosen["unseen"] = "keep"
+    filters = None
+    if known is not None and draw(st.booleans()):
+        forms = draw(st.permutations(["query", "triple", "fact", "none"]))  # "overlap": times
+        filters = forms[: draw(st.integers(1, 4))]
+    candidates = draw(candidate_sets(test, sides, list(known or {})))
+    return Given(test, known, keys, sides, chosen, candidates, filters, draw(st.booleans()))
+
+
+@st.composite
+def candidate_sets(draw: st.DrawFn, test: Rows, sides: tuple[str, ...], splits: list[str]) -> Any:
+    """Draw the argument `candidates`: all, a name, a list, a sample, or lists of negatives."""
+    last = {side: (RELATIONS if side == "relation" else ENTITIES) - 1 for side in sides}
+    typed = ["typed"] * ("relation" not in sides)
+    one_kind = "relation" not in sides or len(sides) == 1  # a list is of entities, or of relations
+    how = draw(st.sampled_from(["name", "sampled", "negatives", *["list"] * one_kind]))
+    if how == "name":
+        return draw(st.sampled_from([None, "all", *typed, *splits]))
+    if how == "sampled":
+        among = draw(st.sampled_from([None, *typed, *splits]))
+        options = {"typed": True} if among == "typed" else {"among": among}
+        return Sampled(draw(st.integers(1, ENTITIES + 1)), seed=3, **options)
+    if how == "negatives":
+        n = len(test)
+        lists = {
+            side: st.lists(st.lists(st.integers(0, most), max_size=4), min_size=n, max_size=n)
+            for side, most in last.items()
+        }
+        return Negatives(**{side: draw(drawn) for side, drawn in lists.items()})
+    candidates = draw(st.lists(st.integers(0, min(last.values())), min_size=1))
+    if draw(st.integers(0, 3)):  # all answers are among them
+        places = (1,) if sides == ("relation",) else (0, 2)
+        candidates += [row[place] for row in test for place in places]
+    return candidates

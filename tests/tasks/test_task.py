@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,133 +14,110 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles import link_prediction as oracle
+from strategies.triples import Given, given_tasks
 from truerank.link_prediction import Sampled, Task
 from truerank.tasks import query_rows
 from truerank.tasks.side_tasks import SideTasks
 from truerank.tasks.task import Task as BaseTask
 
 Array = npt.NDArray[Any]
-Triple = tuple[int, ...]
-
-ASKED = {"head": 0, "tail": 2, "relation": 1}  # the order of sides in Ranks
-SCORES: dict[str, Callable[[Array, Array], Array]] = {
-    "dot": lambda q, e: q @ e.T,
-    "l1": lambda q, e: -np.abs(q[:, None] - e).sum(axis=2),
-    "sql2": lambda q, e: -((q[:, None] - e) ** 2).sum(axis=2),
-}
+Counts = list[list[int]]
 
 
-class Problem(NamedTuple):
-    """A task, and a model of small integers, whose float32 sums are exact and often tie."""
-
-    task: Task
-    test: list[Triple]
-    kept: list[int]
-    every: list[Triple]
-    similarity: str
-    seed: int
-
-    def key(self, triple: Triple, side: str) -> Triple:
-        return triple[: ASKED[side]] + triple[ASKED[side] + 1 :]
-
-    def vectors(self, name: str, count: int) -> Array:
-        rng = np.random.default_rng([self.seed, *map(ord, name)])
-        return rng.integers(-2, 3, (count, 4)).astype(np.float32)
-
-    def candidates(self, side: str) -> Array:
-        which = "relations" if side == "relation" else "entities"
-        return self.vectors(which, self.task.sides[side].columns)
-
-    def queries(self, side: str, keys: Any) -> Array:
-        first, second = np.reshape(keys, (-1, 2)).T
-        return self.vectors(f"{side} 1", 20)[first] + self.vectors(f"{side} 2", 20)[second]
-
-    def score(self, side: str, queries: Array) -> Array:
-        return SCORES[self.similarity](queries, self.candidates(side))
-
-    def rows(self, side: str) -> Array:
-        """The vector of each test triple, as given."""
-        return self.queries(side, [self.key(triple, side) for triple in self.test])
-
-    def allowed(self, side: str) -> list[set[int]]:
-        """The possible candidates of each task."""
-        tasks = self.task.sides[side]
-        among, column = tasks.candidates, ASKED[side]
-        if among is None:
-            return [set(range(tasks.columns))] * len(self.kept)
-        if self.task.protocol.candidates == "typed":
-            seen = [{t[column] for t in self.every if t[1] == r} for r in range(3)]
-            return [seen[self.test[i][1]] for i in self.kept]
-        if isinstance(among, tuple):
-            return [set(part.tolist()) for part in np.split(among[1], among[0][1:-1])]
-        return [set(among.tolist())] * len(self.kept)
-
-    def counts(self, side: str, scores: Array) -> Array:
-        """Count above, tied and candidates by definition, with a row of scores per test triple."""
-        counts = []
-        for i, allowed in zip(self.kept, self.allowed(side), strict=True):
-            triple, row, column = self.test[i], scores[i], ASKED[side]
-            key, target = self.key(triple, side), triple[column]
-            answers = {t[column] for t in self.every if self.key(t, side) == key}
-            left = [row[c] for c in allowed - answers | {target}]
-            above, tied = (
-                sum(test(s, row[target]) for s in left) for test in (np.greater, np.equal)
-            )
-            counts.append((above, tied, len(left)))
-        return np.array(counts).T
-
-
-@st.composite
-def problems(draw: st.DrawFn) -> Problem:
-    rng = np.random.default_rng(seed := draw(st.integers(0, 2**32)))
-    entities, relations = draw(st.integers(2, 9)), draw(st.integers(1, 3))
-    sizes = draw(st.integers(1, 12)), draw(st.integers(0, 15)), draw(st.integers(0, 5))
-    ends = entities, relations, entities
-    splits = [[tuple(rng.integers(0, ends).tolist()) for _ in range(size)] for size in sizes]
-    test, train, valid = splits
-    sides = draw(st.sampled_from([("head", "tail"), ("tail",), ("head",), ("relation",), [*ASKED]]))
-    drop = draw(st.booleans())
-    among: Any = None
-    if "relation" not in sides:
-        answers = np.unique([t[ASKED[side]] for t in test for side in sides])
-        sampled = Sampled(draw(st.integers(1, 4)), typed=draw(st.booleans()), seed=seed % 7)
-        among = draw(st.sampled_from([None, "all", "typed", answers, sampled]))
+def quiet(given: Given) -> Task:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of duplicates and leaks
-        task = Task(
-            np.array(test),
-            {
-                name: np.array(split, np.int64).reshape(-1, 3)
-                for name, split in (("train", train), ("valid", valid))
-            },
-            entities=entities,
-            relations=relations,
-            sides=sides,
-            candidates=among,
-            duplicates="drop" if drop else "keep",
-        )
-    kept = [i for i, triple in enumerate(test) if not (drop and triple in test[:i])]
-    similarity = draw(st.sampled_from(list(SCORES)))
-    return Problem(task, test, kept, [*test, *train, *valid], similarity, seed)
+        return Task(**given.arguments)
 
 
-def by_vectors(problem: Problem, rows: dict[str, Array], **keywords: Any) -> tr.Report:
-    relations = problem.candidates("relation") if "relation" in rows else None
-    entities = next((problem.candidates(s) for s in ("tail", "head") if s in rows), None)
-    return problem.task.evaluate_embeddings(
-        *(rows.get("tail"), rows.get("head"), entities),
-        relation=rows.get("relation"),
-        relations=relations,
-        similarity=problem.similarity,
-        **keywords,
-    )
+def expected_counts(given: Given, task: Task, tables: dict[str, Array], name: str) -> Counts:
+    """Count above, tied and candidates by definition, with a row of scores per test triple."""
+    found = []
+    for side, tasks in task.sides.items():
+        pools = given.pool(side)
+        if isinstance(given.candidates, Sampled):
+            indptr, indices, *which = tasks.candidates  # type: ignore[misc]
+            parts = [set(part.tolist()) for part in np.split(indices, indptr[1:-1])]
+            pools = [parts[i] for i in which[0].tolist()] if which else parts
+        rows = tables[side][tasks.test_rows].tolist()
+        columns = rows, tasks.targets.tolist(), pools, given.left_out(side, name)
+        found += [oracle.rank(*column) for column in zip(*columns, strict=True)]
+    return found
 
 
-def by_scores(problem: Problem, scores: dict[str, Any], **keywords: Any) -> tr.Report:
-    relation = scores.get("relation")
-    return problem.task.evaluate_scores(
-        scores.get("tail"), scores.get("head"), relation=relation, **keywords
-    )
+def counts_of(report: tr.Report) -> Counts:
+    ranks = report.ranks
+    return np.stack([ranks.above, ranks.tied, ranks.candidates], axis=1).tolist()
+
+
+def by_filter(report: tr.Report, given: Given) -> dict[str, tr.Report]:
+    usual = "query" if given.known is not None else "none"
+    return dict(report.filters) or {(given.filters or [usual])[0]: report}
+
+
+def evaluated(task: Task, tables: dict[str, Any], **options: Any) -> tr.Report:
+    """Evaluate scores as vectors: products with unit vectors are the scores."""
+    units = {name: np.eye(side.columns, dtype=np.float32) for name, side in task.sides.items()}
+    entities = next((units[side] for side in ("tail", "head") if side in units), None)
+    relations = units.get("relation")
+    return task.evaluate_embeddings(**tables, entities=entities, relations=relations, **options)
+
+
+def tables_of(draw: Callable[[Any], Any], given: Given, task: Task) -> dict[str, Array]:
+    """Draw scores with ties for every distinct query."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return {
+        name: rng.integers(0, 3, (len(side.queries), side.columns)).astype(np.float32)
+        for name, side in task.sides.items()
+    }
+
+
+def by_triple(task: Task, tables: dict[str, Array]) -> dict[str, Array]:
+    """Repeat the rows of queries for the test triples; dropped ones have rows of zeros."""
+    found = {}
+    for name, side in task.sides.items():
+        found[name] = np.zeros((side.height, side.columns), np.float32)
+        found[name][side.test_rows] = tables[name][side.rows]
+    return found
+
+
+ANSWERED = given_tasks(rules=("keep", "drop")).filter(lambda given: not given.is_refused)
+
+
+@given(ANSWERED, st.sampled_from([None, 1, 2]), st.data())
+@settings(max_examples=100)
+def test_every_way_gives_the_counts_of_the_definition(
+    given: Given, batch_size: int | None, data: st.DataObject
+) -> None:
+    task = quiet(given)
+    tables = tables_of(data.draw, given, task)
+    rows = by_triple(task, tables)
+
+    def in_order(table: Array) -> Any:
+        left = iter(table)  # a callable gets every distinct query once, in order
+        return lambda queries: np.stack([next(left) for _ in queries])
+
+    scorers = {side: in_order(table) for side, table in tables.items()}
+    found = task.evaluate_scores(**rows)
+    reports = by_filter(found, given)
+    assert list(reports) == (given.filters or list(reports))
+    for name, report in reports.items():
+        assert counts_of(report) == expected_counts(given, task, rows, name), name
+        assert (report.protocol.filter == ()) == (name == "none")
+    ranks = found.ranks
+    assert ranks.side is not None
+    assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]
+    assert set(ranks.labels) == {"category", "degree", "head_degree", "tail_degree"}
+    for other in (
+        task.evaluate_scores(**tables, unique=True),
+        task.evaluate(**scorers, batch_size=batch_size),
+        evaluated(task, rows),
+        evaluated(task, tables, unique=True),
+    ):
+        assert list(by_filter(other, given)) == list(reports)
+        for name, report in by_filter(other, given).items():
+            assert bare(report) == bare(reports[name])
 
 
 def bare(report: tr.Report) -> tr.Ranks:
@@ -148,77 +125,33 @@ def bare(report: tr.Report) -> tr.Ranks:
     return report.ranks.with_protocol(similarity=None, files=())
 
 
-@given(problems(), st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
-def test_every_way_gives_the_counts_of_the_definition(problem: Problem, size: int) -> None:
-    task = problem.task
-    rows = {side: problem.rows(side) for side in task.sides}
-    scores = {side: problem.score(side, vectors) for side, vectors in rows.items()}
-    ranks = bare(by_scores(problem, scores))
-
-    expected = np.hstack([problem.counts(side, scores[side]) for side in task.sides])
-    assert np.array_equal([ranks.above, ranks.tied, ranks.candidates], expected)
-    kept = [problem.test[i] for i in problem.kept]
-    for name, values in (
-        ("side", [side for side in task.sides for _ in kept]),
-        ("relation", [triple[1] for _ in task.sides for triple in kept]),
-        ("targets", [triple[ASKED[side]] for side in task.sides for triple in kept]),
+@given(ANSWERED, st.data())
+@settings(max_examples=40)
+def test_unlike_rows_of_a_query_are_ranked_as_they_are(given: Given, data: st.DataObject) -> None:
+    task = quiet(given)
+    rows = by_triple(task, tables_of(data.draw, given, task))
+    for table in rows.values():
+        changed = data.draw(st.lists(st.integers(0, len(table) - 1), max_size=4))
+        table[changed] += 1
+        table[changed[:1], :1] *= -0.0  # changes no score but the bits
+    ranks = task.evaluate_scores(**rows).ranks
+    name = next(iter(by_filter(tr.report(ranks), given)))
+    assert counts_of(tr.report(ranks)) == expected_counts(given, task, rows, name)
+    mismatched = []
+    for side, tasks in task.sides.items():
+        first: dict[int, bytes] = {}
+        for query, i in zip(tasks.rows.tolist(), tasks.test_rows.tolist(), strict=True):
+            row = rows[side][i].tobytes()
+            mismatched.append(int(first.setdefault(query, row) != row))
+    stored = {side: tr.open_scores(table) for side, table in rows.items()}
+    for found in (
+        task.evaluate_scores(**rows, audit=True),
+        task.evaluate_scores(**stored, audit=True),
+        evaluated(task, rows, audit=True),
     ):
-        assert getattr(ranks, name).values.tolist() == values
-    assert set(ranks.labels) == {"category", "degree", "head_degree", "tail_degree"}
-    assert ranks.protocol.filter == ("train", "valid", "test")
-    assert ranks.protocol.split == "test"
-    assert ranks.protocol.sampled == isinstance(ranks.protocol.candidates, str) * (
-        "seed" in ranks.protocol.candidates
-    )
-
-    distinct = {side: problem.queries(side, task.sides[side].queries) for side in rows}
-    short = {side: problem.score(side, vectors) for side, vectors in distinct.items()}
-    assert bare(by_scores(problem, short, unique=True)) == ranks
-    assert bare(by_vectors(problem, rows)) == ranks
-    assert bare(by_vectors(problem, distinct, unique=True)) == ranks
-    scorers = {
-        side: lambda queries, side=side: problem.score(side, problem.queries(side, queries))
-        for side in rows
-    }
-    arguments = [scorers.get(side) for side in ("tail", "head", "relation")]
-    assert bare(task.evaluate(*arguments, batch_size=size)) == ranks
-    assert bare(task.evaluate(*arguments)) == ranks
-
-
-@given(problems(), st.data())
-@settings(max_examples=60, deadline=None)
-def test_unlike_rows_of_a_query_are_ranked_as_they_are(problem: Problem, data: Any) -> None:
-    task, rows = problem.task, {side: problem.rows(side) for side in problem.task.sides}
-    for side in rows:
-        changed = data.draw(st.lists(st.integers(0, len(problem.test) - 1), max_size=4))
-        rows[side][changed] += 1
-        rows[side][changed[:1], :1] *= -0.0  # changes no score but the bits
-    scores = {side: problem.score(side, vectors) for side, vectors in rows.items()}
-    expected = np.hstack([problem.counts(side, scores[side]) for side in task.sides])
-    ranks = by_scores(problem, scores).ranks
-    assert np.array_equal([ranks.above, ranks.tied, ranks.candidates], expected)
-    assert bare(by_vectors(problem, rows)) == bare(tr.report(ranks))
-
-    def unlike(tables: dict[str, Array]) -> list[int]:
-        """Mark mismatched rows of tasks, by a dictionary of first rows."""
-        found = []
-        for side, table in tables.items():
-            first: dict[Triple, bytes] = {}
-            for i in problem.kept:
-                row = table[i].tobytes()
-                found.append(int(first.setdefault(problem.key(problem.test[i], side), row) != row))
-        return found
-
-    stored = {side: tr.open_scores(table) for side, table in scores.items()}
-    for way, tables, looked_at in (
-        (by_vectors, rows, rows),
-        (by_scores, scores, scores),
-        (by_scores, stored, scores),
-    ):
-        audit = way(problem, tables, audit=True).ranks.audit
-        assert audit is not None
-        assert audit.mismatched.tolist() == unlike(looked_at)
+        assert found.ranks.audit is not None
+        assert found.ranks.audit.mismatched.tolist() == mismatched
+        assert np.array_equal(found.ranks.above, ranks.above)
 
 
 @pytest.mark.parametrize("dtype", ["<f4", ">f4", "<f2", "V2", "<f8", "i1", "<i4"])
@@ -462,6 +395,3 @@ def test_what_does_not_fit_is_refused_by_name(
     }
     with pytest.raises(kind, match=message if kind is FileNotFoundError else f"^{message}"):
         ways[way](*values, **keywords)
-
-
-# -- WN18RR ----------------------------------------------------------------------------------------
