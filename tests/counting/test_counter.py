@@ -13,35 +13,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.counting import count_large
 from strategies.counters import Counted, check, counted
-from support.error_kinds import is_of_kind
 from support.interruptions import interrupted
-from support.problems import Array
+from support.problems import Array, assert_same
+from support.refusals import refusal
 
 SCORES = np.array([[0.1, 0.9, 0.5, 0.5], [0.7, 0.2, 0.2, 0.3]])
 TARGETS = np.array([2, 1])
 TRUE = SCORES[[0, 1], TARGETS]
+T, V = tr.InputTypeError, tr.InputValueError
 
 
 def counter(**keywords: Any) -> tr.RankCounter:
     return tr.RankCounter(TRUE, TARGETS, **{"candidates": 4, **keywords})
 
 
-def refusal(kind: type[Exception], words: str, call: Any, *args: Any, **keywords: Any) -> str:
-    with pytest.raises(kind, match=words) as error:
-        call(*args, **keywords)
-    assert is_of_kind(error.value, kind)
-    return str(error.value)
-
-
 def assert_equal(got: tr.Ranks, expected: tr.Ranks) -> None:
-    for name in ("above", "tied", "candidates"):
-        a, b = getattr(got, name), getattr(expected, name)
-        np.testing.assert_array_equal(a, b, err_msg=name, strict=True)
-    assert (got.audit is None) == (expected.audit is None)
-    if got.audit is not None and expected.audit is not None:
-        for field, a, b in zip(got.audit._fields, got.audit, expected.audit, strict=True):
-            np.testing.assert_array_equal(a, b, err_msg=field, strict=True)
+    assert got == expected
     assert got.protocol == expected.protocol
 
 
@@ -69,75 +58,52 @@ def test_a_model_that_scores_a_pair_twice_is_told_of() -> None:
 # -- columns ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8])
-@pytest.mark.parametrize("width", [3, 70, 700, 3000, 5000])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int8])
+@pytest.mark.parametrize("width", [3, 700, 5000])
 def test_slices_whose_rows_are_far_apart(dtype: Any, width: int) -> None:
     rng = np.random.default_rng(width)
     whole = rng.integers(-50, 50, (70, 10100)).astype(dtype)
     if np.issubdtype(dtype, np.floating):
         whole[rng.integers(0, 70, 300), rng.integers(0, 10100, 300)] = np.nan
     scores, left = whole[::-1, 1 : 2 * width + 1], width // 3
-    rows = rng.integers(0, len(scores), 50)
-    for order in (None, rng.permutation(len(scores)), rows):
-        tasks = np.arange(len(scores)) if order is None else order
+    for order in (None, rng.permutation(70), rng.integers(0, 70, 50)):
+        tasks = np.arange(70) if order is None else order
         targets = rng.integers(0, 2 * width, len(tasks))
-        true_scores = scores[tasks, targets]
         rules: dict[str, Any] = {"rows": order, "nan": "worst"}
-        counts = tr.RankCounter(true_scores, targets, candidates=2 * width, **rules)
+        counts = tr.RankCounter(scores[tasks, targets], targets, candidates=2 * width, **rules)
         for start, stop in ((left, 2 * width - 1), (0, left), (2 * width - 1, 2 * width)):
             counts.update(scores[:, start:stop], start=start)
-        ranks, true = counts.ranks(), true_scores[:, None]
-        assert_equal(ranks, tr.rank(scores, targets, **rules))
-        is_nan = np.isnan(true_scores)
-        above, tied = (scores[tasks] > true).sum(1), (scores[tasks] == true).sum(1)
-        np.testing.assert_array_equal(ranks.above, np.where(is_nan, 2 * width - 1, above))
-        np.testing.assert_array_equal(ranks.tied, np.where(is_nan, 1, tied))
+        assert_same(counts.ranks(), count_large(scores, targets.tolist(), **rules))
 
 
-def test_a_merge_leaves_the_other_counter_as_it_was() -> None:
-    first, second = counter(), counter()
-    first.update(SCORES[:, :2], start=0)
-    second.update(SCORES[:, 2:], start=2)
-    before = second.differing
-    first.merge(second)
-    second.update(SCORES[:, :2], start=0)
-    assert_equal(first.ranks(), tr.rank(SCORES, TARGETS))
-    assert_equal(second.ranks(), tr.rank(SCORES, TARGETS))
-    np.testing.assert_array_equal(second.differing, before)
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "start: expected the first of the block's 2 columns, or columns, of 4 in all"),
+    ({"start": 3}, "start: expected the first of .*, got 3"),
+    ({"start": -1}, "start: expected the first of .*, got -1"),
+    ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 4 at position 1"),
+    ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
+    ({"columns": [1]}, "columns: expected 2, one for each column of the block"),
+    ({"start": 0, "columns": [0, 1]}, "columns: expected none beside start"),
+    ({"start": 2}, "column 3 has been counted before"),
+    ({"columns": [1, 1]}, "column 1 is given twice"),
+]
 
 
-def test_columns_given_twice_or_missing() -> None:
+@pytest.mark.parametrize(("keywords", "words"), WRONG)
+def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
     one = counter()
     refusal(ValueError, r"column 0 .* \(4 of 4 columns", one.ranks)
     one.update(SCORES[:, [3, 0]], columns=[3, 0])
-    refusal(ValueError, "column 3 has been counted before", one.update, SCORES[:, 2:], start=2)
-    refusal(ValueError, "column 1 is given twice", one.update, SCORES[:, 2:], columns=[1, 1])
+    refusal(tr.InputError, words, one.update, SCORES[:, :2], **keywords)
     refusal(ValueError, r"column 1 has not been counted \(2 of 4 columns are missing\)", one.ranks)
     assert repr(one) == "RankCounter(2 tasks, float64, 2 of 4 columns)"
-
-
-@pytest.mark.parametrize(
-    ("keywords", "words"),
-    [
-        ({}, "start: expected the first of the block's 2 columns, or columns, of 4 in all"),
-        ({"start": 3}, "start: expected the first of .*, got 3"),
-        ({"start": -1}, "start: expected the first of .*, got -1"),
-        ({"columns": [3, 4]}, "columns: expected columns from 0 to 3, got 4 at position 1"),
-        ({"columns": [9, 1]}, "columns: expected columns from 0 to 3, got 9 at position 0"),
-        ({"columns": [1]}, "columns: expected 2, one for each column of the block"),
-        ({"start": 0, "columns": [0, 1]}, "columns: expected none beside start"),
-    ],
-)
-def test_columns_that_do_not_fit(keywords: dict[str, Any], words: str) -> None:
-    with pytest.raises(tr.InputError, match=words):
-        counter().update(SCORES[:, :2], **keywords)
 
 
 def test_a_narrow_start_does_not_wrap() -> None:
     one = tr.RankCounter(np.zeros(1), [0], candidates=200)
     one.update(np.zeros((1, 50)), start=np.int8(100))
-    refusal(ValueError, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
-    refusal(ValueError, "start: expected the first", one.update, SCORES[:1], start=2**63 - 1)
+    refusal(V, "column 100", one.update, np.zeros((1, 50)), start=np.int8(100))
+    refusal(V, "start: expected the first", one.update, SCORES[:1], start=2**63 - 1)
 
 
 def test_the_filter_is_the_counters_own() -> None:
@@ -147,14 +113,6 @@ def test_the_filter_is_the_counters_own() -> None:
     indices[:] = 2
     one.update(SCORES[:, 2:], start=2)
     assert_equal(one.ranks(), tr.rank(SCORES, TARGETS, filter=[[1, 3], [0]]))
-
-
-def test_filters_of_two_forms_merge_as_the_forms_they_are() -> None:
-    indptr, indices = np.array([0, 1, 1]), np.array([3])
-    one = counter(filter=(indptr, indices))
-    other = counter(filter=(indptr, indices, [0, 1]))
-    refusal(ValueError, "the same filter", one.merge, other)
-    refusal(ValueError, "the same filter", other.merge, one)
 
 
 def test_zeros_of_either_sign_are_one_truth() -> None:
@@ -190,41 +148,44 @@ def test_a_call_that_is_interrupted_has_counted_all_or_nothing(how: str) -> None
 # -- what is refused -------------------------------------------------------------------------------
 
 
-def test_unlike_dtypes_are_named_both() -> None:
-    narrow = SCORES.astype("f4")
-    refusal(TypeError, "^block: .*float64.* float32", counter().update, narrow)
-    refusal(TypeError, "^others: .*float64.* float32", tr.rank_against, TRUE, narrow)
+NARROW = SCORES.astype("f4")
+FORM = (np.array([0, 1, 1]), np.array([3]), np.array([0, 1]))
+REFUSED: list[tuple[type[Exception], str, Any]] = [
+    (T, "^block: .*float64.* float32", lambda: counter().update(NARROW)),
+    (T, "^others: .*float64.* float32", lambda: tr.rank_against(TRUE, NARROW)),
+    (V, "^block: expected 2 rows", lambda: counter().update(SCORES[:1])),
+    (V, "^block: .*task 1 reads that row", lambda: counter(rows=[0, 2]).update(SCORES)),
+    (V, r"^block: expected a matrix \(tasks, k\)", lambda: tr.RankCounter(TRUE).update(TRUE)),
+    (V, "^start: expected none", lambda: tr.RankCounter(TRUE).update(SCORES, start=0)),
+    (T, "^candidates: expected an integer, the number", lambda: counter(candidates=None)),
+    (T, "^candidates: expected an integer, the number", lambda: counter(candidates=[0, 1])),
+    (V, "^candidates: expected an integer, the number", lambda: counter(candidates=-1)),
+    (V, "^candidates: expected none", lambda: tr.RankCounter(TRUE, candidates=4)),
+    (V, "^targets: expected integers from 0 to 1 .* got 2", lambda: counter(candidates=2)),
+    (V, "^targets: expected 2", lambda: tr.RankCounter(TRUE, [1], candidates=4)),
+    (V, "^rows: expected 2", lambda: counter(rows=[0])),
+    (V, "^rows: expected rows from 0 on, got -1 for task 0", lambda: counter(rows=[-1, 0])),
+    (V, "^filter: expected indices from 0 to 3", lambda: counter(filter=[[4], []])),
+    (V, "^filter: expected none", lambda: tr.RankCounter(TRUE, filter=[[], []])),
+    (V, "^true_scores: expected one score", lambda: tr.RankCounter(SCORES)),
+    (T, "^other: expected a RankCounter, got int", lambda: counter().merge(3)),
+    (V, "the same order", lambda: counter().merge(counter(order="ascending"))),
+    (V, "the same candidates", lambda: counter().merge(counter(candidates=5))),
+    (V, "the same filter", lambda: counter().merge(counter(filter=[[0], []]))),
+    (V, "the same filter", lambda: counter(filter=FORM[:2]).merge(counter(filter=FORM))),
+    (V, "the same targets", lambda: counter().merge(tr.RankCounter(TRUE, [2, 2], candidates=4))),
+    (V, "the same true", lambda: counter().merge(tr.RankCounter(-TRUE, TARGETS, candidates=4))),
+    (
+        V,
+        "the same dty",
+        lambda: counter().merge(tr.RankCounter(NARROW[0, :2], [2, 1], candidates=4)),
+    ),
+]
 
 
-def test_blocks_of_another_height() -> None:
-    refusal(ValueError, "block: expected 2 rows", counter().update, SCORES[:1])
-    refusal(ValueError, "task 1 reads that row", counter(rows=[0, 2]).update, SCORES)
-
-
-@pytest.mark.parametrize(
-    ("keywords", "kind", "words"),
-    [
-        ({"candidates": None}, TypeError, "candidates: expected an integer, the number of columns"),
-        ({"candidates": [0, 1]}, TypeError, "candidates: expected an integer, the .* of columns"),
-        ({"candidates": 2}, ValueError, "targets: expected integers from 0 to 1 .* got 2"),
-        ({"candidates": -1}, ValueError, "candidates: expected an integer, the number"),
-        ({"rows": [0]}, ValueError, "rows: expected 2"),
-        ({"rows": [-1, 0]}, ValueError, "rows: expected rows from 0 on, got -1 for task 0"),
-        ({"filter": [[4], []]}, ValueError, "filter: expected indices from 0 to 3"),
-    ],
-)
-def test_arguments_that_do_not_fit(
-    keywords: dict[str, Any], kind: type[Exception], words: str
-) -> None:
-    refusal(kind, words, counter, **keywords)
-
-
-def test_true_scores_that_do_not_fit() -> None:
-    refusal(ValueError, "true_scores: expected one score", tr.RankCounter, SCORES)
-    refusal(ValueError, "targets: expected 2", tr.RankCounter, TRUE, [1], candidates=4)
-    refusal(ValueError, "candidates: expected none", tr.RankCounter, TRUE, candidates=4)
-    refusal(ValueError, "filter: expected none", tr.RankCounter, TRUE, filter=[[], []])
-    refusal(ValueError, "start: expected none", tr.RankCounter(TRUE).update, SCORES, start=0)
+@pytest.mark.parametrize(("kind", "words", "call"), REFUSED)
+def test_what_is_refused(kind: type[Exception], words: str, call: Any) -> None:
+    refusal(kind, words, call)
 
 
 @pytest.mark.parametrize("nan", ["raise", "omit"])
@@ -307,18 +268,11 @@ def test_the_block_has_no_say_in_the_truth(seed: int, dtype: str, order: str) ->
     expected = tr.rank(scores, targets, **rules)
     assert ranks.audit is not None
     assert expected.audit is not None
-    audit = expected.audit._replace(differing=differing.astype(np.int64))
-    for got, plain in zip(ranks.audit, audit, strict=True):
-        np.testing.assert_array_equal(got, plain)
+    assert ranks.audit.differing.tolist() == differing.tolist()
     for name in ("above", "tied", "candidates"):
         np.testing.assert_array_equal(getattr(ranks, name), getattr(expected, name))
-
-
-def test_a_block_of_one_dimension_has_columns() -> None:
-    refusal(ValueError, r"block: expected a matrix \(tasks, k\)", tr.RankCounter(TRUE).update, TRUE)
-    one = tr.RankCounter(SCORES[0][[2, 1]], [2, 1], candidates=4)
-    one.update(SCORES[0])  # a single row, which all tasks read
-    assert_equal(one.ranks(), tr.rank(SCORES[0], [2, 1]))
+    for got, plain in zip(ranks.audit[:3], expected.audit[:3], strict=True):
+        np.testing.assert_array_equal(got, plain)
 
 
 def test_sampled_blocks_add_up() -> None:
@@ -330,22 +284,22 @@ def test_sampled_blocks_add_up() -> None:
     assert repr(one) == "RankCounter(2 tasks, float64, sampled)"
 
 
-@pytest.mark.parametrize(
-    ("others", "kind", "words"),
-    [
-        ([0.1, 0.2], ValueError, "others: expected a matrix"),
-        (SCORES[:1], ValueError, "others: expected 2 rows"),
-        ((SCORES[0],), ValueError, "got 1 members"),
-        ((SCORES, [0, 1, 2]), ValueError, "1-D values"),
-        ((SCORES[0], [0, 4]), ValueError, "indptr of length 3"),
-        ((SCORES[0], [0, 1, 3]), ValueError, "from 0 to 4"),
-        ((SCORES[0], [0, 5, 4]), ValueError, "that never falls"),
-        ((SCORES[0], [0.0, 1, 4]), TypeError, "indptr: expected integers"),
-        ((SCORES[0].astype("f4"), [0, 1, 4]), TypeError, "expected float64"),
-        ((np.array([0.1, np.nan, 0.3]), [0, 1, 3]), ValueError, "position 1, of task 1, is NaN"),
-    ],
-)
-def test_others_that_do_not_fit(others: Any, kind: type[Exception], words: str) -> None:
+OTHERS: list[tuple[type[Exception], str, Any]] = [
+    (V, "others: expected a matrix", [0.1, 0.2]),
+    (V, "others: expected 2 rows", SCORES[:1]),
+    (V, "got 1 members", (SCORES[0],)),
+    (V, "1-D values", (SCORES, [0, 1, 2])),
+    (V, "indptr of length 3", (SCORES[0], [0, 4])),
+    (V, "from 0 to 4", (SCORES[0], [0, 1, 3])),
+    (V, "that never falls", (SCORES[0], [0, 5, 4])),
+    (T, "indptr: expected integers", (SCORES[0], [0.0, 1, 4])),
+    (T, "expected float64", (NARROW[0], [0, 1, 4])),
+    (V, "position 1, of task 1, is NaN", (np.array([0.1, np.nan, 0.3]), [0, 1, 3])),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "others"), OTHERS)
+def test_others_that_do_not_fit(kind: type[Exception], words: str, others: Any) -> None:
     refusal(kind, words, tr.rank_against, TRUE, others)
 
 
@@ -364,28 +318,12 @@ def test_several_threads_update_one_counter() -> None:
     assert_equal(one.ranks(), tr.rank(scores, targets, audit=True))
 
 
-UNLIKE: dict[str, Any] = {
-    "order": lambda: counter(order="ascending"),
-    "candidates": lambda: counter(candidates=5),
-    "filter": lambda: counter(filter=[[0], []]),
-    "targets": lambda: tr.RankCounter(TRUE, [2, 2], candidates=4),
-    "true_scores": lambda: tr.RankCounter(TRUE[::-1], TARGETS, candidates=4),
-    "dtype": lambda: tr.RankCounter(TRUE.astype("f4"), TARGETS, candidates=4),
-}
-
-
-@pytest.mark.parametrize("what", UNLIKE)
-def test_unlike_counters_do_not_merge(what: str) -> None:
-    refusal(ValueError, f"the same {what}", counter().merge, UNLIKE[what]())
-
-
 def test_what_does_not_merge() -> None:
     one, other = counter(), counter()
     one.update(SCORES[:, 1:3], start=1)
     other.update(SCORES[:, 2:], start=2)
     refusal(ValueError, "other: column 2 has been counted before", one.merge, other)
     refusal(ValueError, "got this one", one.merge, one)
-    refusal(TypeError, "other: expected a RankCounter, got int", one.merge, 3)
 
 
 def test_files_of_another_kind(tmp_path: Path) -> None:

@@ -19,13 +19,10 @@ from support.problems import (
     Array,
     as_dtype,
     check,
-    csr,
     index_lists,
     pool,
     pool_without_nan,
 )
-
-EDGES = (4095, 4096, 4097, 16383, 16384, 16385, 65535, 65536, 65537, 300_000)
 
 
 def few(
@@ -50,77 +47,23 @@ def distinct(rng: np.random.Generator, dtype: str, shape: tuple[int, ...]) -> Ar
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_width(dtype: str) -> None:
     rng = np.random.default_rng(1)
+    rows = [0, 1, 2, 2, 0, 2]
     for width in range(1, 301, 1 if dtype in ("int8", "float32") else 3):
-        scores = few(rng, dtype, (3, width), nan=width % 2 == 0)
-        rows = [0, 1, 2, 2, 0, 2]
-        check(
-            count_large,
-            scores,
-            rng.integers(0, width, 6).tolist(),
-            rows=rows,
-            nan="worst",
-            audit=width % 4 < 2,
-            threads=1,
-        )
+        scores, targets = few(rng, dtype, (3, width), nan=width % 2 == 0), rng.integers(0, width, 6)
+        rules: dict[str, Any] = {"rows": rows, "nan": "worst", "audit": width % 4 < 2}
+        check(count_large, scores, targets.tolist(), threads=1, **rules)
 
 
-@pytest.mark.parametrize("width", EDGES)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_widths_at_block_edges(width: int, dtype: str) -> None:
-    rng = np.random.default_rng(width)
-    scores = few(rng, dtype, (2, width), nan=True)
-    targets = [0, width - 1, *rng.integers(0, width, 3).tolist()]
-    for order in ("descending", "ascending"):
-        check(
-            count_large,
-            scores,
-            targets,
-            rows=[0, 0, 1, 0, 1],
-            nan="worst",
-            order=order,
-            audit=True,
-            threads=2,
-        )
-    check(count_large, distinct(rng, dtype, (2, width)), [width - 1, 0], audit=True)
-
-
-@pytest.mark.parametrize("where", [0, 4095, 4096, 16384, 65535, 65536, 65999])
+@pytest.mark.parametrize("where", [0, 4096, 65535])
 @pytest.mark.parametrize("dtype", list(FLOATS))
 def test_one_nan_wherever_it_is(where: int, dtype: str) -> None:
     scores = np.ones((3, 66_000), as_dtype(dtype))
     scores[1, where] = scores[1, -1] = scores[2, 0] = np.nan
-    for rule in ("raise", "worst", "omit"):
-        check(count_large, scores, 5, nan=rule, audit=rule == "worst")
+    nans = [[where, 65_999], [0], []]
+    for rule in ("raise", "omit"):
         check(count_large, scores, [5, 6, 7], rows=[1, 1, 2], nan=rule)
-        nans = [[where, 65_999], [0], []]
         check(count_large, scores, 5, rows=[1, 2, 0], filter=nans, nan=rule, audit=True)
         check(count_large, scores, 5, rows=[2, 1, 1], filter=[[0], nans[0], [where]], nan=rule)
-    check(count_large, scores.T.copy().T, 5)
-
-
-@pytest.mark.parametrize("tasks", [1, 2, 3, 4, 7, 8, 10, 15, 16, 17, 33, 64, 100, 1000, 5000])
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_tasks_on_one_row(tasks: int, dtype: str) -> None:
-    rng = np.random.default_rng(tasks)
-    widest = 5001 if tasks <= 1000 or dtype in ("int8", "float32") else 1001
-    for width, nan in ((1, False), (37, True), (300, False), (widest, True)):
-        scores = few(rng, dtype, (2, width), nan=nan)
-        targets = rng.integers(0, width, tasks).tolist()
-        for order in ("descending", "ascending"):
-            check(
-                count_large,
-                scores,
-                targets,
-                rows=[1] * tasks,
-                order=order,
-                nan="worst",
-                audit=order == "ascending",
-            )
-        if width > 300 and tasks < 5000:
-            scores = distinct(rng, dtype, (2, width))
-            for layout in ("C", "Fortran", "negative steps", "byte-swapped"):
-                rows = rng.integers(0, 2, tasks)
-                check(count_large, LAYOUTS[layout](scores), targets, rows=rows, audit=True)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "float16", "bfloat16", "int16", "float32"])
@@ -131,15 +74,8 @@ def test_counters_do_not_overflow(dtype: str) -> None:
         scores[0, -1] = last  # worse than all others: n - 1 above, in every lane of every vector
         targets = [n - 1, 0, n - 2, 1_000_000]
         for tasks in (1, 2, 4):
-            check(
-                count_large,
-                scores,
-                targets[:tasks],
-                rows=[0] * tasks,
-                order=order,
-                audit=True,
-                threads=1,
-            )
+            rules: dict[str, Any] = {"rows": [0] * tasks, "order": order, "audit": True}
+            check(count_large, scores, targets[:tasks], threads=1, **rules)
 
 
 def test_counters_do_not_overflow_with_many_tasks_or_fortran_order() -> None:
@@ -205,47 +141,45 @@ def test_any_bits(dtype: str) -> None:
         check(count_large, near, 7, nan="worst", audit=True)
 
 
+WIDTHS = (*range(0, 300, 37), 1000, 4095, 4096, 4097, 16_384, 16_385, 65_535, 65_537, 200_000)
+TASKS = (1, 2, 3, 4, 7, 8, 10, 15, 16, 17, 33, 64, 100, 700, 5000)
+
+
 def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     """The dtype, layout, size, tasks, selections and rules are all drawn."""
     rng = np.random.default_rng(seed)
-    dtype = str(rng.choice(DTYPES))
-    height = int(rng.choice([1, 2, 5, 40, 300, 700]))
-    width = int(rng.choice([3, 100, 1_000, 4_096, 20_000, 70_000])) + int(rng.integers(0, 3))
-    if height * width > 2_000_000:
-        height = 5
+    dtype, width = str(rng.choice(DTYPES)), int(rng.choice(WIDTHS)) + int(rng.integers(1, 4))
+    height = min(int(rng.choice([1, 2, 5, 40, 300, 700])), max(2, 1_000_000 // width))
     nan = bool(rng.integers(0, 2))
-    scores = few(rng, dtype, (height, width), nan=nan)
     if rng.integers(0, 2):
+        scores = few(rng, dtype, (height, width), nan=nan)
+    else:
         scores = distinct(rng, dtype, (height, width))
         if nan and dtype in FLOATS:
             scores[rng.integers(0, height, 9), rng.integers(0, width, 9)] = np.nan
     scores = LAYOUTS[str(rng.choice(list(LAYOUTS)))](scores)
 
-    tasks = int(rng.choice([1, 2, height, 3 * height, 60, 700]))
-    rows = (
-        rng.integers(0, height, tasks) if rng.integers(0, 2) else rng.integers(0, 2, tasks) % height
-    )
+    tasks = int(rng.choice([height, *TASKS]))
+    tasks = min(tasks, max(20, 10_000_000 // width))
     targets = rng.integers(0, width, tasks).tolist()
-    keywords: dict[str, Any] = {"rows": rows}
-    if rng.integers(0, 2):
+    keywords: dict[str, Any] = {"rows": rng.integers(0, rng.choice([1, 2, height]), tasks) % height}
+    forms = [form for form in FORMS if form != "csr int16"]  # too narrow for these columns
+    selected = tasks * width < 3_000_000 and rng.integers(0, 3) > 0
+    if selected and rng.integers(0, 2):
         most = int(rng.choice([0, 3, 50, width, 3 * width])) if tasks < 100 else 50
-        few_lists = index_lists(rng, int(rng.integers(1, 9)), width, most)
-        keywords["filter"] = [few_lists[k] for k in rng.integers(0, len(few_lists), tasks)]
-        keywords["filter_form"] = str(rng.choice(list(FORMS)))
-    how = rng.integers(0, 4)
+        lists = index_lists(rng, int(rng.integers(1, 9)), width, most)
+        keywords["filter"] = [lists[k] for k in rng.integers(0, len(lists), tasks)]
+        keywords["filter_form"] = str(rng.choice(forms))
+    how = rng.integers(0, 4) if selected else 2
     if how == 0:
         chosen = rng.integers(0, width, int(rng.choice([0, 3, 50, width]))).tolist() + targets
         keywords["candidates"] = [chosen] * tasks
         keywords["candidates_form"] = str(rng.choice(["shared int64", "shared int32"]))
     elif how == 1:
-        some = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
-        keywords["candidates"] = [
-            [*some[k], t] for k, t in zip(rng.integers(0, 5, tasks), targets, strict=True)
-        ]
-        keywords["candidates_form"] = str(rng.choice(list(FORMS)))
-    for name in ("filter_form", "candidates_form"):
-        if keywords.get(name) == "csr int16":  # too narrow for these columns and lengths
-            keywords[name] = "csr int32"
+        lists = index_lists(rng, 5, width, int(rng.choice([3, 50, width])))
+        uses = zip(rng.integers(0, 5, tasks), targets, strict=True)
+        keywords["candidates"] = [[*lists[k], t] for k, t in uses]
+        keywords["candidates_form"] = str(rng.choice(forms))
     keywords["order"] = str(rng.choice(["descending", "ascending"]))
     keywords["nan"] = str(rng.choice(["raise", "worst", "worst", "omit"]))
     keywords["audit"] = bool(rng.integers(0, 2))
@@ -253,9 +187,9 @@ def anything(seed: int) -> tuple[Array, list[int], dict[str, Any]]:
     return scores, targets, keywords
 
 
-@pytest.mark.parametrize("decade", range(10))
+@pytest.mark.parametrize("decade", range(12))
 def test_anything_of_middle_size(decade: int) -> None:
-    for seed in range(10 * decade, 10 * decade + 10):
+    for seed in range(20 * decade, 20 * decade + 20):
         scores, targets, keywords = anything(seed)
         try:
             check(count_large, scores, targets, **keywords)
@@ -266,17 +200,12 @@ def test_anything_of_middle_size(decade: int) -> None:
 
 def test_best_score_in_one_far_segment() -> None:
     """The candidates at the best score of a row are known only at its end, in every thread."""
-    for best in (0, 1, 5_000_000, 9_999_999):
-        scores = np.zeros((1, 10_000_000), np.float32)
+    for best in (0, 2_999_999):
+        scores = np.zeros((1, 3_000_000), np.float32)
         scores[0, [3, best]] = 1
-        for threads in (1, 2, 3):
-            ranks = tr.rank(scores, [7], threads=threads, audit=True)
-            assert ranks.audit is not None
-            assert ranks.audit.at_best.tolist() == [2]
-            ranks = tr.rank(scores, [7], threads=threads, audit=True, filter=csr([[best, best]]))
-            assert ranks.audit is not None
-            assert ranks.audit.at_best.tolist() == [1]
-            assert (ranks.above.tolist(), ranks.tied.tolist()) == ([1], [9_999_998])
+        for threads in (1, 3):
+            check(count_large, scores, 7, threads=threads, audit=True)
+            check(count_large, scores, 7, threads=threads, audit=True, filter=[[best, best]])
 
 
 def test_more_columns_than_32_bits_count(sanitized: bool) -> None:

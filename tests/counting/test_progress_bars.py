@@ -37,11 +37,6 @@ def task() -> Any:
     return link_prediction.Task(TRIPLES, {}, entities=50, relations=1)
 
 
-def files(folder: Path) -> str:
-    np.save(folder / "scores.npy", SCORES)
-    return str(folder / "scores.npy")
-
-
 def scorer(queries: Any) -> Any:
     return SCORES[queries[:, 0]].copy()
 
@@ -66,64 +61,36 @@ def dask_ranks(**progress: Any) -> tr.Ranks:
     return dask.rank(arrays.from_array(SCORES, chunks=(100, 20)), TARGETS, **progress)
 
 
+IDS = np.argsort(-SCORES)[:, :9]
+PAIR_TASK = alignment.Task(PAIRS[:50], left=50, right=50)
+QUERIES = retrieval.Task({i: [i] for i in range(50)}, entities=50)
 # call by name: what `progress=` is given to
 CALLS: dict[str, Callable[..., object]] = {
-    "rank": lambda folder, **p: tr.rank(SCORES, TARGETS, **p),
-    "files": lambda folder, **p: tr.rank(files(folder), TARGETS, **p),
-    "evaluate": lambda folder, **p: tr.evaluate(SCORES, TARGETS, **p),
-    "vectors": lambda folder, **p: tr.rank_embeddings(VECTORS, VECTORS, np.arange(600), **p),
-    "thresholds": lambda folder, **p: tr.count_above(VECTORS, VECTORS, 0.5, **p),
-    "thresholds of scores": lambda folder, **p: tr.count_above(SCORES, 0.5, **p),
-    "top k": lambda folder, **p: tr.topk_embeddings(VECTORS, VECTORS, 3, **p),
-    "top k of some": lambda folder, **p: tr.topk_embeddings(
-        *(VECTORS, VECTORS, 3),
-        rows=np.arange(599, -1, -1),
-        filter=[[i] for i in range(600)],
-        candidates=np.arange(500),
-        **p,
-    ),
-    "task of scores": lambda folder, **p: task().evaluate_scores(SCORES[:50], SCORES[:50], **p),
-    "task of vectors": lambda folder, **p: task().evaluate_embeddings(
-        VECTORS[:50], VECTORS[:50], VECTORS[:50], **p
-    ),
-    "task of callables": lambda folder, **p: task().evaluate(scorer, scorer, batch_size=20, **p),
-    "pairs of callables": lambda folder, **p: alignment.Task(
-        PAIRS[:50], left=50, right=50
-    ).evaluate(scorer, scorer, **p),
-    "retrieval of callables": lambda folder, **p: retrieval.Task(
-        {i: [i] for i in range(50)}, entities=50
-    ).evaluate(scorer, batch_size=7, **p),
-    "alignment": lambda folder, **p: alignment.evaluate(VECTORS, VECTORS[::-1], PAIRS, **p),
-    **{
-        f"infer {method}": lambda folder, method=method, **p: alignment.infer(
-            VECTORS[:, :4], VECTORS[:, 4:], method=method, csls=3, **p
-        )
-        for method in ("greedy", "mutual", "stable")
-    },
-    "lists": lambda folder, **p: tr.rank_lists(
-        np.argsort(-SCORES)[:, :9], -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p
-    ),
-    "lists in order": lambda folder, **p: tr.rank_lists(
-        np.argsort(-SCORES)[:, :9], None, TARGETS, candidates=50, **p
-    ),
-    "blocks": lambda folder, **p: tr.rank_blocks(blocks(), **p),
-    "listed blocks": lambda folder, **p: tr.rank_blocks([*blocks()], **p),
-    "counter": lambda folder, **p: counted(**p),
-    "dask": lambda folder, **p: dask_ranks(**p),
-    **{
-        f"most similar of {what}": lambda folder, given=given, **p: alignment.most_similar(
-            *given, **p
-        )
-        for what, given in {
-            "vectors": (VECTORS[:, :4], VECTORS[:, 4:]),
-            "a matrix": (SCORES, None),
-        }.items()
-    },
-    "most similar by csls": lambda folder, **p: alignment.most_similar(
-        VECTORS, VECTORS[::-1], csls=3, **p
-    ),
-    "dangling": lambda folder, **p: alignment.dangling(VECTORS, VECTORS[::-1], range(9), **p),
-    "infer of a matrix": lambda folder, **p: alignment.infer(SCORES, None, method="stable", **p),
+    "rank": lambda **p: tr.rank(SCORES, TARGETS, **p),
+    "files": lambda **p: tr.rank("scores.npy", TARGETS, **p),
+    "evaluate": lambda **p: tr.evaluate(SCORES, TARGETS, **p),
+    "vectors": lambda **p: tr.rank_embeddings(VECTORS, VECTORS, np.arange(600), **p),
+    "thresholds": lambda **p: tr.count_above(VECTORS, VECTORS, 0.5, **p),
+    "thresholds of scores": lambda **p: tr.count_above(SCORES, 0.5, **p),
+    "top k": lambda **p: tr.topk_embeddings(VECTORS, VECTORS, 3, **p),
+    "task of scores": lambda **p: task().evaluate_scores(SCORES[:50], SCORES[:50], **p),
+    "task of vectors": lambda **p: task().evaluate_embeddings(*[VECTORS[:50]] * 3, **p),
+    "task of callables": lambda **p: task().evaluate(scorer, scorer, batch_size=20, **p),
+    "pairs of callables": lambda **p: PAIR_TASK.evaluate(scorer, scorer, **p),
+    "retrieval of callables": lambda **p: QUERIES.evaluate(scorer, batch_size=7, **p),
+    "alignment": lambda **p: alignment.evaluate(VECTORS, VECTORS[::-1], PAIRS, **p),
+    "infer": lambda **p: alignment.infer(VECTORS, VECTORS, csls=3, **p),
+    "infer stable": lambda **p: alignment.infer(VECTORS, VECTORS, method="stable", csls=3, **p),
+    "infer of a matrix": lambda **p: alignment.infer(SCORES, None, method="stable", **p),
+    "lists": lambda **p: tr.rank_lists(IDS, -np.sort(-SCORES)[:, :9], TARGETS, candidates=50, **p),
+    "lists in order": lambda **p: tr.rank_lists(IDS, None, TARGETS, candidates=50, **p),
+    "blocks": lambda **p: tr.rank_blocks(blocks(), **p),
+    "listed blocks": lambda **p: tr.rank_blocks([*blocks()], **p),
+    "counter": lambda **p: counted(**p),
+    "dask": lambda **p: dask_ranks(**p),
+    "most similar": lambda **p: alignment.most_similar(VECTORS, VECTORS[::-1], csls=3, **p),
+    "most similar of a matrix": lambda **p: alignment.most_similar(SCORES, None, **p),
+    "dangling": lambda **p: alignment.dangling(VECTORS, VECTORS[::-1], range(9), **p),
 }
 
 
@@ -131,19 +98,18 @@ CALLS: dict[str, Callable[..., object]] = {
 def test_true_draws_a_bar_that_ends(
     name: str, drawn: Callable[[], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.save("scores.npy", SCORES)
     monkeypatch.setattr(tiles, "TILE_BYTES", 4096)
-    plain = CALLS[name](tmp_path)
+    call, seen = CALLS[name], list[tr.Progress]()
+    plain = call(progress=False)
     assert drawn() == ""
-    CALLS[name](tmp_path, progress=False)
-    assert drawn() == ""
-    with_bar = CALLS[name](tmp_path, progress=True)
+    with_bar = call(progress=True)
     shown = drawn()
     assert "truerank" in shown
     assert "100%" in shown
-    seen: list[tr.Progress] = []
-    heard = CALLS[name](tmp_path, progress=seen.append)
-    last = seen[-1]
-    assert last.done == last.total > 0
+    heard = call(progress=seen.append)
+    assert seen[-1].done == seen[-1].total > 0
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert all(p.done < p.total or not p.total for p in seen[:-1])
     for other in (with_bar, heard):
@@ -174,7 +140,6 @@ def test_without_tqdm(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("value", [1, "yes", [print]])
 def test_what_is_no_progress(value: object) -> None:
     refusal(TypeError, "^progress: .* or a bool, got ", tr.rank, SCORES, TARGETS, progress=value)
-    refusal(TypeError, "^progress: expected .* ", alignment.infer, VECTORS, VECTORS, progress=value)
 
 
 def test_a_bar_goes_on_from_a_checkpoint(drawn: Callable[[], str]) -> None:

@@ -18,8 +18,10 @@ SCORES = np.array([[3, 1, 2, 5], [1, 1, 0, 4], [2, 7, 1, 2]], np.float32)
 TARGETS = np.array([0, 3, 1])
 
 COUNTERS: dict[str, dict[str, Any]] = {
-    "columns": {"targets": TARGETS, "candidates": 4, "audit": True, "filter": [[3], [], [0]]},
-    "ascending": {"targets": TARGETS, "candidates": 4, "rows": [0, 1, 2], "order": "ascending"},
+    "columns": {
+        **{"targets": TARGETS, "candidates": 4, "rows": [0, 1, 2]},
+        **{"audit": True, "filter": [[3], [], [0]], "order": "ascending"},
+    },
     "sampled": {"audit": True},
 }
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import truerank as tr
 from support.problems import Array
+from support.refusals import refusal
 
 pytestmark = pytest.mark.python_only
 
@@ -26,16 +25,6 @@ def counter(*columns: Array, **keywords: Any) -> tr.RankCounter:
     for some in columns:
         made.update(SCORES[:, some], columns=some)
     return made
-
-
-@given(st.lists(st.integers(0, 3), min_size=90, max_size=90), st.booleans())
-def test_the_sum_of_counters_of_any_columns(owners: list[int], ascending: bool) -> None:
-    order = "ascending" if ascending else "descending"
-    parts = [counter(np.flatnonzero(np.array(owners) == i), order=order) for i in range(4)]
-    total = sum(part.counts() for part in parts)
-    expected = tr.rank(SCORES, TARGETS, filter=FILTER, order=order)
-    assert parts[0].ranks(total) == expected
-    assert counter(order=order).ranks(total) == expected  # one that has counted nothing
 
 
 def test_what_is_summed() -> None:
@@ -58,18 +47,6 @@ def test_the_array_is_the_callers() -> None:
     before = given.copy()
     whole.ranks(given)
     np.testing.assert_array_equal(given, before)
-
-
-def test_every_rule_for_nan() -> None:
-    scores = SCORES.copy()
-    scores[:, 5::9] = np.nan
-    targets = np.full(12, 3)
-    for rule in ("worst", "omit"):
-        expected = tr.rank(scores, targets, nan=rule)
-        parts = [tr.RankCounter(scores[:, 3], targets, candidates=90, nan=rule) for _ in range(2)]
-        parts[0].update(scores[:, :40], start=0)
-        parts[1].update(scores[:, 40:], start=40)
-        assert parts[1].ranks(parts[0].counts() + parts[1].counts()) == expected
 
 
 def test_sampled_negatives() -> None:
@@ -96,42 +73,25 @@ def test_tensors() -> None:
 
 
 HALF, REST = np.arange(40), np.arange(40, 90)
-REFUSED: dict[str, tuple[type[Exception], str, Any]] = {
-    "shape": (ValueError, r"expected .* got shape \(7, 3\)", lambda: counter(HALF).counts()[:, :3]),
-    "dtype": (
-        TypeError,
-        "expected integers, got dtype float64",
-        lambda: counter(np.arange(90)).counts() * 1.0,
-    ),
-    "missing columns": (ValueError, "each of 90 .* by one of them", lambda: counter(HALF).counts()),
-    "a column twice": (
-        ValueError,
-        "each of 90 columns counted by one of them",
-        lambda: counter(HALF).counts() + counter(np.arange(39, 89)).counts(),
-    ),
-    "another filter": (
-        ValueError,
-        "the same true scores, targets, filter and rules",
-        lambda: counter(HALF).counts() + counter(REST, filter=None).counts(),
-    ),
-    "another rule": (
-        ValueError,
-        "the same true scores",
-        lambda: counter(HALF).counts() + counter(REST, nan="omit").counts(),
-    ),
-}
+T, V = tr.InputTypeError, tr.InputValueError
+REFUSED: list[tuple[type[Exception], str, Any]] = [
+    (V, r"expected .* got shape \(7, 3\)", lambda: counter(HALF).counts()[:, :3]),
+    (T, "expected integers, got dtype float64", lambda: counter(HALF).counts() * 1.0),
+    (V, "each of 90 columns counted by one of them", lambda: counter(HALF).counts()),
+    (V, "each of 90 columns", lambda: sum(counter(c).counts() for c in (HALF, REST - 1))),
+    (V, "the same .* filter", lambda: counter(HALF).counts() + counter(REST, filter=None).counts()),
+    (V, "the same .* rules", lambda: counter(HALF).counts() + counter(REST, nan="omit").counts()),
+]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_refusals(name: str) -> None:
-    kind, words, counts = REFUSED[name]
-    with pytest.raises(kind, match=f"^counts: .*{words}"):
-        counter().ranks(counts())
+@pytest.mark.parametrize(("kind", "words", "counts"), REFUSED)
+def test_refusals(kind: type[Exception], words: str, counts: Any) -> None:
+    refusal(kind, f"^counts: .*{words}", counter().ranks, counts())
 
 
 def test_an_audit_is_no_sum() -> None:
-    with pytest.raises(ValueError, match=r"^audit: expected False for counts that are summed"):
-        counter(audit=True).counts()
+    words = "^audit: expected False for counts that are summed"
+    refusal(ValueError, words, counter(audit=True).counts)
 
 
 def test_the_size_of_a_number_changes_nothing() -> None:

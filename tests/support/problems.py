@@ -264,6 +264,7 @@ def assert_same(ranks: tr.Ranks, counts: Counts, *, audit: bool = False) -> None
         got, expected = getattr(ranks.audit, name), getattr(counts, name)
         assert got.dtype == np.int64, name
         np.testing.assert_array_equal(got, expected, err_msg=f"audit.{name}", strict=True)
+    assert not ranks.audit.differing.any()  # nothing was scored twice
 
 
 def assert_refused(error: BaseException, refused: Refused) -> None:
