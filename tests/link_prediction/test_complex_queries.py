@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import truerank as tr
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, read_queries, write_queries
 
@@ -60,16 +59,22 @@ def tasks_by_definition(problem: dict[str, Any]) -> list[tuple[int, int, int, in
     return found
 
 
-@given(problems())
-def test_tasks_by_their_definition(problem: dict[str, Any]) -> None:
-    task = made(problem)
+@given(problems(), st.data())
+def test_tasks_by_their_definition(problem: dict[str, Any], data: Any) -> None:
+    m, candidates = problem["scores"].shape[1], None
+    if data.draw(st.booleans()):
+        chosen = set().union(*problem["hard"]) | data.draw(st.sets(st.integers(0, m - 1)))
+        candidates = sorted(chosen, reverse=True)
+    task = made(problem, candidates=candidates)
     ranks = task.evaluate_scores(problem["scores"]).ranks
     columns = (
         *(ranks.queries.values, ranks.targets.values),
         *(ranks.above, ranks.tied, ranks.candidates),
     )
     found = list(zip(*(column.tolist() for column in columns), strict=True))
-    expected = tasks_by_definition(problem)
+    outside = set() if candidates is None else set(range(m)) - set(candidates)
+    easy = [answers | outside for answers in problem["easy"]]
+    expected = tasks_by_definition({**problem, "easy": easy})
     assert found == expected
     structures = [problem["structures"][query] for query, *_ in expected]
     assert ranks.labels["structure"].values.tolist() == structures
@@ -95,8 +100,6 @@ def test_means_over_answers_then_queries_then_structures(problem: dict[str, Any]
     everything = [value for values in of_structure.values() for value in values]
     micro = sum(everything) / len(everything)
     assert report["optimistic.mrr"] == pytest.approx(float(micro), rel=1e-12)
-    by_name = tr.report(report.ranks.with_weights(None), weights="query")["optimistic.mrr"]
-    assert by_name == pytest.approx(report["optimistic.mrr"], rel=1e-12)
 
 
 @given(problems())
@@ -109,19 +112,6 @@ def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
     for other in (of_batches, of_vectors):
         assert other.to_dict() == pytest.approx(of_scores.to_dict(), rel=0, abs=0, nan_ok=True)
         assert np.array_equal(other.ranks.above, of_scores.ranks.above)
-
-
-@given(problems(), st.data())
-def test_candidates_by_their_definition(problem: dict[str, Any], data: Any) -> None:
-    m = problem["scores"].shape[1]
-    chosen = set().union(*problem["hard"]) | data.draw(st.sets(st.integers(0, m - 1)))
-    task = made(problem, candidates=sorted(chosen, reverse=True))
-    ranks = task.evaluate_scores(problem["scores"]).ranks
-    outside = set(range(m)) - chosen
-    among = {**problem, "easy": [answers | outside for answers in problem["easy"]]}
-    found = zip(ranks.above, ranks.tied, ranks.candidates, strict=True)
-    assert list(found) == [counts[2:] for counts in tasks_by_definition(among)]
-    assert ranks.protocol.candidates.startswith(f"selection of {len(chosen)} (")
 
 
 # -- forms of answers ------------------------------------------------------------------------------
@@ -173,16 +163,14 @@ def test_queries_that_are_str_are_labels() -> None:
     assert task.queries == (7, 5)
 
 
-@given(problems())
-def test_files_keep_everything(problem: dict[str, Any]) -> None:
-    import tempfile
-
+@given(problem=problems())
+def test_files_keep_everything(
+    problem: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     queries = [(("e", i), (("r", -1), "x\ny")) for i in range(len(problem["hard"]))]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "queries.jsonl")
-        structures = problem["structures"]
-        write_queries(path, queries, problem["easy"], problem["hard"], structures=structures)
-        found = read_queries(path)
+    path, structures = tmp_path_factory.mktemp("queries") / "queries", problem["structures"]
+    write_queries(path, queries, problem["easy"], problem["hard"], structures=structures)
+    found = read_queries(path)
     assert found.queries == tuple(queries)
     assert found.easy == tuple(tuple(sorted(each)) for each in problem["easy"])
     assert found.hard == tuple(tuple(sorted(each)) for each in problem["hard"])
@@ -213,22 +201,16 @@ WRONG: list[tuple[dict[str, Any], type[Exception], str]] = [
     ({"hard": [[1]]}, ValueError, "hard: .* got 1 lists"),
     ({"hard": {1, 2}}, TypeError, "hard: .* got set"),
     ({"hard": [[1], 3]}, TypeError, "hard: .* got int for 'r'"),
-    ({"hard": [[1], "ab"]}, TypeError, "hard: .* got str for 'r'"),
     ({"hard": [[1], [4]]}, ValueError, "hard: .* got 4 for query 'r'"),
-    ({"hard": [[1], [-1]]}, ValueError, "hard: .* got -1 for query 'r'"),
-    ({"hard": [[1], [2.5]]}, TypeError, "hard: expected integers, got"),
     ({"hard": [["x"], []]}, ValueError, "hard: expected ids .* got 'x' for query 'q'"),
     ({"hard": [[1], [0]]}, ValueError, "hard: 1 answers are easy, too, first 0 of query 'r'"),
     ({"hard": (np.array([0, 1]), np.array([1]))}, ValueError, "hard: expected an indptr of length"),
     ({"hard": (np.array([0.0, 1]), np.array([1]))}, TypeError, "hard: indptr: expected integers"),
     ({"entities": None}, TypeError, "entities: expected the number of entities, or their labels"),
-    ({"entities": 0}, ValueError, "entities: expected an integer from 1 to"),
     ({"entities": list("abcd"), "hard": [["b"], ["x"]]}, ValueError, "got 'x' for query 'r'"),
     ({"entities": list("abcd"), "hard": [["b"], [1]]}, ValueError, "hard: .* got 1 for query 'r'"),
     ({"candidates": [0, 2]}, ValueError, "candidates: 1 hard answers .* first 1"),
-    ({"candidates": ["a"]}, ValueError, "candidates: expected ids .* got 'a'"),
     ({"candidates": [4]}, ValueError, "candidates: .* got 4 at position 0"),
-    ({"split": ""}, TypeError, "split: expected a str that is a name"),
 ]
 
 
@@ -258,18 +240,9 @@ LINES = [
     ('{"structure": "1p"}', r"path: .*line 2: .*got \{'structure': '1p'\}"),
     ('{"structure": "1p", "hard": {}}', r"line 2: .*got .*'hard': \{\}\}"),
     ('{"structure": "1p", "hard": [true]}', r"line 2: .*got .*'hard': \[True\]\}"),
-    (
-        '{"structure": "1p", "hard": [], "easy": [1.5]}',
-        r"line 2: .*got .*'hard': \[\], 'easy': \[1\.5\]",
-    ),
-    (
-        '{"structure": "1p", "hard": [], "query": {}}',
-        r"line 2: .*got .*'hard': \[\], 'query': \{\}\}",
-    ),
-    (
-        f'{{"structure": "1p", "hard": [], "query": {"[" * 200}{"]" * 200}}}',
-        r"line 2: .*got \{'structure': '1p', 'hard': \[\], 'query': \[\[\[\[",
-    ),
+    ('{"structure": "1p", "hard": [], "easy": [1.5]}', r"line 2: .*got .*'easy': \[1\.5\]"),
+    ('{"structure": "1p", "hard": [], "query": {}}', r"line 2: .*got .*'query': \{\}\}"),
+    (f'{{"structure": "1p", "hard": [], "query": {"[" * 200}{"]" * 200}}}', r"'query': \[\[\[\["),
     (f'{{"structure": "1p", "hard": [], "query": {"[" * 10**5}', "line 2: no JSON"),
 ]
 

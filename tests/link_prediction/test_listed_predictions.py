@@ -8,7 +8,6 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,6 +74,7 @@ def plain_counts(
     st.booleans(),
     st.booleans(),
     st.sampled_from(["p.gz", "p"]),
+    st.sampled_from([9, 1 << 17]),
 )
 def test_counts_are_those_of_plain_loops(
     tmp_path_factory: pytest.TempPathFactory,
@@ -83,10 +83,15 @@ def test_counts_are_those_of_plain_loops(
     tails_first: bool,
     scored: bool,
     name: str,
+    at_once: int,
 ) -> None:
     text = text_of(blocks, tails_first=tails_first, scored=scored)
     path = written(tmp_path_factory.mktemp("lists"), text, name)
-    predictions = read_predictions(path, scored=scored)
+    seen: list[tr.Progress] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("truerank.tasks.text._BLOCK_BYTES", at_once)
+        predictions = read_predictions(path, scored=scored, progress=seen.append)
+    assert seen[-1].done == seen[-1].total == path.stat().st_size
     splits = None if known is None else {"train": known} if known else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # duplicates and leaks
@@ -146,27 +151,3 @@ def test_names_that_are_ids(tmp_path: Path) -> None:
 )
 def test_wrong_files(tmp_path: Path, text: str, message: str) -> None:
     refusal(tr.InputValueError, message, read_predictions, written(tmp_path, text))
-
-
-def test_many_blocks_of_text(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    blocks: list[Block] = []
-    for _ in range(3000):
-        h, t = (f"e{i}" for i in rng.integers(0, 500, 2))
-        heads, tails = (
-            {
-                f"e{i}": float(s)
-                for i, s in zip(rng.permutation(500)[:9], rng.random(9), strict=True)
-            }
-            for _ in range(2)
-        )
-        blocks.append(((h, "r", t), heads, tails))
-    seen: list[tr.Progress] = []
-    path = written(tmp_path, text_of(blocks))
-    predictions = read_predictions(path, progress=seen.append)
-    assert len(seen) > 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ranks = predictions.evaluate(candidates=1000).ranks
-    found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
-    assert found == plain_counts(blocks, None, 1000, True)

@@ -23,43 +23,12 @@ pytestmark = pytest.mark.python_only
 ROWS = [("b", "likes", "ü"), ("a", "knows", "b"), ("b", "likes", "a b")]
 IDS = [[2, 1, 3], [0, 0, 2], [2, 1, 1]]
 ENTITIES = ("a", "a b", "b", "ü")
-LINES = ["\t".join(row) for row in ROWS]
 
 
 def written(folder: Path, content: str | bytes, name: str = "triples.txt") -> Path:
     path = folder / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path
-
-
-TEXTS = {
-    "plain": "\n".join(LINES) + "\n",
-    "no end": "\n".join(LINES),
-    "crlf": "\r\n".join(LINES) + "\r\n",
-    "crlf, no end": "\r\n".join(LINES),
-    "blank lines": "\n\n" + "\n\n  \n".join(LINES) + "\n\n",
-    "blank crlf lines": "\r\n\r\n" + "\r\n\r\n".join(LINES) + "\r\n\r\n",
-    "byte order mark": "\ufeff" + "\n".join(LINES),
-    "mark and blank": "\ufeff\n" + "\n".join(LINES),
-}
-
-
-@pytest.mark.parametrize("name", ["triples.txt", "triples.tsv.gz"])
-@pytest.mark.parametrize("piece", [1, 7, 1 << 17])
-@pytest.mark.parametrize("content", TEXTS.values(), ids=TEXTS)
-def test_text(
-    content: str, piece: int, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "_BLOCK_BYTES", piece)
-    raw = content.encode()
-    path = written(tmp_path, gzip.compress(raw) if name.endswith("gz") else raw, name)
-    triples = read_triples(path)
-    assert triples.ids.tolist() == IDS
-    assert triples.ids.dtype == np.int64
-    assert triples.ids.flags.c_contiguous
-    assert triples.entities == ENTITIES
-    assert triples.relations == ("knows", "likes")
-    assert triples.qualifiers == ()
 
 
 FORMS: dict[str, Callable[[list[tuple[str, ...]]], Any]] = {
@@ -165,22 +134,12 @@ def test_qualifiers(tmp_path: Path) -> None:
         Task([("a", "r", "b", "2014")], [("a", "r", "b", 2014)])
 
 
-def test_one_vocabulary_for_all_splits() -> None:
-    train = read_triples(ROWS)
-    test = read_triples([("ü", "knows", "a")], entities=train.entities, relations=train.relations)
-    assert test.ids.tolist() == [[3, 0, 0]]
-    numpy_names = np.array(ENTITIES)
-    assert read_triples(ROWS, entities=numpy_names).entities == ENTITIES
-
-
 BAD_TEXTS = [
     ("a r b\n", "line 1: .*got 'a r b'"),
     ("a\tb\n", r"line 1: .*got 'a\\tb'"),
     ("a\tr\tb\n\nb\tr\n", r"line 3: .*got 'b\\tr'"),
-    ("a\tr\tb\r\na\tr\tb\tc\r\n", r"line 2: .*got 'a\\tr\\tb\\tc'"),
     ("a\tr\tb\n\na\tr\t\n", r"line 3: .*got 'a\\tr\\t'"),
     ("\tr\tb\n", r"line 1: .*got '\\tr\\tb'"),
-    ("x\t\tb\n", r"line 1: .*got 'x\\t\\tb'"),
     (b"a\tr\tb\n\n\xff\tr\tb\n", r"line 3 is not in UTF-8"),
     ("a\tr\tb\rb\tr\ta\r", "line 1 has a carriage return in a field"),
     ("a\tr\tb\n\na\rr\tr\tb\r\n", r"line 3 has a carriage return"),
@@ -188,29 +147,22 @@ BAD_TEXTS = [
 ]
 
 
-@pytest.mark.parametrize("piece", [8, 1 << 17])
 @pytest.mark.parametrize(("content", "words"), BAD_TEXTS)
-def test_bad_text(
-    content: str | bytes, words: str, piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text, "_BLOCK_BYTES", piece)
-    path = written(tmp_path, content)
-    with pytest.raises(ValueError, match=rf'^known\["train"\]: .*triples.txt: {words}'):
-        Task([("a", "r", "b")], {"train": path})
+def test_bad_text(content: str | bytes, words: str, tmp_path: Path) -> None:
+    known, words = {"train": written(tmp_path, content)}, rf"triples.txt: {words}"
+    with pytest.MonkeyPatch.context() as patch:
+        for piece in (8, 1 << 17):
+            patch.setattr(text, "_BLOCK_BYTES", piece)
+            refusal(ValueError, rf'^known\["train"\]: .*{words}', Task, [("a", "r", "b")], known)
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        read_triples(tmp_path / "missing.txt")
-    with pytest.raises(FileNotFoundError):
-        read_triples(tmp_path / "missing.npy")
-    with pytest.raises(OSError, match=r"^triples: .*x.gz: damaged gzip file"):
-        read_triples(written(tmp_path, b"a\tr\tb\n", "x.gz"))
-    refusal(OSError, r"damaged gzip file .* empty\)", read_triples, written(tmp_path, b"", "x.gz"))
-    whole = gzip.compress("\n".join(LINES * 50).encode())
-    refusal(OSError, "damaged gzip file", read_triples, written(tmp_path, whole[:-12], "x.gz"))
-    with pytest.raises(ValueError, match=r"^triples: .*x.npy: expected a .npy file"):
-        read_triples(written(tmp_path, b"a\tr\tb\n", "x.npy"))
+    for name in ("missing.txt", "missing.npy"):
+        refusal(FileNotFoundError, name, read_triples, tmp_path / name)
+    packed = written(tmp_path, b"a\tr\tb\n", "x.gz")
+    refusal(OSError, r"^triples: .*x.gz: damaged gzip file", read_triples, packed)
+    text = written(tmp_path, b"a\tr\tb\n", "x.npy")
+    refusal(ValueError, r"^triples: .*x.npy: expected a .npy file", read_triples, text)
     np.save(tmp_path / "floats.npy", np.zeros((2, 3)))
     refusal(TypeError, "^triples: .*floats.npy: .* labels", read_triples, tmp_path / "floats.npy")
     refusal(ValueError, r"^test: expected at least one triple", Task, written(tmp_path, "\n\n"))
@@ -224,11 +176,9 @@ BAD_ROWS: list[tuple[type[Exception], str, Any]] = [
     (TypeError, "expected .* got None in row 1", [("a", "r", "b"), (None, "r", "b")]),
     (ValueError, r"^triples: .* got \(0, 0, 1, 2\) in row 1", [(0, 0, 1), (0, 0, 1, 2)]),
     (ValueError, r"^triples: .* got \(0, 1\) in row 0", [(0, 1)]),
-    (TypeError, "^triples: .* got 'a r b' in row 0", ["a r b"]),
     (TypeError, "expected an array.*got 3 in row 0", [3]),
     (ValueError, "^triples: .* got '' in row 0", [("a", "r", "")]),
     (TypeError, r"^triples: .* got bytes of shape \(\)", b"abc"),
-    (TypeError, r"^triples: .* got dict of shape \(\)", {"a": 1}),
     (TypeError, r"expected .* got b'a' in row 0", np.array([[b"a", b"r", b"b"]])),
     (ValueError, r"expected an array.*got ndarray of shape \(1, 1, 3\)", np.zeros((1, 1, 3), int)),
 ]
@@ -246,24 +196,42 @@ LABEL = st.text(
 )
 
 
-@given(st.lists(st.tuples(LABEL, LABEL, LABEL), min_size=1, max_size=20), st.booleans())
+@given(
+    st.lists(st.tuples(LABEL, LABEL, LABEL), min_size=1, max_size=20),
+    st.sampled_from(["\n", "\r\n", "\n\n  \n", "\r\n\r\n"]),
+    st.sampled_from(["", "\ufeff", "\ufeff\n", "\r\n\n"]),
+    st.booleans(),
+    st.sampled_from([1, 7, 1 << 17]),
+    st.sampled_from(["triples.txt", "triples.tsv.gz"]),
+)
 def test_text_is_read_as_it_stands(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], crlf: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[str, ...]],
+    end: str,
+    start: str,
+    is_ended: bool,
+    piece: int,
+    name: str,
 ) -> None:
-    """Labels may have blanks, quotes and line ends of Unicode."""
-    end = "\r\n" if crlf else "\n"
-    path = written(tmp_path_factory.mktemp("text"), end.join("\t".join(row) for row in rows))
+    """Labels may have blanks, quotes and line ends of Unicode; lines may be blank."""
+    raw = (start + end.join("\t".join(row) for row in rows) + end * is_ended).encode()
+    raw = gzip.compress(raw) if name.endswith("gz") else raw
+    path = written(tmp_path_factory.mktemp("text"), raw, name)
     found = {"entities": {e for h, _, t in rows for e in (h, t)}, "relations": {r[1] for r in rows}}
-    for name, labels in found.items():
-        if all(label.isdecimal() and label == str(int(label)) for label in labels):
-            refusal(ValueError, f"^{name}: all labels of {name} are numbers", read_triples, path)
-            return
-    triples = read_triples(path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text, "_BLOCK_BYTES", piece)
+        for kind, labels in found.items():
+            if all(label.isdecimal() and label == str(int(label)) for label in labels):
+                refusal(ValueError, f"^{kind}: all labels of {kind} are num", read_triples, path)
+                return
+        triples = read_triples(path)
     entities, relations = triples.entities, triples.relations
     assert entities is not None
     assert relations is not None
     assert [(entities[h], relations[r], entities[t]) for h, r, t in triples.ids] == rows
     assert entities == tuple(sorted({e for h, _, t in rows for e in (h, t)}))
+    assert (triples.ids.dtype, triples.qualifiers) == (np.int64, ())
+    assert triples.ids.flags.c_contiguous
 
 
 FEW = st.lists(st.tuples(*[st.sampled_from([-(2**63), -1, 0, 1, 5, 2**62, 2**63 - 1])] * 3))
@@ -278,12 +246,3 @@ def test_keys_of_rows(table: list[tuple[int, ...]]) -> None:
     assert np.unique(keys, return_inverse=True)[1].tolist() == [order.index(row) for row in table]
     assert [table[i] for i in rows.first_rows(keys)] == order
     assert list(zip(*(c.tolist() for c in rows.distinct_rows(columns)), strict=True)) == order
-
-
-@given(FEW, FEW)
-def test_look_up(few: list[tuple[int, ...]], many: list[tuple[int, ...]]) -> None:
-    ordered = np.array(sorted({row[0] for row in few}), np.int64)
-    values = [row[0] for row in many]
-    where, which = rows.look_up(ordered, np.array(values, np.int64))
-    expected = [(i, v) for i, v in enumerate(values) if v in ordered.tolist()]
-    assert list(zip(where.tolist(), ordered[which].tolist(), strict=True)) == expected
