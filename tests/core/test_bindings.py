@@ -223,6 +223,16 @@ def test_an_object_without_init_is_refused(kind: Any) -> None:
         _core.Tasks(None, ZEROS, uninitialised)
 
 
+def test_the_core_takes_no_other_listener() -> None:
+    for listener in (print, _core.Listener.__new__(_core.Listener)):
+        with pytest.raises(TypeError):
+            _core.rank_embeddings(EMBEDDINGS, PAIRS, RULES, 0, 1, listener)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        _core.Listener(print, "soon")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="not callable"):
+        _core.rank_embeddings(EMBEDDINGS, PAIRS, RULES, 0, 1, _core.Listener(3, 0.0))  # type: ignore[arg-type]
+
+
 def test_selections_and_rules_are_copied_and_pickled() -> None:
     selection = lists(list_of_task=ZEROS)
     for again in (copy.deepcopy(selection), pickle.loads(pickle.dumps(selection))):

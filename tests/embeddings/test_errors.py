@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse
 
 import truerank as tr
 from strategies.embeddings import vectors_of
@@ -46,114 +47,66 @@ def test_files_that_are_none(tmp_path: Path) -> None:
     refuse(ValueError, "entities: expected vectors of length 10", entities=tmp_path / "short.npy")
 
 
-# --- errors
+T, V = tr.InputTypeError, tr.InputValueError
+ONE = np.ones((4, 10), np.float32)
+EMPTY, ODD = ONE[:, :0], ONE[:, :5]
+RAW = vectors_of("bfloat16 in V2").entities
+DTYPES = "expected one of float16, bfloat16, float32, float64, got "
+# What is wrong in any call on vectors: the kind and the words of the error, what is given.
+WRONG: list[tuple[type[Exception], str, dict[str, Any]]] = [
+    (V, r"^queries: expected a matrix .* got shape \(\)", {"queries": 1.0}),
+    (V, r"^queries: expected a matrix \(queries, d\)", {"queries": ONE[None]}),
+    (V, r"^queries: expected a matrix .* lists of unlike lengths", {"queries": [[1.0], [2.0, 3]]}),
+    (V, r"^entities: expected a matrix \(entities, d\), got shape", {"entities": ONE[0]}),
+    (V, r"^entities: .* got shape \(\)", {"entities": np.float32(1)}),
+    (V, r"length 10, as in queries, got shape \(4, 9\)", {"entities": ONE[:, 1:]}),
+    (V, r"length 9, as in queries, got shape", {"queries": ONE[0, 1:]}),
+    (V, r"^queries: .* of length 1 or more, .* \(4, 0\)", {"queries": EMPTY, "entities": EMPTY}),
+    (
+        *(V, r"^queries: expected vectors of .* an even length for complex_l1, got shape \(4, 5\)"),
+        {"queries": ODD, "entities": ODD, "similarity": "complex_l1"},
+    ),
+    (T, '^entities: .* got dtype .*dtype="bfloat16" says', {"entities": RAW}),
+    (T, "^dtype: entities of .* taken as float32", {"entities": RAW, "dtype": "float32"}),
+    (T, "^dtype: queries of dtype float32 cannot be taken as float64", {"dtype": "float64"}),
+    (T, "^dtype: expected one of float16, .*, got 'float8'", {"dtype": "float8"}),
+    (V, r"^bias: expected 19 numbers, one for each .* \(18,\)", {"bias": np.ones(18)}),
+    (V, r"^bias: expected one number .* got shape \(1, 19\)", {"bias": np.ones((1, 19))}),
+    (V, r"^bias: expected one number for each entity, got shape \(\)", {"bias": 1.0}),
+    (T, "^bias: expected one of float16, .* got dtype int64", {"bias": np.ones(19, np.int64)}),
+    (T, "^bias: expected one of float16, .* got dtype object", {"bias": [None] * 19}),
+    (V, "^similarity: expected one of dot, cosine, .*, got 'L1'", {"similarity": "L1"}),
+    (T, "^similarity: expected a str, got NoneType", {"similarity": None}),
+    (V, "^threads: expected an integer >= 1, got 0", {"threads": 0}),
+]
+for name in ("queries", "entities"):
+    WRONG += [
+        (T, f"^{name}: {DTYPES}dtype ", {name: ONE.astype(x)}) for x in ("i8", "?", "O", "U1")
+    ]
+    WRONG += [
+        (T, f"^{name}: {DTYPES}dtype ", {name: None}),
+        (T, f"^{name}: {DTYPES}dtype ", {name: np.zeros((3, 10), [("a", "f4")])}),
+        (T, f"^{name}: expected a dense array", {name: scipy.sparse.csr_array(ONE)}),
+        (T, f"^{name}: .*, got a masked", {name: np.ma.masked_array(ONE, ONE > 2)}),
+        (T, f"^{name}: .* got dtype complex64; array.view", {name: ONE + 1j * ONE}),
+        (FileNotFoundError, "no-such-file", {name: "no-such-file.npy"}),
+    ]
 
 
-def test_shapes() -> None:
-    f4 = np.float32
-    one = np.ones((4, 10), f4)
-    refuse(ValueError, r"^queries: expected a matrix .* got shape \(\)", queries=1.0)
-    refuse(ValueError, r"^queries: expected a matrix \(queries, d\)", queries=one[None])
-    refuse(ValueError, r"^entities: expected a matrix \(entities, d\), got shape", entities=one[0])
-    refuse(ValueError, r"^entities: .* got shape \(\)", entities=f4(1))
-    refuse(ValueError, r"length 10, as in queries, got shape \(4, 9\)", entities=one[:, 1:])
-    refuse(ValueError, r"length 9, as in queries, got shape", queries=one[:, 1:])
-    refuse(ValueError, r"length 9, as in queries, got shape", queries=one[0, 1:])
-    empty = np.ones((3, 0), f4)
-    message = r"^queries: expected vectors of length 1 or more, .* got shape \(3, 0\)"
-    refuse(ValueError, message, queries=empty, entities=empty)
-    refuse(
-        ValueError,
-        "^queries: expected a matrix of numbers, got lists of unlike lengths",
-        queries=[[1.0, 2.0], [3.0]],
-    )
-    odd = np.ones((3, 5), f4)
-    message = r"^queries: expected vectors of .* an even length for complex_l1, got shape \(3, 5\)"
-    refuse(ValueError, message, queries=odd, entities=odd, similarity="complex_l1")
+@pytest.mark.parametrize(("kind", "words", "given"), WRONG)
+def test_what_is_wrong_in_any_call(
+    kind: type[Exception], words: str, given: dict[str, Any]
+) -> None:
+    refuse(kind, words, **given)
 
 
-WRONG: dict[str, Any] = {
-    "int64": np.ones((3, 10), np.int64),
-    "int8": np.ones((3, 10), np.int8),
-    "int16": np.ones((3, 10), np.int16),
-    "bool": np.ones((3, 10), bool),
-    "object": np.ones((3, 10), object),
-    "str": np.full((3, 10), "a"),
-    "longdouble": np.ones((3, 10), np.longdouble),
-    "struct": np.zeros((3, 10), [("a", "f4")]),
-    "None": None,
-    "void": np.zeros((3, 10), "V2"),
-}
-
-
-@pytest.mark.parametrize("name", ["queries", "entities"])
-@pytest.mark.parametrize("wrong", WRONG)
-def test_no_floats(name: str, wrong: str) -> None:
-    if wrong == "longdouble" and np.dtype(np.longdouble).itemsize == 8:
-        pytest.skip("it is a float64 here")
-    message = f"^{name}: expected one of float16, bfloat16, float32, float64, got dtype "
-    refuse(TypeError, message, **{name: WRONG[wrong]})
-
-
-@pytest.mark.parametrize("name", ["queries", "entities"])
-def test_other_objects(name: str) -> None:
-    scipy_sparse = pytest.importorskip("scipy.sparse")
-    ones = np.ones((3, 10), np.float32)
-    refuse(TypeError, f"^{name}: expected a dense array", **{name: scipy_sparse.csr_array(ones)})
-    masked: Any = np.ma.masked_array(ones, ones > 2)
-    refuse(TypeError, f"^{name}: expected plain numbers, got a masked", **{name: masked})
-    refuse(TypeError, f"^{name}: .* got dtype complex64; array.view", **{name: ones + 1j * ones})
-    refuse(FileNotFoundError, "no-such-file", **{name: "no-such-file.npy"})
-
-
-def test_raw_vectors_need_a_dtype() -> None:
-    raw = vectors_of("bfloat16 in V2").entities
-    refuse(TypeError, '^entities: .* got dtype .*dtype="bfloat16" says', entities=raw)
-    refuse(
-        TypeError,
-        "^dtype: entities of dtype .* cannot be taken as float32",
-        entities=raw,
-        dtype="float32",
-    )
-    refuse(
-        TypeError, "^dtype: queries of dtype float32 cannot be taken as float64", dtype="float64"
-    )
-    refuse(TypeError, "^dtype: expected one of float16, bfloat16, .*, got 'float8'", dtype="float8")
-
-
-def test_biases_that_do_not_fit() -> None:
-    refuse(
-        ValueError,
-        r"^bias: expected 19 numbers, one for each entity, got shape \(18,\)",
-        bias=np.ones(18),
-    )
-    refuse(
-        ValueError,
-        r"^bias: expected one number for each entity, got shape \(1, 19\)",
-        bias=np.ones((1, 19)),
-    )
-    refuse(ValueError, r"^bias: expected one number for each entity, got shape \(\)", bias=1.0)
-    refuse(
-        TypeError, "^bias: expected one of float16, .* got dtype int64", bias=np.ones(19, np.int64)
-    )
-    refuse(TypeError, "^bias: expected one of float16, .* got dtype object", bias=[None] * 19)
-
-
-def test_options() -> None:
-    refuse(ValueError, "^similarity: expected one of dot, cosine, .*, got 'L1'", similarity="L1")
-    refuse(TypeError, "^similarity: expected a str, got NoneType", similarity=None)
-    refuse(ValueError, "^threads: expected an integer >= 1, got 0", threads=0)
-    refuse(TypeError, "^threads: expected an integer >= 1, got str", threads="2")
+def test_blocks_and_rules() -> None:
     vectors = vectors_of("float32")
     pair = vectors.queries, vectors.entities
     for function in (tr.rank_embeddings, tr.topk_embeddings):
-        for block, kind, message in (
-            (0, ValueError, "block: expected an integer >= 1, got 0"),
-            (2.0, TypeError, "block: expected an integer >= 1, got float"),
-            (False, TypeError, "block: expected an integer >= 1, got bool"),
-        ):
-            refusal(kind, message, function, *pair, 1, block=block)
-        refusal(ValueError, "nan: .* of raise, worst, omit, got 'no'", function, *pair, 1, nan="no")
+        for block, kind in ((0, V), (2.0, T), (False, T)):
+            refusal(kind, "^block: expected an integer >= 1, got ", function, *pair, 1, block=block)
+        refusal(V, "nan: .* of raise, worst, omit, got 'no'", function, *pair, 1, nan="no")
         assert function(*pair, 1, block=2**70) is not None
 
 
@@ -189,28 +142,13 @@ def test_indices() -> None:
 def test_selections() -> None:
     vectors = vectors_of("float32")
     pair = vectors.queries, vectors.entities
-    calls: list[Callable[..., Any]] = [
-        lambda **keywords: tr.rank_embeddings(*pair, 0, **keywords),
-        lambda **keywords: tr.topk_embeddings(*pair, 2, **keywords),
-    ]
-    for call in calls:
-        refusal(ValueError, "filter: expected indices from 0 .* 19", call, filter=[[19]] + [[]] * 6)
-        refusal(ValueError, "candidates: .* indices from 0 to 18, got -1", call, candidates=[0, -1])
-        refusal(ValueError, "filter: expected 7 .* lists, one for each task", call, filter=[[]] * 6)
-        refusal(TypeError, "filter: expected", call, filter=np.zeros((7, 19)))
-    with pytest.raises(ValueError, match="candidates: the target 0 of task 1 is not among its"):
-        tr.rank_embeddings(*pair, 0, candidates=[[0], [1], *[[0]] * 5])
-
-
-def test_nan_in_words() -> None:
-    entities = np.zeros((5, 2), np.float32)
-    entities[3, 1] = np.nan
-    queries = np.ones((3, 2), np.float32)
-    for rule, words in (("raise", "the score of"), ("omit", "the true score, of")):
-        with pytest.raises(ValueError, match=rf"^scores: {words} query 1 and entity 3,? is NaN"):
-            tr.rank_embeddings(*(queries, entities, [0, 3, 3]), filter=[[3], [], []], nan=rule)
-    ranks = tr.rank_embeddings(queries, entities, [0, 3, 3], nan="worst")
-    assert ranks.above.tolist() == [0, 4, 4]
+    for call in (tr.rank_embeddings, tr.topk_embeddings):
+        refusal(V, "filter: expected indices .* 19", call, *pair, 2, filter=[[19]] + [[]] * 6)
+        refusal(V, "candidates: .* from 0 to 18, got -1", call, *pair, 2, candidates=[2, -1])
+        refusal(V, "filter: expected 7 .* lists, one for", call, *pair, 2, filter=[[]] * 6)
+        refusal(T, "filter: expected", call, *pair, 2, filter=np.zeros((7, 19)))
+    chosen, words = [[0], [1], *[[0]] * 5], "candidates: the target 0 of task 1 is not among its"
+    refusal(V, words, tr.rank_embeddings, *pair, 0, candidates=chosen)
 
 
 def test_modules_are_not_their_weights() -> None:

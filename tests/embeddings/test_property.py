@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,30 +12,32 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.counting import count
+from oracles.counting import count, count_large
 from oracles.embeddings import SIMILARITIES
-from strategies.embeddings import ENTITIES, Vectors, check, check_pairs, tasks, vectors
+from strategies.embeddings import ENTITIES, Tasks, Vectors, check, check_pairs, tasks, vectors
+from support.problems import assert_same
 from truerank.counting import tiles
 from truerank.embeddings import watching
 
 
-def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False):
+@pytest.fixture(autouse=True, scope="module")
+def reports_at_once() -> Iterator[None]:
+    """Let calls report whenever they look for Ctrl-C, not only ten times a second."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
+        yield
+
+
+def _tasks(data: st.DataObject, drawn: Vectors, *, errors: bool = False) -> Tasks:
     columns = max(1, len(drawn.entities))
     return data.draw(tasks(drawn.height, columns, drawn.queries.ndim == 1, errors=errors))
 
 
 @pytest.mark.smoke
-@given(vectors(nan=False), st.data(), st.booleans())
-@settings(max_examples=100)
+@given(st.booleans().flatmap(lambda nan: vectors(nan=nan)), st.data(), st.booleans())
+@settings(max_examples=150)
 def test_counts_are_those_of_the_oracle(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
     event(drawn.similarity)
-    if len(drawn.entities):
-        check(drawn, _tasks(data, drawn), audit=audit)
-
-
-@given(vectors(nan=True), st.data(), st.booleans())
-@settings(max_examples=100)
-def test_counts_with_nan(drawn: Vectors, data: st.DataObject, audit: bool) -> None:
     if len(drawn.entities):
         check(drawn, _tasks(data, drawn), audit=audit)
 
@@ -57,12 +60,12 @@ def test_a_count_that_was_stopped_goes_on(
     """With the counts of a call that was not stopped, or with its refusal of a NaN."""
     kept = tmp_path_factory.mktemp("kept") / "counts"
     asked = _tasks(data, drawn)
-    keywords = {**drawn.keywords, **asked.keywords, "audit": audit}
+    keywords = {**drawn.keywords, **asked.keywords, "audit": audit, "progress": None}
 
     def ranked(**more: Any) -> tr.Ranks | str:
         try:
             given = drawn.queries, drawn.entities, asked.targets
-            return tr.rank_embeddings(*given, **keywords, **more)
+            return tr.rank_embeddings(*given, **{**keywords, **more})
         except ValueError as error:
             return "is NaN" * ("is NaN" in str(error)) or str(error)
 
@@ -72,7 +75,6 @@ def test_a_count_that_was_stopped_goes_on(
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tiles, "TILE_BYTES", size // 4)
-        patch.setattr(watching, "SECONDS_BETWEEN_REPORTS", 0.0)
         patch.setattr("os.fsync", lambda _: None)
         with contextlib.suppress(KeyboardInterrupt):
             ranked(checkpoint=kept, progress=stop)
@@ -95,26 +97,23 @@ def test_tile_edges(similarity: str, dtype: str) -> None:
     wide = (rng.integers(-3, 4, (13 + 129, 6)) / 16).astype(dtype)
     scores = Vectors(wide[:13], wide[13:], similarity).scores()
     for n in ENTITIES:
-        for q in range(1, 14) if n in (1, 16, 17, 129) else (1, 6, 13):
+        for q in range(1, 14) if n in (17, 129) else (1, 6, 13):
             targets = rng.integers(0, n, q)
-            expected = count(scores[:q, :n], targets.tolist())
+            expected = count_large(scores[:q, :n], targets.tolist())
             for block in (None, 1, 4):
-                ranks = tr.rank_embeddings(
-                    wide[:q], wide[13 : 13 + n], targets, similarity=similarity, block=block
+                vectors = wide[:q], wide[13 : 13 + n]
+                assert_same(
+                    tr.rank_embeddings(*vectors, targets, similarity=similarity, block=block),
+                    expected,
                 )
-                assert (ranks.above == expected.above).all(), (q, n, block)
-                assert (ranks.tied == expected.tied).all(), (q, n, block)
-                assert (ranks.candidates == n).all()
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 @pytest.mark.parametrize("d", [100, 1022])
 def test_long_vectors(similarity: str, d: int) -> None:
     rng = np.random.default_rng(d)
-    queries = (rng.standard_normal((3, d)) / (2 * np.sqrt(d))).astype(np.float32)
-    entities = (rng.standard_normal((18, d)) / (2 * np.sqrt(d))).astype(np.float16)
-    scores = Vectors(queries, entities, similarity).scores()
-    expected = count(scores, [0, 17, 5])
-    ranks = tr.rank_embeddings(queries, entities, [0, 17, 5], similarity=similarity)
-    assert (ranks.above == expected.above).all()
+    made = [(rng.standard_normal((n, d)) / (2 * np.sqrt(d))).astype(np.float32) for n in (3, 18)]
+    queries, entities = made[0], made[1].astype(np.float16)
+    expected = count(Vectors(queries, entities, similarity).scores(), [0, 17, 5])
+    assert_same(tr.rank_embeddings(queries, entities, [0, 17, 5], similarity=similarity), expected)
     Vectors(queries[:2], entities[:3].astype(np.float64), similarity).scores()

@@ -46,27 +46,24 @@ def check(drawn: Vectors, asked: Tasks, data: st.DataObject) -> None:
 
 
 @pytest.mark.smoke
-@given(vectors(nan=True), st.data())
-@settings(max_examples=100)
-def test_counts_are_those_of_the_definition(drawn: Vectors, data: st.DataObject) -> None:
-    event(drawn.similarity)
-    columns = max(1, len(drawn.entities))
-    single = drawn.queries.ndim == 1
-    if len(drawn.entities):
-        check(drawn, data.draw(tasks(drawn.height, columns, single, errors=False)), data)
-
-
-@given(vectors(nan=True), st.data())
-def test_many_thresholds(drawn: Vectors, data: st.DataObject) -> None:
+@given(vectors(nan=True), st.data(), st.booleans())
+@settings(max_examples=150)
+def test_counts_are_those_of_the_definition(
+    drawn: Vectors, data: st.DataObject, many: bool
+) -> None:
     """Where a query has many thresholds, its scores are made first."""
-    single = drawn.queries.ndim == 1
+    event(drawn.similarity)
     if not len(drawn.entities):
         return
+    single = drawn.queries.ndim == 1
     asked = data.draw(tasks(drawn.height, len(drawn.entities), single, errors=False))
-    asked.keywords["block"] = None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(vector_thresholds, "MANY", 0)
-        patch.setattr(vector_thresholds, "TILE_BYTES", data.draw(st.sampled_from([1, 500, 9000])))
+        if many:
+            asked.keywords["block"] = None
+            patch.setattr(vector_thresholds, "MANY", 0)
+            patch.setattr(
+                vector_thresholds, "TILE_BYTES", data.draw(st.sampled_from([1, 500, 9000]))
+            )
         check(drawn, asked, data)
 
 
@@ -140,17 +137,6 @@ def test_bounds_of_every_family(similarity: str, family: str) -> None:
 # --- forms of input
 
 
-def test_one_query_and_several_thresholds() -> None:
-    expected = [[4, 2, 1], [3, 2, 1]]
-    asked = [[0, 1, 2], [1, 2, 3]]
-    assert tr.count_above(QUERIES, ENTITIES, asked).above.tolist() == expected
-    assert tr.count_above(QUERIES[0], ENTITIES, asked[0]).above.tolist() == expected[0]
-    assert tr.count_above(QUERIES[0], ENTITIES, 1).above.tolist() == [2]
-    rows = [1, 0, 1]
-    by_rows = tr.count_above(QUERIES, ENTITIES, [asked[i] for i in rows], rows=rows)
-    assert by_rows.above.tolist() == [expected[i] for i in rows]
-
-
 def test_files_bias_and_csls(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     queries, entities = (rng.standard_normal((n, 12)).astype(np.float16) for n in (9, 70))
@@ -193,8 +179,3 @@ def test_progress_is_told_of_bounds() -> None:
 )
 def test_errors(asked: Any, keywords: dict[str, Any], message: str) -> None:
     refusal(tr.InputValueError, f"^{message}", tr.count_above, QUERIES, ENTITIES, asked, **keywords)
-
-
-def test_thresholds_that_are_no_numbers() -> None:
-    with pytest.raises(tr.InputTypeError, match=r"^thresholds: expected real numbers, got str"):
-        tr.count_above(QUERIES, ENTITIES, ["a", "b"])

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 import truerank as tr
-from truerank import _core, alignment, link_prediction
+from truerank import alignment, link_prediction
 from truerank.embeddings import vector_thresholds, watching
 
 Run = Callable[..., str]
@@ -49,12 +46,6 @@ def evaluate_pairs(**options: Any) -> object:
 CALLS: dict[str, tuple[Callable[..., Any], int]] = {
     "ranks": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, **o), 1),
     "an audit": (lambda **o: tr.rank_embeddings(QUERIES, VECTORS, TARGETS, audit=True, **o), 1),
-    "lists of candidates": (
-        lambda **o: tr.rank_embeddings(
-            *(QUERIES, VECTORS, TARGETS % 100), candidates=np.arange(5000), **o
-        ),
-        1,
-    ),
     "few queries": (lambda **o: tr.rank_embeddings(QUERIES[:3], VECTORS, 5, **o), 0),
     "thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY[:, :2], **o), 1),
     "many thresholds": (lambda **o: tr.count_above(QUERIES, VECTORS, MANY, **o), 1),
@@ -63,8 +54,6 @@ CALLS: dict[str, tuple[Callable[..., Any], int]] = {
     "two sides": (evaluate_triples, 2),
     "both directions": (evaluate_pairs, 1),
     "both directions, scaled": (lambda **o: evaluate_pairs(csls=4, **o), 2),
-    "each direction by itself": (lambda **o: evaluate_pairs(audit=True, **o), 1),
-    "greedy": (lambda **o: alignment.infer(QUERIES, VECTORS, csls=4, **o), 2),
     "mutual": (lambda **o: alignment.infer(QUERIES, VECTORS, method="mutual", **o), 2),
 }
 SCORES_SIZE = 500 * 6000 * 4
@@ -132,19 +121,16 @@ def test_a_call_in_a_moment_reports_little() -> None:
 
 
 @pytest.mark.usefixtures("at_once")
-@pytest.mark.parametrize("threads", [1, pytest.param(3, marks=pytest.mark.threads)])
 @pytest.mark.parametrize("name", CALLS)
-def test_what_a_listener_raises_ends_the_call(name: str, threads: int) -> None:
-    call, _ = CALLS[name]
-    error = LookupError("enough")
-    heard = []
+def test_what_a_listener_raises_ends_the_call(name: str) -> None:
+    error, heard = LookupError("enough"), list[tr.Progress]()
 
     def refuse(progress: tr.Progress) -> None:
         heard.append(progress)
         raise error
 
     with pytest.raises(LookupError) as caught:
-        call(threads=threads, progress=refuse)
+        CALLS[name][0](threads=1 + len(name) % 2, progress=refuse)
     assert caught.value is error
     assert len(heard) == 1
 
@@ -194,59 +180,6 @@ def test_each_thread_hears_of_its_own_call() -> None:
         assert not others
 
 
-@contextmanager
-def reporting_at_once() -> Iterator[None]:
-    before = watching.SECONDS_BETWEEN_REPORTS
-    watching.SECONDS_BETWEEN_REPORTS = 0.0
-    try:
-        yield
-    finally:
-        watching.SECONDS_BETWEEN_REPORTS = before
-
-
-@given(data=st.data())
-def test_no_count_depends_on_a_listener(data: st.DataObject) -> None:
-    """Ranks, counts and lists, errors included, are those of a call to which nobody listens."""
-    seed = data.draw(st.integers(0, 2**32 - 1), "seed")
-    queries, entities, length = (
-        data.draw(st.integers(1, most), name)
-        for most, name in ((40, "queries"), (300, "entities"), (9, "length"))
-    )
-    rng = np.random.default_rng(seed)
-    left, right = (rng.integers(-2, 3, (n, length)).astype(np.float32) for n in (queries, entities))
-    if data.draw(st.booleans(), "nan"):
-        left[rng.integers(queries), rng.integers(length)] = np.nan
-    targets = rng.integers(0, entities, queries)
-    options: dict[str, Any] = {
-        "similarity": data.draw(st.sampled_from(["dot", "l1", "cosine"]), "similarity"),
-        "nan": data.draw(st.sampled_from(["raise", "omit"]), "nan rule"),
-        "threads": data.draw(st.integers(1, 3), "threads"),
-        "block": data.draw(st.sampled_from([None, 1, 70]), "block"),
-        "filter": data.draw(st.sampled_from([None, [[0]] * queries]), "filter"),
-    }
-    calls: list[Callable[..., Any]] = [
-        lambda **o: tr.rank_embeddings(left, right, targets, **o),
-        lambda **o: tr.topk_embeddings(left, right, 3, **o),
-        lambda **o: (
-            tr.count_above(left, right, [[0.5, -1, 2]], **o)
-            if queries == 1
-            else tr.count_above(left, right, 1.0, **o)
-        ),
-    ]
-    for call in calls:
-        results = []
-        for progress in (None, lambda report: None):
-            with reporting_at_once():
-                try:
-                    results.append(call(**options, progress=progress))
-                except tr.InputValueError as error:
-                    results.append(str(error))
-        if isinstance(results[0], str):
-            assert results[0] == results[1]
-        else:
-            assert same(*results)
-
-
 def test_a_part_of_several() -> None:
     told: list[tuple[int, int]] = []
     for number in range(3):
@@ -256,18 +189,6 @@ def test_a_part_of_several() -> None:
             watch(done, 10)
     assert told == [(0, 30), (5, 30), (10, 30), (15, 30), (20, 30), (25, 30)]
     assert watching.watch_of_part(None, [10], 0) is None
-
-
-def test_the_core_takes_no_other_listener() -> None:
-    pairs = _core.Embeddings(*(_core.Scores(VECTORS[:5], "float32", False),) * 2, "dot")
-    tasks, rules = _core.Tasks(None, np.arange(5)), _core.Rules(False, "raise", False)
-    for listener in (print, _core.Listener.__new__(_core.Listener)):
-        with pytest.raises(TypeError):
-            _core.rank_embeddings(pairs, tasks, rules, 0, 1, listener)  # type: ignore[arg-type]
-    with pytest.raises(TypeError):
-        _core.Listener(print, "soon")  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="not callable"):
-        _core.rank_embeddings(pairs, tasks, rules, 0, 1, _core.Listener(3, 0.0))  # type: ignore[arg-type]
 
 
 # --- in processes of their own

@@ -235,6 +235,10 @@ class Tasks:
     plain: dict[str, Any]
 
 
+def listener(_: tr.Progress) -> None:
+    """Hear how far a call has come, which changes none of its results."""
+
+
 @st.composite
 def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: bool) -> Tasks:
     """Draw targets, rows and selections for a shape; with `errors`, some are out of range."""
@@ -285,6 +289,7 @@ def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: b
     keywords["nan"] = plain["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
     keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
     keywords["block"] = draw(st.sampled_from([None, 1, 2, 5, 6, 7, 100]))
+    keywords["progress"] = draw(st.sampled_from([None, listener]))
     return Tasks(targets, keywords, plain)
 
 
