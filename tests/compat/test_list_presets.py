@@ -61,13 +61,6 @@ def test_the_middle_and_the_next_place_are_kinds_of_rank() -> None:
             assert value == pytest.approx(report[f"{kind}.{key}"])
 
 
-def test_presets_name_their_sources() -> None:
-    for name, row in compat.LIST_PRESETS.items():
-        assert row.name == name
-    assert all(": " in source for row in compat.LIST_PRESETS.values() for source in row.source)
-    assert compat.LIST_PRESETS["pyclause"].cut == 100
-
-
 def test_own_presets_and_wrong_ones() -> None:
     ranks = tr.rank_lists([[4, 7]], None, [7], candidates=10)
     own = compat.ListPreset(name="own", toolkits="ours", cut=1)

@@ -1,8 +1,7 @@
-"""Presets for queries and retrieval, compared with the toolkits' operations and pytrec_eval."""
+"""Numbers among the first k and their names, and pytrec_eval itself."""
 
 from __future__ import annotations
 
-import heapq
 import math
 from typing import Any
 
@@ -12,36 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.toolkit_scores import lists, scores_and_filter
+from support.toolkit_scores import scores_and_filter
 from truerank import compat
 
 pytestmark = pytest.mark.python_only
 
-NAN, INF = float("nan"), float("inf")
-SEEDS = pytest.mark.parametrize("seed", range(3))
-
 
 def finite_scores(seed: int) -> tuple[Any, Any, Any]:
-    """Scores with ties, near ties and infinities, but no NaN."""
+    """Make scores with ties, near ties and infinities, but no NaN."""
     scores, targets, filtered = scores_and_filter(seed)
     return np.where(np.isnan(scores), np.float32(0.3), scores), targets, filtered
-
-
-def assert_within(found: compat.CompatReport, ranks: Any) -> None:
-    assert (found.first <= ranks).all()
-    assert (ranks <= found.last).all()
-    assert (found.first < found.last).any()
-
-
-# -- all entities of a query -----------------------------------------------------------------------
-
-
-def test_kbc_averages_its_sides() -> None:
-    scores, targets, filtered = finite_scores(0)
-    side = ["tail"] * 40 + ["head"] * 20
-    found = compat.report(scores, targets, preset="kbc", filter=lists(filtered), side=side)
-    halves = [(1 / found.first[part]).mean() for part in (slice(40), slice(40, None))]
-    assert found["MRR"] == pytest.approx(sum(halves) / 2, rel=1e-6)
 
 
 def ids_of(columns: int) -> list[str]:
@@ -49,8 +28,7 @@ def ids_of(columns: int) -> list[str]:
     return sorted(f"d{i}" for i in range(columns))
 
 
-@SEEDS
-@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize(("seed", "wide"), [(0, False), (1, True)])
 def test_pytrec_eval_itself(seed: int, wide: bool) -> None:
     """Ranks are exact by the order of the names, and scores are rounded to float32."""
     peer = pytest.importorskip("pytrec_eval", reason="the peer to compare with")
@@ -74,75 +52,6 @@ def test_pytrec_eval_itself(seed: int, wide: bool) -> None:
         assert (compat.report(scores, targets, preset="trec_eval").first != found.first).any()
 
 
-@SEEDS
-@pytest.mark.parametrize(
-    ("preset", "reverse"), [("mteb", True), ("trec_eval", True), ("sentence-transformers", False)]
-)
-def test_orders_by_id(preset: str, reverse: bool, seed: int) -> None:
-    scores, targets, _ = finite_scores(seed)
-    ids = ids_of(scores.shape[1])
-    found = compat.report(scores, targets, preset=preset)
-    for i, (row, target) in enumerate(zip(scores.tolist(), targets, strict=True)):
-        pairs = list(zip(row, ids, strict=True))
-        if reverse:
-            pairs.sort(reverse=True)
-        else:
-            pairs.sort(key=lambda pair: (-pair[0], pair[1]))
-        rank = 1 + [name for _, name in pairs].index(ids[target])
-        assert found.first[i] == rank == found.last[i]
-
-
-@SEEDS
-def test_mteb_2_18_18(seed: int) -> None:
-    """A stable sort by score alone leaves ties in the order of the dict."""
-    scores, targets, _ = finite_scores(seed)
-    found = compat.report(scores, targets, preset="mteb-2.18.18")
-    ranks = []
-    for row, target in zip(scores.tolist(), targets, strict=True):
-        ordered = sorted(dict(enumerate(row)).items(), key=lambda item: item[1], reverse=True)
-        ranks.append(1 + [column for column, _ in ordered].index(target))
-    np.testing.assert_array_equal(found.first, ranks)
-    np.testing.assert_array_equal(found.last, ranks)
-    values = [1 / rank if rank <= 10 else 0 for rank in ranks]
-    assert found["mrr_at_10"] == pytest.approx(np.mean(values), rel=1e-12)
-    first = compat.report(np.zeros((5, 9), np.float32), [0] * 5, preset="mteb-2.18.18")
-    assert first["mrr_at_10"] == 1  # a constant scorer, the right document first
-
-
-@SEEDS
-def test_sentence_transformers_5(seed: int) -> None:
-    """A heap of what torch.topk leaves of each chunk of the corpus."""
-    torch = pytest.importorskip("torch", reason="runs the toolkit's own operations")
-    scores, targets, _ = finite_scores(seed)
-    ids = ids_of(scores.shape[1])
-    found = compat.report(scores, targets, preset="sentence-transformers-5")
-    ranks = []
-    for row, target in zip(torch.from_numpy(scores), targets, strict=True):
-        heap: list[tuple[float, str]] = []
-        for start in range(0, len(row), 16):
-            values, places = torch.topk(row[start : start + 16], len(row[start : start + 16]))
-            for value, place in zip(values.tolist(), places.tolist(), strict=True):
-                heapq.heappush(heap, (value, ids[start + place]))
-        ordered = sorted(heap, key=lambda pair: pair[0], reverse=True)
-        ranks.append(1 + [name for _, name in ordered].index(ids[target]))
-    assert_within(found, np.array(ranks))
-
-
-# -- what is new in the tables of conventions ------------------------------------------------------
-
-
-def test_places_by_column() -> None:
-    scores = [[5.0, 5.0, 9.0, 5.0, 5.0, 1.0]]
-    first = [compat.report(scores, [j], preset="mteb-2.18.18").first[0] for j in range(6)]
-    assert first == [2, 3, 1, 4, 5, 6]
-    last = [compat.report(scores, [j], preset="mteb").first[0] for j in range(6)]
-    assert last == [5, 4, 1, 3, 2, 6]
-    out = compat.report(scores, [4], preset="mteb-2.18.18", filter=[[0, 2]])
-    assert out.first[0] == out.last[0] == 3
-    among = compat.report(scores, [4], preset="mteb-2.18.18", candidates=[3, 4, 5])
-    assert among.first[0] == among.last[0] == 2
-
-
 def test_bare_scores_have_no_columns() -> None:
     """Their place is anywhere in the tie, and the number its mean over all orders."""
     found = compat.report_against([5.0], [[5.0, 5.0, 9.0]], preset="mteb")
@@ -150,17 +59,6 @@ def test_bare_scores_have_no_columns() -> None:
     assert found["mrr_at_10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 4) / 3)
     assert found.bounds("mrr_at_3") == (0, 0.5)
     assert found["mrr_at_3"] == pytest.approx((1 / 2 + 1 / 3) / 3)
-
-
-def test_a_nan_opens_every_order() -> None:
-    scores = [[3.0, 2.0, 1.0, NAN], [3.0, 2.0, 1.0, 0.0]]
-    found = compat.report(scores, [0, 0], preset="pytrec_eval")
-    assert found.first.tolist() == [1, 1]
-    assert found.last.tolist() == [4, 1]
-    without = compat.report(scores, [0, 0], preset="pytrec_eval", filter=[[3], []])
-    assert without.last.tolist() == [1, 1]
-    own = compat.report([[NAN, 2.0, 1.0]], [0], preset="mteb")
-    assert (own.first[0], own.last[0]) == (1, 3)
 
 
 @settings(max_examples=60, deadline=None)
