@@ -14,7 +14,7 @@ TESTS = (
 FAULTS = [
     Fault(
         "a wrong weight",
-        "python/truerank/reporting/counted.py",
+        "python/truerank/reporting/sources.py",
         "partial(sample_of, self.tasks, seed=seed)",
         "partial(sample_of, self.ranks, seed=seed)",
     ),

@@ -25,13 +25,13 @@ ROOMS = {
     "inputs": (1000, 1000),
     "tables": (600, 600),
     "ranks": (700, 700),
-    "stores": (726, 700),
+    "stores": (725, 700),
     "devices": (900, 900),
     "counting": (1300, 1300),
     "embeddings": (600, 600),
     "metrics": (2061, 1700),
     "inference": (1600, 1600),
-    "reporting": (1122, 1000),
+    "reporting": (1049, 1000),
     "plot": (700, 700),
     "html": (200, 200),
     "tasks": (1433, 1000),
@@ -48,7 +48,7 @@ FOLDERS = {
     "fuzz": (1500, 1500),
     "bench": (6800, 6000),
 }
-FILES = (176, 180)  # of the package
+FILES = (174, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {

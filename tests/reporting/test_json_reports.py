@@ -19,7 +19,7 @@ from support.hostile_members import values_like
 from truerank import InputValueError, Ranks, Report, report, table
 from truerank.metrics import parse
 from truerank.reporting import reports
-from truerank.reporting.report_json import REPORT
+from truerank.reporting.sources import REPORT
 
 pytestmark = pytest.mark.python_only
 
@@ -127,11 +127,10 @@ def test_a_read_report_knows_what_was_stored(sided: Ranks) -> None:
     with pytest.raises(AttributeError, match="holds no ranks"):
         back.interval("mrr", level=0.9)
     assert not hasattr(back, "ranks")
-    assert back._axes() == (
-        ["both", "tail"],
-        ["optimistic", "realistic"],
-        ["amri", "hits@2", "mrr"],
-    )
+    rows = back.table().to_dict()
+    assert rows["side"] == ["both", "both", "tail", "tail"]
+    assert rows["kind"] == ["optimistic", "realistic"] * 2
+    assert list(rows)[-3:] == ["amri", "hits@2", "mrr"]
     assert "| tail | realistic | 2 |  | 0.500 |  |" in back.to_markdown()
     assert "tail & realistic & 2 &  & 0.500 & " in back.to_latex()
     assert '<td style="text-align: right"></td>' in back._repr_html_()

@@ -138,9 +138,9 @@ class RankEvaluator(evaluation.InformationRetrievalEvaluator):
             Realistic: the mean of the best and the worst rank in a tie.
         """
         found = self.report if report is None else report
-        kinds = ("optimistic", "pessimistic")
-        best, worst = (np.rint(1 / found.per_query(f"{kind}.mrr")) for kind in kinds)
-        ranks: FloatArray = (best + worst) / 2
+        best, worst = map(found._ranked.ties, ("optimistic", "pessimistic"))
+        above = best.above[best.starts] + worst.above[worst.starts]
+        ranks: FloatArray = 1 + above / 2
         return ranks
 
     def compute_all_metrics(

@@ -15,7 +15,7 @@ from ..inference.units import describe_units
 from ..inputs.naming import import_extra, printable, terminal_text
 from ..inputs.progress_listeners import as_listener, size_text
 from ..metrics import parse
-from ..reporting.rendering import metric_column
+from ..reporting.keyed_values import metric_column
 from ..tables import AsTable, Table
 from ..tables.forms import write_json
 from ..tables.writing import replace_file

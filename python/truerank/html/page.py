@@ -16,12 +16,11 @@ from .. import __version__
 from ..inference.comparing import compare
 from ..inference.comparisons import gather_notes
 from ..inference.units import UNIT
-from ..inputs.checks import several
+from ..inputs.checks import several, unique_keys
 from ..inputs.naming import public
 from ..metrics.keys import ALL_SIDES, MACRO, NO_ADJUSTMENT, increasing
 from ..plot import comparison, groups, hits_curve, rank_distribution, values
 from ..plot.drawing import RankedQueries, check_named
-from ..reporting.axes import unique_keys
 from ..reporting.reports import Report
 from ..reporting.tables import table
 from ..tables import Table

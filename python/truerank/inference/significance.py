@@ -12,8 +12,8 @@ from ..metrics.chance_model.tails import spelled_p, tail
 from ..metrics.chance_model.tasks import Tasks, compress, significant_weights
 from ..metrics.keys import Key, parse, sides_of
 from ..metrics.kinds import Sample, sample_of, take
-from ..metrics.metric_table import METRICS, metric_value
-from ..metrics.values import kept_moments
+from ..metrics.metric_table import METRICS
+from ..metrics.values import compute, kept_moments
 from ..ranks.container import Ranks
 from ..tables.cells import format_count
 from .pairing import HasRanks, weighted_ranks
@@ -196,7 +196,7 @@ def pvalue_of_sample(
     z = _z_score(key, sample, memo)
     sides = [False, True] if alternative == "two-sided" else [alternative == "worse"]
     metric = METRICS[key.metric]
-    value = metric_value(metric, sample, key.parameter)
+    value = compute(key.alone, sample)
     tails = [tail(metric, key.parameter, tasks, value, worse=worse) for worse in sides]
     log, method = min(tails)
     if len(tails) == 2:
@@ -223,4 +223,4 @@ def _z_score(key: Key, sample: Sample, memo: dict[Any, Any]) -> float:
     mean, variance = kept_moments(memo, key, sample)
     if not (variance > 0 and math.isfinite(variance)):
         return math.nan
-    return (metric_value(METRICS[key.metric], sample, key.parameter) - mean) / math.sqrt(variance)
+    return (compute(key.alone, sample) - mean) / math.sqrt(variance)

@@ -128,6 +128,21 @@ def several(name: str, values: Iterable[T], what: str) -> list[T]:
     return list(values)
 
 
+def unique_keys(keys: Iterable[str], name: str = "metrics") -> list[str]:
+    """List keys, each of them once; a single str is one of them, what is no str a TypeError.
+
+    Examples
+    --------
+    >>> unique_keys(("mr", "mrr", "mr")), unique_keys("mr")
+    (['mr', 'mrr'], ['mr'])
+    """
+    listed = [keys] if isinstance(keys, str) else several(name, keys, "keys")
+    for key in listed:
+        if not isinstance(key, str):
+            raise InputTypeError(name, expected="keys", got=f"{type(key).__name__} among them")
+    return list(dict.fromkeys(listed))
+
+
 def distinct_names(name: str, words: Any, expected: str = "a sequence of str") -> tuple[str, ...]:
     """Check names: each is a str, and none occurs twice."""
     if isinstance(words, (str, bytes)) or not is_iterable(words):

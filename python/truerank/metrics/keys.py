@@ -215,7 +215,9 @@ class Grammar:
         if (meaning := self.find(name)) is None:
             why = self.refused.get(name) or self._suggest(name, text)
             fail(key, f"no metric {quote(key.removeprefix(before))}; {why}")
-        parameter = self._read_parameter(key, *meaning, mark, text)
+        parameter: Parameter = 0
+        if mark or self.metrics[meaning[1]].needed:
+            parameter = self._read_parameter(key, *meaning, mark, text)
         fields = self._read_fields(key, before.split(".")[:-1], *meaning)
         return make(meaning[1], parameter, **fields)
 
@@ -226,8 +228,6 @@ class Grammar:
         if mark not in row.parameter:
             where = f"; {self.refused[name + mark]}" if name + mark in self.refused else ""
             fail(key, f"{name} takes no {PARAMETERS[mark].name}{where}")
-        if not mark and not row.needed:
-            return 0
         form = PARAMETERS[row.mark]
         if not form.pattern.fullmatch(text):
             got = quote(text)[1:-1] if len(text) < 1000 else f"one of {len(text):,} characters"

@@ -100,19 +100,6 @@ class Metric(Row):
     source: str = HOYT
 
 
-def metric_value(metric: Metric, sample: Sample, parameter: Parameter = 0) -> float:
-    """Compute a metric; nan where there are no tasks, or none with a weight above 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from truerank.metrics import Sample
-    >>> metric_value(METRICS["mrr"], Sample(np.array([1.0, 4.0]), np.array([9, 9])))
-    0.625
-    """
-    return metric.inverse(metric.mean(metric.transform, sample, parameter))
-
-
 def _reciprocal(x: float) -> float:
     return 1.0 / x
 

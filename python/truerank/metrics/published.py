@@ -17,8 +17,8 @@ from .chance_model import Tasks, compress
 from .chance_model.tails import spelled_p, tail
 from .keys import ADJUSTED, ALL_SIDES, Key, parse_alone
 from .kinds import Sample
-from .metric_table import METRICS, metric_value
-from .values import adjusted, grouped_tasks, moments_of_tasks
+from .metric_table import METRICS
+from .values import adjusted, compute, grouped_tasks, moments_of_tasks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -300,7 +300,7 @@ def _check_range(key: Key, number: float, tasks: Tasks) -> None:
         raise InputValueError("value", expected="a finite number", got=number)
     weights = tasks.multiplicities * (tasks.weights / tasks.weights[0])  # whole where all are equal
     last = Sample(tasks.sizes.astype(np.float64), tasks.sizes, weights)
-    low, high = sorted((metric.optimum, metric_value(metric, last, key.parameter)))
+    low, high = sorted((metric.optimum, compute(key.alone, last)))
     slack = 1e-9 * high  # for the rounding of sums
     if not low - slack <= number <= high + slack:
         hint = ""

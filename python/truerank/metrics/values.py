@@ -15,7 +15,7 @@ from .averages import arithmetic, values_per_task
 from .chance_model import Tasks, compress
 from .keys import NO_ADJUSTMENT, Key, Sides, parse_alone
 from .kinds import Sample, take
-from .metric_table import ADJUSTMENTS, METRICS, Metric, metric_value
+from .metric_table import ADJUSTMENTS, METRICS, Metric
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -132,7 +132,8 @@ def compute(key: Key, sample: Sample, memo: dict[Any, Any] | None = None) -> flo
     >>> compute(parse("hits@3"), Sample(np.array([1.0, 4.0]), np.array([9, 9])))
     0.5
     """
-    measured = metric_value(METRICS[key.metric], sample, key.parameter)
+    metric = METRICS[key.metric]
+    measured = metric.inverse(metric.mean(metric.transform, sample, key.parameter))
     if key.adjustment == NO_ADJUSTMENT:
         return measured
     return adjusted(key, measured, *kept_moments({} if memo is None else memo, key, sample))
@@ -290,7 +291,8 @@ def values_within(
     values = np.full(groups, np.nan)
     for group, positions in enumerate(positions_within(codes, groups)):
         if len(positions):
-            values[group] = metric_value(metric, take(sample, positions), parameter)
+            of_group = take(sample, positions)
+            values[group] = metric.inverse(metric.mean(metric.transform, of_group, parameter))
     return values
 
 

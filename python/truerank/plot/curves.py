@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from .shares import bounds_of_shares, chance_hits, hits_at, sample_of, shares
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import AnswerOrder
     from ..metrics import Sample
     from .drawing import Axes
 
@@ -276,8 +277,8 @@ def hits_curve(
 
 def _success(report: RankedQueries, kind: str, cutoffs: IntArray) -> Steps:
     """Compute the steps of a report of retrieval."""
-    kind = EXPECTED_KIND if kind == DEFAULT_KIND else kind
-    orders = (kind, "pessimistic", "optimistic", "chance")
+    order = cast("AnswerOrder", EXPECTED_KIND if kind == DEFAULT_KIND else kind)
+    orders: tuple[AnswerOrder, ...] = (order, "pessimistic", "optimistic", "chance")
     line, low, high, chance = (report.success_at(cutoffs, order) for order in orders)
     size = len(report.queries)
     details = format_count(size, "query", "queries"), _format_candidates(report)

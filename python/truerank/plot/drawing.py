@@ -13,6 +13,7 @@ from ..tables.cells import one_line
 
 if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
+    from ..inputs.words import AnswerOrder
     from ..metrics import Key
 
 Axes = Any  # matplotlib.axes.Axes; matplotlib is an extra
@@ -43,7 +44,7 @@ class RankedQueries(Protocol):
     def group_values(self, key: str) -> dict[Hashable, float]:
         """Return the value of a key for each group."""
 
-    def success_at(self, cutoffs: IntArray, order: Any) -> FloatArray:
+    def success_at(self, cutoffs: IntArray, order: AnswerOrder) -> FloatArray:
         """Return success@k at many k, under an order of ties or of all candidates."""
 
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from ..inference.comparing import compare, corrected
 from ..inference.comparisons import RATIO, Comparison
-from ..inputs.checks import choice, confidence, positive_integer
+from ..inputs.checks import choice, confidence, positive_integer, unique_keys
 from ..inputs.errors import InputTypeError, InputValueError
 from ..inputs.naming import public
 from ..metrics import UnknownKeyError
 from ..metrics.keys import MACRO, increasing
-from ..reporting.axes import KeyedValues, unique_keys
-from ..reporting.rendering import label_text
+from ..reporting.keyed_values import KeyedValues, label_text
 from ..reporting.reports import Report
 from ..tables.cells import format_count
 from .drawing import (

@@ -4,33 +4,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, TypedDict, Unpack, overload
 
-from ..inference.pairing import weighted_ranks
-from ..inputs.checks import integer
+from ..inference.intervals import Interval, Intervals, interval
+from ..inference.pairing import RanksMissingError, weighted_ranks
+from ..inference.units import UNIT
+from ..inputs.checks import integer, unique_keys
 from ..inputs.naming import printable, public
 from ..inputs.words import suggest
-from ..metrics import KINDS, UnknownKeyError, parse
+from ..metrics import UnknownKeyError, parse
 from ..metrics.keys import ALL_SIDES, MACRO
-from ..metrics.kinds import DEFAULT_KIND, EXPECTED_KIND
+from ..metrics.kinds import DEFAULT_KIND
 from ..tables.cells import format_count
 from ..tables.forms import json_value, write_json
 from .audit import Findings, findings
-from .axes import SHORT_METRICS, Axes, KeyedValues, choose_axes, compose_key, metric_of, unique_keys
-from .counted import Counted, OfRanks, Summary
-from .rendering import report_table
-from .report_json import JSON_FORMAT, JSON_KIND, Stored, read_report
+from .keyed_values import SHORT_METRICS, Groups, KeyedValues, Names, compose_key, report_table
+from .sources import JSON_FORMAT, JSON_KIND, Counted, Stored, Summary, read_report
 
 if TYPE_CHECKING:
+    from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.container import Ranks
     from ..ranks.labels import LabelsLike
     from ..tables import Table
-    from .axes import Names
-    from .counted import Weights
+    from .sources import Weights
+
+
+class _Keywords(TypedDict, total=False):
+    by: LabelsLike | None
+    level: float
+    seed: int
 
 
 @public("truerank")
-class Report(OfRanks, KeyedValues):
+class Report(KeyedValues):
     """The metrics of ranks, computed when they are asked for, or read back from JSON.
 
     `report[key]` reads any key `[macro.][side.][kind.][adjustment.]metric[@k][:p]`. As a mapping it
@@ -112,10 +119,11 @@ class Report(OfRanks, KeyedValues):
 
     def _tell(self, source: Counted | Stored) -> None:
         """Tell what the numbers are computed from, or what they were read from."""
-        self._source, self._sides = source, source.sides
+        self._source, self._sides, self.sides = source, source.sides, source.sides.present
         self.protocol, self.seed = source.protocol, source.seed
         self.weighting, self.by = source.weighting, source.by
-        self.groups: Mapping[Hashable, Report] = Groups(source)
+        make = partial(_report_of_group, source)
+        self.groups: Mapping[Hashable, Report] = Groups(source.labels, make)
         self.filters: Mapping[str, Report] = {}
 
     @classmethod
@@ -169,6 +177,127 @@ class Report(OfRanks, KeyedValues):
         words += [f"{key} {self[key]:.4g}" for key in usual if key in self]
         return printable(f"Report({', '.join(words)})")
 
+    # -- ranks -------------------------------------------------------------------------------------
+
+    @property
+    def _ranked(self) -> Counted:
+        if not isinstance(self._source, Counted):
+            raise RanksMissingError(
+                "this report was read from JSON, which holds no ranks; ranks.save(path) keeps them"
+            )
+        counted: Counted = self._source
+        return counted
+
+    @property
+    def ranks(self) -> Ranks:
+        """The ranks of the report."""
+        return self._ranked.ranks
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The weights in force: float64, shape (n,), read-only; None where all tasks count once.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 3], [1, 1], 10, queries=[7, 7]), weights="query").weights
+        array([0.5, 0.5])
+        """
+        return self._ranked.tasks.weights
+
+    @property
+    def group_labels(self) -> IntArray | None:
+        """The group of each task, numbered in the order of `groups`; None without groups."""
+        grouping = self._ranked.grouping
+        return None if grouping is None else grouping.codes
+
+    def chance(self, metric: str) -> tuple[float, float]:
+        """Return mean and variance of a metric under chance, which its adjustments use.
+
+        Parameters
+        ----------
+        metric : str
+            `[side.]metric[@k][:p]`; a kind and an adjustment do not matter.
+
+        Returns
+        -------
+        mean, variance : float
+            The result of `truerank.chance` for the candidates and weights of the side.
+
+        Raises
+        ------
+        KeyError
+            For an unknown key, a macro average, and a metric without a chance model.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> report(Ranks([0, 2], [1, 1], 3)).chance("mr")
+        (2.0, 0.3333333333333333)
+        """
+        parsed = parse(metric)
+        if parsed.macro:
+            raise UnknownKeyError(repr(metric), "a macro average has no chance model of its own")
+        self._ranked.sides.check(parsed.side, metric)
+        return self._ranked.moments(parsed)
+
+    @overload
+    def interval(self, metric: str, **options: Unpack[_Keywords]) -> Interval: ...
+    @overload
+    def interval(
+        self, metric: list[str] | tuple[str, ...], **options: Unpack[_Keywords]
+    ) -> Intervals: ...
+    def interval(
+        self,
+        metric: str | list[str] | tuple[str, ...],
+        *,
+        by: LabelsLike | None = UNIT,
+        level: float = 0.95,
+        seed: int = 0,
+    ) -> Interval | Intervals:
+        """Compute the confidence interval of the value of a key, or of several.
+
+        Parameters
+        ----------
+        metric : str, or list of str
+            For "macro.X" the groups are those of the report.
+        by : str, labels or None
+            What was drawn when the test set was made, as in `truerank.inference.interval`: the
+            label "unit", or tasks where the ranks have none; or "query", "relation", ...
+        level : float
+            How often such intervals cover the true value.
+        seed : int
+            The seed of the resamples, which only mad and extreme power means need.
+
+        Returns
+        -------
+        Interval, or Intervals for several keys
+
+        Raises
+        ------
+        KeyError
+            For an unknown key.
+        ValueError
+            For a level outside of (0, 1), labels that do not fit the tasks.
+
+        Examples
+        --------
+        >>> from truerank import Ranks, report
+        >>> found = report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval("mrr")
+        >>> found.low <= found.value <= found.high
+        True
+        >>> list(report(Ranks([0, 3, 1], [1, 1, 1], 10)).interval(["mrr", "hits@1"]))
+        ['mrr', 'hits@1']
+        """
+        tasks, found = self._ranked.tasks, {}
+        single = not isinstance(metric, (list, tuple))
+        for name in [metric] if isinstance(metric, str) else unique_keys(metric, "metric"):
+            key = parse(name)
+            groups = self._ranked.groups(key).codes if key.macro else None
+            options: Any = {"by": by, "level": level, "seed": seed, "draw_seed": self.seed}
+            found[name] = interval(tasks, key, groups=groups, **options)
+        return found[name] if single else Intervals(found)
+
     # -- values ------------------------------------------------------------------------------------
 
     def _value(self, key: str) -> float:
@@ -183,18 +312,6 @@ class Report(OfRanks, KeyedValues):
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._source.keys)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """The sides that have tasks; "both", which pools all but the relations, is first.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0], [1], 10, side="tail")).sides
-        ('both', 'tail')
-        """
-        return self._sides.present
 
     def tasks(self, side: str = ALL_SIDES) -> int:
         """Return the number of tasks of a side.
@@ -325,27 +442,6 @@ class Report(OfRanks, KeyedValues):
 
     # -- forms -------------------------------------------------------------------------------------
 
-    def to_dict(self, metrics: Names = None) -> dict[str, float]:
-        """Return the values by key, as loggers need them.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The keys, which are returned as they are written here; the default keys if not given.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> from truerank import Ranks, report
-        >>> report(Ranks([0, 3], [1, 1], 10)).to_dict(["mrr", "optimistic.hits@1"])
-        {'mrr': 0.625, 'optimistic.hits@1': 0.5}
-        """
-        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
-
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, summary, protocol, findings and groups as JSON; nan becomes null.
 
@@ -442,49 +538,8 @@ class Report(OfRanks, KeyedValues):
         ValueError
             For a metric that names a side or kind, or is a macro average.
         """
-        default = self._axes()
-        axes = choose_axes(default, self._sides, metrics, sides, kinds)
-        few = axes if sides is not None else axes._replace(sides=axes.sides[:1])
-        if kinds is None and DEFAULT_KIND in axes.kinds:
-            few = few._replace(kinds=[DEFAULT_KIND])
-        if isinstance(self._source, Stored):
-            stored = {*map(parse, default.metrics)}
-            for metric in axes.metrics:
-                if parse(metric) not in stored:
-                    self[metric]  # a KeyError
-        return report_table(self, axes, few, percent=percent).table(**options)
-
-    def _axes(self) -> Axes:
-        """Return the sides, kinds and metrics of the keys that are usual, or stored."""
-        keys = {key: parse(key) for key in self}
-        sides = {key.side for key in keys.values()}
-        kinds = {key.kind for key in keys.values() if not key.macro}
-        if isinstance(self._source, Counted) and len(kinds) > 1:
-            kinds.add(EXPECTED_KIND)
-        return Axes(
-            [side for side in self.sides if side in sides],  # a group may have no tasks of a side
-            [kind for kind in KINDS if kind in kinds],
-            list(dict.fromkeys(map(metric_of, keys))),
-        )
+        return report_table(self, metrics, sides, kinds, percent).table(**options)
 
 
-class Groups(Mapping[Hashable, Report]):
-    """The Reports of groups, each made when it is first read."""
-
-    def __init__(self, source: Counted | Stored) -> None:
-        self._source, self._reports = source, dict[Hashable, Report]()
-        self._places = {label: place for place, label in enumerate(source.labels)}
-
-    def __getitem__(self, label: Hashable) -> Report:
-        if label not in self._reports:
-            self._reports[label] = Report._of(self._source.of_group(self._places[label]))
-        return self._reports[label]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    def __repr__(self) -> str:
-        return f"<groups: {', '.join(map(repr, self))}>"
+def _report_of_group(source: Counted | Stored, place: int) -> Report:
+    return Report._of(source.of_group(place))

@@ -23,16 +23,14 @@ from ..ranks.container import Ranks
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.forms import DAGGER
-from .audit import DOUBTS, Finding
-from .axes import KeyedValues, Names, choose_metrics, unique_keys
-from .rendering import metric_column, sentence
+from .keyed_values import DOUBTS, KeyedValues, Names, choose_metrics, metric_column, sentence
 from .reports import Report
 
 if TYPE_CHECKING:
     from ..inference.intervals import Interval
     from ..metrics import Key
     from ..ranks.labels import LabelsLike
-    from .counted import Weights
+    from .sources import Finding, Weights
 
 Rows = Mapping[str, "Repeats"]
 
@@ -150,10 +148,6 @@ class Repeats(KeyedValues):
     def __repr__(self) -> str:
         values = [f"{key} {self[key]:.4g}" for key in ("mrr", "hits@10", "amri") if key in self]
         return f"Repeats({', '.join([format_count(self.runs, 'run'), *values])})"
-
-    def to_dict(self, metrics: Names = None) -> dict[str, float]:
-        """Return the means by key, as loggers need them; by default of all that the runs share."""
-        return self[unique_keys(self if metrics is None else metrics)]
 
     def table(self, metrics: Names = None, **options: Any) -> Table:
         """Return the row of `truerank.table`, which takes the same options."""

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..inputs.checks import unique_keys
 from ..inputs.errors import InputValueError
 from ..metrics.keys import NO_ADJUSTMENT, Field, Grammar, Key, fail
 from ..metrics.kinds import EXPECTED_KIND
 from ..metrics.metric_table import Row
-from ..reporting.axes import unique_keys
 from .answer_ties import BEYOND, LEVELS, Ties
 from .tie_sums import discount_sums, first_reciprocals, hit_chances, reciprocal_sums
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..inference.intervals import Interval, Intervals, interval
 from ..inference.units import Units
 from ..inputs.arrays import read_only
-from ..inputs.checks import choice
+from ..inputs.checks import choice, unique_keys
 from ..inputs.errors import UnknownKeyError
 from ..inputs.naming import printable, public
 from ..inputs.words import AnswerOrder
@@ -21,9 +21,16 @@ from ..ranks.container import Ranks
 from ..ranks.grouping import group_codes
 from ..ranks.labels import RIGHT_ANSWERS
 from ..reporting.audit import Findings, findings
-from ..reporting.axes import KeyedValues, choose_metrics, unique_keys
-from ..reporting.counted import Counted
-from ..reporting.rendering import GROUPS_SHOWN, label_text, metric_column
+from ..reporting.keyed_values import (
+    GROUPS_SHOWN,
+    Groups,
+    KeyedValues,
+    Names,
+    choose_metrics,
+    label_text,
+    metric_column,
+)
+from ..reporting.sources import Counted
 from ..tables import Column, Table
 from ..tables.cells import format_count
 from ..tables.cells import percent as percentage
@@ -37,7 +44,6 @@ if TYPE_CHECKING:
     from ..inputs.arrays import FloatArray, IntArray
     from ..ranks.labels import LabelsLike
     from ..ranks.protocol import Protocol
-    from ..reporting.axes import Names
 
 JSON_KIND = "truerank.retrieval"
 JSON_FORMAT = 1
@@ -205,9 +211,6 @@ class RetrievalReport(KeyedValues):
     def __iter__(self) -> Iterator[str]:
         keys = (f"{column}.{metric}" for column in _COLUMNS for metric in DEFAULT_METRICS)
         return (key.removeprefix(f"{EXPECTED_KIND}.") for key in keys)
-
-    def __len__(self) -> int:
-        return len(_COLUMNS) * len(DEFAULT_METRICS)
 
     def per_query(self, key: str) -> FloatArray:
         """Return the value of each query, in the order of `queries`: float64, shape (q,).
@@ -421,7 +424,14 @@ class RetrievalReport(KeyedValues):
         >>> tr.retrieval.report(ranks, by="relation").groups["x"]["map"]
         0.75
         """
-        return _Groups(self, dict(zip(self._groups, range(len(self._groups)), strict=True)))
+        return Groups(self._groups, self._of_group)
+
+    def _of_group(self, place: int) -> RetrievalReport:
+        chosen = self._group_of_query[self._ranked.codes] == place
+        gains = None if self.gains is None else self.gains[chosen]
+        group = RetrievalReport(self.ranks[chosen], gains, misses=self.misses)
+        group._ranked.highest = self._ranked.highest  # of all gains, by which err@k stops
+        return group
 
     def group_tasks(self, side: str = ALL_SIDES) -> dict[Hashable, int]:
         """Return the number of queries of each group, as `Report` has tasks; none without groups.
@@ -453,28 +463,6 @@ class RetrievalReport(KeyedValues):
         return dict(zip(self._groups, self._means(read_key(key))[1:].tolist(), strict=True))
 
     # -- tables ------------------------------------------------------------------------------------
-
-    def to_dict(self, metrics: Names = None) -> dict[str, float]:
-        """Return the values by key, as loggers need them.
-
-        Parameters
-        ----------
-        metrics : str or iterable of str, optional
-            The keys. Default: those that the report lists.
-
-        Raises
-        ------
-        KeyError
-            For an unknown key.
-
-        Examples
-        --------
-        >>> import truerank as tr
-        >>> ranks = tr.Ranks([0, 3, 1], [1, 1, 1], 10, queries=[7, 7, 8])
-        >>> tr.retrieval.report(ranks).to_dict(["map", "success@1"])
-        {'map': 0.625, 'success@1': 0.5}
-        """
-        return {key: self[key] for key in unique_keys(self if metrics is None else metrics)}
 
     def to_json(self, metrics: Names = None, *, indent: int | None = 2) -> str:
         """Return values, sizes, protocol and groups as a JSON object; nan becomes null.
@@ -581,20 +569,3 @@ class RetrievalReport(KeyedValues):
     def __repr__(self) -> str:
         values = (f"{metric} {self[metric]:.4g}" for metric in _FEW_METRICS)
         return printable(f"RetrievalReport({self._sizes()}, {', '.join(values)})")
-
-
-@dataclasses.dataclass(frozen=True)
-class _Groups(Mapping[Hashable, RetrievalReport]):
-    whole: RetrievalReport
-    numbers: dict[Hashable, int]
-
-    def __iter__(self) -> Iterator[Hashable]:
-        return iter(self.numbers)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, label: Hashable) -> RetrievalReport:
-        chosen, gains = self.whole.group_labels == self.numbers[label], self.whole.gains
-        part = None if gains is None else gains[chosen]
-        return RetrievalReport(self.whole.ranks[chosen], part, misses=self.whole.misses)

@@ -109,6 +109,8 @@ class RankedAnswers:
         A task of each query.
     answers, candidates : ndarray of int64, shape (q,)
         The numbers of right answers and of candidates of each query.
+    highest : float
+        The highest gain; for a group of queries that of all groups.
 
     Raises
     ------
@@ -131,7 +133,7 @@ class RankedAnswers:
         self._ties = np.flatnonzero(is_first | (np.diff(self._above, prepend=-1) != 0))
         self._right = np.diff(self._ties, append=len(order))  # of each tie
         self._place = np.arange(len(order)) - np.repeat(self._ties, self._right)  # within the tie
-        self._most = float(gain.max())
+        self.highest = float(gain.max())
         self.first = order[self._starts]
         self.answers = np.diff(self._starts, append=len(order))
         self.candidates = ranks.candidates[self.first]
@@ -156,7 +158,7 @@ class RankedAnswers:
             gain, starts = np.add.reduceat(self._gain, self._starts), np.arange(len(size))
             columns = np.zeros_like(size), size, self.answers
             judged = self._judged_under(order, self._starts, size)
-            return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self._most)
+            return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self.highest)
         above, gain = self._above, self._gain
         alone = np.full(len(above), order != "expected")  # in a tie of their own
         if order == "optimum":
@@ -178,7 +180,7 @@ class RankedAnswers:
         starts = np.searchsorted(ties, self._starts)
         gain = np.add.reduceat(gain, ties)
         judged = self._judged_under(order, ties, size)
-        return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self._most)
+        return Ties(*columns, gain, starts, self.answers, self.candidates, judged, self.highest)
 
     def _judged_under(self, order: str, tasks: IntArray, size: IntArray) -> IntArray:
         """What `Ties.judged` is under an order, for ties that begin with some tasks."""

@@ -120,7 +120,9 @@ class FileStore(Store):
                 with suppress(OSError, AttributeError):  # not every system takes such hints
                     for place in group:  # so that it fetches them at once
                         os.posix_fadvise(file.fileno(), place, size, os.POSIX_FADV_WILLNEED)
-                data += b"".join([file.read(size) for at in group if file.seek(at) == at])
+                for place in group:
+                    file.seek(place)
+                    data += file.read(size)
             self._check(os.fstat(file.fileno()))
         out = np.empty(len(rows), self.carrier.newbyteorder("="))
         out[order] = np.frombuffer(data, self.carrier)
@@ -204,9 +206,6 @@ class ArrayStore(Store):
             problem = f"expected {self._map_end:,} bytes (as it is mapped), the file has {size:,}"
             place = self.files[0] if self.files else "the memory map"
             raise InputValueError(self.name, problem, place=place)
-
-    def close(self) -> None:
-        """Do nothing: the array is the caller's."""
 
 
 def map_of(array: Array) -> tuple[Any, Any]:

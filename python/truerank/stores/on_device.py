@@ -112,9 +112,6 @@ class DeviceStore(Store):
             self.stream.wait()
         return tensor_array(copy, "scores")[0]
 
-    def close(self) -> None:
-        """Do nothing: the array is the caller's."""
-
 
 def device_store(value: Any, options: OpenOptions) -> Store:
     """Make the store of a tensor or a JAX array on a device, as `is_on_device` says.
