@@ -22,61 +22,28 @@ FOUR = [0, 1, 2, 3]
 # --- scores
 
 
-@pytest.mark.parametrize(
-    ("scores", "word"),
-    [
-        (SCORES > 3, "bool"),
-        (SCORES.astype(complex), "complex128"),
-        (SCORES.astype(np.complex64), "complex64"),
-        (SCORES.astype(object), "object"),
-        (SCORES.astype(str), "str|<U"),
-        (SCORES.astype(bytes), "bytes|S"),
-        (SCORES.astype("timedelta64[s]"), "timedelta64"),
-        (SCORES.astype("datetime64[s]"), "datetime64"),
-        (np.zeros((4, 5), [("a", "f4"), ("b", "f4")]), "'a'|void"),
-        (np.zeros((4, 5), "V4"), "V4|void"),
-        (np.zeros((4, 5), "V1"), "V1|void"),
-        (SCORES.astype(ml_dtypes.float8_e4m3fn), "float8_e4m3fn"),
-        (SCORES.astype(ml_dtypes.float8_e5m2), "float8_e5m2"),
-        ([[True, False]], "bool"),
-        ([["a", "b"]], "str|<U"),
-        ([[None, 1.0]], "object"),
-        ([[2**70, 1]], "object"),
-    ],
-)
-def test_scores_of_no_accepted_dtype(scores: Any, word: str) -> None:
-    message = refuse(TypeError, word, scores, 0)
-    assert "scores" in message
+STRUCTURE = np.zeros((4, 5), [("a", "f4"), ("b", "f4")])
+# Scores of no accepted dtype or shape, the kind of the error, and what it names.
+SCORES_REFUSED: list[tuple[Any, type[Exception], str]] = [
+    *[(SCORES.astype(kind), TypeError, kind) for kind in ("bool", "complex64", "object")],
+    *[(SCORES.astype(kind), TypeError, "<U|time64|delta64") for kind in ("U", "M8[s]", "m8[s]")],
+    (SCORES.astype(bytes), TypeError, "S"),
+    (STRUCTURE, TypeError, "'a'|void"),
+    (np.zeros((4, 5), "V4"), TypeError, "V4|void"),
+    (np.zeros((4, 5), "V2"), TypeError, 'dtype="bfloat16"'),
+    (SCORES.astype(ml_dtypes.float8_e4m3fn), TypeError, "float8_e4m3fn"),
+    ([["a", "b"]], TypeError, "<U"),
+    ([[None, 1.0]], TypeError, "object"),
+    ([[2**70, 1]], TypeError, "object"),
+    ([[1.0, 2.0], [3.0]], ValueError, "unlike lengths"),
+    *[(x, (TypeError, ValueError), "") for x in (1.0, np.float32(3), None, object(), {}, 5)],
+    *[(np.zeros(x), ValueError, re.escape(str(x))) for x in ((), (2, 3, 4), (1, 1, 1, 1))],
+]
 
 
-@pytest.mark.skipif(
-    np.dtype(np.longdouble).itemsize == 8, reason="long double is double on this platform"
-)
-def test_long_double() -> None:
-    message = refuse(TypeError, np.dtype(np.longdouble).name, SCORES.astype(np.longdouble), 0)
-    assert "scores" in message
-
-
-def test_raw_bytes_need_a_name() -> None:
-    raw = SCORES.astype(ml_dtypes.bfloat16).view("V2")
-    message = refuse(TypeError, "bfloat16", raw, 0)
-    assert "scores" in message
-    assert "dtype" in message
-
-
-@pytest.mark.parametrize("scores", [1.0, np.float32(3), None, object(), {}, 5])
-def test_scores_that_are_not_a_matrix(scores: Any) -> None:
-    refusal((TypeError, ValueError), "scores", tr.rank, scores, 0)
-
-
-@pytest.mark.parametrize("shape", [(), (2, 3, 4), (1, 1, 1, 1)])
-def test_scores_of_other_dimensions(shape: tuple[int, ...]) -> None:
-    message = refuse(ValueError, "scores", np.zeros(shape), 0)
-    assert str(shape) in message
-
-
-def test_ragged_scores() -> None:
-    refusal((TypeError, ValueError), "scores", tr.rank, [[1.0, 2.0], [3.0]], 0)
+@pytest.mark.parametrize(("scores", "kind", "words"), SCORES_REFUSED)
+def test_scores_of_no_accepted_dtype_or_shape(scores: Any, kind: Any, words: str) -> None:
+    refusal(kind, f"^scores: .*({words})", tr.rank, scores, 0)
 
 
 def test_an_error_inside_the_object_is_not_hidden() -> None:
@@ -87,13 +54,6 @@ def test_an_error_inside_the_object_is_not_hidden() -> None:
     with pytest.raises((OSError, TypeError)) as error:
         tr.rank(Broken(), 0)
     assert isinstance(error.value, OSError) or isinstance(error.value.__cause__, OSError)
-
-
-@pytest.mark.parametrize("shape", [(4, 0), (1, 0)])
-def test_no_columns_but_tasks(shape: tuple[int, int]) -> None:
-    refuse(ValueError, "targets|scores", np.zeros(shape), 0)
-    refuse(ValueError, "targets|scores", np.zeros(shape), [0] * shape[0])
-    refuse(ValueError, "targets|scores", np.zeros(0), 0)
 
 
 # --- dtype
@@ -146,19 +106,19 @@ def test_targets_of_no_accepted_type(targets: Any) -> None:
     refusal(TypeError, "targets", tr.rank, SCORES[0], targets)
 
 
-@pytest.mark.parametrize("bad", [-1, 5, 6, -5, 2**31, 2**32, 2**32 + 1, -(2**63), 2**63 - 1])
-def test_targets_out_of_range(bad: int) -> None:
-    # These are out of range, though a narrower type would turn them into valid ones.
+@pytest.mark.parametrize("bad", [-1, 5, -5, 2**32, 2**32 + 1, -(2**63), 2**63 - 1])
+def test_targets_and_rows_out_of_range(bad: int) -> None:
+    """Some of these a narrower type would turn into valid ones."""
     for targets in (bad, np.int64(bad), [bad] * 4, [0, 1, 2, bad], [bad, 0, 0, 0]):
         refuse(ValueError, "targets", SCORES, targets)
     refuse(ValueError, "targets", SCORES[0], bad)
     refuse(ValueError, "targets", SCORES, [0, bad, 1], rows=[1, 0, 1])
-
-
-@pytest.mark.parametrize("bad", [2**63, 2**64 - 1, 2**64 - 5])
-def test_unsigned_targets_out_of_range(bad: int) -> None:
-    refuse(ValueError, "targets", SCORES, np.uint64(bad))
-    refuse(ValueError, "targets", SCORES, np.array([0, 1, 2, bad], np.uint64))
+    refuse(ValueError, "rows", SCORES, FOUR, rows=[0, 1, bad, 2])
+    refuse(ValueError, "rows", SCORES[0], [0, 1], rows=[0, bad])
+    unsigned = np.array([0, 1, 2, bad % 2**64 | 2**63], np.uint64)
+    refuse(ValueError, "targets", SCORES, unsigned)
+    refuse(ValueError, "targets", SCORES, unsigned[3])
+    refuse(ValueError, "rows", SCORES, FOUR, rows=unsigned)
 
 
 @pytest.mark.parametrize("bad", [2**64, 2**70, -(2**70)])
@@ -170,48 +130,29 @@ def test_integers_of_no_dtype(bad: int) -> None:
     refusal((TypeError, ValueError), "candidates", tr.rank, SCORES, 0, candidates=[[0, bad]] * 4)
 
 
-def test_number_of_targets() -> None:
-    message = refuse(ValueError, "targets", SCORES, [0, 1, 2])
-    assert "4" in message
-    assert "3" in message
-    refuse(ValueError, "targets", SCORES, [0] * 5)
-    refuse(ValueError, "targets", SCORES, [0])
-    refuse(ValueError, "targets", SCORES, [])
-    refuse(ValueError, "targets|rows", SCORES, [0, 1, 2], rows=[0, 1])
-    refuse(ValueError, "targets|rows", SCORES, [0, 1, 2, 3], rows=[0, 1])
+SHAPES: list[tuple[str, dict[str, Any], type[Exception]]] = [
+    ("targets: .*4.*3", {"targets": [0, 1, 2]}, ValueError),
+    ("targets", {"targets": [0] * 5}, ValueError),
+    ("targets", {"targets": [0]}, ValueError),
+    ("targets", {"targets": []}, ValueError),
+    ("targets|rows", {"targets": [0, 1, 2], "rows": [0, 1]}, ValueError),
+    (r"targets: .*\(4, 1\)", {"targets": np.zeros((4, 1), int)}, ValueError),
+    ("targets", {"scores": SCORES[0], "targets": np.zeros((1, 1), int)}, ValueError),
+    ("targets", {"scores": SCORES[:, :0], "targets": 0}, ValueError),
+    ("targets", {"scores": SCORES[0, :0], "targets": 0}, ValueError),
+    (r"rows: .*\(2, 2\)", {"rows": np.zeros((2, 2), int)}, ValueError),
+    ("rows: .*unlike len", {"rows": ([0, 1], [2])}, ValueError),
+    ("rows", {"rows": 1, "targets": 0}, ValueError),
+    ("rows", {"scores": SCORES[0], "targets": [0, 1], "rows": [0, 1]}, ValueError),
+    ("rows", {"rows": np.zeros(4)}, TypeError),
+    ("rows", {"rows": np.zeros(4, bool)}, TypeError),
+    ("rows", {"rows": "0123"}, TypeError),
+]
 
 
-def test_targets_of_other_dimensions() -> None:
-    message = refuse(ValueError, "targets", SCORES, np.zeros((4, 1), int))
-    assert "(4, 1)" in message
-    refuse(ValueError, "targets", SCORES, np.zeros((2, 2), int))
-    refuse(ValueError, "targets", SCORES[0], np.zeros((1, 1), int))
-
-
-# --- rows
-
-
-@pytest.mark.parametrize("rows", [np.zeros(4), [0.0, 1.0, 2.0, 3.0], np.zeros(4, bool), "0123"])
-def test_rows_of_no_accepted_type(rows: Any) -> None:
-    refuse(TypeError, "rows", SCORES, FOUR, rows=rows)
-
-
-@pytest.mark.parametrize("bad", [-1, 4, 5, 2**31, 2**32, -(2**63), 2**63 - 1])
-def test_rows_out_of_range(bad: int) -> None:
-    refuse(ValueError, "rows", SCORES, FOUR, rows=[0, 1, bad, 2])
-    refuse(ValueError, "rows", SCORES, 0, rows=[bad])
-    refuse(ValueError, "rows", SCORES[0], [0, 1], rows=[0, bad])
-    refuse(ValueError, "rows", SCORES, 0, rows=np.array([2**64 - 1], np.uint64))
-
-
-def test_rows_of_other_dimensions() -> None:
-    message = refuse(ValueError, "rows", SCORES, FOUR, rows=np.zeros((2, 2), int))
-    assert "(2, 2)" in message
-    refusal((TypeError, ValueError), "rows", tr.rank, SCORES, 0, rows=1)
-
-
-def test_one_dimension_has_one_row() -> None:
-    refuse(ValueError, "rows", SCORES[0], [0, 1], rows=[0, 1])
+@pytest.mark.parametrize(("words", "given", "kind"), SHAPES)
+def test_numbers_and_shapes(words: str, given: dict[str, Any], kind: type[Exception]) -> None:
+    refusal(kind, f"^({words})", tr.rank, **{"scores": SCORES, "targets": FOUR, **given})
 
 
 # --- options
@@ -225,15 +166,6 @@ def test_threads_beyond_the_machine(threads: Any) -> None:
 def test_options_are_keywords() -> None:
     with pytest.raises(TypeError):
         tr.rank(SCORES, 0, None)
-
-
-@pytest.mark.parametrize("name", ["scores", "targets", "rows", "candidates"])
-def test_lists_of_unequal_lengths(name: str) -> None:
-    given = {"scores": SCORES, "targets": 0, name: ([0, 1], [2])}
-    if name == "candidates":
-        refuse(TypeError, "candidates: expected arrays as", **given)
-    else:
-        refuse(ValueError, f"{name}: expected a.* of unlike len", **given)
 
 
 @pytest.mark.parametrize(
@@ -261,12 +193,6 @@ def test_progress_and_checkpoints_of_other_types() -> None:
 # --- order of checks
 
 
-def test_arguments_are_checked_in_their_order() -> None:
-    floats = (np.zeros(5), np.zeros(0, int))
-    refuse(TypeError, "filter", SCORES, 0, filter=floats, candidates=[9])
-    refuse(ValueError, "targets", SCORES, [9, 0, 0, 0], filter=floats)
-
-
 def test_ranges_come_before_nan() -> None:
     scores = SCORES.copy()
     scores[0, 0] = np.nan
@@ -276,16 +202,6 @@ def test_ranges_come_before_nan() -> None:
     refuse(ValueError, "candidates", scores, 0, candidates=[1])
     message = refuse(ValueError, "scores|NaN", scores, 0)
     assert re.search(r"row 0\b.*column 0\b", message)
-
-
-def test_the_nan_message_names_scores_and_the_rule() -> None:
-    scores = SCORES.astype(np.float16)
-    scores[2, 3] = np.nan
-    message = refuse(ValueError, "NaN", scores, 0)
-    assert re.search(r"row 2\b.*column 3\b", message)
-    assert "scores" in message
-    message = refuse(ValueError, "NaN", scores, 3, nan="omit")
-    assert re.search(r"row 2\b.*column 3\b", message)
 
 
 def test_after_an_error_the_next_count_is_right() -> None:

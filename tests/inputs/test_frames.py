@@ -53,51 +53,28 @@ def test_a_frame_in_one_block_is_not_copied() -> None:
     assert np.shares_memory(frame_array("scores", frame), frame.to_numpy())
 
 
-def labelled() -> dict[str, tuple[Callable[[], object], str]]:
-    pandas = pytest.importorskip("pandas", reason="frames of pandas")
-    frame = pandas_frame(columns=NAMES)
-    numbered = pandas_frame(columns=[4, 0, 1, 2, 3])
-    counter = tr.RankCounter([0.5], [2], candidates=5)
-    hint = "'Paris', 'Rome', 'Oslo'"
-    return {
-        "names": (lambda: tr.rank(frame, IDS), f"scores: {PLAIN} {hint}"),
-        "other numbers": (lambda: tr.rank(numbered, IDS), f"scores: {PLAIN} 4, 0, 1"),
-        "an index": (
-            lambda: tr.evaluate(pandas_frame(index=[2, 1, 0]), IDS),
-            f"scores: {PLAIN} 2, 1, 0",
-        ),
-        "a row": (lambda: tr.rank(frame.loc[1], [0]), f"scores: {PLAIN} {hint}"),
-        "progress": (
-            lambda: tr.rank(frame, IDS, progress=lambda _: None),
-            f"scores: {PLAIN} {hint}",
-        ),
-        "a mask": (lambda: tr.rank(SCORES, IDS, filter=frame > 0.5), f"filter: {PLAIN} 'Paris'"),
-        "a block": (
-            lambda: tr.rank_blocks([(frame, IDS)]),
-            f"blocks: block 0: scores: {PLAIN} 'Paris'",
-        ),
-        "a block of columns": (lambda: counter.update(frame), f"block: {PLAIN} 'Paris'"),
-        "repeated names": (
-            lambda: tr.rank(pandas_frame(columns=["a", "b", "a", "c", "a"]), IDS),
-            f"scores: {PLAIN} 'a', 'b', 'a'",
-        ),
-        "a column of text": (
-            lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1]),
-            "scores: expected columns of one dtype, got ",
-        ),
-        "two dtypes": (
-            lambda: tr.rank(pandas_frame().astype({1: "float32"}), IDS),
-            "scores: expected columns of one dtype, got float64, float32",
-        ),
-        "objects": (
-            lambda: tr.rank(pandas_frame().astype(object), IDS),
-            "scores: expected one of float16",
-        ),
-    }
-
-
 def test_labels_are_refused() -> None:
-    for call, message in labelled().values():
+    pandas = pytest.importorskip("pandas", reason="frames of pandas")
+    frame, hint = pandas_frame(columns=NAMES), "'Paris', 'Rome', 'Oslo'"
+    numbered, indexed = pandas_frame(columns=[4, 0, 1, 2, 3]), pandas_frame(index=[2, 1, 0])
+    repeated = pandas_frame(columns=["a", "b", "a", "c", "a"])
+    mixed = pandas_frame().astype({1: "float32"})
+    counter = tr.RankCounter([0.5], [2], candidates=5)
+    one = "scores: expected columns of one dtype, got "
+    for message, call in (
+        (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame, IDS)),
+        (f"scores: {PLAIN} 4, 0, 1", lambda: tr.rank(numbered, IDS)),
+        (f"scores: {PLAIN} 2, 1, 0", lambda: tr.evaluate(indexed, IDS)),
+        (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame.loc[1], [0])),
+        (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame, IDS, progress=lambda _: None)),
+        (f"scores: {PLAIN} 'a', 'b', 'a'", lambda: tr.rank(repeated, IDS)),
+        (f"filter: {PLAIN} 'Paris'", lambda: tr.rank(SCORES, IDS, filter=frame > 0.5)),
+        (f"blocks: block 0: scores: {PLAIN} 'Paris'", lambda: tr.rank_blocks([(frame, IDS)])),
+        (f"block: {PLAIN} 'Paris'", lambda: counter.update(frame)),
+        (one, lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1])),
+        (f"{one}float64, float32", lambda: tr.rank(mixed, IDS)),
+        ("scores: expected one of float16", lambda: tr.rank(mixed.astype(object), IDS)),
+    ):
         refused(call, message)
 
 

@@ -34,7 +34,7 @@ def test_arrays_of_the_cpu(kind: str) -> None:
     assert counter.ranks() == ranks
 
 
-def test_nothing_is_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_copied() -> None:
     array = jax.numpy.zeros((9, 40), np.float32)
     from truerank.inputs.scores import as_scores
 
@@ -51,26 +51,30 @@ def test_within_jit() -> None:
 
 
 SHARDED = """
+import sys
 import numpy as np
 import jax
 import truerank as tr
 from jax.sharding import NamedSharding, PartitionSpec
 from truerank.stores import on_device as device
 
+on_device = sys.argv[1] == "torch"
+if on_device:
+    import torch
+sizes = (device.BLOCK_BYTES,) if on_device else (50, 1 << 20)
 rng = np.random.default_rng(2)
 mesh = jax.make_mesh((2, 2), ("rows", "columns"))
-specs = [("rows", None), (None, "columns"), ("rows", "columns"), (("rows", "columns"), None), ()]
-for kind in ("float32", "bfloat16"):
+targets, filter = rng.integers(0, 40, 24), [rng.integers(0, 40, 3) for _ in range(24)]
+for kind in ("float32", "bfloat16", "uint16"):
     plain = jax.numpy.asarray(rng.integers(0, 30, (24, 40))).astype(kind)
-    targets = rng.integers(0, 40, 24)
-    filter = [rng.integers(0, 40, 3) for _ in range(24)]
     expected = tr.rank(np.asarray(plain), targets, filter=filter)
-    for spec in specs:
+    for spec in [("rows",), (None, "columns"), ("rows", "columns"), (("rows", "columns"),), ()]:
         array = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
-        for most in (50, 400, 1 << 20):
-            device.BLOCK_BYTES = most
-            assert tr.rank(array, targets, filter=filter) == expected, (spec, most)
-        assert tr.evaluate(array, targets, filter=filter).ranks == expected
+        for device.BLOCK_BYTES in sizes:
+            ranks = tr.rank(array, targets, filter=filter)
+            assert ranks == expected, (kind, spec)
+        if on_device:
+            assert ranks.protocol.device == "cpu:0 + cpu:1 + cpu:2 + cpu:3, torch"
         counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
         counter.update(array)
         assert counter.ranks() == tr.rank(plain, targets)
@@ -91,40 +95,10 @@ print("as expected")
 """
 
 
-def test_sharded_arrays(run_python: Callable[..., str]) -> None:
-    devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    assert run_python(SHARDED, timeout=240, env=devices) == "as expected\n"
-
-
-COUNTED_THERE = """
-import numpy as np
-import jax
-import torch
-import truerank as tr
-from jax.sharding import NamedSharding, PartitionSpec
-
-rng = np.random.default_rng(2)
-mesh = jax.make_mesh((2, 2), ("rows", "columns"))
-targets, filter = rng.integers(0, 40, 24), [rng.integers(0, 40, 3) for _ in range(24)]
-for kind in ("float32", "bfloat16", "uint16"):
-    plain = jax.numpy.asarray(rng.integers(0, 30, (24, 40))).astype(kind)
-    array = np.asarray(plain)
-    for spec in (("rows", None), (None, "columns"), ("rows", "columns"), ()):
-        sharded = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
-        ranks = tr.rank(sharded, targets, filter=filter)
-        assert ranks == tr.rank(array, targets, filter=filter), (kind, spec)
-        assert ranks.protocol.device == "cpu:0 + cpu:1 + cpu:2 + cpu:3, torch"
-        counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
-        counter.update(sharded)
-        assert counter.ranks() == tr.rank(array, targets)
-    row = jax.device_put(plain[0], NamedSharding(mesh, PartitionSpec("columns")))
-    assert tr.rank(row, targets) == tr.rank(array[0], targets)
-print("as expected")
-"""
-
-
-def test_sharded_arrays_that_torch_counts(run_python: Callable[..., str]) -> None:
-    pytest.importorskip("torch", reason="tensors of torch")
-    devices = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
-    environment = devices | {"TRUERANK_DEVICE": "torch"}
-    assert run_python(COUNTED_THERE, timeout=240, env=environment) == "as expected\n"
+@pytest.mark.parametrize("way", ["host", "torch"])
+def test_sharded_arrays(run_python: Callable[..., str], way: str) -> None:
+    if way == "torch":
+        pytest.importorskip("torch", reason="tensors of torch")
+    environment = {"XLA_FLAGS": "--xla_force_host_platform_device_count=4"}
+    environment |= {"TRUERANK_DEVICE": way} if way == "torch" else {}
+    assert run_python(SHARDED, way, timeout=240, env=environment) == "as expected\n"

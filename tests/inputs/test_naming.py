@@ -152,59 +152,10 @@ def test_what_is_for_programs_keeps_the_true_names() -> None:
     assert tr.table({EVIL: measured}, ["mrr"])["model"] == [EVIL]
 
 
-@pytest.mark.parametrize("label", ["a\rb", "a\nb", "a\r\nb", 'a"b', "a,b", "a\x00b"])
-def test_a_csv_can_be_read_again(label: str) -> None:
-    import csv
-    import io
-
-    text = Table(["label", "value"], [(label, 0.5)]).to_csv()
-    rows = list(csv.reader(io.StringIO(text, newline="")))
-    assert rows == [["label", "value"], [label, "0.5"]]
-    # as other readers do, which end a line at a bare carriage return, too
-    assert "\r" not in text or text.partition("\r")[0].count('"') % 2
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "=1+1",
-        "+1+1",
-        "-1+1",
-        "@SUM(A1)",
-        "\t=1",
-        "\r=1",
-        "\n=1",
-        "=",
-        "-",
-        "-x",
-        "\uff1d1",
-        "-1e5x",
-    ],
-)
-def test_formulas_of_a_spreadsheet_become_texts(text: str) -> None:
-    table = Table([text, "value"], [(text, -1.5)])
-    plain, safe = table.to_csv(), table.to_csv(spreadsheet=True)
-    assert safe.replace(f"'{text}", text) == plain
-    assert safe.count(f"'{text}") == 2
-    assert safe.endswith(",-1.5\n")
-
-
-@pytest.mark.parametrize(
-    "value", [-1.5, -3, "-1.5", "+2", "-.5", "-1e-05", "+3.E+4", "a=b", "", "'x"]
-)
-def test_numbers_and_other_texts_stay_as_they_are(value: object) -> None:
-    table = Table(["label", "value"], [(value, 0.5)])
+def test_numbers_and_other_texts_stay_as_they_are() -> None:
+    values = [-1.5, -3, "-1.5", "+2", "-.5", "-1e-05", "+3.E+4", "a=b", "", "'x"]
+    table = Table(["label"], [(value,) for value in values])
     assert table.to_csv(spreadsheet=True) == table.to_csv()
-
-
-def test_reports_and_tables_have_the_option() -> None:
-    ranks = tr.Ranks([0, 1], [1, 1], 9, relation=([0, 1], ["=cmd", "plain"]))
-    measured = tr.report(ranks, by="relation")
-    assert ",=cmd," in measured.to_csv()
-    assert ",'=cmd," in measured.to_csv(spreadsheet=True)
-    shown = tr.table({"@x": measured}, ["mrr"])
-    assert shown.to_csv().startswith("model,mrr\n@x,")
-    assert shown.to_csv(spreadsheet=True).startswith("model,mrr\n'@x,")
 
 
 @pytest.mark.parametrize(("encoding", "shown"), [("utf-8", UP), ("cp1252", "MR v, MRR ^, 1+")])

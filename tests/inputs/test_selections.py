@@ -41,29 +41,17 @@ def test_shared_candidates_as_a_range() -> None:
     assert_same(tr.rank(scores, 7, candidates=np.arange(5, 20)[::-1]), expected)
 
 
-FORMATS = ["csr", "csc", "coo"]
-
-
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
 @pytest.mark.parametrize("kind", ["array", "matrix"])
-@pytest.mark.parametrize("value", [0.0, True, np.nan])
-def test_sparse_entries_count_whatever_their_value(format: str, kind: str, value: Any) -> None:
+def test_sparse_entries_count_whatever_their_value(format: str, kind: str) -> None:
     scores = matrix("float32")
     make = getattr(scipy.sparse, f"{format}_{kind}")
     row, column = [0, 0, 1, 4, 4], [3, 1, 66, 0, 5]
-    sparse = make((np.full(5, value), (row, column)), shape=scores.shape)
-    assert sparse.nnz == 5
-    filter = [[3, 1], [66], [], [], [0, 5]]
-    assert_same(tr.rank(scores, TARGETS, filter=sparse), count(scores, TARGETS, filter=filter))
-    chosen = [[*entries, target] for entries, target in zip(filter, TARGETS, strict=True)]
-    sparse = make(
-        (np.full(10, value), ([0, 0, 1, 4, 4, 0, 1, 2, 3, 4], [3, 2, 66, 0, 5, *TARGETS])),
-        shape=scores.shape,
-    )
-    chosen[0] = [3, 2, 1]
-    assert_same(
-        tr.rank(scores, TARGETS, candidates=sparse), count(scores, TARGETS, candidates=chosen)
-    )
+    lists = [[3, 1], [66], [], [], [0, 5]]
+    for value in (0.0, True, np.nan):
+        sparse = make((np.full(5, value), (row, column)), shape=scores.shape)
+        assert sparse.nnz == 5
+        assert_same(tr.rank(scores, TARGETS, filter=sparse), count(scores, TARGETS, filter=lists))
 
 
 def test_sparse_matrices_are_left_as_they_are() -> None:
@@ -80,7 +68,7 @@ def test_sparse_matrices_are_left_as_they_are() -> None:
 def test_index_arrays_of_any_layout(dtype: type) -> None:
     scores = matrix("float32")
     indptr, indices = csr(FILTER)
-    turns: list[Callable[[Array], Array]] = [
+    turns: list[Callable[[Array], Any]] = [
         lambda a: np.repeat(a, 3)[::3],
         lambda a: a[::-1].copy()[::-1],
         lambda a: a.astype(a.dtype.newbyteorder("S")),
@@ -90,27 +78,16 @@ def test_index_arrays_of_any_layout(dtype: type) -> None:
     expected = count(scores, TARGETS, filter=FILTER)
     for turn in turns:
         selection = turn(indptr.astype(dtype)), turn(indices.astype(dtype))
-        assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
-        uses = turn(np.arange(5).astype(dtype))
+        uses, targets = turn(np.arange(5).astype(dtype)), turn(np.array(TARGETS, dtype))
+        assert_same(tr.rank(scores, targets, filter=selection), expected)
         assert_same(tr.rank(scores, TARGETS, filter=(*selection, uses)), expected)
-        assert_same(tr.rank(scores, turn(np.array(TARGETS, dtype)), filter=selection), expected)
-
-
-def test_selections_of_mixed_types_and_plain_lists() -> None:
-    scores = matrix("float32")
-    indptr, indices = csr(FILTER)
-    expected = count(scores, TARGETS, filter=FILTER)
     for selection in (
         (indptr.astype(np.int32), indices.astype(np.int64)),
         (indptr.astype(np.uint8), indices.astype(np.int32)),
-        (indptr.tolist(), indices),
         (indptr.tolist(), indices, list(range(5))),
         [FILTER[0], np.array(FILTER[1], np.int64), tuple(FILTER[2]), FILTER[3], range(67)],
     ):
         assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
-    nothing = count(scores, TARGETS)
-    for empty in ([[]] * 5, [np.empty(0, np.int64)] * 5, ([0, 0], indices[:0], [0] * 5)):
-        assert_same(tr.rank(scores, TARGETS, filter=empty), nothing)
 
 
 def test_indices_beyond_the_last_list_are_not_read() -> None:
@@ -149,141 +126,80 @@ def indexed(name: str, lists: list[list[int]], dtype: Any = np.int64) -> list[An
     if name == "candidates":
         lists = [[*entries, i] for i, entries in enumerate(lists)]
     indptr, indices = csr(lists)
-    typed = [np.array(entries, dtype) for entries in lists]
-    return [
-        (indptr, indices.astype(dtype)),
-        (indptr.astype(np.int32), indices.astype(dtype)),
-        (indptr, indices.astype(dtype), np.arange(len(lists))),
-        typed,
-        lists,
-    ]
+    typed = indices.astype(dtype)
+    each = [np.array(entries, dtype) for entries in lists]
+    uses = np.arange(len(lists))
+    return [(indptr, typed), (indptr.astype(np.int32), typed), (indptr, typed, uses), each, lists]
 
 
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-@pytest.mark.parametrize("bad", [-1, 5, 6, 2**31 - 1, -(2**31), 2**32, 2**32 + 1, -(2**63), 2**62])
+BOTH = pytest.mark.parametrize("name", ["filter", "candidates"])
+
+
+@BOTH
+@pytest.mark.parametrize("bad", [-1, 5, 2**31 - 1, -(2**31), 2**32, 2**32 + 1, -(2**63), 2**62])
 def test_selected_columns_out_of_range(name: str, bad: int) -> None:
     dtype = np.int32 if -(2**31) <= bad < 2**31 else np.int64
     for lists in ([[bad], [], [], []], [[], [], [], [bad]], [[1, 2], [1], [0, bad, 3], []]):
         for selection in indexed(name, lists, dtype):
             refuse(ValueError, name, SCORES, FOUR, **{name: selection})
+    indices = np.array([0, 1, 2, 3, 2**63 + bad % 2**63], np.uint64)
+    for selection in ((np.array([0, 1, 2, 3, 5]), indices), [[0], [1], [2], indices]):
+        refuse(ValueError, name, SCORES, FOUR, **{name: selection})
     if name == "candidates":
         refuse(ValueError, name, SCORES, FOUR, candidates=[0, 1, 2, 3, bad])
         refuse(ValueError, name, SCORES, FOUR, candidates=np.array([bad, 0, 1, 2, 3]))
 
 
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-def test_unsigned_columns_out_of_range(name: str) -> None:
-    for bad in (2**63, 2**64 - 1):
-        indices = np.array([0, 1, 2, 3, bad], np.uint64)
-        for selection in ((np.array([0, 1, 2, 3, 5]), indices), [[0], [1], [2], indices]):
-            refuse(ValueError, name, SCORES, FOUR, **{name: selection})
+INDPTR, INDICES = np.arange(5), np.arange(4)
+ENDS = [[0, 1, 2, 3], [0, 1, 2, 3, 4, 4], [0, 2, 1, 3, 4], [0, 1, 2, 3, 5], [0, 1, 2, 3, 2**33]]
+ENDS += [[0, 1, 2**40, 3, 4], [-1, 1, 2, 3, 4], [0, -1, 2, 3, 4], [], [0]]
+USES = [[0, 1, 1, bad] for bad in (-1, 4, 2**32, -(2**63))] + [[0, 1, 1], np.zeros((4, 1), int)]
+# Selections of four tasks and five columns that are none, with the kind of the error.
+WRONG: list[tuple[Any, type[Exception]]] = [
+    *[((np.array(ends, np.int64), INDICES), ValueError) for ends in ENDS],
+    *[((INDPTR, INDICES, np.array(uses)), ValueError) for uses in USES],
+    *[((INDPTR, INDICES, np.zeros(4, kind)), TypeError) for kind in (float, bool)],
+    ((INDPTR.astype(float), INDICES), TypeError),
+    *[((INDPTR, INDICES.astype(kind)), TypeError) for kind in (float, "f2", bool, object)],
+    *[([[kind(i)] for i in range(4)], TypeError) for kind in (float, bool, str)],
+    ([np.zeros(1)] * 4, TypeError),
+    *[(other, TypeError) for other in ("filter", 3.5, object(), {0: [0], 1: [1], 2: [2], 3: [3]})],
+    ((INDPTR, INDICES[:, np.newaxis]), ValueError),
+    ((INDPTR[np.newaxis], INDICES), ValueError),
+    *[([[i] for i in range(n)], ValueError) for n in (3, 5)],
+    ([[[0]], [[1]], [[2]], [[3]]], ValueError),
+    *[(odd, (TypeError, ValueError)) for odd in ((INDPTR,), (INDPTR, INDICES, FOUR, FOUR), ())],
+    *[(np.ones(shape, bool), ValueError) for shape in ((4, 4), (5, 4), (4,), (4, 5, 1), ())],
+    *[(scipy.sparse.coo_array(np.ones(shape)), ValueError) for shape in ((4, 6), (3, 5), (5, 4))],
+    ([{0}, [1], (2,), 3], ValueError),
+    ([{0}, [1], (2,), None], TypeError),
+    ([{0}, [1], (2,), {"a"}], TypeError),
+]
 
 
-@pytest.mark.parametrize("name", ["filter", "candidates"])
+@BOTH
+@pytest.mark.parametrize(("selection", "kind"), WRONG)
+def test_what_is_no_selection(name: str, selection: Any, kind: Any) -> None:
+    refusal(kind, f"^{name}: ", tr.rank, SCORES, FOUR, **{name: selection})
+
+
 @pytest.mark.parametrize(
-    "indptr",
+    ("words", "kind", "filter"),
     [
-        [0, 1, 2, 3],  # too few
-        [0, 1, 2, 3, 4, 4],  # too many
-        [0, 2, 1, 3, 4],  # decreasing
-        [0, 1, 2, 3, 5],  # past the end
-        [0, 1, 2, 3, 2**33],
-        [0, 1, 2**40, 3, 4],
-        [-1, 1, 2, 3, 4],
-        [0, -1, 2, 3, 4],
-        [],
-        [0],
+        (r"a mask of shape \(tasks, columns\), here \(4, 5\)", ValueError, np.ones((4, 4), bool)),
+        (r"got shape \(5,\)", ValueError, np.ones(5, bool)),
+        ("a mask of booleans or index lists .csr_from_padded", TypeError, np.eye(4, 5, dtype=int)),
+        (r"a list of indices for task 3, got shape \(\)", ValueError, [{0}, [1], (2,), 3]),
+        ("list 3: expected integers, got NoneType", TypeError, [{0}, [1], (2,), None]),
+        ("expected .* index lists", TypeError, {0: [0], 1: [1], 2: [2], 3: [3]}),
+        (".* lists .*, got set", TypeError, {1, 2}),
+        ("", (TypeError, ValueError), np.array([1, 2, 3, 4])),
+        ("", (TypeError, ValueError), [1, 2, 3, 4]),
+        ("", (TypeError, ValueError), 3),
     ],
 )
-def test_indptr(name: str, indptr: list[int]) -> None:
-    indices = np.array([0, 1, 2, 3])
-    refuse(ValueError, name, SCORES, FOUR, **{name: (np.array(indptr, np.int64), indices)})
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-def test_lists_argument_of_a_selection(name: str) -> None:
-    indptr, indices = csr([[0, 1, 2, 3], [3, 2, 1, 0]])
-    for bad in (-1, 2, 3, 2**32, -(2**63)):
-        refuse(
-            ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.array([0, 1, 1, bad]))}
-        )
-    refuse(ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.array([0, 1, 1]))})
-    refuse(ValueError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros((4, 1), int))})
-    refuse(TypeError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros(4))})
-    refuse(TypeError, name, SCORES, FOUR, **{name: (indptr, indices, np.zeros(4, bool))})
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-def test_types_of_selections(name: str) -> None:
-    indptr, indices = csr([[0], [1], [2], [3]])
-    for selection in (
-        (indptr.astype(float), indices),
-        (indptr, indices.astype(float)),
-        (indptr, indices.astype(np.float16)),
-        (indptr, indices > 1),
-        (indptr, indices.astype(object)),
-        [[0.0], [1.0], [2.0], [3.0]],
-        [[True], [True], [False], [True]],
-        [np.zeros(1), np.zeros(1), np.zeros(1), np.zeros(1)],
-        [["a"], ["b"], ["c"], ["d"]],
-        "filter",
-        3.5,
-        object(),
-    ):
-        refuse(TypeError, name, SCORES, FOUR, **{name: selection})
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-def test_shapes_of_selections(name: str) -> None:
-    indptr, indices = csr([[0], [1], [2], [3]])
-    for selection in (
-        (indptr, indices[:, np.newaxis]),
-        (indptr[np.newaxis], indices),
-        [[0], [1], [2]],
-        [[0], [1], [2], [3], [4]],
-        [[[0]], [[1]], [[2]], [[3]]],
-    ):
-        refuse(ValueError, name, SCORES, FOUR, **{name: selection})
-    for odd in ((indptr,), (indptr, indices, FOUR, FOUR), ()):
-        refusal((TypeError, ValueError), name, tr.rank, SCORES, FOUR, **{name: odd})
-
-
-def test_filter_has_no_shared_form() -> None:
-    for shared in (np.array([1, 2, 3, 4]), [1, 2, 3, 4], 3):
-        refusal((TypeError, ValueError), "filter", tr.rank, SCORES, FOUR, filter=shared)
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-@pytest.mark.parametrize("shape", [(4, 4), (5, 5), (5, 4), (4,), (4, 5, 1), ()])
-def test_shapes_of_masks(name: str, shape: tuple[int, ...]) -> None:
-    message = refuse(ValueError, name, SCORES, FOUR, **{name: np.ones(shape, bool)})
-    assert "expected a mask of shape (tasks, columns), here (4, 5)" in message
-
-
-def test_a_filter_has_no_mask_for_all_tasks() -> None:
-    refuse(ValueError, r"got shape \(5,\)", SCORES, FOUR, filter=np.ones(5, bool))
-
-
-def test_a_matrix_of_integers_is_no_mask() -> None:
-    """It may as well be padded lists, and the message names both readings."""
-    words = "a mask of booleans or index lists .csr_from_padded takes padded"
-    refuse(TypeError, words, SCORES, FOUR, filter=np.eye(4, 5, dtype=int))
-
-
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-def test_lists_and_sets_that_are_wrong(name: str) -> None:
-    for item, kind, words in (
-        (3, ValueError, r"expected a list of indices for task 3, got shape \(\)"),
-        (None, TypeError, "list 3: expected integers, got NoneType"),
-        ({"a"}, TypeError, "list 3: expected integers"),
-    ):
-        refuse(kind, f"^{name}: {words}", SCORES, FOUR, **{name: [{0}, [1], (2,), item]})
-    by_task = {0: [0], 1: [1], 2: [2], 3: [3]}
-    refuse(TypeError, f"^{name}: expected .* index lists", SCORES, FOUR, **{name: by_task})
-
-
-def test_one_set_is_no_filter() -> None:
-    refuse(TypeError, "^filter: .* lists .*, got set", SCORES, FOUR, filter={1, 2})
+def test_what_is_said_of_a_filter(words: str, kind: Any, filter: Any) -> None:
+    refusal(kind, f"^filter: .*{words}", tr.rank, SCORES, FOUR, filter=filter)
 
 
 def test_candidates_as_one_mask() -> None:
@@ -357,14 +273,6 @@ def test_forms_have_the_same_lists(lists: list[list[int]]) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["filter", "candidates"])
-@pytest.mark.parametrize("shape", [(4, 6), (4, 4), (3, 5), (5, 5), (5, 4)])
-@pytest.mark.parametrize("format", ["csr", "csc", "coo"])
-def test_shapes_of_sparse_matrices(name: str, shape: tuple[int, int], format: str) -> None:
-    sparse = scipy.sparse.coo_array((np.ones(3), ([0, 1, 2], [0, 1, 2])), shape=shape)
-    refuse(ValueError, name, SCORES, FOUR, **{name: sparse.asformat(format)})
-
-
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -394,11 +302,8 @@ def test_target_outside_a_large_selection() -> None:
     refuse(ValueError, "candidates", scores, [0, 99_999], candidates=columns[::-1])
 
 
-@pytest.mark.parametrize("padded", [np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]])
-def test_padded_of_no_accepted_type(padded: Any) -> None:
-    refusal(TypeError, r"\bx\b", csr_from_padded, padded)
-
-
-@pytest.mark.parametrize("shape", [(), (3,), (2, 2, 2)])
-def test_padded_of_other_dimensions(shape: tuple[int, ...]) -> None:
-    refusal(ValueError, r"\bx\b", csr_from_padded, np.zeros(shape, int))
+def test_what_is_not_padded() -> None:
+    for padded in (np.zeros((2, 2)), np.zeros((2, 2), bool), "ab", [[0.5]]):
+        refusal(TypeError, r"\bx\b", csr_from_padded, padded)
+    for shape in ((), (3,), (2, 2, 2)):
+        refusal(ValueError, r"\bx\b", csr_from_padded, np.zeros(shape, int))

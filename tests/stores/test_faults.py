@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import pickle
 import re
 import sys
 import tempfile
@@ -19,7 +18,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import truerank as tr
-from support.error_kinds import is_of_kind
 from support.refusals import refusal
 from support.store_files import assembled, assert_bytes, scores, touch
 from truerank.stores import open_scores, read_scores
@@ -37,11 +35,6 @@ def npy(array: Any = GOOD) -> bytes:
 def header(text: str, data: bytes = b"", version: int = 1) -> bytes:
     length = len(text).to_bytes(2 if version == 1 else 4, "little")
     return MAGIC[:6] + bytes([version, 0]) + length + text.encode() + data
-
-
-def header_text(shape: str = "(6, 5)", descr: str = "'<f4'", order: str = "False") -> bytes:
-    text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}"
-    return header(text, GOOD.tobytes())
 
 
 def zipped(names: tuple[str, ...], compression: int = zipfile.ZIP_STORED) -> bytes:
@@ -78,29 +71,15 @@ FAULTS = {
     "shorter than its header says": Fault(
         "x.npy", npy()[:-1], "expected 248 bytes (the header says (6, 5) float32, from byte 128)"
     ),
-    "nothing but the header": Fault("x.npy", npy()[:128], "there are 128"),
-    "cut in the header": Fault("x.npy", npy()[:70], "header is broken"),
-    "cut in the length": Fault("x.npy", npy()[:9], "header is broken"),
-    "cut in the magic": Fault("x.npy", npy()[:4], "expected a .npy file, the header is broken"),
     "empty": Fault("x.npy", b"", "expected a .npy file, the header is broken: EOF"),
     "text": Fault("x.npy", b"0.5,0.25\n", "expected a .npy file"),
     "text by its name": Fault("x.csv", b"0.5,0.25\n", "expected a .npy, .npz, .h5 or zarr, or"),
     "an archive": Fault("x.npy", ARCHIVE, "expected a .npy file"),
-    "a pickle": Fault("x.npy", pickle.dumps([1.0]), "expected a .npy file"),
-    "newer format": Fault("x.npy", MAGIC[:6] + b"\x09\x00" + npy()[8:], "broken: (9, 0)"),
-    "header of 4 GB": Fault(
-        "x.npy", MAGIC[:6] + b"\x02\x00" + b"\xff" * 4 + b"{", "header is broken"
-    ),
-    "header that is code": Fault("x.npy", header("__import__('os').abort()"), "header is broken"),
-    "header without an end": Fault("x.npy", header("{'descr': '<f4'"), "header is broken"),
     "header nested deep": Fault("x.npy", header("(" * 5000), "header is broken"),
     "header of bytes": Fault("x.npy", MAGIC + b"\x04\x00\xff\xfe\x00{", "header is broken"),
     "header with a byte changed": Fault(
         "x.npy", npy().replace(b"(6, 5)", b"(6, 5,"), "header is broken"
     ),
-    "header of 5,000 digits": Fault("x.npy", header_text("9" * 5000), "header is broken"),
-    "header of 40 dimensions": Fault("x.npy", header_text("(1," * 40 + ")"), "header is broken"),
-    "header without a shape": Fault("x.npy", header("{'descr': '<f4'}"), "header is broken"),
     # dtypes
     "objects": Fault("x.npy", npy(np.array([[None]])), "got dtype object"),
     "fields": Fault("x.npy", npy(np.zeros((2, 2), "f4,f4")), "got dtype", kind=TypeError),
@@ -112,22 +91,9 @@ FAULTS = {
         "x.npy", npy(), "cannot be taken as float64", {"dtype": "float64"}, TypeError
     ),
     "no such dtype": Fault("x.npy", npy(), "expected one of", {"dtype": "float8"}, TypeError),
-    "impossible byte order": Fault("x.npy", header_text(descr="'!f4'"), "header is broken"),
     # shapes
     "three dimensions": Fault("x.npy", npy(GOOD[None]), "got shape (1, 6, 5)"),
     "no dimension": Fault("x.npy", npy(np.float32(1)), "got shape ()"),
-    "negative length": Fault("x.npy", header_text("(-6, -5)"), "got shape (-6, -5)"),
-    "overflow of 64 bits": Fault(
-        "x.npy", header_text(f"({2**63}, 2)"), "expected lengths from 0 on"
-    ),
-    "product that overflows": Fault(
-        "x.npy", header_text(f"({2**62}, 4)"), "73,786,976,294,838,206,5"
-    ),
-    "product that wraps to 0": Fault("x.npy", header_text(f"({2**32}, {2**32})"), "there are"),
-    "huge and of size 0": Fault(
-        "x.npy", header_text(f"({2**70}, 0)"), "expected lengths from 0 on"
-    ),
-    "lengths of no integers": Fault("x.npy", header_text("(6.0, 5)"), "header is broken"),
     "a shape": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"shape": (6, 5)}),
     "an offset": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"offset": 4}),
     "another layout": Fault("x.npy", npy(), "x.npy: only for raw binary files", {"layout": "F"}),
@@ -143,16 +109,12 @@ FAULTS = {
     ),
     "no such member": Fault("x.npz", ARCHIVE, "expected the array 'c', got ['a']", {"member": "c"}),
     "no members": Fault("x.npz", zipped(()), "got []"),
-    "many members": Fault(
-        "x.npz", zipped(tuple(f"m{i}.npy" for i in range(30))), "got ['m0', 'm1', "
-    ),
     "archive cut short": Fault("x.npz", ARCHIVE[:-30], "the archive is damaged"),
     "archive without a start": Fault("x.npz", ARCHIVE[100:], "a.npy: cannot be read in"),
     "long extra field": Fault(
         "x.npz", ARCHIVE[:28] + b"\xff\xff" + ARCHIVE[30:], "a.npy: expected"
     ),
     "archive of text": Fault("x.npz", b"text", "the archive is damaged"),
-    "empty archive": Fault("x.npz", b"", "the archive is damaged"),
     "wrong local header": Fault("x.npz", b"PKxx" + ARCHIVE[4:], "a.npy: cannot be read in"),
     "member that is no array": Fault(
         "x.npz", ARCHIVE.replace(MAGIC, b"12345678"), "x.npz: a.npy: expected a .npy"
@@ -213,10 +175,8 @@ ARGUMENTS = [
 def test_files(tmp_path: Path, fault: Fault) -> None:
     path = tmp_path / fault.name
     path.write_bytes(fault.data)
-    with pytest.raises(fault.kind, match=re.escape(fault.message)) as caught:
-        open_scores(path, **fault.options)
-    assert str(path) in str(caught.value) or str(caught.value).startswith("dtype: expected")
-    assert is_of_kind(caught.value, fault.kind)
+    message = refusal(fault.kind, re.escape(fault.message), open_scores, path, **fault.options)
+    assert str(path) in message or message.startswith("dtype: expected")
 
 
 @pytest.mark.parametrize(("options", "kind", "message"), ARGUMENTS)
@@ -234,16 +194,6 @@ def test_a_missing_file(tmp_path: Path, open_: Callable[[Any], Any]) -> None:
         refusal(FileNotFoundError, r"part\.npy", open_, source)
 
 
-@pytest.mark.parametrize("shape", [b"(9**9, 10)", b"[6, 5"])
-def test_messages_hide_the_parser(tmp_path: Path, shape: bytes) -> None:
-    data = npy().replace(b"(6, 5), }".ljust(len(shape) + 3), shape + b", }")
-    (tmp_path / "x.npy").write_bytes(data)
-    with pytest.raises(ValueError, match=r"the header is broken: ") as caught:
-        open_scores(tmp_path / "x.npy")
-    assert " at 0x" not in str(caught.value)
-    assert "(2, 0)" not in str(caught.value)
-
-
 def test_a_pattern_without_a_match(tmp_path: Path) -> None:
     refusal(FileNotFoundError, r"no .* matches.*part-\*\.npy", open_scores, tmp_path / "part-*.npy")
 
@@ -252,12 +202,6 @@ def test_a_folder(tmp_path: Path) -> None:
     (tmp_path / "f.npy").mkdir()
     for source in (tmp_path, tmp_path / "f.npy", [tmp_path], str(tmp_path / "*")):
         refusal(IsADirectoryError, re.escape(str(tmp_path)), open_scores, source)
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
-def test_a_pipe_does_not_block(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.npy")
-    refusal(ValueError, r"pipe\.npy: expected a regular file", open_scores, tmp_path / "pipe.npy")
 
 
 @pytest.mark.skipif(
@@ -296,9 +240,8 @@ def test_shards(
 ) -> None:
     np.save(tmp_path / "part-0.npy", GOOD)
     np.save(tmp_path / "part-1.npy", second)
-    with pytest.raises(kind, match=re.escape(message)) as caught:
-        open_scores(tmp_path / "part-*.npy", axis=axis)
-    assert f"scores: {tmp_path / 'part-1.npy'}: " in str(caught.value)
+    words = re.escape(f"scores: {tmp_path / 'part-1.npy'}: {message}")
+    refusal(kind, words, open_scores, tmp_path / "part-*.npy", axis=axis)
 
 
 def test_bfloat16_in_unlike_carriers(tmp_path: Path) -> None:
@@ -403,13 +346,10 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("folder", ["rows of scores", "as left has", "query 1 and entity 2"])
 @pytest.mark.parametrize("read", READERS.values(), ids=READERS)
-def test_files_are_named_as_they_are(tmp_path: Path, read: Any, folder: str) -> None:
+def test_files_are_named_as_they_are(tmp_path: Path, read: Any) -> None:
     """The path is printed unchanged, even if it contains words of messages."""
-    (tmp_path / folder).mkdir()
-    path = tmp_path / folder / "dense scores, expected.npy"
+    path = tmp_path / "dense scores, expected.npy"
     path.write_bytes(b"no array")
-    with pytest.raises(ValueError, match=r"expected a \.npy file") as caught:
-        read(path)
-    assert str(path) in str(caught.value)
+    words = rf"{re.escape(str(path))}.*expected a \.npy file"
+    refusal(ValueError, words, read, path)

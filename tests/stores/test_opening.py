@@ -277,22 +277,6 @@ def test_a_file_that_was_replaced_is_not_read_on(tmp_path: Path) -> None:
         refusal(ValueError, r"a\.npy: another file has taken its place", touch, store)
 
 
-def test_blocks_from_several_threads(folder: Path) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
-    array = scores(64, 50, "f4")
-    paths = [write_npy(folder / f"t{i}.npy", part) for i, part in enumerate(np.split(array, 16))]
-    with open_scores(paths) as store, ThreadPoolExecutor(4) as pool:
-
-        def copied(tile: Any) -> bytes:
-            with store.block(tile, "map") as block:
-                assert isinstance(block, np.ndarray)
-                return block.tobytes()
-
-        tiles = list(store.tiles(200)) * 4
-        assert b"".join(pool.map(copied, tiles)) == array.tobytes() * 4
-
-
 CALLS = {
     "rank_embeddings": lambda a, b: tr.rank_embeddings(a, b, [0, 1, 2]),
     "alignment": lambda a, b: tr.alignment.evaluate(a, b, [(0, 1), (1, 2)]),
