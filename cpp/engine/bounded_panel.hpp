@@ -20,13 +20,13 @@ class BoundedPanel {
     explicit BoundedPanel(const Quantiser<C>& quantiser) : q_(quantiser) {}
 
     // Quantises the candidates of these columns, kPanelLanes or fewer. Returns whether all of them could be.
-    bool load(const std::int64_t* columns, std::int64_t width, double largest_query) {
+    bool load(const std::int64_t* columns, std::int64_t width, const LevelForm& form, double largest_query) {
         const std::size_t size = q_.size(), lanes = q_.kernels.lanes;
         const bool in_place = q_.candidates.in_place(q_.normalised());
         columns_ = columns;
         width_ = static_cast<std::size_t>(width);
         blocks_ = (width_ + lanes - 1) / lanes;
-        block_bytes_ = q_.quantisation.form().size(size, lanes);
+        block_bytes_ = form.size(size, lanes);
         levels_.assign(blocks_ * block_bytes_);
         shifted_.resize(width_ * size);
         owned_rows_.resize(in_place ? 1 : width_ * size);
@@ -42,8 +42,8 @@ class BoundedPanel {
             extents_[j] = q_.kernels.shift(row, q_.quantisation.shift.data(), size, shifted_.data() + j * size);
             if (!q_.is_usable(extents_[j]) || !load_addends(j, row)) return false;
         }
-        const float step = common_step();
-        for (std::size_t j = 0; j < width_; ++j) quantise(j, step, largest_query);
+        const float step = common_step(form);
+        for (std::size_t j = 0; j < width_; ++j) quantise(j, step, form, largest_query);
         sum_panel_ = {1 / step, 0, 0};
         for (std::size_t j = 0; j < width_; ++j) {
             const bool products = q_.quantisation.kind == Kind::products;
@@ -97,7 +97,7 @@ class BoundedPanel {
     using Kind = typename Quantiser<C>::Kind;
     static constexpr float kNoCandidate = std::numeric_limits<float>::quiet_NaN();
     // Candidates have one step where theirs are, on the average, no finer than this one by more than this factor.
-    static constexpr double kCoarser = 1.5;
+    static constexpr double kCoarser = 2;
 
     // Takes what is known of a candidate beside its components; returns whether bounds cover it.
     bool load_addends(std::size_t j, const C* row) {
@@ -111,25 +111,24 @@ class BoundedPanel {
     }
     // One step for all candidates that have no offsets; 0 where there is none, or where it would be too coarse for
     // most.
-    float common_step() const {
+    float common_step(const LevelForm& form) const {
         const Quantisation<C>& quantisation = q_.quantisation;
         if (q_.bias != nullptr || q_.candidate_means != nullptr) return 0;
-        if (quantisation.kind == Kind::distances) return quantisation.candidate_grid.step;
+        if (quantisation.kind == Kind::distances) return quantisation.distance_grid.step;
         if (quantisation.kind != Kind::products || quantisation.centred_queries) return 0;
         double sum = 0;
         float most = 0;
         for (const Extent& extent : extents_) {
-            const float step = quantisation.grid_of(extent.largest, quantisation.candidate_grid).step;
+            const float step = quantisation.grid_of(extent.largest, quantisation.grid(form.greatest)).step;
             sum += static_cast<double>(step);
             most = std::max(most, step);
         }
         return static_cast<double>(most) * static_cast<double>(width_) <= kCoarser * sum ? most : 0;
     }
-    void quantise(std::size_t j, float step, double largest_query) {
+    void quantise(std::size_t j, float step, const LevelForm& form, double largest_query) {
         const std::size_t lanes = q_.kernels.lanes;
         const Quantisation<C>& quantisation = q_.quantisation;
-        const LevelForm& form = quantisation.form();
-        LevelGrid grid = quantisation.candidate_grid;
+        LevelGrid grid = quantisation.grid(form.greatest);
         if (quantisation.kind == Kind::products) {
             grid = step > 0 ? quantisation.with_step(step, grid) : quantisation.grid_of(extents_[j].largest, grid);
         }
@@ -137,15 +136,15 @@ class BoundedPanel {
                                            form.place(j % lanes), lanes, levels_.data() + j / lanes * block_bytes_);
         norms_[j] = made.norm + quantisation.shift_norm;
         if (form.has_float_sums()) {
-            set_float_lane(j, made.norm, largest_query);
+            set_float_lane(j, made.norm, form.error, largest_query);
         } else {
             set_lane(j, made);
         }
     }
     // Sets how the values of a candidate follow from sums of floats. They are wrong by the roughness of the terms, by
     // roundings, and by that of doubles to floats.
-    void set_float_lane(std::size_t j, double norm, double largest_query) {
-        const double share = 2 * q_.quantisation.form().error + (q_.depth() + 40) * 0x1p-23;
+    void set_float_lane(std::size_t j, double norm, double roughness, double largest_query) {
+        const double share = 2 * roughness + (q_.depth() + 40) * 0x1p-23;
         const double weight = q_.quantisation.kind == Kind::squares ? 1 / (1 - squares_[j]) : 1;
         double error = q_.depth() * 0x1p-55 * weight;
         if (sizeof(C) == 8) error += std::sqrt(q_.depth()) * 0x1p-22 * (largest_query + norm);

@@ -69,16 +69,14 @@ class BoundedPanels {
             if (sink.lanes().layers() > 0 && sink.lanes().thresholds() == nullptr) return false;
         }
         if (forced_ && queries_.count() <= kFewQueries) form_ = (form_ + 1) % forms().size();  // for tests
-        // As a rule once for a cell, and not a cost of this panel.
-        if (!quantise_queries<Sink>(thresholds)) return usable_ = false;
-        const auto start = Gauge::Clock::now();
-        if (!panel_.load(columns, width, queries_.largest_norm())) return false;
-        if constexpr (TakesLanes<Sink>) set_lane_thresholds<Sink::kCounts>(sink.lanes());
-        if (!forced_ && gauge_.is_trial() && !promises<Sink>(width, thresholds)) {
+        if (!forced_ && gauge_.is_trial() && !promises(columns, width, sink)) {
             gauge_.lost();
             return false;
         }
-        set_sum_thresholds();
+        // As a rule once for a cell, and not a cost of this panel.
+        if (!quantise_queries<Sink>(thresholds)) return usable_ = false;
+        const auto start = Gauge::Clock::now();
+        if (!load_panel(columns, width, sink)) return false;
         RowSide<C, Sink> rows{queries_, sink};
         for (std::int64_t tile = 0; tile < queries_.tiles(); ++tile) {
             const std::int64_t n = decide_tile(tile);
@@ -103,14 +101,22 @@ class BoundedPanels {
     static constexpr std::size_t kOpenAtOnce = 1 << 12;
     // For fewer queries it takes longer to quantise a candidate than to score it.
     static constexpr std::int64_t kFewQueries = 24;
-    // Finer levels spare a part of the open pairs, and take longer by so much for a component.
-    static constexpr double kComponentsPerOpenPair = 3000;
+    // Where levels leave more open than this share, finer ones gain more than their sums take. (The sum of a value
+    // takes about as many times as long as one of levels, whatever the depth.)
+    static constexpr double kFewOpen = 1.0 / 26;
 
     const std::vector<LevelForm>& forms() const { return quantiser_.quantisation.forms; }
     template <class Sink>
     bool quantise_queries(const C* thresholds) {
         if (!queries_.quantise(forms()[form_])) return false;
         queries_.template set_thresholds<Sink::kCounts>(thresholds);
+        return true;
+    }
+    template <class Sink>
+    bool load_panel(const std::int64_t* columns, std::int64_t width, Sink& sink) {
+        if (!panel_.load(columns, width, forms()[form_], queries_.largest_norm())) return false;
+        if constexpr (TakesLanes<Sink>) set_lane_thresholds<Sink::kCounts>(sink.lanes());
+        set_sum_thresholds();
         return true;
     }
     template <bool Counts, class Lanes>
@@ -180,25 +186,24 @@ class BoundedPanels {
         return static_cast<std::int64_t>(found);
     }
 
-    // Whether few enough pairs of some tiles are open. The levels of the queries are the coarsest that suit these.
+    // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these.
     template <class Sink>
-    bool promises(std::int64_t width, const C* thresholds) {
-        const auto with_form = [&](std::size_t form) {
+    bool promises(const std::int64_t* columns, std::int64_t width, Sink& sink) {
+        double share = 1;
+        for (std::size_t form = forms().size(); form-- > 0 && share > kFewOpen;) {
             form_ = form;
-            return quantise_queries<Sink>(thresholds) ? open_share<Sink>(width) : 1;
-        };
-        double share = with_form(forms().size() - 1);
-        if (share * kComponentsPerOpenPair > quantiser_.depth() && forms().size() > 1) share = with_form(0);
+            if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
+            share = open_share<Sink>(width);
+        }
         return 6 * share <= 1;  // with more, bounds lose whatever the depth
     }
     template <class Sink>
     double open_share(std::int64_t width) {
-        constexpr std::int64_t tried = 8;
+        constexpr std::int64_t tried = 16;
         std::int64_t found = 0, pairs = 0;
         const auto add = [&](const std::vector<PairMasks>& masks, std::size_t n) {
             for (std::size_t i = 0; i < n; ++i) found += std::popcount(masks[i].open());
         };
-        set_sum_thresholds();
         const std::int64_t step = std::max<std::int64_t>(1, queries_.tiles() / tried);
         for (std::int64_t tile = 0; tile < queries_.tiles(); tile += step) {
             const std::int64_t n = decide_tile(tile), *const first = queries_.first() + tile * kTileRows;
@@ -226,7 +231,7 @@ class BoundedPanels {
     Gauge gauge_;
     const bool forced_ = are_bounds_forced();
     bool usable_ = false;
-    std::size_t form_ = forms().size() - 1;  // of queries
+    std::size_t form_ = forms().size() - 1;
 
     // A tile, and the pairs that it leaves open.
     LineBuffer sums_;

@@ -141,7 +141,7 @@ class BoundedQueries {
         if (q_.query_means != nullptr) facts.mean = static_cast<double>(q_.query_means[id]);
         if (!q_.is_usable(whole) || !q_.is_usable(extent) || !q_.is_usable(facts.mean)) return false;
         facts.norm = q_.norm_of(whole);
-        LevelGrid grid = quantisation.query_grid(form);
+        LevelGrid grid = quantisation.grid(form.query_greatest);
         switch (quantisation.kind) {
             case Kind::products:
                 grid = quantisation.grid_of(extent.largest, grid);

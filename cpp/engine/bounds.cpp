@@ -16,9 +16,6 @@ bool forced = false;
 thread_local BoundsTally total;
 
 Levels last_choice() { return byte_products() == ByteProducts::none ? Levels::int16 : Levels::int8; }
-// Pairs of bytes have coarse levels of queries. Whether they gain over words depends on the vectors, which nothing
-// looks at yet: they have to be asked for.
-Levels default_choice() { return byte_products() == ByteProducts::fours ? Levels::int8 : Levels::int16; }
 
 }  // namespace
 
@@ -30,7 +27,7 @@ bool choose_levels(const char* name) {
     std::string_view wanted = name == nullptr ? "" : name;
     const bool force = wanted.ends_with('!');
     if (force) wanted.remove_suffix(1);
-    Levels found = default_choice();
+    Levels found = last_choice();
     if (!wanted.empty()) {
         const std::vector<std::string> usable = usable_levels();
         const auto at = std::find(usable.begin(), usable.end(), wanted);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -26,10 +25,9 @@ struct Quantisation {
     // What is summed. Of moduli and squares, components are their own levels.
     enum class Kind : int { products, distances, moduli, squares };
     Kind kind = Kind::products;
-    // Of queries, the finest levels first. Candidates have one form, the last one.
-    std::vector<LevelForm> forms;
-    LevelGrid candidate_grid{};  // of products: the range of the levels alone
-    std::vector<C> shift;        // of candidates; of queries, too, unless values are products
+    std::vector<LevelForm> forms;  // the finest first; which one is best depends on the data
+    LevelGrid distance_grid{};
+    std::vector<C> shift;  // of candidates; of queries, too, unless values are products
     double shift_norm = 0;
     bool centred_queries = false;
     std::vector<C> zeros;
@@ -38,13 +36,11 @@ struct Quantisation {
     static constexpr double kLargestAddend = 0x1p60;   // nor candidates or queries with a bias or mean beyond this
     static constexpr float kLeastStep = 0x1p-40F;      // nor are steps finer than this
     static constexpr std::int64_t kDeepest = 1 << 15;  // so that sums fit into 32 bits
-    // For shorter vectors words leave so much less open than pairs of bytes that they are faster.
-    static constexpr std::int64_t kShortestOfPairs = 128;
 
-    const LevelForm& form() const { return forms.back(); }
-    LevelGrid query_grid(const LevelForm& of_query) const {
-        const auto greatest = static_cast<float>(of_query.query_greatest);
-        return kind == Kind::products ? LevelGrid{0, 0, -greatest, greatest} : candidate_grid;
+    // The grid of distances; of products, the range of the levels alone.
+    LevelGrid grid(int greatest) const {
+        const auto most = static_cast<float>(greatest);
+        return kind == Kind::products ? LevelGrid{0, 0, -most, most} : distance_grid;
     }
     // The steps of a vector of products: the finest that keep its largest component in the range.
     static LevelGrid grid_of(float largest, const LevelGrid& range) {
@@ -58,7 +54,7 @@ struct Quantisation {
     // Open pairs cost twice as much where candidates have tasks, too (`both`).
     static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates, bool both) {
         const Similarity similarity = embeddings.similarity;
-        Levels levels = chosen_levels();
+        const Levels levels = chosen_levels();
         const std::int64_t depth = candidates.depth();
         const bool linear = similarity == Similarity::dot || similarity == Similarity::cosine ||
                             similarity == Similarity::l1 || similarity == Similarity::sql2;
@@ -92,22 +88,18 @@ struct Quantisation {
             case Similarity::sql2:
             case Similarity::inverse_l2:
                 if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
-                    result.forms.assign(std::begin(kernels.byte_pairs), std::end(kernels.byte_pairs));
-                    if ((both || depth < kShortestOfPairs) && !are_bounds_forced()) levels = Levels::int16;
-                }
-                if (result.forms.empty() || levels == Levels::int16) {
+                    result.forms = {kernels.products[static_cast<int>(Levels::int16)]};
+                    if (!both || are_bounds_forced()) result.forms.push_back(kernels.byte_pairs);
+                } else {
                     result.forms = {kernels.products[static_cast<int>(levels)]};
                 }
         }
         result.centred_queries = similarity != Similarity::dot && similarity != Similarity::cosine;
         result.sample(candidates, normalises(similarity));
-        if (result.kind == Kind::products) {
-            int most = 127;
-            if (levels == Levels::int16) {  // words are as fine as sums of 30 bits allow
-                most = std::min(16383, static_cast<int>(std::sqrt(0x1p30 / static_cast<double>(depth))));
-                result.forms[0].query_greatest = most;
-            }
-            result.candidate_grid = {0, 0, static_cast<float>(-most), static_cast<float>(most)};
+        LevelForm& finest = result.forms.front();
+        if (finest.bytes == 2) {  // words are as fine as sums of 30 bits allow
+            const double most = std::sqrt(0x1p30 / static_cast<double>(depth));
+            finest.query_greatest = finest.greatest = std::min(16383, static_cast<int>(most));
         }
         return result;
     }
@@ -156,7 +148,7 @@ struct Quantisation {
         }
         shift_norm = std::sqrt(squares) * 1.001;
         const float step = std::max(kLeastStep, static_cast<float>(box / 255));
-        if (kind == Kind::distances) candidate_grid = {step, 1 / step, 0, 255};
+        if (kind == Kind::distances) distance_grid = {step, 1 / step, 0, 255};
     }
 };
 
@@ -206,7 +198,7 @@ class Quantiser {
     std::size_t size() const { return static_cast<std::size_t>(queries.depth()); }
     double depth() const { return static_cast<double>(queries.depth()); }
     bool normalised() const { return normalises(similarity); }
-    bool has_sums_of_floats() const { return quantisation.form().has_float_sums(); }
+    bool has_sums_of_floats() const { return quantisation.forms.front().has_float_sums(); }
     static bool is_usable(const Extent& extent) { return extent.largest <= Quantisation<C>::kLargest; }
     static bool is_usable(double addend) { return std::abs(addend) <= Quantisation<C>::kLargestAddend; }
     // Whether a point of the Poincare ball is far enough from its edge for floats.

@@ -22,36 +22,32 @@ template <int Bytes>
 struct ByteProducts {
     using Sum = typename Instructions<Bytes>::Ints;
     static constexpr std::size_t bytes = 1, groups = 1;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 127, greatest = 127;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Instructions<Bytes>::add_byte_products(sum, e[0], q[0]);
     }
 };
-// Where the processor multiplies bytes, but adds products up in words of 16 bits: two of levels up to 63 with bytes up
-// to 255 fit into a word, or four of levels up to 31, which spares every other step from words to sums.
-template <int Bytes, std::size_t Groups>
+// Where the processor multiplies bytes, but adds products up in words of 16 bits. Four products of bytes up to 255 with
+// levels up to 31 fit into a word, which spares every other step from words to sums.
+template <int Bytes>
 struct BytePairs {
     using Sum = typename Instructions<Bytes>::Ints;
     using Words = typename Instructions<Bytes>::Words;
-    static constexpr std::size_t bytes = 1, groups = Groups;
-    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = Groups == 1 ? 63 : 31;
-    static_assert(2 * Groups * 255 * query_greatest < 1 << 15);
+    static constexpr std::size_t bytes = 1, groups = 2;
+    static constexpr int zero = Instructions<Bytes>::zero, sign = 1, query_greatest = 31, greatest = 127;
+    static_assert(4 * 255 * query_greatest < 1 << 15);
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
-        Words words{};
-        TRUERANK_UNROLL
-        for (std::size_t g = 0; g < Groups; ++g) {
-            Words pairs;
-            Instructions<Bytes>::byte_pairs(pairs, e[g], q[g]);
-            words = g == 0 ? pairs : words + pairs;
-        }
-        Instructions<Bytes>::add_word_products(sum, (Sum)words, (Sum)(Words{} + 1));
+        Words first, second;
+        Instructions<Bytes>::byte_pairs(first, e[0], q[0]);
+        Instructions<Bytes>::byte_pairs(second, e[1], q[1]);
+        Instructions<Bytes>::add_word_products(sum, (Sum)(first + second), (Sum)(Words{} + 1));
     }
 };
 template <int Bytes>
 struct WordProducts {
     using Sum = typename Instructions<Bytes>::Ints;
     static constexpr std::size_t bytes = 2, groups = 1;
-    static constexpr int zero = 0, sign = 1, query_greatest = 0;
+    static constexpr int zero = 0, sign = 1, query_greatest = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         Instructions<Bytes>::add_word_products(sum, e[0], q[0]);
     }
@@ -60,7 +56,7 @@ template <int Bytes, bool ByProducts>
 struct ByteDistances {
     using Sum = typename Instructions<Bytes>::Distances;
     static constexpr std::size_t bytes = 1, groups = 1;
-    static constexpr int zero = 0, sign = -1, query_greatest = 0;
+    static constexpr int zero = 0, sign = -1, query_greatest = 0, greatest = 0;
     static TRUERANK_INLINE void add(Sum& sum, const Sum* e, const Sum* q) {
         if constexpr (ByProducts) {
             Instructions<Bytes>::add_byte_distances_by_products(sum, e[0], q[0]);
@@ -81,6 +77,7 @@ constexpr LevelForm form_of(decltype(LevelForm::sum) sum) {
             Step::zero,
             0,
             Step::query_greatest,
+            Step::greatest,
             Step::groups,
             interleaved,
             sum};
@@ -522,7 +519,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
     }                                                                                                                  \
     template <class T, class Step>                                                                                     \
     constexpr LevelForm float_form() {                                                                                 \
-        return {1, sizeof(float), 0, Step::error, 0, 1, 1, float_sum<T, Step>};                                        \
+        return {1, sizeof(float), 0, Step::error, 0, 0, 1, 1, float_sum<T, Step>};                                     \
     }                                                                                                                  \
     template <class T, class Step>                                                                                     \
     constexpr LevelForm form() {                                                                                       \
@@ -538,7 +535,7 @@ TRUERANK_INLINE std::size_t collect_body(const PairMasks* masks, std::size_t tas
                 decide_lanes<T>,                                                                                       \
                 collect,                                                                                               \
                 {{}, form<T, WordProducts<width>>(), form<T, ByteProducts<width>>()},                                  \
-                {form<T, BytePairs<width, 1>>(), form<T, BytePairs<width, 2>>()},                                      \
+                form<T, BytePairs<width>>(),                                                                           \
                 {{},                                                                                                   \
                  form<T, ByteDistances<width, false>>(),                                                               \
                  form<T, ByteDistances<width, Instructions<width>::has_distances_by_products>>()},                     \

@@ -30,8 +30,8 @@ struct LevelForm {
     int zero = 0;
     // Of sums of floats: the relative error of their terms.
     double error = 0;
-    // Of products of bytes: the greatest level of a query. (Those of candidates are up to 127.)
-    int query_greatest = 0;
+    // Of products: the greatest levels of queries and of candidates. (Those of words depend on the depth.)
+    int query_greatest = 0, greatest = 0;
     // So many groups are summed at once: others that add nothing come after the last one.
     std::size_t groups_at_once = 1;
     // Where a sum is as wide as two, candidates of so many in a row and of the next so many alternate.
@@ -171,8 +171,9 @@ struct BoundKernels {
     // open pairs, and returns their number.
     std::size_t (*collect)(const PairMasks* masks, std::size_t task, std::size_t n, std::uint32_t* counters,
                            OpenPair* open);
-    // For each of Levels. Those of int8 are for processors with products of bytes, distances too.
-    LevelForm products[3], byte_pairs[2], distances[3];
+    // For each of Levels. Those of int8 are for processors with ByteProducts::fours, distances too; byte_pairs for
+    // those with pairs.
+    LevelForm products[3], byte_pairs, distances[3];
     // Sums of floats, which are their own levels: of moduli |q - e| of complex numbers, and of squared differences.
     LevelForm moduli, squares;
     std::size_t lanes;  // those of SimilarityKernels

@@ -71,9 +71,8 @@ std::vector<NamedForm> forms(std::size_t depth) {
         result.push_back({"distances by products", kernels.distances[bytes], LevelSum::distances, 0, 255});
     }
     if (has_pairs) {
-        for (const LevelForm& form : kernels.byte_pairs) {
-            result.push_back({"pairs of bytes", form, LevelSum::products, -127, 127, form.query_greatest});
-        }
+        const LevelForm& pairs = kernels.byte_pairs;
+        result.push_back({"pairs of bytes", pairs, LevelSum::products, -127, 127, pairs.query_greatest});
     }
     return result;
 }

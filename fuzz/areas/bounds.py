@@ -50,10 +50,10 @@ FAULTS = [
         (
             "words that overflow",
             "quantisation",
-            "greatest = static_cast<float>",
-            "greatest = 4 * static_cast<float>",
+            "most = static_cast<float>",
+            "most = 4 * static_cast<float>",
         ),
         ("values without roundings", "settling", "= 2 * q_.scale.gamma() * size", "= 0 * size"),
-        ("smooth moduli", "bounded_panel", "share = 2 * q_", "share = 0 * q_"),
+        ("smooth moduli", "bounded_panel", "2 * roughness", "0 * roughness"),
     )
 ]
