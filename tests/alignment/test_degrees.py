@@ -33,13 +33,9 @@ def bucket(degree: int, edges: list[int]) -> str:
     for i, start in enumerate(starts):
         end = starts[i + 1] if i + 1 < len(starts) else None
         if degree >= start and (end is None or degree < end):
-            return (
-                f"{start}+"
-                if end is None
-                else str(start)
-                if end == start + 1
-                else (f"{start}-{end - 1}")
-            )
+            if end is None:
+                return f"{start}+"
+            return str(start) if end == start + 1 else f"{start}-{end - 1}"
     raise AssertionError(degree)
 
 
@@ -130,9 +126,7 @@ def test_a_report_keeps_its_seed_and_weights() -> None:
         ([[1.0, 2, 3, 4]], {}, TypeError, "left_degrees: expected integers"),
         ([[LEFT_DEGREES]], {}, ValueError, "left_degrees: expected a 1-D array"),
         ([LEFT_DEGREES], {"edges": []}, ValueError, "edges: expected ascending integers"),
-        ([LEFT_DEGREES], {"edges": [0, 5]}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": [5, 5]}, ValueError, "edges: expected ascending integers"),
-        ([LEFT_DEGREES], {"edges": [[5]]}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": 5}, ValueError, "edges: expected ascending integers"),
         ([LEFT_DEGREES], {"edges": [1.5]}, TypeError, "edges: expected integers"),
     ],

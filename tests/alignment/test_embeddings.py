@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,7 @@ from oracles import alignment as oracle
 from oracles import embeddings
 from strategies.alignments import NAN_RULES, alignments, any_vectors
 from support.alignment_runs import (
-    KNOWN,
     LEFT,
-    PAIRS,
     RIGHT,
     SIMILARITIES,
     check,
@@ -25,8 +22,7 @@ from support.alignment_runs import (
     same,
     task_of,
 )
-from support.refusals import refusal
-from truerank.alignment import Task, both_directions, csls_means, evaluate
+from truerank.alignment import both_directions, csls_means
 
 
 @pytest.mark.smoke
@@ -60,21 +56,6 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
         assert got.protocol.similarity == named
 
 
-@pytest.mark.parametrize("k", [None, 2])
-def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
-    paths = tmp_path / "left.npy", tmp_path / "right.npy"
-    for path, array in zip(paths, (LEFT, RIGHT), strict=True):
-        np.save(path, array)
-    expected = task_of().evaluate_embeddings(LEFT, RIGHT, csls=k)
-    found = task_of().evaluate_embeddings(*paths, csls=k)
-    assert same(found, expected)
-    assert sorted(found.protocol.files) == sorted(map(str, paths))
-    maps = [np.load(path, mmap_mode="r") for path in paths]
-    assert same(task_of().evaluate_embeddings(*maps, csls=k), expected)
-    assert same(evaluate(*paths, PAIRS, known=KNOWN, csls=k), expected)
-    assert same(task_of().evaluate_embeddings(LEFT.tolist(), RIGHT.tolist(), csls=k), expected)
-
-
 @pytest.mark.parametrize("what", ["all", "test", "unaligned", ([0, 1, 2], [0, 1, 2, 4])])
 def test_means_made_before(what: Any) -> None:
     """A number of neighbours stands for the means over the candidates of the protocol."""
@@ -99,11 +80,3 @@ def test_means_of_a_wider_dtype_are_rounded() -> None:
     expected = task.evaluate_scores(table)
     for means in (fine, rounded):
         assert same(task.evaluate_scores(SIMILARITIES, csls=means), expected)
-
-
-def test_means_that_leave_a_candidate_out() -> None:
-    left, right = np.eye(3), np.eye(3)[::-1].copy()
-    means = csls_means(left, right, 1, candidates=([0, 1], [0, 1, 2]))
-    refusal(ValueError, "^scores: the score .* is NaN", evaluate, left, right, [(0, 2)], csls=means)
-    task = Task([(0, 2)], left=3, right=3, candidates=([0, 1], [0, 1, 2]))
-    assert task.evaluate_embeddings(left, right, csls=means)["mr"] == 1

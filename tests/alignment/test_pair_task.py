@@ -105,8 +105,8 @@ def test_warnings_name_what_they_found() -> None:
     assert caught[0].filename == __file__
     with pytest.warns(UserWarning, match=r"^test: 1 \(c w\) pairs are in a known split, too; they"):
         Task([*TEST, TRAIN[0]], **how)
-    with pytest.raises(ValueError, match=r"^test: 1 \(a x\) pairs repeat an earlier one$"):
-        Task([*TEST, TEST[0]], duplicates="raise", **how)
+    twice = [*TEST, TEST[0]]
+    refusal(ValueError, r"^test: 1 \(a x\) .* one$", Task, twice, duplicates="raise", **how)
     refusal(ValueError, r"^test: 1 \(c w\) .* too$", Task, [*TEST, TRAIN[0]], leaks="raise", **how)
     refusal(ValueError, "^test: nothing is left: .* were dropped", Task, TRAIN, leaks="drop", **how)
 
@@ -161,7 +161,9 @@ def test_text_of_ids(tmp_path: Path) -> None:
 
 
 def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
-    task = quiet(TEST, known={"train": TRAIN}, candidates="unaligned")
+    pairs = IDS.copy()
+    pairs.flags.writeable = False
+    task = Task(pairs, left=4, right=4, known=[[(2, 0), (0, 0)]], candidates="unaligned")
     assert task.candidates is not None
     for each in (task, pickle.loads(pickle.dumps(task)), copy.deepcopy(task)):
         arrays = [each.pairs, *each.candidates]
@@ -169,27 +171,8 @@ def test_arrays_are_read_only_and_tasks_can_be_pickled() -> None:
             arrays += [side.queries, side.rows, side.targets, side.test_rows, side.candidates]
             arrays += side.filter
         assert each is not task or not any(array.flags.writeable for array in arrays)
-        assert each.protocol == task.protocol
-        assert each.audit == task.audit
-        assert each.left_to_right.labels.keys() == task.left_to_right.labels.keys()
-        for name, labels in each.left_to_right.labels.items():
-            assert labels.same_as(task.left_to_right.labels[name])
-        assert len(each.evaluate_scores(np.eye(4)).ranks) == 6
-
-
-def test_inputs_are_left_alone() -> None:
-    test, train = IDS.astype(np.int32), np.array([[2, 0], [0, 0]])
-    chosen = np.array([3, 1, 0, 2, 3]), np.array([3, 2, 1])
-    for array in (test, train, *chosen):
-        array.flags.writeable = False
-    task = Task(test, left=4, right=4, known={"train": train}, candidates=chosen)
-    assert task.candidates is not None
-    assert [ids.tolist() for ids in task.candidates] == [[0, 1, 2, 3], [1, 2, 3]]
-    assert chosen[0].tolist() == [3, 1, 0, 2, 3]
-    writeable = IDS.copy()
-    task = Task(writeable, left=4, right=4)
-    writeable[:] = 0
-    assert task.pairs.tolist() == IDS.tolist()
+        assert (each.protocol, each.audit) == (task.protocol, task.audit)
+        assert each.evaluate_scores(np.eye(4)).ranks == task.evaluate_scores(np.eye(4)).ranks
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -201,20 +184,11 @@ ERRORS: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, "^test: .* got 4 in column 0 of row 1", [(0, 0), (4, 0)], {}),
     (ValueError, r"^known\[1\]: .* got 4 in column 1 of row 0", IDS, {"known": [IDS, [(0, 4)]]}),
     (ValueError, "^test: .* got 'e' in column 0 of row 0", [("e", "x")], {}),
-    (ValueError, "^test: .* got 'a' in column 1 of row 0", [("a", "a")], {}),
     (ValueError, "^test: .* got 'a' in column 0 of row 0", *(TEST, {"left": 4})),
     (TypeError, "^left: expected the number of entities", IDS, {"left": None}),
-    (
-        TypeError,
-        r"^test: .* got MaskedArray of shape \(3, 2\)",
-        np.ma.masked_array(IDS, IDS > 2),
-        {},
-    ),
-    (TypeError, "^left: expected an int, a sequence", IDS, {"left": 4.0}),
-    (ValueError, "^left: expected an integer from 1 to 68", IDS, {"left": 0}),
+    (TypeError, "^test: .* got MaskedArray", np.ma.masked_array(IDS, IDS > 2), {}),
     (ValueError, "^right: 'a' occurs twice", IDS, {"right": ["a", "a"]}),
     (ValueError, "^split: .* got 'test'", *(IDS, {"known": {"test": IDS}})),
-    (ValueError, "^leaks: expected one of keep, drop, raise", IDS, {"leaks": "warn"}),
 ]
 
 
@@ -225,14 +199,11 @@ def test_errors(kind: type[Exception], words: str, test: Any, how: dict[str, Any
 
 def test_both_directions_of_a_pair_are_one_unit() -> None:
     rng = np.random.default_rng(2)
-    scores = rng.random((60, 60)) + np.eye(60)
-    task = Task(np.stack([np.arange(60)] * 2, 1), left=60, right=60)
-    report = task.evaluate_scores(scores)
-    assert report.ranks.unit.values.tolist() == [*range(60), *range(60)]
-    other = task.evaluate_scores(rng.random((60, 60)) + np.eye(60))
-    assert tr.compare(report, other, metric="mrr", by="unit").units == 60
-    assert tr.compare(report, other, metric="mrr").by == "unit"
-    assert tr.compare(report, other, metric="mrr", by="task").units == 120
+    task = Task(np.stack([np.arange(9)] * 2, 1), left=9, right=9)
+    report, other = (task.evaluate_scores(rng.random((9, 9))) for _ in range(2))
+    assert report.ranks.unit.values.tolist() == [*range(9), *range(9)]
+    found = {by: tr.compare(report, other, metric="mrr", by=by).units for by in ("unit", "task")}
+    assert (found, tr.compare(report, other).by) == ({"unit": 9, "task": 18}, "unit")
 
 
 def test_answers_of_the_two_graphs_do_not_mix() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,30 +24,6 @@ from truerank.alignment import Task
 from truerank.embeddings import watching
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
-
-
-@given(st.data())
-def test_matrices(data: st.DataObject) -> None:
-    """Matrices in memory of any layout are counted in tiles of any size."""
-    drawn = data.draw(alignments())
-    scores = data.draw(matrices(drawn.sizes))
-    k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
-    orders = ["descending", "ascending"] if k is None else ["descending"]
-    rules = {
-        "order": data.draw(st.sampled_from(orders)),
-        "nan": data.draw(st.sampled_from(NAN_RULES)),
-        "audit": data.draw(st.booleans()),
-    }
-    shaped = LAYOUTS[data.draw(st.sampled_from(KEPT))](scores)
-    threads = data.draw(st.sampled_from([1, 2]))
-    most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
-    with pytest.MonkeyPatch.context() as patch:
-        for module, name in TILES:
-            patch.setattr(module, name, most)
-        got = outcome(
-            lambda: drawn.task().evaluate_scores(shaped, csls=k, threads=threads, **rules)
-        )
-    check(drawn, got, scores, k, **rules)
 
 
 class Chunks:
@@ -82,32 +60,34 @@ STORES: dict[str, Callable[[Path, Array], Any]] = {
 }
 
 
-@pytest.mark.parametrize("io", ["map", "read"])
-@pytest.mark.parametrize("name", STORES)
-@given(st.data())
-@settings(max_examples=15)
-def test_files(
-    name: str, io: str, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
-    """Files give the same counts as memory, for every layout and way of reading."""
-    folder = tmp_path_factory.getbasetemp()
-    drawn = data.draw(alignments(least=2))
+@given(data=st.data())
+@settings(max_examples=150)
+def test_matrices(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    """Matrices in memory or files of any layout are counted in tiles of any size."""
+    drawn = data.draw(alignments())
     scores = data.draw(matrices(drawn.sizes))
-    k = data.draw(st.sampled_from([None, 1, 3]))
+    k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
+    orders = ["descending", "ascending"] if k is None else ["descending"]
     rules = {
-        "order": "descending",
+        "order": data.draw(st.sampled_from(orders)),
         "nan": data.draw(st.sampled_from(NAN_RULES)),
         "audit": data.draw(st.booleans()),
     }
+    name = data.draw(st.sampled_from([*KEPT, *STORES]))
+    how: dict[str, Any] = {"csls": k, "threads": data.draw(st.sampled_from([1, 2]))}
+    if name in STORES and min(drawn.sizes) > 1:
+        how["io"] = data.draw(st.sampled_from(["map", "read"]))
+        shaped = STORES[name](tmp_path_factory.mktemp("scores"), scores)
+    else:
+        shaped = LAYOUTS.get(name, np.asarray)(scores)
     most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
-    stored = STORES[name](folder, scores)
     with pytest.MonkeyPatch.context() as patch:
-        for module, attribute in TILES:
-            patch.setattr(module, attribute, most)
-        got = outcome(lambda: drawn.task().evaluate_scores(stored, csls=k, io=io, **rules))
+        for module, name in TILES:
+            patch.setattr(module, name, most)
+        got = outcome(lambda: drawn.task().evaluate_scores(shaped, **how, **rules))
     check(drawn, got, scores, k, **rules)
-    if isinstance(stored, Path) and isinstance(got, tr.Report):
-        assert got.protocol.files == (str(stored),)
+    if isinstance(shaped, Path) and isinstance(got, tr.Report):
+        assert got.protocol.files == (str(shaped),)
 
 
 @pytest.mark.parametrize(("k", "times"), [(None, 1), (2, 2)])
@@ -147,8 +127,6 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k: Any, times
 @pytest.mark.parametrize("k", [None, 10])
 def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> None:
     """The file has 9 MB; CSLS makes arrays of a few MB per tile."""
-    import tracemalloc
-
     path = tmp_path / "scores.npy"
     table = np.lib.format.open_memmap(path, "w+", np.float32, (1500, 1500))
     table[:] = np.random.default_rng(0).random(1500, np.float32)
@@ -170,17 +148,14 @@ def test_memory_does_not_grow_with_the_matrix(tmp_path: Path, k: int | None) -> 
 
 
 def test_a_file_that_shrinks_is_an_error(tmp_path: Path) -> None:
-    path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
     task = Task([(0, 0)], left=50, right=100)
-
-    def cut(progress: tr.Progress) -> None:
-        import os
-
-        if not progress.done:
-            os.truncate(path, 1000)
-
     for k in (None, 3):
-        saved(tmp_path, np.zeros((50, 100), np.float32), "C")
+        path = saved(tmp_path, np.zeros((50, 100), np.float32), "C")
+
+        def cut(progress: tr.Progress, path: Path = path) -> None:
+            if not progress.done:
+                os.truncate(path, 1000)
+
         refusal(ValueError, r"scores-C\.npy", task.evaluate_scores, path, csls=k, progress=cut)
 
 

@@ -36,21 +36,6 @@ NAMES = st.text(
 # -- DBP15k ----------------------------------------------------------------------------------------
 
 
-def test_dbp15k(tmp_path: Path) -> None:
-    data = read_dbp15k(fill_folder(tmp_path, DBP15K))
-    assert plain_data(data) == plain_dbp15k(DBP15K)
-    assert data.left.names == ("Wien", "Graz", "Linz")
-    assert data.left.ids is not None
-    assert data.left.ids.tolist() == [7, 9, 3]
-    assert data.left.relation_ids is not None
-    assert data.left.relation_ids.tolist() == [2, 30]
-    assert data.left.relations is None
-    assert data.left.triples.tolist() == [[0, 1, 1], [1, 0, 1], [0, 1, 2]]
-    assert data.pairs.tolist() == [[1, 1], [0, 0]]
-    assert data.splits == {}
-    assert (data.left.size, data.right.size) == (3, 4)
-
-
 def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
     files = {**DBP15K, "sup_pairs": "9\t5\n", "ref_pairs": "7\t8\n3\t6\n"}
     data = read_dbp15k(fill_folder(tmp_path, files))
@@ -65,27 +50,17 @@ def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
 
 DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"ent_ids_1": "7\tWien\n9\n"}, "ent_ids_1: line 2: .*got '9'"),
-    ({"ref_ent_ids": "9\t5\t1\n"}, r"ref_ent_ids: line 1: .*got '9\\t5\\t1'"),
-    ({"triples_1": "7\t30\t9\t1990\n"}, r"triples_1: line 1: .*got '7\\t30\\t9\\t1990'"),
-    ({"ent_ids_2": "8\t\n"}, r"ent_ids_2: line 1: .*got '8\\t'"),
-    (
-        {"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"},
-        "ent_ids_1: '7' occurs twice",
-    ),
+    ({"ent_ids_1": "7\ta\n\n9\tb\n7\tc\n"}, "ent_ids_1: '7' occurs twice"),
     ({"ent_ids_1": "7\ta\n9b\tb\n"}, "ent_ids_1: expected ids, got '9b'"),
-    ({"ent_ids_1": "7\ta\n09\tb\n"}, "ent_ids_1: expected ids, got '09'"),
     ({"ent_ids_1": "-7\ta\n"}, "ent_ids_1: expected ids, got '-7'"),
     ({"ent_ids_1": f"{2**64}\ta\n"}, "ent_ids_1: expected ids, got '18446744073709551616'"),
     ({"triples_1": "7\t30\t9\n\n8\t30\t9\n"}, "expected .* got '8' in line 3"),
-    ({"triples_2": "8\t4\t7\n"}, "expected .* got '7' in line 1"),
     ({"triples_2": "8\tr\t5\n"}, "triples_2: expected ids, got 'r'"),
     ({"rel_ids_1": "30\tnear\n"}, "expected .* got '2' in line 2"),
     ({"ref_ent_ids": "9\t5\n5\t9\n"}, "expected .* got '5' in line 2"),
-    ({"ref_ent_ids": "9\t7\n"}, "expected .* got '7' in line 1"),
     ({"sup_ent_ids": "4\t5\n"}, "expected .* got '4' in line 1"),
     ({"ent_ids_1": b"7\ta\n9\t\xff\n"}, "ent_ids_1: line 2 is not in UTF-8"),
     ({"triples_1": "\n"}, "triples_1: expected lines of head and relation and tail, got"),
-    ({"ent_ids_2": ""}, "ent_ids_2: expected lines of id and name, got none"),
     ({"ref_ent_ids": ""}, "ref_ent_ids: expected lines of left entity and right"),
 ]
 
@@ -129,13 +104,6 @@ def test_real_dbp15k(data: Path) -> None:
     assert repr(read) == (
         "AlignmentData(19,388 and 19,572 entities, 70,414 and 95,142 triples, 15,000 pairs)"
     )
-    lines = (data / "dbp15k_zh_en" / "ref_ent_ids").read_text().split("\n")
-    for row in (0, 77, 14_999):
-        left, right = map(int, lines[row].split("\t"))
-        assert read.left.ids is not None
-        assert read.right.ids is not None
-        a, b = read.pairs[row]
-        assert (read.left.ids[a], read.right.ids[b]) == (left, right)
     assert read.left.names is not None
     assert read.left.names[0] == "http://zh.dbpedia.org/resource/阿卜杜拉·居尔"
 
@@ -175,32 +143,22 @@ def test_names_that_are_numbers(tmp_path: Path) -> None:
 
 def test_folds_of_another_name(tmp_path: Path) -> None:
     files = {name.replace("721_5fold", "631"): text for name, text in OPENEA.items()}
-    assert list(read_openea(fill_folder(tmp_path, files), 1, folds="631").splits) == [
-        "train",
-        "valid",
-        "test",
-    ]
+    found = read_openea(fill_folder(tmp_path, files), 1, folds="631")
+    assert list(found.splits) == ["train", "valid", "test"]
     refusal(FileNotFoundError, "721_5fold", read_openea, tmp_path, 1)
+    missing = re.escape(str(Path("631", "6")))
+    refusal(FileNotFoundError, missing, read_openea, tmp_path, 6, folds="631")
+    for fold in (True, "1"):
+        refusal(TypeError, "^fold: .* integer, got", read_openea, tmp_path, fold)
 
 
 OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
     ({"rel_triples_2": "a\tb\n"}, r"rel_triples_2: line 1: .*got 'a\\tb'"),
-    ({"ent_links": "a\t\n"}, r"ent_links: line 1: .*got 'a\\t'"),
     ({"ent_ids_2": "0\tVienna\n1\tLinz\n2\tGraz\n3\tStyria\n"}, "expected .* 'Austria' in line 3"),
-    (
-        {"ent_ids_1": "0\tWien\n1\tLinz\n2\tGraz\n3\tSteiermark\n", "ent_links": "Rom\tGraz\n"},
-        "expected .* got 'Rom' in line 1",
-    ),
     ({"rel_ids_1": "0\tnear\n"}, "expected .* got 'in' in line 2"),
-    (
-        {"ent_ids_1": "0\tWien\n1\tWien\n"},
-        "ent_ids_1: 'Wien' occurs twice",
-    ),
-    ({"rel_triples_1": b"\xe9\tb\tc\n"}, "rel_triples_1: line 1 is not in UTF-8"),
     ({"rel_triples_1": ""}, "rel_triples_1: expected lines of head"),
     ({"ent_links": ""}, "ent_links: expected lines of left entity and right entity"),
     ({"721_5fold/1/train_links": ""}, "train_links: expected lines of left"),
-    ({"721_5fold/1/test_links": "\n"}, "test_links: expected lines of left"),
 ]
 
 
@@ -208,11 +166,6 @@ OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
 def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"^folder: .*{said}"):
         read_openea(fill_folder(tmp_path, {**OPENEA, **edits}), 1)
-
-
-def test_missing_fold(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=re.escape(str(Path("721_5fold", "6")))):
-        read_openea(fill_folder(tmp_path, OPENEA), 6)
 
 
 @given(st.data())
@@ -272,6 +225,9 @@ PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
     ("", {}, "expected lines of left entity and right entity, got none"),
     ("a\tb\n", {"pairs": {}}, "^pairs: expected at least one file"),
     ("a\tb\n", {"left_triples": "pairs.tsv"}, r"^left_triples: .*line 1: .*got 'a\\tb'"),
+    ("", {"pairs": {"train": 3}}, r'^pairs\["train"\]: expected a path, got int'),
+    ("a\tb\n", {"left_triples": 3}, "^left_triples: expected a path, got int"),
+    ("a\tb\n", {"left": 3.0}, "^left: expected an int"),
 ]
 
 
@@ -279,7 +235,7 @@ PAIRS_DAMAGE: list[tuple[str, dict[str, Any], str]] = [
 def test_damaged_pairs(text: str, keywords: dict[str, Any], said: str, tmp_path: Path) -> None:
     path = fill_folder(tmp_path, {"pairs.tsv": text}) / "pairs.tsv"
     given = {k: path if v == "pairs.tsv" else v for k, v in keywords.items()}
-    refusal(ValueError, said, read_pairs, given.pop("pairs", path), **given)
+    refusal((ValueError, TypeError), said, read_pairs, given.pop("pairs", path), **given)
 
 
 # -- graphs and data -------------------------------------------------------------------------------
@@ -308,12 +264,9 @@ def test_degrees(triples: list[tuple[int, ...]], entities: int, dtype: Any) -> N
     [
         ([(0, 0, 2)], 2, ValueError, "^triples: expected tails from 0 to 1, got 2 in triple 0"),
         ([(0, 0, 0), (-1, 0, 0)], 2, ValueError, "expected heads from 0 to 1, got -1 in triple 1"),
-        ([(0, 0)], 2, ValueError, r"^triples: expected shape \(n, .* or wider, got shape \(1, 2\)"),
         ([(0, 0, 0), (0, 0)], 2, ValueError, "^triples: expected an array, got lists of unlike"),
         ([(0.0, 0, 1)], 2, TypeError, "^triples: expected integers, got dtype float64"),
-        ([(True, False, True)], 2, TypeError, "^triples: expected integers, got dtype bool"),
         ([(0, 0, 0)], True, TypeError, "^entities: expected how many there are, got bool"),
-        ([(0, 0, 0)], 2.0, TypeError, "^entities: expected how many there are, got float"),
         ([], -1, ValueError, "^entities: expected how many there are, got -1"),
     ],
 )
@@ -329,10 +282,8 @@ def test_graph_has_as_many_names_as_entities() -> None:
 
 def test_relations_are_those_with_names() -> None:
     refusal(ValueError, "^triples: .* 0 to 0, got -1 in t", Graph, [(0, -1, 1)], 2, relations=["r"])
-    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 0, got 1 in tri"):
-        Graph([(0, 0, 1), (0, 1, 1)], 2, relations=["r"])
-    with pytest.raises(ValueError, match=r"^triples: expected relations from 0 to 1, got 2 in tri"):
-        Graph([(0, 2, 1)], 2, relations="rst", relation_ids=[7, 8])
+    words = "^triples: expected relations from 0 to 1, got 2 in tri"
+    refusal(ValueError, words, Graph, [(0, 2, 1)], 2, relations="rst", relation_ids=[7, 8])
 
 
 def test_nothing_of_the_callers_is_kept_or_changed() -> None:
@@ -358,8 +309,6 @@ def test_copies_and_pickles(tmp_path: Path) -> None:
         ([(0, 2)], {}, ValueError, "^pairs: expected right ids from 0 to 1, got 2 in pair 0"),
         ([(0, 0), (-1, 0)], {}, ValueError, "^pairs: expected left ids .*, got -1 in pair 1"),
         ([(0, 0, 0)], {}, ValueError, r"^pairs: expected shape \(n, 2\), got shape \(1, 3\)"),
-        ([(0, 0), (1,)], {}, ValueError, "^pairs: expected an array, got lists of unlike"),
-        ([(0.5, 1)], {}, TypeError, "^pairs: expected integers, got dtype float64"),
         ([("a", "b")], {}, TypeError, "^pairs: expected integers"),
         ([(0, 0)], {"test": [(0, 5)]}, ValueError, r'^splits\["test"\]: expected right ids from 0'),
     ],
@@ -375,22 +324,3 @@ def test_known_splits() -> None:
     with pytest.raises(ValueError, match=r"\(none\)"):
         AlignmentData(data.left, data.right, data.pairs).known()
     assert repr(data) == "AlignmentData(2 and 2 entities, 0 and 0 triples, 1 pairs; a 1, b 0)"
-
-
-@pytest.mark.parametrize("fold", [True, "1", 1.0])
-def test_fold_is_an_int(fold: Any, tmp_path: Path) -> None:
-    refusal(TypeError, "^fold: .* integer, got", read_openea, fill_folder(tmp_path, OPENEA), fold)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "keywords", "said"),
-    [
-        (3, {}, "^pairs: expected a path, got int"),
-        ({"train": 3}, {}, r'^pairs\["train"\]: expected a path, got int'),
-        ("pairs", {"left_triples": 3}, "^left_triples: expected a path, got int"),
-        ("pairs", {"left": 3.0}, "^left: expected an int"),
-    ],
-)
-def test_wrong_types_of_pairs(pairs: Any, keywords: Any, said: str, tmp_path: Path) -> None:
-    path = fill_folder(tmp_path, {"pairs": "a\tb\n"}) / "pairs"
-    refusal(TypeError, said, read_pairs, path if pairs == "pairs" else pairs, **keywords)

@@ -76,13 +76,6 @@ def test_agreement(scores: Array, method: str, backwards: bool, data: st.DataObj
         np.testing.assert_equal(got.to_dict(), expected)
 
 
-def test_of_several_partners_the_best_is_meant_then_the_lowest() -> None:
-    """All three left entities choose right 0; 1 and 2 share the highest score."""
-    found = infer([[1.0, 0.0], [2.0, 0.0], [2.0, 0.0]], None)
-    hits = [found.evaluate([[i, 0]], direction="right_to_left").hits_at_1 for i in range(3)]
-    assert hits == [0, 1, 0]
-
-
 def test_reference() -> None:
     found = infer(np.eye(3), None)
     assert math.isnan(found.evaluate([]).recall)

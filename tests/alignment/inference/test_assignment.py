@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -14,6 +12,8 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.matching import best
+from support.environment import Run
+from support.refusals import refusal
 from truerank.alignment import infer
 from truerank.alignment.inference import matching
 
@@ -44,27 +44,17 @@ def matrices(draw: st.DrawFn, *, nan: bool) -> Array:
     values = draw(st.sampled_from([(0,), (0, 1), (-3, -2, -1, 0, 1, 2, 7), (0.1, 0.2, 0.7, 1e3)]))
     scores = rng.choice(np.array(values, draw(st.sampled_from([np.float32, np.float64]))), shape)
     if nan:
-        scores[rng.random(shape) < draw(st.sampled_from([0.1, 0.5, 1.0]))] = np.nan
+        scores[rng.random(shape) < draw(st.sampled_from([0, 0, 0.1, 0.5, 1.0]))] = np.nan
     return scores
 
 
 @pytest.mark.parametrize("solved", WHOLE)
-@given(scores=matrices(nan=False))
-def test_the_total_is_the_highest(solved: str, scores: Array) -> None:
-    found = infer(scores, None, method="optimal", **SOLVED[solved])
-    check_matching(found, scores)
-    assert found.solved == solved
-    assert len(found) == min(scores.shape)
-    assert found.total == pytest.approx(best(scores)[1], rel=1e-12)
-
-
-@pytest.mark.parametrize("solved", WHOLE)
 @given(scores=matrices(nan=True))
-def test_with_nan_there_are_as_many_pairs_as_can_be(solved: str, scores: Array) -> None:
+def test_the_total_is_the_highest_of_as_many_pairs_as_can_be(solved: str, scores: Array) -> None:
     found = infer(scores, None, method="optimal", nan="omit", **SOLVED[solved])
     check_matching(found, scores)
     pairs, total = best(scores)
-    assert len(found) == pairs
+    assert (found.solved, len(found)) == (solved, pairs)
     assert found.total == pytest.approx(total, rel=1e-9, abs=1e-9)
 
 
@@ -103,7 +93,7 @@ def vectors(n: int, m: int) -> tuple[Array, Array]:
     return left, right.astype(np.float32)
 
 
-@pytest.mark.parametrize(("n", "m"), [(300, 300), (200, 320), (320, 200)])
+@pytest.mark.parametrize(("n", "m"), [(200, 320), (320, 200)])
 def test_sparse_reaches_the_total_of_dense(n: int, m: int) -> None:
     left, right = vectors(n, m)
     dense = infer(left, right, method="optimal")
@@ -118,16 +108,6 @@ def test_sparse_reaches_the_total_of_dense(n: int, m: int) -> None:
     assert dense.total > infer(left, right, method="stable").total
 
 
-def test_some_take_part_and_csls_is_of_them() -> None:
-    left, right = vectors(60, 70)
-    ids = np.arange(0, 60, 3), np.arange(1, 70, 3)
-    found = infer(left, right, method="optimal", csls=4, left_ids=ids[0], right_ids=ids[1])
-    part = infer(left[ids[0]], right[ids[1]], method="optimal", csls=4)
-    assert found.total == part.total
-    assert set(found.pairs[:, 0]) == set(ids[0].tolist())
-    assert set(found.pairs[:, 1]) <= set(ids[1].tolist())
-
-
 def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
     scores = np.eye(4)
     assert infer(scores, None, method="optimal").solved == "dense"
@@ -137,30 +117,18 @@ def test_the_default_is_dense_where_it_has_room(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize("keywords", SOLVED.values())
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
-def test_there_is_no_total_of_infinite_scores(
-    keywords: dict[str, Any], turned: bool, infinite: float
-) -> None:
-    scores = np.full((2, 3), 0.5)
-    scores[:, 2] = infinite
-    words = "left 2 and right 0" if turned else "left 0 and right 2"
-    with pytest.raises(ValueError, match=f"scores: expected finite ones .*inf, .* of {words}"):
-        infer(scores.T if turned else scores, None, method="optimal", **keywords)
+def test_there_is_no_total_of_infinite_scores(keywords: dict[str, Any]) -> None:
+    for infinite in (np.inf, -np.inf):
+        scores = np.full((2, 3), 0.5)
+        scores[:, 2] = infinite
+        for matrix, place in ((scores, "left 0 and right 2"), (scores.T, "left 2 and right 0")):
+            words = f"scores: expected finite ones .*inf, .* of {place}"
+            refusal(ValueError, words, infer, matrix, None, method="optimal", **keywords)
 
 
-def test_options_of_optimal() -> None:
-    scores = np.eye(3)
-    with pytest.raises(ValueError, match='candidates_per_entity: expected with method="optimal"'):
-        infer(scores, None, method="stable", candidates_per_entity=3)
-    with pytest.raises(ValueError, match="candidates_per_entity: expected an integer >= 1, got 0"):
-        infer(scores, None, method="optimal", candidates_per_entity=0)
-    with pytest.raises(TypeError, match="_per_entity: expected an integer >= 1, got float"):
-        infer(scores, None, method="optimal", candidates_per_entity=2.0)
-
-
-def test_scipy_is_imported_by_optimal_alone() -> None:
-    script = """
+def test_scipy_is_imported_by_optimal_alone(run_python: Run) -> None:
+    run_python(
+        """
 import sys
 from truerank.alignment.inference import matching
 from truerank.alignment import infer
@@ -168,4 +136,4 @@ for method in ("greedy", "mutual", "stable"):
     infer([[0.5, 0.7]], None, method=method)
 assert not any(name.partition(".")[0] == "scipy" for name in sys.modules)
 """
-    subprocess.run([sys.executable, "-W", "error", "-c", script], check=True, timeout=60)
+    )

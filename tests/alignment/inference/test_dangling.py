@@ -169,31 +169,33 @@ def test_numbers_for_loggers() -> None:
 
 def test_a_data_frame() -> None:
     pytest.importorskip("pandas")
-    for exclusive in ([1, 2], [3]):
-        found = dangling(np.eye(4, 3, dtype=np.float32) / 3, None, exclusive)
-        table = found.to_pandas()
-        assert list(table) == ["threshold", "precision", "recall", "f1", "said", "correct"]
-        np.testing.assert_array_equal(table["threshold"], found.thresholds.astype(float))
-        for name in list(table)[1:]:
-            np.testing.assert_array_equal(table[name], getattr(found, name))
+    found = dangling(np.eye(4, 3, dtype=np.float32) / 3, None, [1, 2])
+    table = found.to_pandas()
+    assert list(table) == ["threshold", "precision", "recall", "f1", "said", "correct"]
+    np.testing.assert_array_equal(table["threshold"], found.thresholds.astype(float))
+    np.testing.assert_array_equal(table["f1"], found.f1)
     empty = dangling(np.full((2, 2), np.inf), None, [0]).to_pandas()
     assert empty.shape == (0, 6)
 
 
-def test_errors() -> None:
-    scores = np.eye(4)
-    for exclusive in ([], None):
-        refusal(ValueError, "exclusive: .* one entity, got none", dangling, scores, None, exclusive)
-    refusal(ValueError, "exclusive: .* entities from 0 to 3, got 4", dangling, scores, None, [1, 4])
-    refusal(TypeError, "exclusive: .* integers, got dtype float64", dangling, scores, None, [0.5])
-    refusal(ValueError, "matched: expected .* 2", dangling, scores, None, [1, 2], matched=[0, 2])
-    refusal(ValueError, "matched: expected .* got -1", dangling, scores, None, [1, 2], matched=[-1])
-    refusal(ValueError, "candidates: .* 0 to 3, got 7", dangling, scores, None, [1], candidates=[7])
-    refusal(ValueError, "by: expected one .* got 'score'", dangling, scores, None, [1], by="score")
-    with pytest.raises(ValueError, match="direction: expected one of left_to_right"):
-        dangling(scores, None, [1], direction="both")
-    scores[2, 1] = np.nan
-    refusal(ValueError, "the score of left 2 and right 1 is NaN", dangling, scores, None, [1])
-    with pytest.raises(ValueError, match="the score of left 2 and right 1 is NaN"):
-        dangling(scores, None, [1], direction="right_to_left")
-    assert dangling(scores, None, [1], matched=[0, 3]).entities == 3
+NAN = np.where(np.arange(16).reshape(4, 4) == 9, np.nan, np.eye(4))
+ERRORS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
+    ([], {}, ValueError, "exclusive: .* one entity, got none"),
+    (None, {}, ValueError, "exclusive: .* one entity, got none"),
+    ([1, 4], {}, ValueError, "exclusive: .* entities from 0 to 3, got 4"),
+    ([0.5], {}, TypeError, "exclusive: .* integers, got dtype float64"),
+    ([1, 2], {"matched": [0, 2]}, ValueError, "matched: expected .* 2"),
+    ([1, 2], {"matched": [-1]}, ValueError, "matched: expected .* got -1"),
+    ([1], {"candidates": [7]}, ValueError, "candidates: .* 0 to 3, got 7"),
+    ([1], {"by": "score"}, ValueError, "by: expected one .* got 'score'"),
+    ([1], {"direction": "both"}, ValueError, "direction: expected one of left_to_right"),
+    ([1], {"left": NAN}, ValueError, "the score of left 2 and right 1 is NaN"),
+    ([1], {"left": NAN, "direction": "right_to_left"}, ValueError, "left 2 and right 1 is NaN"),
+]
+
+
+@pytest.mark.parametrize(("exclusive", "options", "kind", "words"), ERRORS)
+def test_errors(exclusive: Any, options: Any, kind: type[Exception], words: str) -> None:
+    keywords = {"left": np.eye(4), "right": None, "exclusive": exclusive, **options}
+    refusal(kind, words, dangling, **keywords)
+    assert dangling(NAN, None, [1], matched=[0, 3]).entities == 3

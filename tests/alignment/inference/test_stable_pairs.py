@@ -83,18 +83,6 @@ def test_infinite_scores_of_vectors(
     check(infer(*sides, method="stable", similarity="dot", nan="omit", k=k), scores)
 
 
-@given(matrices((0, 1, 2, 3)), st.data())
-def test_some_take_part(scores: Array, data: st.DataObject) -> None:
-    left, right = (
-        data.draw(st.lists(st.integers(0, max(0, n - 1)), max_size=n)) for n in scores.shape
-    )
-    found = infer(scores, None, method="stable", left_ids=left, right_ids=right, k=2)
-    ids = sorted(set(left)), sorted(set(right))
-    part = scores[np.ix_(np.array(ids[0], int), np.array(ids[1], int))]
-    pairs = textbook(part.tolist(), *part.shape)
-    assert found.pairs.tolist() == [[ids[0][i], ids[1][j]] for i, j in pairs]
-
-
 def hubby(n: int, m: int) -> tuple[Array, Array]:
     """Vectors with hubs, which are similar to all others."""
     rng = np.random.default_rng(n)
@@ -103,15 +91,16 @@ def hubby(n: int, m: int) -> tuple[Array, Array]:
     return left, right.astype(np.float32)
 
 
-@pytest.mark.parametrize(("n", "m"), [(300, 300), (200, 350), (350, 200)])
-@pytest.mark.parametrize(("k", "threads"), [(1, 1), (16, 2), (1000, None)])
+@pytest.mark.parametrize(
+    ("n", "m", "k", "threads"), [(300, 300, 1, 1), (200, 350, 16, 2), (350, 200, 1000, None)]
+)
 def test_hubs(n: int, m: int, k: int, threads: int | None) -> None:
     left, right = hubby(n, m)
     scores = tr.score_embeddings(left, right, similarity="cosine")
     check(infer(left, right, method="stable", k=k, threads=threads), scores)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(4))
 def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory holds at most 2 k entries for each proposing entity."""
     rng = np.random.default_rng(seed)
