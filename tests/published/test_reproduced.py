@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -121,38 +120,3 @@ def test_no_other_figure_would_agree(study: Study, data: Path) -> None:
             value = float(figure.printed) + by
             moved = figure._replace(stands_for=study.figures.Range.at(value), reasons=())
             assert moved.judge()[0] == "open", figure
-
-
-@pytest.mark.parametrize(
-    ("text", "low", "high"),
-    [
-        ("7,000", 6999.5, 7000.5),
-        ("65.80", 65.795, 65.805),
-        ("0", -0.5, 0.5),
-        ("1.25e-05", 1.245e-5, 1.255e-5),
-        ("-0.5", -0.55, -0.45),
-    ],
-)
-def test_what_a_printed_figure_stands_for(study: Study, text: str, low: float, high: float) -> None:
-    assert study.figures.read_printed(text) == pytest.approx((low, high), rel=1e-12)
-
-
-def test_verdicts(study: Study) -> None:
-    figures = study.figures
-    at = figures.Range.at
-    figure = figures.Figure("a paper", "Table 1", "a model", "MRR", "0.36")
-    assert figure.judge() == ("given", "")
-    assert figure._replace(ours=at(0.3551)).judge() == ("agrees", "")
-    assert figure._replace(ours=figures.Range(0.1, 0.3551)).judge() == ("agrees", "")
-    off = figure._replace(ours=at(0.354))
-    assert off.judge() == ("open", "not known")
-    assert off.difference == pytest.approx(0.001 / 0.355)
-    assert off._replace(precision=0.01).judge() == ("agrees", "")
-    assert off._replace(error=0.0003).judge()[0] == "simulated"
-    assert off._replace(error=0.0002).judge()[0] == "open"
-    named = (figures.Reason("no", at(0.3)), figures.Reason("yes", at(0.357)))
-    assert off._replace(reasons=named).judge() == ("explained", "yes")
-    assert off._replace(reasons=named[:1]).judge() == ("open", "not known")
-    assert off._replace(reasons=(figures.Reason("no"),)).judge() == ("impossible", "no")
-    nothing = figures.Range(math.nan, math.nan)
-    assert figure._replace(ours=nothing).judge() == ("open", "not known")
