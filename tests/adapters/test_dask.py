@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,9 +15,8 @@ from hypothesis import strategies as st
 import truerank as tr
 from strategies.count_problems import Problem, problems
 from strategies.embeddings import Tasks, Vectors, tasks, vectors
-from support.error_kinds import is_of_kind
 from support.problems import Array
-from truerank.inputs.selection import as_selection
+from support.refusals import refusal
 
 pytestmark = pytest.mark.python_only
 
@@ -26,7 +24,6 @@ dask = pytest.importorskip("dask", reason="Dask is not installed: pip install 't
 da = pytest.importorskip("dask.array", reason="Dask is not installed: pip install 'truerank[dask]'")
 
 from truerank.adapters import dask as adapter  # noqa: E402
-from truerank.adapters.dask import cut  # noqa: E402
 
 SMALL = np.array([[0.5, 0.25], [1.0, 2.0]])
 NAMES = ("nan", "inf", "at_best", "differing")
@@ -78,7 +75,7 @@ def assert_same(got: tr.Ranks | Exception, expected: tr.Ranks | Exception) -> No
 
 
 @given(st.booleans().flatmap(lambda hard: problems(nan=hard, errors=hard)), st.data())
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_any_chunks_give_what_rank_gives(problem: Problem, data: st.DataObject) -> None:
     targets, keywords = problem.call()
     expected = outcome(tr.rank, problem.scores, targets, **keywords)
@@ -95,7 +92,7 @@ def questions(draw: st.DrawFn, *, nan: bool, errors: bool) -> tuple[Vectors, Tas
 
 
 @given(questions(nan=True, errors=True), st.data())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_chunks_give_what_rank_embeddings_gives(
     question: tuple[Vectors, Tasks], data: st.DataObject
 ) -> None:
@@ -179,25 +176,6 @@ def test_chunks_are_made_once_for_each_pass_that_needs_them() -> None:
     assert source.made == []
 
 
-def test_unneeded_chunks_are_not_made() -> None:
-    source = Source()
-    candidates = [0, 5, 3000]
-    adapter.rank(source.mapped(), [5, 0], rows=[4, 3], candidates=candidates)
-    assert sorted(source.made) == [(1, 0), (1, 0), (1, 3)]
-    source.made.clear()
-    assert len(adapter.rank(source.mapped(), [], rows=[])) == 0
-    assert source.made == []
-
-
-@pytest.mark.parametrize("scheduler", ["threads", "processes"])
-def test_other_schedulers(scheduler: str) -> None:
-    scores = np.random.default_rng(0).integers(0, 50, (5, 400)).astype(np.float32)
-    targets = np.arange(5)
-    with dask.config.set(scheduler=scheduler):
-        got = adapter.rank(da.from_array(scores, chunks=(2, 90)), targets)
-    assert_same(got, tr.rank(scores, targets))
-
-
 def sizes_of_results(function: Callable[[], object]) -> list[int]:
     """Return the bytes of the result of each task, which is all that workers can exchange."""
     from dask.callbacks import Callback
@@ -219,59 +197,45 @@ def test_no_chunk_is_the_result_of_a_task() -> None:
     assert max(sizes) < CHUNK_BYTES / 10
 
 
-def test_each_chunk_is_sent_its_own_part_of_the_filter() -> None:
-    columns, chunks = 10_000, 50
-    rng = np.random.default_rng(0)
-    lists = [rng.choice(columns, 500, replace=False) for _ in range(20)]
-    selection = as_selection("filter", lists, 20, columns, 1)
-    sent = cut(selection, np.arange(20), np.arange(chunks + 1) * (columns // chunks)).values()
-    assert sum(len(entries.columns) for entries in sent) == 20 * 500
-    assert sum(entries.columns.nbytes + entries.owners.nbytes for entries in sent) == 20 * 500 * 8
-
-
 # -- errors ------------------------------------------------------------------------------------
-
-
-def assert_refused(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> None:
-    with pytest.raises(kind, match=words) as error:
-        adapter.rank(*args, **keywords)
-    assert is_of_kind(error.value, kind)
-
-
-def test_arrays_that_are_not_dask_arrays() -> None:
-    assert_refused(
-        TypeError, r"^scores: expected a dask array, got ndarray; truerank.rank takes it", SMALL, 0
-    )
-    with pytest.raises(TypeError, match=r"^entities: expected a dask array, got ndarray"):
-        adapter.rank_embeddings(SMALL, SMALL, [0, 1])
 
 
 def test_chunks_of_unknown_sizes() -> None:
     scores = da.from_array(SMALL, chunks=1)
     unknown = scores[:, scores[0] > 0]
-    assert_refused(
-        ValueError, r"^scores: expected chunks of known sizes, got shape \(2, nan\)", unknown, 0
+    refusal(
+        ValueError,
+        r"^scores: expected chunks of known sizes, got .* nan\)",
+        adapter.rank,
+        unknown,
+        0,
     )
     entities = scores[scores[:, 0] > 0]
-    with pytest.raises(ValueError, match=r"^entities: expected chunks of known sizes"):
-        adapter.rank_embeddings(SMALL, entities, [0, 1])
-    with pytest.raises(ValueError, match=r"^queries: expected chunks of known sizes"):
-        adapter.rank_embeddings(entities, scores, [0, 1])
+    rank = adapter.rank_embeddings
+    refusal(ValueError, "^entities: expected chunks of known sizes", rank, SMALL, entities, [0, 1])
+    refusal(ValueError, "^queries: expected chunks of known sizes", rank, entities, scores, [0, 1])
+    refusal(
+        TypeError, "^scores: expected a dask array, got ndarray; .*takes it", adapter.rank, SMALL, 0
+    )
+    refusal(TypeError, "^entities: expected a dask array, got ndarray", rank, SMALL, SMALL, [0, 1])
 
 
-REFUSED = [(SMALL.astype(dtype), {}) for dtype in ("complex64", "bool", "O", "M8[s]")]
-REFUSED += [(SMALL.astype("f2").view("V2"), {}), (np.zeros(()), {}), (np.zeros((2, 2, 2)), {})]
-REFUSED += [(SMALL, {keyword: -1}) for keyword in ("order", "nan", "threads")]
-
-
-@pytest.mark.parametrize(("array", "keywords"), REFUSED)
-def test_what_rank_refuses(array: Array, keywords: dict[str, Any]) -> None:
-    expected = outcome(tr.rank, array, 0, **keywords)
-    assert isinstance(expected, Exception)
-    assert_same(outcome(adapter.rank, da.from_array(array, chunks=1), 0, **keywords), expected)
-
-
-def test_targets_that_are_dask_arrays() -> None:
+def test_arguments_are_checked_as_those_of_rank() -> None:
+    refused = [(SMALL.astype(dtype), {}) for dtype in ("complex64", "bool", "O")]
+    refused += [(np.zeros(()), {}), (np.zeros((2, 2, 2)), {})]
+    refused += [(SMALL, {keyword: -1}) for keyword in ("order", "nan", "threads")]
+    for array, keywords in refused:
+        expected = outcome(tr.rank, array, 0, **keywords)
+        assert isinstance(expected, Exception)
+        got = outcome(adapter.rank, da.from_array(array, chunks=1), 0, **keywords)
+        assert_same(got, expected)
+    entities = da.from_array(SMALL, chunks=(1, 2))
+    for bias in (np.zeros(3), np.zeros((2, 1)), np.zeros(2, int)):
+        expected = outcome(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
+        for form in (bias, da.from_array(bias)):
+            assert_same(
+                outcome(adapter.rank_embeddings, SMALL, entities, [0, 1], bias=form), expected
+            )
     ranks = adapter.rank(da.from_array(SMALL, chunks=1), da.from_array(np.array([1, 0])))
     assert_same(ranks, tr.rank(SMALL, [1, 0]))
 
@@ -284,7 +248,7 @@ def test_chunks_that_are_not_what_the_array_says() -> None:
     ):
         scores = wide.map_blocks(made, dtype=float, meta=np.empty((0, 0)))
         words = rf"^scores: expected a chunk of float64 \(2, 3\), {got}"
-        assert_refused(kind, words, scores, 0)
+        refusal(kind, words, adapter.rank, scores, 0)
 
 
 def test_chunks_that_change_between_the_passes() -> None:
@@ -293,33 +257,5 @@ def test_chunks_that_change_between_the_passes() -> None:
         lambda x: x + next(made), dtype=float, meta=np.empty((0, 0))
     )
     words = r"^scores: the true score of task 0 changed when .*; persist\(\) keeps chunks"
-    assert_refused(ValueError, words, scores, 0)
+    refusal(ValueError, words, adapter.rank, scores, 0)
     assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
-
-
-def test_a_bias_that_does_not_fit() -> None:
-    entities = da.from_array(SMALL, chunks=(1, 2))
-    wrong: list[Array] = [np.zeros(3), np.zeros((2, 1)), np.zeros(2, int)]
-    for bias in wrong:
-        expected = outcome(tr.rank_embeddings, SMALL, SMALL, [0, 1], bias=bias)
-        assert isinstance(expected, Exception)
-        for given_bias in (bias, da.from_array(bias)):
-            got = outcome(adapter.rank_embeddings, SMALL, entities, [0, 1], bias=given_bias)
-            assert_same(got, expected)
-
-
-def test_queries_in_a_file(tmp_path: Path) -> None:
-    np.save(tmp_path / "queries.npy", SMALL)
-    entities = da.from_array(SMALL, chunks=(1, 1))
-    ranks = adapter.rank_embeddings(tmp_path / "queries.npy", entities, [0, 1])
-    assert_same(ranks, tr.rank_embeddings(SMALL, SMALL, [0, 1]))
-
-
-def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
-    made = []
-    queries = da.from_array(SMALL).map_blocks(
-        lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))
-    )
-    entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
-    adapter.rank_embeddings(queries, entities, [0, 1])
-    assert len(made) == 1

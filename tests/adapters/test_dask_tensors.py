@@ -52,23 +52,17 @@ def of_tensors(array: Array, instead: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_dtype(kind: str) -> None:
-    array = matrix(kind, (20, 90))
-    expected = tr.rank(array, TARGETS, filter=FILTER)
-    assert adapter.rank(of_tensors(array), TARGETS, filter=FILTER) == expected
-
-
 @pytest.mark.parametrize("order", ["ascending", "descending"])
-@pytest.mark.parametrize("nan", ["worst", "omit"])
-def test_every_rule(order: str, nan: str) -> None:
+def test_every_dtype_and_rule(order: str, kind: str) -> None:
+    array = matrix(kind, (20, 90))
+    expected = tr.rank(array, TARGETS, filter=FILTER, order=order)
+    assert adapter.rank(of_tensors(array), TARGETS, filter=FILTER, order=order) == expected
     array = RNG.integers(0, 9, (20, 90)).astype(np.float32)
     array[RNG.random(array.shape) < 0.2] = np.nan
-    array[np.arange(20), TARGETS] = 4
-    options: dict[str, Any] = {"order": order, "nan": nan, "audit": True, "candidates": None}
+    nan = "omit" if kind == "float32" else "worst"
+    options: dict[str, Any] = {"order": order, "nan": nan, "audit": True}
     options["rows"] = RNG.permutation(20)
     array[options["rows"], TARGETS] = 4
-    expected = tr.rank(array, TARGETS, **options)
-    assert adapter.rank(of_tensors(array), TARGETS, **options) == expected
     lists = [sorted({*RNG.integers(0, 90, 30).tolist(), int(t)}) for t in TARGETS]
     options["candidates"] = lists
     expected = tr.rank(array, TARGETS, **options)

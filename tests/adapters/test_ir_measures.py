@@ -38,7 +38,7 @@ def drawn(documents: int, listed: int, levels: int) -> tuple[Any, Any]:
     return qrels, run
 
 
-@pytest.mark.parametrize(("documents", "listed"), [(30, 30), (60, 20), (1000, 300), (40, 1)])
+@pytest.mark.parametrize(("documents", "listed"), [(30, 30), (60, 20), (40, 1)])
 def test_values_are_those_of_ir_measures(documents: int, listed: int) -> None:
     qrels, run = drawn(documents, listed, levels=10**6)
     expected = values(ir_measures.pytrec_eval, qrels, run)

@@ -10,9 +10,7 @@ import pytest
 pytest.importorskip("pykeen", reason="PyKEEN is not installed")
 
 import torch
-from pykeen.evaluation.ranks import Ranks as TheirRanks
 
-import truerank as tr
 from support.pykeen_models import by_pykeen, data_set, filtered_scores, known, ranks_of, trained
 from truerank.adapters.pykeen import RankEvaluator, evaluate_model, key_of
 
@@ -21,9 +19,8 @@ pytestmark = pytest.mark.python_only
 KINDS = ("optimistic", "realistic", "pessimistic")
 MODELS = ("distmult", "complex", "transe", "rotate", "tucker", "conve", "ermlp")
 CASES = [
-    *((model, "nations", inverse) for model in MODELS for inverse in (False, True)),
-    *((model, "kinships", number % 2 == 0) for number, model in enumerate(MODELS)),
-    *(("convkb", "nations", False), ("transh", "kinships", False)),
+    *((model, "nations", number % 2 == 0) for number, model in enumerate(MODELS)),
+    *(("transe", "kinships", True), ("rotate", "kinships", False), ("convkb", "nations", False)),
 ]
 IDS = ["-".join((model, name, "inverse" if on else "plain")) for model, name, on in CASES]
 
@@ -76,27 +73,6 @@ def test_all_metrics_agree_on_trained_models(case: tuple[str, str, bool], filter
         np.testing.assert_array_equal(ranks.candidates, candidates)
     if not differences.any():
         assert_metrics_agree(ours, theirs)
-
-
-def test_counts_of_the_same_scores_are_the_same(case: tuple[str, str, bool]) -> None:
-    """The same tensor of scores is counted by PyKEEN (with NaN where filtered) and here."""
-    name, data, inverse = case
-    model, sets = trained(name, data, inverse), data_set(data, inverse)
-    triples = {"train": sets.training, "valid": sets.validation}
-    task = tr.link_prediction.Task(
-        sets.testing.mapped_triples.numpy(),
-        {split: factory.mapped_triples.numpy() for split, factory in triples.items()},
-        entities=sets.num_entities,
-    )
-    for side, column in (("head", 0), ("tail", 2)):
-        scores, masked = filtered_scores(model, sets, side)
-        true = scores.gather(1, sets.testing.mapped_triples[:, column, None])
-        theirs = TheirRanks.from_scores(true, masked)
-        without, _ = task.sides[side].selections()
-        ours = tr.rank(scores, task.sides[side].targets, filter=without)
-        for kind in KINDS:
-            np.testing.assert_array_equal(getattr(ours, kind), getattr(theirs, kind).numpy())
-        np.testing.assert_array_equal(ours.candidates, theirs.number_of_options.numpy())
 
 
 def test_the_fused_path_differs_only_in_near_ties(case: tuple[str, str, bool]) -> None:
@@ -177,23 +153,6 @@ def test_ties_are_counted_alike() -> None:
                 np.testing.assert_array_equal(getattr(ranks, kind), ranks_of(evaluator, side, kind))
 
 
-def test_a_saturated_sigmoid_ties_as_in_pykeen() -> None:
-    """The saturated own scores of the model are ranked; without the sigmoid fewer tasks tie."""
-
-    def change(weight: Any) -> None:
-        weight *= 1000
-
-    model, sets = with_vectors(change), data_set("nations")
-    model.predict_with_sigmoid = True
-    theirs, _ = by_pykeen(model, sets)
-    ours = by_truerank(model, sets)
-    assert ours.ranks.protocol.similarity is None
-    assert_metrics_agree(ours, theirs)
-    tied = ours.report.summary.tied_tasks
-    model.predict_with_sigmoid = False
-    assert by_truerank(model, sets).report.summary.tied_tasks < tied
-
-
 def test_evaluate_model_gives_the_evaluators_report() -> None:
     model, sets = trained("rotate", "kinships", True), data_set("kinships", True)
     named = {"train": sets.training, "valid": sets.validation}
@@ -215,16 +174,3 @@ def test_evaluate_model_gives_the_evaluators_report() -> None:
     )
     np.testing.assert_array_equal(tails.ranks.above, report.ranks[1074:].above)
     assert tails.protocol.filter == ("known_0", "known_1", "test")
-
-
-def test_evaluate_model_with_other_candidates() -> None:
-    model, sets = trained("transh"), data_set("nations")
-    named = {"train": sets.training, "valid": sets.validation}
-    for candidates in ("typed", tr.link_prediction.Sampled(5, seed=1), range(14)):
-        chosen = list(candidates) if isinstance(candidates, range) else candidates
-        ours, own = (
-            evaluate_model(model, sets.testing, known=named, candidates=chosen, fused=fused)
-            for fused in (True, False)
-        )
-        np.testing.assert_array_equal(ours.ranks.candidates, own.ranks.candidates)
-        assert (ours.ranks.above != own.ranks.above).mean() < 0.01

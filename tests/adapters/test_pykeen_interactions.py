@@ -138,8 +138,7 @@ MODELS = (
 
 
 # R-GCN makes its own inverse triples, and refuses those of a data set
-CASES = [(name, inverse) for name in MODELS for inverse in (False, True)]
-CASES.remove(("rgcn", True))
+CASES = [(name, number % 2 == 0 and name != "rgcn") for number, name in enumerate(MODELS)]
 
 
 @pytest.mark.parametrize(("name", "inverse"), CASES)
@@ -165,11 +164,6 @@ def test_models_score_as_they_predict(name: str, inverse: bool) -> None:
         assert np.abs(centred(ours) - centred(theirs)).max() < 1e-5 * scale
         if name == "transe":  # torch sums L1 norms in the same order
             np.testing.assert_array_equal(ours, theirs)
-
-
-def test_every_form_is_for_an_interaction_of_pykeen() -> None:
-    assert all(issubclass(made, modules.Interaction) for made in FORMS)
-    assert len({*FORMS}) == 27
 
 
 class Own(ERModel):  # type: ignore[misc]
