@@ -4,8 +4,10 @@
 #include <pybind11/stl.h>
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +64,36 @@ py::tuple names_of(const NameTable& table) {
     return names;
 }
 
+// The text of a str, which is kept by the str itself or, with halves of surrogate pairs, by `copies`.
+std::string_view text_of(PyObject* name, std::deque<std::string>& copies) {
+    Py_ssize_t size = 0;
+    if (const char* const text = PyUnicode_AsUTF8AndSize(name, &size)) return {text, static_cast<std::size_t>(size)};
+    PyErr_Clear();
+    const auto bytes = py::reinterpret_steal<py::bytes>(PyUnicode_AsEncodedString(name, "utf-8", "surrogatepass"));
+    if (!bytes) throw py::error_already_set();
+    return copies.emplace_back(bytes);
+}
+
+py::array_t<std::int32_t> codes_of(ListReader& reader, const py::object& listed) {
+    const py::tuple objects(listed);  // names cannot go while they are read
+    std::deque<std::string> copies;
+    std::vector<std::string_view> names;
+    names.reserve(objects.size());
+    for (const py::handle object : objects) {
+        if (PyUnicode_Check(object.ptr())) names.push_back(text_of(object.ptr(), copies));
+    }
+    const std::lock_guard lock(reader.mutex);
+    if (!has_room(reader.entities, names.size())) throw std::length_error(kTooManyNames);
+    std::vector<std::int32_t> codes, of_all(objects.size(), -1);
+    codes.reserve(names.size());
+    reader.entities.add_codes(names, codes);
+    auto next = codes.begin();
+    for (std::size_t i = 0; i < of_all.size(); ++i) {
+        if (PyUnicode_Check(objects[i].ptr())) of_all[i] = *next++;
+    }
+    return array_of(of_all);
+}
+
 template <class Value>
 py::tuple arrays_of(const LineFault& fault, const NamedRows<Value>& rows) {
     return py::make_tuple(fault_or_none(fault), array_of(rows.queries), array_of(rows.documents),
@@ -104,6 +136,8 @@ void register_text_lists(py::module_& m) {
         .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
              "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
              "candidates and scores.")
+        .def("codes_of", &codes_of, py::arg("names"),
+             "The codes of names of entities or documents; new names are added, and what is no str has -1.")
         .def_property_readonly(
             "pending", [](ListReader& reader) { return reader.state.line; },
             "How many lines of a block of predictions have been read.")

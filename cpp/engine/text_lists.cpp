@@ -13,7 +13,6 @@ constexpr std::array<double, 23> kPowersOfTen = {1e0,  1e1,  1e2,  1e3,  1e4,  1
 constexpr int kExactDigits = 15;                    // every integer of so many digits is a double
 constexpr std::int64_t kMostNames = 2'147'483'600;  // codes have 32 bits, and a line adds at most three names
 
-constexpr const char* kTooManyNames = "expected at most 2,147,483,600 names";
 constexpr const char* kRunFields = "expected six fields: query, Q0, document, rank, score and tag";
 constexpr const char* kJudgedFields = "expected four fields: query, iteration, document and relevance";
 constexpr const char* kNoRelevance = "expected an integer of at most 18 digits as the relevance";
@@ -70,10 +69,6 @@ std::string_view trim(std::string_view text) {
     const std::size_t first = text.find_first_not_of(" \t");
     return first == std::string_view::npos ? std::string_view{}
                                            : text.substr(first, text.find_last_not_of(" \t") + 1 - first);
-}
-
-bool has_room(const NameTable& names, std::size_t more = 0) {
-    return names.size() + static_cast<std::int64_t>(more) < kMostNames;
 }
 
 // Reads rows of so many fields, of which the first is a query, the third a document and that at `At` the value.
@@ -151,6 +146,10 @@ const char* read_list(std::string_view rest, bool scored, NameTable& entities, P
 
 }  // namespace
 
+bool has_room(const NameTable& names, std::size_t more) {
+    return names.size() + static_cast<std::int64_t>(more) < kMostNames;
+}
+
 NameTable::NameTable() : slots_(1024) {}
 
 std::uint32_t NameTable::hash_of(std::string_view name) {
@@ -179,6 +178,10 @@ void NameTable::add_codes(const std::vector<std::string_view>& names, std::vecto
         for (std::size_t i = 0; i < size; ++i) {
             hashes[i] = hash_of(names[begin + i]);
             __builtin_prefetch(&slots_[hashes[i] & (slots_.size() - 1)]);
+        }
+        for (std::size_t i = 0; i < size; ++i) {
+            const Slot& slot = slots_[hashes[i] & (slots_.size() - 1)];
+            if (slot.code >= 0) __builtin_prefetch(&ends_[static_cast<std::size_t>(slot.code)]);
         }
         for (std::size_t i = 0; i < size; ++i) {
             codes.push_back(static_cast<std::int32_t>(code(names[begin + i], hashes[i])));

@@ -32,6 +32,10 @@ class NameTable {
     std::vector<Slot> slots_;         // open addressing, at most half full
 };
 
+// Whether so many more names find room; what is said otherwise.
+bool has_room(const NameTable& names, std::size_t more = 0);
+constexpr const char* kTooManyNames = "expected at most 2,147,483,600 names";
+
 // A line that is not as it has to be: its number in its block, from 0, and what is wrong.
 struct LineFault {
     std::int64_t line = -1;

@@ -4,7 +4,7 @@ Every call checks only what memory safety depends on. The Python layer checks ev
 writes the messages that users see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, final
 
 import numpy as np
@@ -128,6 +128,7 @@ class ListReader:
         _Int32,
         npt.NDArray[np.float64],
     ]: ...
+    def codes_of(self, names: Sequence[Any]) -> _Int32: ...
     @property
     def pending(self) -> int: ...
     def names(self) -> tuple[str, ...]: ...

@@ -126,8 +126,13 @@ class Vocabulary(NamedTuple):
         >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"]), Vocabulary(2, None).codes_of(["1", "2"])
         (array([ 1, -1]), array([ 1, -1]))
         """
-        numbers = self.numbers(names)
-        codes = np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
+        if self.names is None:
+            numbers = self.numbers(names)
+            codes = np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
+        else:
+            reader = _core.ListReader()
+            reader.codes_of(self.names)  # numbers them in their order
+            codes = reader.codes_of(names).astype(np.int64)
         return np.where(codes < self.size, codes, -1)
 
     def ids_of(
