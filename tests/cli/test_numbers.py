@@ -50,7 +50,6 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, tr.Rank
             "one.npz two.npz --metrics random.amri --seed 4 --level 0.9",
             {"metric": "random.amri", "draw_seed": 4, "level": 0.9},
         ),
-        ("one.npz three.npz --by query", {"by": "query"}),
     ],
 )
 def test_comparisons(
@@ -77,8 +76,6 @@ def test_unlike_models_and_equal_names(run: Run, models: dict[str, tr.Ranks]) ->
             "hits@10 0.5 --dataset WN18RR --split valid --side tail --filtered",
             {"dataset": "wn18rr", "split": "valid", "side": "tail", "filtered": True},
         ),
-        ("mrr 0.3 --dataset fb15k --filtered", {"dataset": "fb15k", "filtered": True}),
-        ("hits@10 1 --candidates 8 --tasks 3", {"candidates": 8, "tasks": 3}),
     ],
 )
 def test_published_numbers(
@@ -113,40 +110,22 @@ def test_conventions(run: Run, models: dict[str, tr.Ranks], preset: str | None) 
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("compare", 2, "at least two models"),
         ("compare one.npz", 2, "at least two models"),
         ("compare one.npz one.npz", 2, "each once"),
         ("compare one.npz two.npz --level 1", 2, "'--level'"),
         ("compare one.npz two.npz --metrics mmr", 1, "no metric 'mmr'"),
-        ("compare one.npz two.npz --metrics count", 1, "the same for two models"),
-        ("compare one.npz two.npz --metrics head.mrr", 1, "no side 'head'"),
-        ("compare one.npz two.npz --by relaton", 1, "no labels 'relaton'"),
-        ("compare one.npz scores.npy", 1, "scores.npy"),
-        ("compare one.npz two.npz --html two.npz", 1, "--html: two.npz is one of the other files"),
         ("adjust mr", 2, "Missing argument 'VALUE'"),
         ("adjust mr many", 2, "'VALUE'"),
-        ("adjust mr 7", 1, "candidates: expected them, or the name of a dataset"),
-        ("adjust mr 7 --candidates 10", 1, "tasks: expected how many"),
         (f"adjust mr 7 --candidates {'9' * 5000} --tasks 3", 1, "candidates: "),
         (f"adjust mr 7 --candidates 10 --tasks {'9' * 5000}", 2, "'--tasks'"),
-        ("adjust mmr 7 --candidates 10 --tasks 3", 1, "did you mean"),
-        ("adjust mrr 31.6 --dataset wn18rr", 1, "as a percentage it is 0.316"),
-        ("adjust mr 7 --dataset wn18r", 1, "did you mean"),
-        ("adjust mr 7 --candidates 10 --tasks 3 --filtered", 1, "without a dataset"),
-        ("adjust mr 7 --candidates scores.npy", 1, "candidates: "),
         ("compat scores.npy", 2, "Missing argument 'TARGETS'"),
         ("compat scores.npy 1 --preset none", 2, "'--preset'"),
-        ("compat absent.npy 1", 1, "absent.npy"),
-        ("compat scores.npy 7", 1, "targets: expected integers from 0 to 4"),
     ],
 )
 def test_wrong_lines(
     run: Run, models: dict[str, tr.Ranks], line: str, code: int, message: str
 ) -> None:
-    outcome = run(*line.split())
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (code, "", 1)
-    assert outcome.err.startswith("Error: ")
-    assert message in outcome.err
+    run(*line.split()).refuses(code, message)
 
 
 def test_pages(run: Run, models: dict[str, tr.Ranks], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,14 +93,8 @@ def test_ids_need_no_names(run: Run, folder: Path) -> None:
         ("--qrels qrels.txt --lists run.txt", 2, "--lists needs --candidates"),
         ("--qrels qrels.txt --lists run.txt --candidates 9", 1, "expected ids of entities"),
         ("--qrels ids.npy --lists run.txt --candidates 9 --scores S.npy", 2, "--scores cannot"),
-        ("--qrels run.txt --lists run.txt --candidates 9", 1, "run.txt: line 1: expected"),
-        ("--qrels qrels.txt --lists qrels.txt --candidates names.txt", 1, "qrels.txt: line 1: "),
-        ("--qrels qrels.txt --scores S.npy --candidates names.txt", 1, "queries have names"),
-        ("--qrels ids.npy --scores S.npy --metrics mr", 1, "'mr'"),
         ("--qrels ids.npy --scores S.npy --save S.npy", 1, "is one of the other files"),
     ],
 )
 def test_wrong_lines(run: Run, folder: Path, line: str, code: int, message: str) -> None:
-    outcome = run("retrieval", *line.split())
-    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (code, "", 1)
-    assert message in outcome.err
+    run("retrieval", *line.split()).refuses(code, message)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from fractions import Fraction
@@ -85,25 +84,6 @@ def test_expected_ties_of_any_size() -> None:
     assert report(Ranks([0], [10**6], 10**6))["expected.median"] == (10**6 + 1) / 2
 
 
-@given(any_ranks(), st.sampled_from(POINTS))
-def test_adjusted_mean_ranks_are_their_definitions(ranks: Ranks, kind: str) -> None:
-    ranks = ranks.with_labels(side=None)
-    assume(len(ranks))
-    w, r = as_fractions(ranks.weights, len(ranks)), positions(ranks, kind)
-    n = ranks.candidates.tolist()
-    amr = sum(map(Fraction.__mul__, w, r)) / sum(
-        w[i] * Fraction(n[i] + 1, 2) for i in range(len(n))
-    )
-    measured = report(ranks)
-    assert measured[f"{kind}.amr"] == measured[f"{kind}.ratio.mr"] == pytest.approx(float(amr))
-    spread = sum(w[i] * Fraction(n[i] - 1, 2) for i in range(len(n)))
-    if spread:
-        amri = 1 - sum(w[i] * (r[i] - 1) for i in range(len(n))) / spread
-        assert measured[f"{kind}.amri"] == pytest.approx(float(amri), rel=1e-12, abs=1e-12)
-    else:
-        assert math.isnan(measured[f"{kind}.amri"])
-
-
 @given(st.lists(st.integers(2, 10**6), min_size=1), st.booleans())
 def test_perfect_and_constant_scorers_are_exact(candidates: list[int], weighted: bool) -> None:
     n = len(candidates)
@@ -125,15 +105,6 @@ def test_perfect_and_constant_scorers_are_exact(candidates: list[int], weighted:
     assert constant["amr"] == pytest.approx(1, rel=1e-15)
     assert constant["optimistic.mr"] == 1
     assert constant["mr"] == pytest.approx((np.average(candidates, weights=weights) + 1) / 2)
-
-
-def test_a_single_candidate_is_degenerate() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        measured = report(Ranks([0, 0], [1, 1], 1))
-        assert math.isnan(measured["amri"])
-        assert measured["amr"] == 1
-        assert measured["hits@5"] == measured["mrr"] == 1
 
 
 @pytest.mark.parametrize("weights", [None, []])
@@ -161,27 +132,6 @@ def test_only_ratios_of_weights_matter(ranks: Ranks, factor: float) -> None:
         assert report(scaled)[name] == pytest.approx(report(ranks)[name], nan_ok=True, rel=1e-9)
 
 
-@given(any_ranks({"weights": False}), st.data())
-def test_whole_weights_are_repeats(ranks: Ranks, data: st.DataObject) -> None:
-    weights = data.draw(st.lists(st.integers(0, 3), min_size=len(ranks), max_size=len(ranks)))
-    assume(sum(weights))
-    repeated = ranks[np.repeat(np.arange(len(ranks)), weights)]
-    for name in (*ALL, "amr", "amri"):
-        assert report(ranks.with_weights(weights))[name] == pytest.approx(
-            report(repeated)[name], nan_ok=True, rel=1e-9, abs=1e-9
-        )
-
-
-@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 1)), min_size=1))
-def test_weighted_median_is_exact(pairs: list[tuple[int, float]]) -> None:
-    ranks, weights = zip(*pairs, strict=True)
-    assume(any(weights))
-    assume(all(w == 0 or w > 1e-300 for w in weights))
-    expected = oracle.middle([Fraction(r) for r in ranks], [Fraction(w) for w in weights])
-    found = report(Ranks(np.array(ranks) - 1, [1] * len(ranks), 20, weights=weights))
-    assert found["median"] == float(expected)
-
-
 def test_large_counts() -> None:
     above = np.array([2**24, 2**31, 2**33, 2**40], np.int64)
     measured = report(Ranks(above, [2] * 4, 2**41))
@@ -191,25 +141,6 @@ def test_large_counts() -> None:
     assert measured["median"] == (2**31 + 2**33) / 2 + 1.5
     top = report(Ranks([2**63 - 2], [1], 2**63 - 1))
     assert top["hits@9223372036854775807"] == top[f"hits@{10**30}"] == 1
-
-
-@pytest.mark.parametrize("name", [name for name in METRICS if METRICS[name].chance])
-def test_direction_and_optimum(name: str) -> None:
-    key = name + METRICS[name].examples[0]
-    best, worse = (report(Ranks([a], [1], 5))[key] for a in (0, 3))
-    assert best == METRICS[name].optimum
-    assert (best > worse) == METRICS[name].increasing
-
-
-@given(any_ranks(), st.sampled_from(POINTS))
-def test_power_means_contain_the_others(ranks: Ranks, kind: str) -> None:
-    ranks = ranks.with_labels(side=None)
-    measured = report(ranks)
-    for p, name in ((1, "mr"), (-1, "hmr"), (0, "gmr")):
-        value = measured[f"{kind}.power_mean:{p}"]
-        assert value == pytest.approx(measured[f"{kind}.{name}"], rel=1e-12, nan_ok=True)
-    means = [measured[f"{kind}.power_mean:{p}"] for p in POWERS]
-    assert not len(ranks) or all(a <= b * (1 + 1e-9) for a, b in itertools.pairwise(means))
 
 
 # -- the ends of the range -------------------------------------------------------------------------

@@ -136,25 +136,29 @@ def test_every_form_of_candidates_gives_the_same(metric: str) -> None:
     assert figures(ones) == pytest.approx(figures(alike), rel=1e-12)
 
 
-def test_weights_are_those_of_the_tasks() -> None:
-    found = tr.adjust("mr", 3.0, candidates=[3, 9], weights=[3.0, 1.0])
-    assert found.expectation == pytest.approx(0.75 * 2 + 0.25 * 5)
-    assert found.variance == pytest.approx(0.75**2 * 8 / 12 + 0.25**2 * 80 / 12)
-
-
 @given(
-    counts=st.lists(st.integers(2, 60), min_size=1, max_size=12),
-    ranks=st.data(),
-    metric=st.sampled_from(["mr", "mrr", "hits@3", "gmr", "hmr", "imr", "igmr"]),
+    counts=st.lists(st.integers(2, 60), min_size=1, max_size=6),
+    data=st.data(),
+    metric=st.sampled_from(
+        ["mr", "mrr", "hits@3", "gmr", "hmr", "imr", "igmr", "median", "imedian"]
+        + [f"power_mean:{p}" for p in ("1", "-1", "0", "2", "-0.5", "inf", "-inf")]
+    ),
 )
-def test_it_is_what_a_report_says(counts: list[int], ranks: st.DataObject, metric: str) -> None:
-    """The number of a report, adjusted from its value alone, is the report's adjusted number."""
-    above = [ranks.draw(st.integers(0, n - 1)) for n in counts]
-    report = tr.report(tr.Ranks(above, [1] * len(counts), counts))
-    found = tr.adjust(metric, report[metric], candidates=counts)
+def test_it_is_what_a_report_says(counts: list[int], data: st.DataObject, metric: str) -> None:
+    """The value of a report alone gives its adjusted values, and the p-value of its ranks."""
+    above = [data.draw(st.integers(0, n - 1)) for n in counts]
+    weights = None
+    if metric in ("mr", "mrr", "hits@3", "hmr"):
+        weights = data.draw(st.none() | st.just(np.arange(1.0, 1 + len(counts))))
+    ranks = tr.Ranks(above, [1] * len(counts), counts, weights=weights)
+    report = tr.report(ranks)
+    found = tr.adjust(metric, report[metric], candidates=counts, weights=weights)
     for name in ("ratio", "index", "z"):
         expected = report[f"{name}.{metric}"]
         assert getattr(found, name) == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
+    expected = tr.pvalue(ranks, metric)
+    assert found.log10_p == pytest.approx(expected.log10_p, rel=1e-9, abs=1e-9)
+    assert found.method == expected.method
 
 
 def test_degenerate_chance_gives_nan() -> None:
@@ -175,58 +179,18 @@ def test_the_probability_of_z() -> None:
     assert (chance.z, chance.probability_of_z) == (0.0, 0.5)
 
 
-def test_a_superb_number_has_a_tiny_p_value() -> None:
-    """Small is better than chance, whatever the metric, and the logarithm is finite."""
-    for metric, value in (("mrr", 0.43), ("mr", 4.7), ("hits@10", 0.9), ("imr", 0.2), ("gmr", 3)):
-        good = tr.adjust(metric, value, dataset="kinships", filtered=True)
-        assert good.p_value == 0.0
-        assert -5000 < good.log10_p < -500
-        assert f"log10 p = {good.log10_p:.6g} (" in str(good)
-    for metric, value in (("mrr", 0.03), ("mr", 60.0), ("hits@10", 0.01), ("imr", 0.012)):
-        bad = tr.adjust(metric, value, dataset="kinships", filtered=True)
-        assert bad.p_value > 0.99
-
-
-@given(
-    counts=st.lists(st.integers(2, 60), min_size=1, max_size=5),
-    ranks=st.data(),
-    metric=st.sampled_from(
-        ["mr", "mrr", "hits@3", "gmr", "hmr", "imr", "igmr", "median", "imedian"]
-        + [f"power_mean:{p}" for p in ("1", "-1", "0", "2", "-0.5", "inf", "-inf")]
-    ),
-)
-def test_its_p_value_is_that_of_the_ranks(
-    counts: list[int], ranks: st.DataObject, metric: str
-) -> None:
-    above = [ranks.draw(st.integers(0, n - 1)) for n in counts]
-    measured = tr.Ranks(above, [1] * len(counts), counts)
-    found = tr.adjust(metric, tr.report(measured)[metric], candidates=counts)
-    expected = tr.pvalue(measured, metric)
-    assert found.log10_p == pytest.approx(expected.log10_p, rel=1e-9, abs=1e-9)
-    assert found.method == expected.method
-
-
-def test_weighted_medians_have_no_chance() -> None:
-    with pytest.raises(KeyError, match="weighted median"):
-        tr.adjust("median", 2.0, candidates=[3, 9], weights=[1, 2])
-
-
-@pytest.mark.parametrize("name", ["wn18rr", "WN18RR", "wn18-rr", "WN18_RR", "Wn18 RR", "wn.18.rr"])
-def test_names_of_data_sets_are_normalised(name: str) -> None:
-    assert data_set(name)["entities"] == 40943
-
-
 @pytest.mark.parametrize(
-    ("name", "key"),
+    ("key", "names"),
     [
-        ("fb15k-237-pykeen", "fb15k237-seen"),
-        ("CoDExSmall", "codex-s"),
-        ("Kinship", "kinships"),
-        ("YAGO310", "yago3-10"),
+        ("wn18rr", "WN18RR,wn18-rr,WN18_RR,Wn18 RR,wn.18.rr"),
+        ("fb15k237-seen", "fb15k-237-pykeen"),
+        ("codex-s", "CoDExSmall"),
+        ("kinships", "Kinship"),
+        ("yago3-10", "YAGO310"),
     ],
 )
-def test_aliases(name: str, key: str) -> None:
-    assert data_set(name) == data_set(key)
+def test_names_of_data_sets(key: str, names: str) -> None:
+    assert all(data_set(name) == data_set(key) for name in names.split(","))
 
 
 def test_counts_of_each_split_and_side() -> None:
@@ -236,14 +200,8 @@ def test_counts_of_each_split_and_side() -> None:
     assert both() == [[40943], [6268]]
     assert both(side="tail", split="valid") == [[40943], [3034]]
     assert both(side="relation", split="train") == [[11], [86835]]
-    for split, triples in (("train", 86835), ("valid", 3034), ("test", 3134)):
-        for side, tasks in (("head", triples), ("both", 2 * triples), ("relation", triples)):
-            values, multiplicities, _ = known_candidates(
-                "wn18rr", split=split, side=side, filtered=True
-            )
-            assert multiplicities.sum() == tasks
-            assert values.min() >= 1
-            assert values.max() == (11 if side == "relation" else 40943)
+    _, tasks, exact = known_candidates("wn18rr", filtered=True)
+    assert (tasks.sum(), exact) == (6268, True)
 
 
 @pytest.fixture(scope="session")
@@ -298,41 +256,26 @@ def test_filtered_counts_are_those_of_the_triples(data: Path, split: str) -> Non
 
 WRONG: list[tuple[str, dict[str, Any], type[Exception], str]] = [
     ("mrr 31.6", {}, ValueError, "from .* to 1, got 31.6; as a percentage it is 0.316"),
-    ("hits@10 53", {}, ValueError, "as a percentage it is 0.53"),
-    ("hits@10 -0.1", {}, ValueError, "from 0 to 1, got -0.1"),
     ("hits@10 300", {}, ValueError, "expected hits@10 from 0 to 1, got 300$"),
     ("mr 0.5", {}, ValueError, "expected mr from 1 to 40943, got 0.5; ranks start at 1 here"),
-    ("mr 50000", {}, ValueError, "from 1 to 40943, got 50000"),
-    ("hmr 50000", {}, ValueError, "from 1 to 40943, got 50000"),
     ("mr nan", {}, ValueError, "expected a finite number"),
-    ("mr inf", {}, ValueError, "expected a finite number"),
     ("mmr 2", {}, KeyError, "did you mean m"),
-    ("hits 0.5", {}, KeyError, "hits@k: k must be a whole number >= 1, got none"),
     ("tail.mr 2", {}, KeyError, "alone, without a side"),
-    ("optimistic.mr 2", {}, KeyError, "alone, without a side"),
-    ("macro.mr 2", {}, KeyError, "alone, without a side"),
     ("amri 0.5", {}, KeyError, "alone, without a side"),
     ("std 2", {}, KeyError, "chance"),
-    (
-        "median 5",
-        {"candidates": [5, 6], "weights": [1.0, 2.0], "tasks": None},
-        KeyError,
-        "weighted",
-    ),
+    ("median 5", {"candidates": [5, 6], "weights": [1, 2], "tasks": None}, KeyError, "weighted"),
     ("mr 2", {"candidates": None, "tasks": None}, ValueError, "got neither"),
     ("mr 2", {"dataset": "wn18rr"}, ValueError, "candidates: cannot be given beside dataset"),
     ("mr 2", {"candidates": None, "dataset": "wn18rr"}, ValueError, "tasks: cannot be given"),
     ("mr 2", {"tasks": None}, ValueError, "tasks: expected how many there are"),
-    ("mr 2", {"tasks": 0}, ValueError, "tasks: expected an integer >= 1, got 0"),
     ("mr 2", {"tasks": 2.0}, TypeError, "tasks: expected an integer"),
     ("mr 2", {"candidates": 4.0}, TypeError, "candidates: expected integers"),
-    ("mr 2", {"candidates": 0}, ValueError, "candidates: expected integers >= 1"),
     ("mr 2", {"candidates": [4, 5, 6]}, ValueError, "tasks: expected 3, as candidates has so"),
     ("mr 2", {"candidates": [4, 5], "tasks": None, "weights": [1.0]}, ValueError, "weights"),
     ("mr 2", {"filtered": True}, ValueError, "without a dataset"),
-    ("mr 2", {"split": "valid"}, ValueError, "without a dataset"),
 ]
 DATASET = {"candidates": None, "tasks": None}
+FB15K = DATASET | {"dataset": "fb15k", "filtered": True}
 WRONG += [
     ("mr 2", DATASET | {"dataset": "wn18r"}, ValueError, "no data set 'wn18r'; did you mean"),
     ("mr 2", DATASET | {"dataset": "qqq"}, ValueError, "known are nations, kinships"),
@@ -345,18 +288,8 @@ WRONG += [
         ValueError,
         "not known for CoDEx-L, only for nations, .*; bounds of them are known for fb15k, ",
     ),
-    (
-        "mr 2",
-        DATASET | {"dataset": "fb15k", "filtered": True, "split": "valid"},
-        ValueError,
-        "not known for FB15k",
-    ),
-    (
-        "mr 2",
-        DATASET | {"dataset": "fb15k", "filtered": True, "side": "relation"},
-        ValueError,
-        "not known for FB15k",
-    ),
+    ("mr 2", FB15K | {"split": "valid"}, ValueError, "not known for FB15k"),
+    ("mr 2", FB15K | {"side": "relation"}, ValueError, "not known for FB15k"),
 ]
 
 
@@ -369,10 +302,11 @@ def test_what_is_refused(
     refusal(error, message, tr.adjust, metric, float(number), **keywords)
 
 
-@pytest.mark.parametrize("number", ["0.5", None, True, [0.5]])
-def test_values_are_numbers(number: Any) -> None:
-    with pytest.raises(TypeError, match="value: expected a number"):
-        tr.adjust("mrr", number, candidates=10, tasks=10)
+def test_values_are_numbers() -> None:
+    for number in ("0.5", None, True, [0.5]):
+        refusal(
+            TypeError, "value: expected a number", tr.adjust, "mrr", number, candidates=9, tasks=9
+        )
 
 
 def test_the_script_makes_the_table(

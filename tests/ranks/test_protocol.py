@@ -12,24 +12,6 @@ from support.refusals import refusal
 from truerank import Protocol
 
 
-def test_fields_and_defaults() -> None:
-    assert dataclasses.asdict(Protocol()) == {
-        "filter": (),
-        "filter_rule": None,
-        "candidates": "all",
-        "sampled": False,
-        "nan": "raise",
-        "split": None,
-        "order": "descending",
-        "dtype": None,
-        "similarity": None,
-        "lists": None,
-        "device": None,
-        "version": None,
-        "files": (),
-    }
-
-
 def test_frozen_and_hashable() -> None:
     protocol = Protocol()
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -104,11 +86,8 @@ def test_one_fingerprint_where_nothing_differs(a: Protocol, b: Protocol) -> None
         ({"order": "up"}, ValueError, "order: expected .* descending, ascending, mixed, got 'up'"),
         ({"filter": 3}, TypeError, "filter: expected several names, got int"),
         ({"filter": ["train", 3]}, TypeError, "filter: expected a str .*, got int"),
-        ({"filter": [""]}, TypeError, "filter: expected a str .*, got an empty str"),
-        ({"candidates": None}, TypeError, "candidates: expected a str .*, got NoneType"),
         ({"sampled": 1}, TypeError, "sampled: expected a bool, got int"),
         ({"split": ""}, TypeError, "split: expected a str that is a name"),
-        ({"version": 1}, TypeError, "version: expected a str .*, got int"),
     ],
 )
 def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> None:
@@ -118,17 +97,8 @@ def test_wrong_fields(fields: dict[str, object], error: type, message: str) -> N
 def test_in_words() -> None:
     assert str(Protocol()) == "unfiltered, all candidates, nan raise"
     assert str(Protocol(sampled=True)) == "unfiltered, sampled candidates, nan raise"
-    assert str(
-        Protocol(
-            filter="train",
-            candidates="types",
-            sampled=True,
-            split="test",
-            order="ascending",
-            dtype="float16",
-            similarity="l2",
-        )
-    ) == (
+    how = {"split": "test", "order": "ascending", "dtype": "float16", "similarity": "l2"}
+    assert str(Protocol(filter="train", candidates="types", sampled=True, **how)) == (
         "split test, filtered by train, candidates types (sampled), nan raise, order ascending, "
         "float16, l2"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
@@ -50,37 +49,19 @@ def test_input_is_copied() -> None:
     assert above.flags.writeable
 
 
-def test_no_tasks() -> None:
-    ranks = Ranks([], (), 5)
-    assert (len(ranks), ranks.realistic.tolist()) == (0, [])
-    assert repr(ranks) == "Ranks(0 tasks; unfiltered, all candidates, nan raise)"
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         (([1.0], [1], 5), TypeError, "above: expected integers, got dtype float64"),
-        (([1], [1.0], 5), TypeError, "tied: expected integers, got dtype float64"),
-        (([1], [1], 5.0), TypeError, "candidates: expected integers, got dtype float64"),
-        (([True], [1], 5), TypeError, "above: expected integers, got dtype bool"),
-        ((["1"], [1], 5), TypeError, "above: expected integers, got dtype <U1"),
         ((None, [1], 5), TypeError, "above: expected integers, got NoneType"),
-        ((np.empty(0), [], 5), TypeError, "above: expected integers, got dtype float64"),
         ((3, [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(\)"),
         (([[1]], [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(1, 1"),
-        (([[1], [1, 2]], [1], 5), ValueError, "above: expected a 1-D array of integers"),
-        (
-            ([1, 2], [1], 5),
-            ValueError,
-            r"tied: expected 2 integers, .* each task, got shape \(1",
-        ),
-        (([1, 2], [1, 1], [5]), ValueError, "candidates: expected 2 integers, one for each task"),
+        (([1, 2], [1], 5), ValueError, r"tied: expected 2 integers, .* each task, got shape \(1"),
         (([0, -1], [1, 1], 5), ValueError, "above: expected integers >= 0, got -1 at position 1"),
         (([0, 0], [1, 0], 5), ValueError, "tied: expected integers >= 1.*, got 0 at position 1"),
         (([0, 0], [1, 1], [1, 0]), ValueError, "candidates: expected integers >= 1, got 0 at pos"),
         (([0, 4, 5], [1, 2, 3], 5), ValueError, "candidates: .* above 4 and tied 2 at position 1"),
         (([TOP], [TOP], TOP), ValueError, r"candidates: expected >= above \+ tied"),
-        (([0], [1], [-TOP - 1]), ValueError, "candidates: expected integers >= 1"),
         ((np.array([2**63], np.uint64), [1], 5), ValueError, "above: .* got 9223372036854775808"),
     ],
 )
@@ -94,11 +75,8 @@ def test_impossible_counts(arguments: tuple, error: type, message: str) -> None:
         ([1.0], ValueError, r"weights: expected 2 numbers, one for each task, got shape \(1,\)"),
         ([1.0, -1.0], ValueError, "weights: expected finite numbers >= 0, got -1.0 at position 1"),
         ([1.0, np.nan], ValueError, "got nan at position 1"),
-        ([np.inf, 1.0], ValueError, "got inf at position 0"),
         ([0, 0], ValueError, "weights: expected at least one above 0"),
-        (["a", "b"], TypeError, "weights: expected real numbers, got dtype"),
         ([True, False], TypeError, "weights: expected real numbers, got dtype bool"),
-        ([1j, 1], TypeError, "weights: expected real numbers"),
     ],
 )
 def test_wrong_weights(weights: object, error: type, message: str) -> None:
@@ -130,16 +108,6 @@ def test_immutable() -> None:
     refusal(TypeError, "unhashable", hash, ranks)
 
 
-def test_trusted_takes_over() -> None:
-    arrays = {"above": np.array([3]), "tied": np.array([2]), "candidates": np.array([9])}
-    ranks = Ranks._of(arrays, {}, Protocol())
-    assert ranks.above is arrays["above"]
-    assert not any(array.flags.writeable for array in arrays.values())
-    audit = Ranks([3], [2], 9, audit=([0], [0], [0])).audit
-    assert audit.mismatched.tolist() == [0]
-    assert not any(array.flags.writeable for array in audit)
-
-
 # -- labels ----------------------------------------------------------------------------------------
 
 
@@ -148,12 +116,9 @@ def test_trusted_takes_over() -> None:
     [
         ("tail", ["tail", "tail"], ("tail",)),
         (["tail", "head"], ["tail", "head"], ("tail", "head")),
-        (("head", "tail"), ["head", "tail"], ("head", "tail")),
         (np.array(["b", "a"]), ["b", "a"], ("b", "a")),
-        (np.array(["b", "a"], dtype=object), ["b", "a"], ("b", "a")),
         (([1, 1], ("head", "tail")), ["tail", "tail"], ("head", "tail")),
         ((np.array([1, 0]), np.array(["x", "y"])), ["y", "x"], ("x", "y")),
-        ([5, -7], [5, -7], None),
         (np.array([5, 7], np.uint8), [5, 7], None),
         (([5, 7], None), [5, 7], None),
         (labels_of([0, 0], ["z"]), ["z", "z"], ("z",)),
@@ -173,17 +138,11 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
     [
         (["a"], ValueError, "relation: expected 2 labels, one for each task, got 1"),
         (([0, 2], ["a", "b"]), ValueError, "relation codes: expected integers from 0 to .* task 1"),
-        (([0, -1], ["a", "b"]), ValueError, "got -1 for task 1"),
         (([0, 0], ["a", "a"]), ValueError, "relation vocabulary: 'a' occurs twice"),
-        (([0, 0], [*map(str, range(10**5)), "99999"]), ValueError, "'99999' occurs twice"),
         (([0, 0], ["a", 3]), TypeError, "relation vocabulary: expected str, got int at position 1"),
-        (([0, 0], "ab"), TypeError, "relation vocabulary: expected a sequence of str, got str"),
         (([0.0, 0.0], ["a"]), TypeError, "relation codes: expected integers, got dtype float64"),
-        (["a", 3], TypeError, "relation: expected str, got int at position 1"),
-        ([1.5, 2.5], TypeError, "relation: expected integers, got dtype float64"),
         (np.array([1.5, 2.5]), TypeError, "relation: expected integers, got dtype float64"),
         (np.array([["a", "b"]]), TypeError, "relation: expected a str for all tasks, a seq"),
-        ({"a", "b"}, TypeError, "relation: expected a str for all tasks"),
         (7, TypeError, "relation: expected a str for all tasks"),
     ],
 )
@@ -210,27 +169,6 @@ def labelled() -> Ranks:
     return everything().with_labels(**more)
 
 
-def test_labels_of_other_names(labelled: Ranks) -> None:
-    assert everything().labels == {}
-    assert list(labelled.labels) == ["category", "head_degree"]
-    assert labelled.labels["category"].values.tolist() == ["1-n", "n-1", "1-n", "1-1"]
-    assert labelled.labels["head_degree"].values.tolist() == [7, 0, 2**40, -1]
-    assert labelled[1:3].labels["head_degree"].values.tolist() == [0, 2**40]
-    assert labelled[[3]].labels["category"].same_as(labels_of([0], ["1-1"]))
-    for other in (labelled.with_weights(None), labelled.with_protocol(split="valid")):
-        assert other.labels == labelled.labels
-    for other in (pickle.loads(pickle.dumps(labelled)), copy.deepcopy(labelled)):
-        assert other == labelled
-        assert not other.labels["head_degree"].codes.flags.writeable
-    assert labelled != everything()
-    assert everything() != labelled
-    assert "targets, unit, category, head_degree, audit;" in repr(labelled)
-    with pytest.raises(TypeError):
-        labelled.labels["category"] = None
-    with pytest.raises(AttributeError, match="immutable"):
-        labelled.labels = {}
-
-
 def test_with_labels_merges_other_names(labelled: Ranks) -> None:
     other = labelled.with_labels(**{"category": None, "degree": "0", "absent": None})
     assert list(other.labels) == ["head_degree", "degree"]
@@ -245,12 +183,9 @@ def test_with_labels_merges_other_names(labelled: Ranks) -> None:
     ("labels", "error", "message"),
     [
         ({"category": ["a"]}, ValueError, r"category: expected 2 labels, one for each"),
-        ({"category": [0.5, 1]}, TypeError, r"category: expected integers"),
         ({"head degree": [0, 1]}, ValueError, "labels: expected names as .*, got 'head degree'"),
-        ({"": [0, 1]}, ValueError, "labels: expected names as 'head_degree', got ''"),
         ({"query": [0, 1]}, ValueError, "'query' has a meaning already: give queries=..."),
         ({3: [0, 1]}, TypeError, "keywords must be strings"),
-        ("category", TypeError, "must be a mapping, not str"),
     ],
 )
 def test_wrong_labels_of_other_names(labels: object, error: type, message: str) -> None:
@@ -275,14 +210,6 @@ def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> No
     moved = ranks[list(order)].labels
     assert moved["word"].values.tolist() == [words[i] for i in order]
     assert moved["number"].values.tolist() == [ids[i] for i in order]
-
-
-def test_labels_are_equal_where_they_decode_alike() -> None:
-    assert labels_of([0, 1], ["a", "b"]).same_as(labels_of([1, 0], ["b", "a"]))
-    assert not labels_of([0, 1], ["a", "b"]).same_as(labels_of([0, 1], ["b", "a"]))
-    assert labels_of([0], ["a", "b"]).same_as(labels_of([0], ["a"]))
-    assert not labels_of([0], None).same_as(labels_of([0], ["a"]))
-    assert not labels_of([0], None).same_as(labels_of([0, 0], None))
 
 
 NAMES = labels_of([0, 2, 0], ("a", "b", "c"))
@@ -392,16 +319,11 @@ def test_random_is_uniform_and_repeatable() -> None:
     [
         (slice(1, 3), [1, 2]),
         (slice(None, None, -2), [3, 1]),
-        (slice(9, 12), []),
         (2, [2]),
         (-1, [3]),
-        (np.int32(1), [1]),
         ([3, 0, 0], [3, 0, 0]),
-        ([], []),
         (np.array([-1, 1], np.int8), [3, 1]),
-        (np.array([1], np.uint64), [1]),
         ([True, False, False, True], [0, 3]),
-        (np.zeros(4, bool), []),
     ],
 )
 def test_slices_keep_everything(index: object, positions: list[int]) -> None:
@@ -425,19 +347,13 @@ def test_slices_keep_everything(index: object, positions: list[int]) -> None:
     ("index", "error"),
     [
         (4, IndexError),
-        (-5, IndexError),
         ([0, 4], IndexError),
         ([True], IndexError),
         (np.array([[0]]), TypeError),
         (np.array([2**63], np.uint64), ValueError),
         (True, TypeError),
-        (np.array(True), TypeError),
-        ((1, 2), TypeError),
         ("head", TypeError),
-        (1.0, TypeError),
-        ([1.0], TypeError),
         (None, TypeError),
-        (np.empty(0), TypeError),
     ],
 )
 def test_wrong_index(index: object, error: type) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given
 from support.example_ranks import any_ranks, everything
 from support.hostile_members import check_refusal, hostile_files, rewrite
 from support.refusals import refusal
-from truerank import Protocol, Ranks, load, report
+from truerank import Ranks, load
 from truerank.ranks import storage
 
 pytestmark = pytest.mark.python_only
@@ -94,52 +94,20 @@ def test_labels_of_other_names_are_members(tmp_path: Path) -> None:
     path = tmp_path / "ranks.npz"
     ranks.save(path)
     assert load(path) == ranks
-    assert load(path).labels["codes"].values.tolist() == more["codes"]
     contents = members(path)
     assert {"labels.codes", "labels.été", "labels.word", "labels.side"} <= set(contents)
-    first = everything().with_labels(**dict(reversed(more.items())))
-    first.save(path)
+    everything().with_labels(**dict(reversed(more.items()))).save(path)
     assert members(path) == contents
-
-
-def test_the_rare_counts_of_an_audit(saved: Path) -> None:
-    ranks = everything()
-    counts = np.array([0, 1, 0, 1])
-    audit = ranks.audit._replace(mismatched=counts)
-    other = Ranks(ranks.above, ranks.tied, ranks.candidates, audit=audit)
-    other.save(saved)
-    assert load(saved) == other
-    assert load(saved).audit.mismatched.tolist() == counts.tolist()
 
 
 def test_golden_file() -> None:
     ranks = load(GOLDEN)
+    assert ranks == everything()
     assert ranks.above.tolist() == [0, 3, 1099511627776, 1]
-    assert ranks.tied.tolist() == [1, 2, 5, 4]
-    assert ranks.candidates.tolist() == [10, 10, 2199023255552, 5]
     assert ranks.weights.tolist() == [1.0, 0.0, 0.25, 3.0]
-    assert ranks.side.vocabulary == ("head", "tail")
-    assert ranks.side.codes.tolist() == [0, 1, 1, 0]
     assert ranks.relation.values.tolist() == ["likes", "knows", "likes", "likes\0"]
-    assert ranks.queries.vocabulary is None
     assert ranks.queries.codes.tolist() == [7, 8, -1, 4611686018427387904]
-    assert ranks.targets.codes.tolist() == [0, 1, 2, 3]
-    assert ranks.unit.codes.tolist() == [3, 3, 0, 9]
-    assert ranks.audit.nan.tolist() == [0, 1, 0, 2]
-    assert ranks.audit.inf.tolist() == [0, 0, 3, 0]
-    assert ranks.audit.at_best.tolist() == [1, 1, 1, 4]
-    assert ranks.protocol == Protocol(
-        filter=("train", "valid"),
-        candidates="all",
-        sampled=False,
-        nan="raise",
-        split="test",
-        order="descending",
-        dtype="float32",
-        similarity=None,
-        version=None,
-        files=("s.npy",),
-    )
+    assert ranks.protocol == everything().protocol
 
 
 # -- writing faults --------------------------------------------------------------------------------
@@ -245,15 +213,6 @@ def test_not_an_archive(tmp_path: Path, content: bytes) -> None:
     refused(path, "not a file of truerank")
 
 
-def test_a_report_is_no_archive(tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    report(Ranks([0, 3], [1, 1], 10)).save(path)
-    refused(
-        path,
-        r"not a file of truerank \(Report.from_json reads reports\), or damaged: File is not a zip",
-    )
-
-
 def test_foreign_archives(tmp_path: Path) -> None:
     path = tmp_path / "foreign.npz"
     np.savez(path, scores=np.arange(5))
@@ -271,15 +230,11 @@ def test_foreign_archives(tmp_path: Path) -> None:
     ("header", "match"),
     [
         ({"kind": "scores"}, "expected a file of kind 'truerank.ranks', got 'scores'"),
-        ({"kind": None}, "damaged: header.kind: expected str, got NoneType"),
         ({"format": 2}, "npz: written by another truerank, format 2; this version reads format 1"),
-        ({"format": "1"}, "damaged: header.format: expected int, got str"),
         ({"labels": []}, "damaged: header.labels: expected dict, got list"),
         ({"labels": {"side": ["head"], "x": None}}, "damaged: no member 'labels.x'|side codes"),
-        ({"protocol": []}, "damaged: header.protocol: expected dict, got list"),
         ({"protocol": {"comparable": {}}}, "protocol: expected an object of comparable, proven"),
         ({"protocol": {"comparable": {"nan": "best"}, "provenance": {}}}, "nan: expected .* raise"),
-        ({"protocol": {"comparable": {"nan": 3}, "provenance": {}}}, "nan: expected a str, .* int"),
         (
             {"protocol": {"comparable": {"types": "new"}, "provenance": {}}},
             "written by a newer truerank, whose protocol has types",
@@ -316,17 +271,11 @@ def test_pickles_are_refused(saved: Path) -> None:
     ("change", "match"),
     [
         ({"above": npy([0, 3, 2**40, -1])}, "above: expected integers >= 0, got -1 at position 3"),
-        ({"above": npy([0.0, 3, 1, 1])}, "above: expected integers, got dtype float64"),
         ({"tied": npy([1])}, r"tied: expected 4 integers, one for each task, got shape \(1,\)"),
-        ({"candidates": npy([[5] * 4])}, r"expected 4 integers, .* got shape \(1, 4\)"),
         ({"weights": npy([1.0, np.nan, 1, 1])}, "weights: expected finite numbers"),
-        ({"audit": npy(np.zeros((5, 1), int))}, r"audit.nan: expected 4 integers"),
         ({"audit": npy(np.zeros((2, 4), int))}, "audit: expected an Audit or three arrays"),
-        ({"audit": npy(3)}, "audit: expected an Audit or three arrays"),
         ({"above": npy(np.zeros(4, "<M8[s]"))}, "above: expected integers, got dtype datetime64"),
-        ({"above": npy(np.zeros((2, 2), int, order="F"))}, "above: expected a 1-D array of int"),
         ({"above": b"\x93NUMPY\x01\x00\x10\x00{'descr': '<i8'}"}, "above.npy: .* the header is b"),
-        ({"above": b""}, "above.npy: expected a .npy file, the header is broken: EOF"),
         (
             {"addition": npy(np.array(2**31 - 1, np.int32)).replace(b"<i4", b"<U1")},
             "addition.npy: expected text, got a character",

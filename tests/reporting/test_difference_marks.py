@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.refusals import refusal
 from truerank import Protocol, Ranks, Report, compare, report, table
 from truerank.inference import correct_pvalues
 
@@ -116,14 +117,12 @@ def test_the_units_are_those_that_are_asked_for() -> None:
 
 def test_wrong_models() -> None:
     models = models_of(4, 50)
-    with pytest.raises(ValueError, match="against: expected one of model 0, model 1, best, got"):
-        table(models, against="model 2")
-    with pytest.raises(TypeError, match="against: expected a str, got int"):
-        table(models, against=1)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="against: expected at least two models, got 1"):
-        table({"a": models["model 0"]}, against="best")
-    with pytest.raises(ValueError, match="level: expected"):
-        table(models, against="best", level=95)
+    words = "against: expected one of model 0, model 1, best, got"
+    refusal(ValueError, words, table, models, against="model 2")
+    refusal(
+        ValueError, "against: .* two models, got 1", table, {"a": models["model 0"]}, against="best"
+    )
+    refusal(ValueError, "level: expected", table, models, against="best", level=95)
     stored = {name: Report.from_json(found.to_json()) for name, found in models.items()}
     with pytest.raises(ValueError, match="read from JSON"):
         table(stored, against="best")

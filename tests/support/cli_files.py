@@ -43,6 +43,12 @@ class Outcome(NamedTuple):
     out: str
     err: str
 
+    def refuses(self, code: int, message: str) -> None:
+        """Check that it ended with one line that holds some words, and printed nothing else."""
+        assert (self.code, self.out, self.err.count("\n")) == (code, "", 1)
+        assert self.err.startswith("Error: ")
+        assert message in self.err
+
 
 Run = Callable[..., Outcome]
 Files = Callable[[str], list[str]]

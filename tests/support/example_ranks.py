@@ -75,7 +75,7 @@ def any_ranks(draw: st.DrawFn, optional: dict[str, bool] | None = None) -> Ranks
         "relation": named,
         "queries": npst.arrays(np.int64, n),
         "unit": codes,
-        "audit": st.tuples(counts, counts, counts),
+        "audit": st.tuples(*[counts] * 5),
     }
     given = {
         name: draw(part)
