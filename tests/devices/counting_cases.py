@@ -143,15 +143,6 @@ def test_blocks_of_candidates(way: str) -> None:
     )
 
 
-def test_a_changed_true_score_is_noted(way: str) -> None:
-    array = RNG.random((5, 30))
-    counter = tr.RankCounter(array[:, 3] + 1, 3, candidates=30)
-    counter.update(host_tensor(array))
-    assert counter.differing.tolist() == [1] * 5
-    with pytest.warns(UserWarning, match="5 of 5 true candidates have another score"):
-        assert counter.ranks().above.tolist() == [0] * 5
-
-
 class MemoryInUse(TorchDispatchMode):
     """Adds up the memory of all tensors that operations make, as long as they live."""
 

@@ -1,7 +1,11 @@
-"""Targets and filters on the device, and blocks that the device still computes."""
+"""What only one way of counting scores on a simulated device does; `test_devices.py` runs these.
+
+Every copy to the host is noted, and every wait.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -9,58 +13,86 @@ import numpy as np
 import pytest
 
 import truerank as tr
-from support.problems import csr
-from support.simulated_device import (  # noqa: F401  # a fixture
+from support.simulated_device import (
     RNG,
     DeviceTensor,
-    Stream,
-    blocks_of_streams,
+    choose,
     module,
     on_device,
     pending_scores,
-    small_blocks,
 )
 from truerank.counting import tiles
+from truerank.devices import ways
 from truerank.link_prediction import Task
 
 
-def test_everything_is_on_the_device() -> None:
-    array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 60)
-    rows = RNG.integers(0, 23, 60).astype(np.int32)
-    lists = [RNG.integers(0, 300, 20).tolist() for _ in range(60)]
-    expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=np.arange(300))
-    on_the_device = {
-        "rows": on_device(rows),
-        "filter": tuple(map(on_device, csr(lists))),
-        "candidates": on_device(np.arange(300)),
-    }
-    assert tr.rank(pending_scores(array), on_device(targets), **on_the_device) == expected
-    lists_there = [on_device(np.array(some)) for some in lists]
-    again = tr.rank(
-        pending_scores(array), targets, rows=rows, filter=lists_there, candidates=np.arange(300)
-    )
-    assert again == expected
-    assert tr.rank(pending_scores(array), on_device(np.array(7))) == tr.rank(array, 7)
-    with pytest.raises(TypeError, match=r"^targets: expected integers, got dtype float64"):
-        tr.rank(pending_scores(array), on_device(np.zeros(23)))
+@pytest.fixture
+def copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose("host", monkeypatch)
 
 
-def test_columns_of_a_counter() -> None:
-    array, targets = RNG.random((23, 300)), RNG.integers(0, 300, 23)
-    counter = tr.RankCounter(array[np.arange(23), targets], on_device(targets), candidates=300)
-    mixed = RNG.permutation(300)
-    counter.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
-    assert counter.ranks() == tr.rank(array, targets)
+@pytest.fixture
+def counted_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    choose("torch", monkeypatch)
 
 
-@pytest.mark.parametrize("width", [50, 5000])
-def test_blocks_of_a_stream_beside(width: int) -> None:
-    """A block is right although another thread counts it, whose stream is not the block's."""
-    array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
-
-    assert tr.rank_blocks(blocks_of_streams(array, targets)) == tr.rank(array, targets)
+@pytest.fixture
+def example() -> tuple[Any, Any]:
+    """Return scores, and a target for each row."""
+    return RNG.random((23, 300)), RNG.integers(0, 100, 23)
 
 
+# --- copied to the host
+
+
+@pytest.mark.usefixtures("copied")
+def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block is counted only after the next copy has begun, and all counts are right."""
+    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)  # blocks of whole rows
+    expected, count = tr.rank(array, targets), tiles._core.rank
+    blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
+    counted: list[None] = []
+
+    def late(*args: Any) -> Any:
+        counted.append(None)
+        following = min(len(counted) + 1, blocks)
+        with module.copied:
+            assert module.copied.wait_for(lambda: len(module.copies) >= following, timeout=30)
+        return count(*args)
+
+    monkeypatch.setattr(tiles._core, "rank", late)
+    assert tr.rank(pending_scores(array), targets) == expected
+    assert len(counted) == blocks == len(module.copies)
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_device_without_streams(
+    example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    array, targets = example
+    monkeypatch.delattr(type(module), "Stream")
+    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
+    assert module.copies == [True] * len(module.copies)
+
+
+@pytest.mark.usefixtures("copied")
+def test_threads_share_a_store(example: tuple[Any, Any]) -> None:
+    array, targets = example
+    store, expected = tr.open_scores(pending_scores(array)), tr.rank(array, targets)
+    found: list[bool] = []
+
+    def work() -> None:
+        found.append(tr.rank(store, targets) == expected)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 4
+
+
+@pytest.mark.usefixtures("copied")
 def test_a_buffer_that_is_filled_again_is_refused() -> None:
     array = RNG.random((60, 50))
     buffer = on_device(np.empty((20, 50)))
@@ -75,35 +107,23 @@ def test_a_buffer_that_is_filled_again_is_refused() -> None:
     whole = on_device(array)
     halves = ((whole[:, i : i + 25], 3) for i in (0, 25))
     assert len(tr.rank_blocks(halves)) == 120
-
-
-def test_errors_name_the_block() -> None:
     blocks = [(pending_scores(np.zeros((2, 3))), 0), (on_device(np.zeros((2, 3), bool)), 0)]
     with pytest.raises(TypeError, match=r"^blocks: block 1: scores: expected one of float16"):
         tr.rank_blocks(blocks)
 
 
-def copies_of(call: Callable[[], Any]) -> int:
-    """Return how many copies a call makes."""
-    module.copies.clear()
-    call()
-    return len(module.copies)
+@pytest.mark.usefixtures("copied")
+def test_how_often_scores_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sampled negatives come in tiles, and each batch of a task is copied once."""
 
+    def copies_of(call: Callable[[], Any]) -> int:
+        module.copies.clear()
+        call()
+        return len(module.copies)
 
-def test_sampled_negatives_come_in_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 4000)
     true_scores, others = RNG.random(40), RNG.random((40, 60))
     assert copies_of(lambda: tr.rank_against(true_scores, pending_scores(others))) > 3
-    assert tr.rank_against(true_scores, pending_scores(others)) == tr.rank_against(
-        true_scores, others
-    )
-    with pytest.raises(ValueError, match=r"^others: expected a matrix .* got shape \(60,\)"):
-        tr.rank_against(true_scores, pending_scores(others[0]))
-    with pytest.raises(TypeError, match=r"^others: expected float64, .* got float32"):
-        tr.rank_against(true_scores, pending_scores(others.astype(np.float32)))
-
-
-def test_a_batch_is_copied_once() -> None:
     test = np.stack([RNG.integers(0, 30, 40), np.zeros(40, np.int64), RNG.integers(0, 30, 40)], 1)
     task = Task(test, entities=30, relations=1, sides=("tail",), duplicates="drop")
     model = RNG.random((30, 30)).astype(np.float32)
@@ -113,5 +133,94 @@ def test_a_batch_is_copied_once() -> None:
         return pending_scores(model[queries[:, 0]])
 
     assert copies_of(lambda: task.evaluate(tail=scored, batch_size=1)) == queries
-    with pytest.raises(ValueError, match=r"^tail: .* got \(1, 29\)"):
-        task.evaluate(tail=lambda q: pending_scores(model[q[:, 0], 1:]), batch_size=1)
+
+
+@pytest.mark.usefixtures("copied")
+def test_a_refused_block_leaves_the_counter_as_it_was(example: tuple[Any, Any]) -> None:
+    array, targets = example
+    counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300)
+    wrong = array.copy()
+    wrong[3, 250] = np.nan
+    with pytest.raises(ValueError, match=r"^block: .* row 3, column 50 \(column 250\) is NaN"):
+        counter.update(pending_scores(wrong[:, 200:]), start=200)
+    with pytest.raises(TypeError, match=r"^block: expected float64, .* got float32"):
+        counter.update(pending_scores(array.astype(np.float32)))
+    with pytest.raises(ValueError, match=r"^block: expected 23 rows, .* got shape \(22, 300\)"):
+        counter.update(pending_scores(array[1:]))
+    with pytest.raises(ValueError, match=r"^block: expected a matrix .* got shape \(23, 2, 1\)"):
+        counter.update(on_device(np.zeros((23, 2, 1))))
+    counter.update(pending_scores(array[:, :0]), start=0)
+    counter.update(pending_scores(array))
+    assert counter.ranks() == tr.rank(array, targets)
+    single = tr.RankCounter(array[0, targets], targets, candidates=300)
+    single.update(pending_scores(array[0]))
+    assert single.ranks() == tr.rank(array[0], targets)
+
+
+# --- counted on the device
+
+
+def test_the_best_way_is_found(example: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a choice a device counts by itself what it counts right in a trial."""
+    array, targets = example
+    expected = tr.rank(array, targets)
+    ways.counts_right.cache_clear()
+    ranks = tr.rank(pending_scores(array), targets)
+    assert ranks == expected
+    assert str(ranks.protocol).endswith(", float64, on standin:0, torch")
+    monkeypatch.setattr(ways, "DeviceCounts", lambda *args: 1 / 0)  # a device that cannot
+    ways.counts_right.cache_clear()
+    ranks = tr.rank(pending_scores(array), targets)
+    assert ranks == expected
+    assert ranks.protocol.device == "standin:0, host"
+    ways.counts_right.cache_clear()
+    monkeypatch.setenv("TRUERANK_DEVICE", "gpu")
+    with pytest.raises(ValueError, match=r"^TRUERANK_DEVICE: .* triton, torch, host, got 'gpu'"):
+        tr.rank(on_device(np.eye(3)), [0, 1, 2])
+
+
+@pytest.mark.usefixtures("counted_there")
+def test_thresholds_without_a_wait() -> None:
+    """Only counts are copied, and waited for once."""
+    array = RNG.integers(0, 9, (30, 100)).astype(np.float32)
+    module.forget()
+    counts = tr.count_above(pending_scores(array), [[2, 2.5, 7]] * 30)
+    assert module.synchronisations <= 1
+    for one, other in zip(counts, tr.count_above(array, [[2, 2.5, 7]] * 30), strict=True):
+        np.testing.assert_array_equal(one, other, strict=True)
+
+
+@pytest.mark.usefixtures("counted_there")
+def test_a_counter_goes_on_while_a_device_counts(example: tuple[Any, Any]) -> None:
+    array, targets = example
+    lists = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]
+    counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300, filter=lists)
+    module.forget()
+    done = module.default._done
+    counter.update(pending_scores(array[:, :100]), start=0)
+    assert module.default._done == done  # nothing was waited for
+    assert repr(counter) == "RankCounter(23 tasks, float64, 100 of 300 columns)"
+    with pytest.raises(ValueError, match=r"^block: column 99 has been counted before"):
+        counter.update(pending_scores(array[:, 99:200]), start=99)
+    mixed = 100 + RNG.permutation(200)
+    counter.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
+    assert module.synchronisations == 0
+    assert counter.ranks() == tr.rank(array, targets, filter=lists)
+
+
+@pytest.mark.usefixtures("counted_there")
+def test_the_error_of_a_block_comes_with_the_next_call(example: tuple[Any, Any]) -> None:
+    array, targets = example
+    wrong = array.copy()
+    wrong[5, 170] = np.nan
+    counter = tr.RankCounter(array[np.arange(23), targets], targets, candidates=300)
+    counter.update(pending_scores(array[:, :100]), start=0)
+    counter.update(pending_scores(wrong[:, 100:200]), start=100)
+    message = r"^block: the score at row 5, column 70 \(column 170\) is NaN"
+    with pytest.raises(ValueError, match=message):
+        counter.update(pending_scores(array[:, 200:]), start=200)
+    counter.update(pending_scores(array[:, 200:]), start=200)
+    with pytest.raises(ValueError, match="column 100 has not been counted"):
+        counter.ranks()
+    counter.update(pending_scores(array[:, 100:200]), start=100)
+    assert counter.ranks() == tr.rank(array, targets)

@@ -1,11 +1,10 @@
-"""Tensors on a simulated device; `test_devices.py` runs these tests in their own process.
+"""Scores on a simulated device, copied or counted there; `test_devices.py` runs these tests.
 
 The device is that of `support.simulated_device`, where results that nobody waited for are wrong.
 """
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -18,47 +17,59 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from strategies.count_problems import Problem, problems
+from strategies.thresholds import thresholds
 from support.outcomes import outcome
-from support.problems import DTYPES, Array, matrix
-from support.simulated_device import (  # noqa: F401  # a fixture
+from support.problems import DTYPES, Array, csr, matrix
+from support.simulated_device import (
     NAME,
     RNG,
     DeviceTensor,
     Event,
     Stream,
+    blocks_of_streams,
+    choose,
     host_tensor,
     module,
     on_device,
     pending_scores,
     pending_tensor,
-    small_blocks,
 )
-from truerank import alignment, stores
-from truerank.counting import tiles
+from truerank import alignment
 from truerank.link_prediction import Task
 from truerank.stores import on_device as device
 
+WAYS = ("host", "torch")
+
+
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The way in which scores on the device are counted in a test."""
+    choose(request.param, monkeypatch)
+    return str(request.param)
+
 
 @contextmanager
-def no(kind: type, name: str) -> Iterator[None]:
-    """Let a method do nothing within the block, as if it were not called."""
+def chosen(way: str) -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kind, name, lambda *args: None)
-        yield
+        choose(way, patch)
+        yield patch
 
 
-# --- the same counts
+# --- the same counts and errors
 
 
 @pytest.mark.parametrize("kind", DTYPES)
-def test_every_dtype(kind: str) -> None:
-    array = matrix(kind, (23, 67))
-    targets = RNG.integers(0, 67, 23)
-    ranks = tr.rank(pending_scores(array), targets)
-    assert ranks == tr.rank(host_tensor(array), targets)
-    assert ranks.protocol.dtype == kind
-    assert module.copies == [False] * len(module.copies)
-    assert len(module.copies) > 1
+def test_every_dtype_without_a_wait(kind: str, way: str) -> None:
+    array, targets = matrix(kind, (23, 67)), RNG.integers(0, 67, 23)
+    lists = [RNG.integers(0, 67, 30).tolist() for _ in range(23)]
+    scores = pending_scores(array)
+    module.forget()
+    ranks = tr.rank(scores, targets, filter=lists)
+    assert module.copies == [False] * len(module.copies)  # none of which was waited for by itself
+    assert len(module.copies) > 1 or way == "torch"
+    assert module.synchronisations == 0 or way == "host"
+    assert ranks == tr.rank(host_tensor(array), targets, filter=lists)
+    assert (ranks.protocol.dtype, ranks.protocol.device) == (kind, f"standin:0, {way}")
     assert tr.rank(pending_scores(array)[3], 7) == tr.rank(host_tensor(array)[3], 7)  # a single row
 
 
@@ -69,220 +80,173 @@ VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "negative bit": torch._neg_view,
     "gradient": lambda tensor: tensor.clone().requires_grad_(),
     "computed with a gradient": lambda tensor: tensor.clone().requires_grad_() * 1,
-    "one row": lambda tensor: tensor[:1],
     "no rows": lambda tensor: tensor[:0],
 }
 
 
 @pytest.mark.parametrize("how", VIEWS)
 @pytest.mark.parametrize("kind", ["float32", "bfloat16"])
-def test_every_view(how: str, kind: str) -> None:
+def test_every_view(how: str, kind: str, way: str) -> None:
     on_host = VIEWS[how](host_tensor(matrix(kind, (23, 67))))
-    on_the_device = DeviceTensor(on_host.detach())
+    memory = on_host.detach()
+    on_the_device = DeviceTensor(memory if way == "host" else memory.resolve_neg())
     if on_host.requires_grad:
         on_the_device = on_the_device.requires_grad_()
-    targets = RNG.integers(0, on_host.shape[1], len(on_host))
-    assert tr.rank(on_the_device, targets, audit=True) == tr.rank(on_host, targets, audit=True)
+    targets, audit = RNG.integers(0, on_host.shape[1], len(on_host)), way == "host"
+    assert tr.rank(on_the_device, targets, audit=audit) == tr.rank(on_host, targets, audit=audit)
+    assert on_the_device.grad is None
 
 
-@given(problems(nan=True, errors=True), st.sampled_from([1, 40, 1000, 1 << 20]))
-def test_the_counts_and_refusals_of_memory(problem: Problem, most: int) -> None:
+@pytest.mark.parametrize("way", WAYS)
+@given(problem=problems(nan=True, errors=True), most=st.sampled_from([1, 40, 1000, 1 << 20]))
+def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int) -> None:
     tensor = host_tensor(problem.scores)
-    problem = Problem(tensor.float().numpy(), problem.targets, {**problem.keywords, "dtype": None})
-    expected = outcome(tensor, problem)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(device, "BLOCK_BYTES", most)
+    problem = Problem(problem.scores, problem.targets, {**problem.keywords, "dtype": None})
+    with chosen(way) as patch:
+        if way == "host":
+            patch.setattr(device, "BLOCK_BYTES", most)
+        expected = outcome(tensor, problem)
         got = outcome(pending_tensor(lambda: tensor), problem)
-    if isinstance(expected, Exception):
-        assert type(got) is type(expected)
-        # If there are several NaN, the error names that of the first block.
-        if "is NaN" not in str(expected):
-            assert str(got) == str(expected)
-        else:
-            assert "is NaN" in str(got) or "candidates: the target" in str(got)
+    if not isinstance(expected, Exception):
+        assert got == expected
         return
-    assert got == expected
+    assert type(got) is type(expected)
+    # If there are several NaN, the error names that of the first block.
+    nan = way == "host" and "is NaN" in str(expected)
+    assert str(got) == str(expected) or (nan and any(x in str(got) for x in ("is NaN", "target")))
 
 
-def test_evaluate_progress_and_checkpoint(tmp_path: Any) -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    expected = tr.rank(array, targets)
-    assert tr.evaluate(pending_scores(array), targets).ranks == expected
-    bytes_done: list[int] = []
-    keywords: dict[str, Any] = {"checkpoint": tmp_path / "half"}
-    keywords["progress"] = lambda progress: bytes_done.append(progress.done)
-    assert tr.rank(pending_scores(array), targets, **keywords) == expected
-    assert bytes_done[0] == 0
-    assert bytes_done[-1] == array.nbytes
-    assert len(bytes_done) > 3
-    before = len(module.copies)
-    assert tr.rank(pending_scores(array), targets, **keywords) == expected
-    assert len(module.copies) > before  # this checks whether the scores are the same
-    with pytest.raises(ValueError, match="checkpoint"):
-        tr.rank(pending_scores(array + 1), targets, **keywords)
+@pytest.mark.parametrize("way", WAYS)
+@given(problem=problems(nan=True, errors=False), data=st.data())
+def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
+    names = ("rows", "filter", "candidates", "order", "nan")
+    keywords = {name: problem.keywords[name] for name in names if name in problem.keywords}
+    tensor, single = host_tensor(problem.scores), problem.scores.ndim == 1
+    each = 1 if isinstance(problem.targets, int) else len(problem.targets)
+    if "rows" in keywords or single:
+        keywords["rows"] = np.array(keywords.get("rows", [0] * each), np.int64)
+    tasks = len(keywords["rows"]) if "rows" in keywords else len(problem.scores)
+    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
+
+    def counted(scores: Any) -> Any:
+        try:
+            return [x.tolist() for x in tr.count_above(scores, asked, **keywords)]
+        except ValueError as error:
+            return "is NaN" if way == "host" else str(error)
+
+    with chosen(way):
+        assert counted(pending_tensor(lambda: tensor)) == counted(tensor)
 
 
-def test_several_tensors_are_shards() -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    store = tr.open_scores(
-        [pending_scores(array[:, :20]), array[:, 20:30], pending_scores(array[:, 30:])], axis=1
-    )
-    assert tr.rank(store, targets) == tr.rank(array, targets)
-    assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(40 x 50 float64)"
-
-
-# --- nothing is read before it is computed
-
-
-def test_a_copy_that_is_not_waited_for_is_seen() -> None:
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    with no(Event, "synchronize"):
-        assert tr.rank(pending_scores(array), targets) != tr.rank(array, targets)
-
-
-@pytest.mark.parametrize("width", [50, 5000])
-def test_scores_of_a_stream_beside(width: int) -> None:
-    """Copies wait for the caller's stream, although they are made on another thread."""
-    array, targets = RNG.random((40, width)), RNG.integers(0, width, 40)
-    with module.stream(Stream()):
-        assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
-
-
-def test_one_block_is_copied_while_another_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A block is counted only after the next copy has begun, and all counts are right."""
-    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    expected, count = tr.rank(array, targets), tiles._core.rank
-    blocks = len(tr.open_scores(pending_scores(array)).tiles(1 << 30))
-    counted: list[None] = []
-
-    def late(*args: Any) -> Any:
-        counted.append(None)
-        following = min(len(counted) + 1, blocks)
-        with module.copied:
-            assert module.copied.wait_for(lambda: len(module.copies) >= following, timeout=30)
-        return count(*args)
-
-    monkeypatch.setattr(tiles._core, "rank", late)
-    assert tr.rank(pending_scores(array), targets) == expected
-    assert len(counted) == blocks == len(module.copies)
-
-
-def test_a_mode_of_the_thread_changes_nothing() -> None:
-    array, targets, rows = RNG.random((4, 5000)), np.arange(400), np.arange(400) % 4
+def test_modes_of_the_thread_change_nothing(way: str) -> None:
+    array, targets, rows = RNG.random((4, 90)), np.arange(30), np.arange(30) % 4
     expected = tr.rank(array, targets, rows=rows)
-    with torch.inference_mode():  # true scores are taken here, blocks on another thread
-        assert tr.rank(pending_scores(array), targets, rows=rows) == expected
-    with torch.no_grad():
-        assert tr.rank(pending_scores(array), targets, rows=rows) == expected
     scores = pending_scores(array)
+    for mode in (torch.inference_mode(), torch.no_grad(), torch.autocast("cpu")):
+        with mode:  # true scores are taken here, blocks perhaps on another thread
+            assert tr.rank(pending_scores(array), targets, rows=rows) == expected
     with torch.device("meta"):
         assert tr.rank(scores, targets, rows=rows) == expected
+    with torch.inference_mode():
+        made = pending_scores(array)
+    assert tr.rank(made, targets, rows=rows) == expected
 
 
-def test_a_device_without_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    array, targets = RNG.random((4, 5000)), RNG.integers(0, 5000, 4)
-    monkeypatch.delattr(type(module), "Stream")
-    assert tr.rank(pending_scores(array), targets) == tr.rank(array, targets)
-    assert module.copies == [True] * len(module.copies)
-
-
-def test_threads_share_a_store() -> None:
+def test_a_result_that_is_not_waited_for_is_seen(way: str) -> None:
     array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
-    store, expected = tr.open_scores(pending_scores(array)), tr.rank(array, targets)
-    found: list[bool] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(tr.rank(store, targets) == expected))
-        for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert found == [True] * 4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Event, "synchronize", lambda self: None)
+        wrong = tr.rank(pending_scores(array), targets, nan="worst")
+    assert wrong != tr.rank(array, targets)
+
+
+def test_everything_is_on_the_device(way: str) -> None:
+    array, targets = RNG.random((13, 100)), RNG.integers(0, 100, 30)
+    rows = RNG.integers(0, 13, 30).astype(np.int32)
+    lists = [RNG.integers(0, 100, 9).tolist() for _ in range(30)]
+    shared = np.unique(np.concatenate([targets, RNG.integers(0, 100, 40)]))
+    expected = tr.rank(array, targets, rows=rows, filter=lists, candidates=shared)
+    there: dict[str, Any] = {"rows": on_device(rows), "candidates": on_device(shared)}
+    scores = pending_scores(array)
+    forms = tuple(map(on_device, csr(lists))), [on_device(np.array(some)) for some in lists]
+    for filter in forms:
+        assert tr.evaluate(scores, on_device(targets), filter=filter, **there).ranks == expected
+    assert tr.rank(scores, on_device(np.array(7))) == tr.rank(array, 7)
+    with pytest.raises(TypeError, match=r"^targets: expected integers, got dtype float64"):
+        tr.rank(scores, on_device(np.zeros(13)))
 
 
 # --- counters
 
 
-def counter_of(array: Array, targets: Any, **keywords: Any) -> tr.RankCounter:
-    true_scores = array[np.arange(len(array)), targets]
-    return tr.RankCounter(
-        pending_scores(true_scores), targets, candidates=array.shape[1], **keywords
-    )
-
-
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "int8"])
 @pytest.mark.parametrize("audit", [False, True])
-def test_blocks_of_candidates(kind: str, audit: bool) -> None:
-    array, targets = matrix(kind, (23, 300)), RNG.integers(0, 300, 23)
-    filter = [RNG.integers(0, 300, 20).tolist() for _ in range(23)]
-    expected = tr.rank(array, targets, filter=filter, audit=audit)
-    mixed = RNG.permutation(np.arange(200, 300))
-    counter = counter_of(array, targets, filter=filter, audit=audit)
-    counter.update(pending_scores(array[:, 100:200]), start=100)
-    counter.update(pending_scores(array[:, mixed]), columns=mixed)
-    counter.update(array[:, :50], start=0)
-    counter.update(pending_scores(array[:, 50:100].T).T, start=50)
-    found = counter.ranks()
-    assert found == expected or audit
-    for name in ("above", "tied", "candidates"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    if audit:
-        for a, b in zip(found.audit[:3], expected.audit[:3], strict=True):
-            np.testing.assert_array_equal(a, b)
+def test_blocks_of_candidates(kind: str, audit: bool, way: str, tmp_path: Any) -> None:
+    array, targets = matrix(kind, (13, 120)), RNG.integers(0, 120, 13)
+    rules = {"filter": [RNG.integers(0, 120, 9).tolist() for _ in range(13)], "audit": audit}
+    mixed = RNG.permutation(np.arange(80, 120))
+    true_scores = pending_scores(array[np.arange(13), targets])
+    one, other = (tr.RankCounter(true_scores, targets, candidates=120, **rules) for _ in range(2))
+    one.update(pending_scores(array[:, 40:80]), start=40)
+    one.update(pending_scores(array[:, mixed]), columns=on_device(mixed))
+    one.update(array[:, :20], start=0)
+    other.update(pending_scores(array[:, 20:40].T).T, start=20)
+    other.save(tmp_path / "other.npz")
+    found = one.merge(tr.RankCounter.load(tmp_path / "other.npz")).ranks()
+    assert found == tr.rank(array, targets, **rules)
 
 
-def test_blocks_of_no_columns_and_of_one_row() -> None:
-    array, targets = RNG.random((1, 300)), [7, 299]
-    counter = tr.RankCounter(array[0, targets], targets, candidates=300)
-    counter.update(pending_scores(array[0, :0]), start=0)
-    counter.update(pending_scores(array[0]))
-    assert counter.ranks() == tr.rank(array[0], targets)
-
-
-def test_a_refused_block_leaves_the_counter_as_it_was() -> None:
-    array, targets = RNG.random((5, 300)), [0, 1, 2, 3, 4]
-    counter = counter_of(array, targets)
-    wrong = array.copy()
-    wrong[3, 250] = np.nan
-    with pytest.raises(ValueError, match=r"^block: the score at row 3, column 250 is NaN"):
-        counter.update(pending_scores(wrong))
-    with pytest.raises(ValueError, match=r"^block: .* row 3, column 50 \(column 250\) is NaN"):
-        counter.update(pending_scores(wrong[:, 200:]), start=200)
-    with pytest.raises(TypeError, match=r"^block: expected float64, .* got float32"):
-        counter.update(pending_scores(array.astype(np.float32)))
-    with pytest.raises(ValueError, match=r"^block: expected 5 rows, .* got shape \(4, 300\)"):
-        counter.update(pending_scores(array[1:]))
-    with pytest.raises(ValueError, match=r"^block: expected a matrix .* got shape \(5, 2, 1\)"):
-        counter.update(on_device(np.zeros((5, 2, 1))))
-    counter.update(pending_scores(array))
-    assert counter.ranks() == tr.rank(array, targets)
-
-
-def test_sampled_negatives() -> None:
-    true_scores, others = RNG.random(40), RNG.random((40, 60))
+def test_sampled_negatives(way: str) -> None:
+    true_scores, others = RNG.random(20), RNG.random((20, 30))
     expected = tr.rank_against(true_scores, others)
-    assert tr.rank_against(pending_scores(true_scores), pending_scores(others)) == expected
-    indptr = np.arange(0, 2401, 60)
-    assert (
-        tr.rank_against(pending_scores(true_scores), (pending_scores(others.ravel()), indptr))
-        == expected
-    )
-    assert tr.rank_against(true_scores, pending_scores(others)) == expected
+    indptr, there = np.arange(0, 601, 30), pending_scores(true_scores)
+    for given_scores in (there, true_scores):
+        assert tr.rank_against(given_scores, pending_scores(others)) == expected
+    assert tr.rank_against(there, (pending_scores(others.ravel()), indptr)) == expected
+    with pytest.raises(ValueError, match=r"^others: expected a matrix .* got shape \(30,\)"):
+        tr.rank_against(true_scores, pending_scores(others[0]))
+    with pytest.raises(TypeError, match=r"^others: expected float64, .* got float32"):
+        tr.rank_against(true_scores, pending_scores(others.astype(np.float32)))
+    others[7, 3] = np.nan
+    with pytest.raises(ValueError, match=r"^others: the score at row 7, column 3 is NaN"):
+        tr.rank_against(true_scores, pending_scores(others))
 
 
 # --- the other ways in
 
 
-def test_blocks_of_rows() -> None:
-    array, targets = RNG.random((60, 50)), RNG.integers(0, 50, 60)
-    blocks = ((pending_scores(array[i : i + 20]), targets[i : i + 20]) for i in range(0, 60, 20))
-    assert tr.rank_blocks(blocks) == tr.rank(array, targets)
+@pytest.mark.parametrize("width", [50, 300])
+def test_scores_of_a_stream_beside(width: int, way: str) -> None:
+    """Scores are right although another thread counts them, whose stream is not the caller's."""
+    array, targets = RNG.random((60, width)), RNG.integers(0, width, 60)
+    expected = tr.rank(array, targets)
+    with module.stream(Stream()):
+        assert tr.rank(pending_scores(array), targets) == expected
+    assert tr.rank_blocks(blocks_of_streams(array, targets)) == expected
 
 
-def test_tasks() -> None:
+@pytest.mark.parametrize("axis", [0, 1])
+def test_shards_on_devices(axis: int, way: str) -> None:
+    array, targets = RNG.random((40, 90)), RNG.integers(0, 90, 40)
+    shards = np.split(array, [15, 15, 30], axis=axis)
+    lists = [RNG.integers(0, 90, 20).tolist() for _ in range(40)]
+    mixed = tr.open_scores([pending_scores(shards[0]), *shards[1:]], axis=axis)
+    store = tr.open_scores([pending_scores(shard) for shard in shards], axis=axis)
+    assert (store.on_device, mixed.on_device) == (True, False)
+    for some in (store, mixed):
+        assert tr.rank(some, targets, filter=lists) == tr.rank(array, targets, filter=lists)
+    assert repr(tr.open_scores(pending_scores(array))) == "DeviceStore(40 x 90 float64)"
+    array[38, 70] = array[38, 80] = np.nan
+    store = tr.open_scores([pending_scores(x) for x in np.split(array, 2, axis=axis)], axis=axis)
+    with pytest.raises(ValueError, match=r"^scores: a score at row 38, column 70 is NaN"):
+        tr.rank(store, np.zeros(40, np.int64))
+
+
+def test_tasks_of_a_protocol(way: str) -> None:
     test = np.stack([RNG.integers(0, 30, 40), RNG.integers(0, 3, 40), RNG.integers(0, 30, 40)], 1)
-    task = Task(test, entities=30, relations=3, duplicates="drop")
+    train = np.stack([*test.T[:2], (test[:, 2] + 1) % 30], axis=1)
+    rules: dict[str, Any] = {"duplicates": "drop", "leaks": "drop"}
+    task = Task(test, entities=30, relations=3, known={"train": train}, **rules)
     model = RNG.random((30, 3, 30))
 
     def tails(queries: Array) -> Array:
@@ -291,44 +255,59 @@ def test_tasks() -> None:
     def heads(queries: Array) -> Array:
         return model[:, queries[:, 0], queries[:, 1]].T
 
-    expected = task.evaluate(tail=tails, head=heads, batch_size=7)
-    got = task.evaluate(
-        tail=lambda q: pending_scores(tails(q)),
-        head=lambda q: pending_scores(heads(q)),
-        batch_size=7,
-    )
-    assert got.ranks == expected.ranks
+    expected = task.evaluate(tail=tails, head=heads, batch_size=7).ranks
+    there = [lambda q, side=side: pending_scores(side(q)) for side in (tails, heads)]
+    got = task.evaluate(tail=there[0], head=there[1], batch_size=7)
+    assert got.ranks == expected
+    assert got.protocol.device == f"standin:0, {way}"
     matrices = tails(task.sides["tail"].queries), heads(task.sides["head"].queries)
     got = task.evaluate_scores(*map(pending_scores, matrices), unique=True)
-    assert got.ranks == expected.ranks
+    assert got.ranks == expected
+    with pytest.raises(ValueError, match=r"^tail: .* got \(7, 29\)"):
+        task.evaluate(tail=lambda q: pending_scores(tails(q)[:, 1:]), head=heads, batch_size=7)
 
 
-def test_vectors() -> None:
+def test_progress_and_checkpoint(way: str, tmp_path: Any) -> None:
+    array, targets = RNG.random((40, 50)), RNG.integers(0, 50, 40)
+    expected, done = tr.rank(array, targets), list[int]()
+    assert (
+        tr.rank(pending_scores(array), targets, progress=lambda p: done.append(p.done)) == expected
+    )
+    assert (done[0], done[-1]) == (0, array.nbytes)
+    assert len(done) == 2 or way == "host"
+    keywords: dict[str, Any] = {"checkpoint": tmp_path / "kept"}
+    kept = tr.rank(pending_scores(array), targets, **keywords)
+    assert kept == expected
+    assert kept.protocol.device == "standin:0, host"  # a checkpoint is of what the host has read
+    before = len(module.copies)
+    assert tr.rank(pending_scores(array), targets, **keywords) == expected
+    assert len(module.copies) > before  # this checks whether the scores are the same
+    with pytest.raises(ValueError, match="checkpoint"):
+        tr.rank(pending_scores(array + 1), targets, **keywords)
+
+
+def test_vectors(way: str) -> None:
     queries, entities = RNG.random((9, 8)), RNG.random((30, 8))
     bias, targets = RNG.random(30), RNG.integers(0, 30, 9)
     expected = tr.rank_embeddings(queries, entities, targets, similarity="l1", bias=bias)
-    on_the_device = pending_scores(queries), pending_scores(entities)
+    there = pending_scores(queries), pending_scores(entities)
     options = {"similarity": "l1", "bias": pending_scores(bias)}
-    ranks = tr.rank_embeddings(*on_the_device, targets, **options)
+    ranks = tr.rank_embeddings(*there, targets, **options)
     assert ranks == expected
     assert ranks.protocol.device == "standin:0, host"
     best = tr.topk_embeddings(queries, entities, 3)
-    np.testing.assert_array_equal(tr.topk_embeddings(*on_the_device, 3).ids, best.ids)
+    np.testing.assert_array_equal(tr.topk_embeddings(*there, 3).ids, best.ids)
 
 
-def test_alignments() -> None:
-    pairs = np.arange(20)[:, None].repeat(2, axis=1)
-    task = alignment.Task(pairs, left=30, right=40)
+def test_alignments(way: str) -> None:
+    task = alignment.Task(np.arange(20)[:, None].repeat(2, axis=1), left=30, right=40)
     scores = RNG.random((30, 40))
-    assert task.evaluate_scores(pending_scores(scores)).ranks == task.evaluate_scores(scores).ranks
-    scaled = [task.evaluate_scores(some, csls=3).ranks for some in (pending_scores(scores), scores)]
-    assert scaled[0] == scaled[1]
+    for options in ({}, {"csls": 3}):
+        got = task.evaluate_scores(pending_scores(scores), **options)
+        assert got.ranks == task.evaluate_scores(scores, **options).ranks
 
 
-# --- what cannot be ranked
-
-
-def test_refusals() -> None:
+def test_refusals(way: str) -> None:
     for wrong, words in {
         on_device(np.zeros((2, 3), bool)): "^scores: expected one of float16, .*got dtype bool",
         on_device(np.zeros((2, 3), np.complex64)): "got dtype complex64",
@@ -338,18 +317,8 @@ def test_refusals() -> None:
             tr.rank(wrong, [0, 1])
     with pytest.raises(ValueError, match=r"^scores: expected a matrix .* got shape \(2, 3, 4\)"):
         tr.rank(on_device(np.zeros((2, 3, 4))), [0, 1])
-    with pytest.raises(
-        TypeError, match="dtype: scores of dtype float32 cannot be taken as float64"
-    ):
+    with pytest.raises(TypeError, match="dtype: scores of dtype float32 cannot be taken as flo"):
         tr.rank(on_device(np.zeros((2, 3), np.float32)), [0, 1], dtype="float64")
     bits = torch.tensor([[0x3F80, 0x4000]], dtype=torch.int16)
     assert tr.rank(on_device(bits), [0], dtype="bfloat16").protocol.dtype == "bfloat16"
-    array = np.zeros((40, 5))
-    array[30, 2] = np.nan
-    with pytest.raises(ValueError, match=r"^scores: a score at row 30, column 2 is NaN"):
-        tr.rank(pending_scores(array), [0] * 40)
-
-
-def test_torch_has_the_device() -> None:
     assert pending_scores(np.zeros((2, 3))).device.type == NAME
-    assert not isinstance(stores.read_scores(on_device(np.zeros((2, 3)))), stores.mapped.ArrayStore)

@@ -169,28 +169,6 @@ def test_top_k(problem: tuple[Vectors, Tasks], k: int) -> None:
     assert same_bits(got.scores, expected.scores)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("nan", ["worst", "omit"])
-def test_top_k_of_ties_and_nan(dtype: str, nan: str) -> None:
-    """Equal scores are in the order of their ids, across tiles, and so are NaN."""
-    queries = RNG.integers(-1, 2, (9, 3)).astype(dtype)
-    entities = RNG.integers(-1, 2, (150, 3)).astype(dtype)
-    entities[RNG.integers(0, 150, 40)] = np.nan
-    entities[RNG.integers(0, 150, 20)] = [np.inf, 0, -0.0]
-    lists = [RNG.integers(0, 150, n) for n in (0, 3, 100, 149, 149, 40, 1, 60, 20)]
-    for options in (
-        {},
-        {"filter": lists},
-        {"candidates": lists},
-        {"candidates": np.arange(0, 150, 3)},
-    ):
-        given = Vectors(queries, entities)
-        for k in (7, 150):
-            got, expected = both(tr.topk_embeddings, given, k, nan=nan, **options)
-            np.testing.assert_array_equal(got.ids, expected.ids, strict=True)
-            assert same_bits(got.scores, expected.scores)
-
-
 @given(vectors(nan=True), st.integers(1, 9), st.sampled_from(["raise", "worst", "omit"]), st.data())
 @EXAMPLES
 def test_means(given: Vectors, k: int, nan: str, data: st.DataObject) -> None:
@@ -294,13 +272,6 @@ def test_a_model_of_pykeen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = evaluate_model(trained(name), triples, fused=True)
     assert got.ranks == expected.ranks
     assert (got.ranks.protocol.device, expected.ranks.protocol.device) == ("cpu, triton", None)
-
-
-def test_matching_has_a_copy_on_the_host() -> None:
-    left, right = tenths(12, 6), tenths(12, 6)
-    expected = alignment.infer(left, right, method="stable")
-    got = alignment.infer(*map(torch.from_numpy, (left, right)), method="stable")
-    np.testing.assert_array_equal(got.pairs, expected.pairs)
 
 
 # --- where vectors are scored

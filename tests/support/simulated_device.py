@@ -26,6 +26,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from support.problems import Array
 from truerank.counting import tiles
+from truerank.devices import score_sources, task_counts
 from truerank.stores import on_device as device_stores
 
 NAME = "standin"
@@ -419,10 +420,15 @@ def blocks_of_streams(array: Array, targets: Array) -> Iterator[tuple[Any, Any]]
             yield pending_scores(array[i : i + 20]), on_device(targets[i : i + 20])
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let scores be copied to the host, block by block, whatever else could count them."""
-    monkeypatch.setenv("TRUERANK_DEVICE", "host")
-    monkeypatch.setattr(device_stores, "BLOCK_BYTES", 700)
-    monkeypatch.setattr(tiles, "COLUMN_TILE_BYTES", 700)
+def choose(way: str, patch: pytest.MonkeyPatch) -> None:
+    """Let scores be copied to the host, or counted on the device, block by block."""
+    patch.setenv("TRUERANK_DEVICE", way)
+    if way == "torch":
+        patch.setattr(score_sources, "TILE_BYTES", 2000)
+        patch.setattr(task_counts, "MOST_ENTRIES", 50)
+        patch.setattr(task_counts, "MOST_TASKS", 9)
+        patch.setattr(device_stores, "BLOCK_BYTES", 1 << 20)  # so that the host names the first NaN
+    else:
+        patch.setattr(device_stores, "BLOCK_BYTES", 700)
+        patch.setattr(tiles, "COLUMN_TILE_BYTES", 700)
     module.forget()
