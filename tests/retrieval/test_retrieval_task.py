@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles import retrieval as oracle
+from support.refusals import refusal
 from truerank.retrieval import Sampled, Task
 from truerank.retrieval.answer_report import MISSES
 
@@ -77,20 +78,6 @@ def test_queries_and_filters_by_their_definition(problem: dict[str, Any], key: s
     )
 
 
-@given(problems())
-def test_all_ways_to_evaluate_are_one(problem: dict[str, Any]) -> None:
-    scores = problem["scores"].astype(np.float32)
-    n, m = scores.shape
-    task = quiet(dict(enumerate(problem["qrels"])), entities=m, queries=n, known=[problem["known"]])
-    of_scores = task.evaluate_scores(scores)
-    of_batches = task.evaluate(lambda queries: scores[queries[:, 0]], batch_size=2)
-    # with unit vectors as entities, the embeddings of queries are their scores
-    of_vectors = task.evaluate_embeddings(scores, np.eye(m, dtype=np.float32))
-    for other in (of_batches, of_vectors):
-        assert other.to_dict() == pytest.approx(of_scores.to_dict(), rel=0, abs=0, nan_ok=True)
-        assert np.array_equal(other.ranks.above, of_scores.ranks.above)
-
-
 # -- forms of qrels --------------------------------------------------------------------------------
 
 GRADED = {"q2": {"b": 1, "d": 3}, "q10": {"a": 2, "e": 0}, "q3": {}}
@@ -136,27 +123,14 @@ def test_forms_with_ids(tmp_path: Path) -> None:
     assert np.asarray(graded.gains).tolist() == [2, 1]
 
 
-def test_text_may_hold_ids(tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
-    task = Task(tmp_path / "qrels", entities=5, queries=3)
-    assert task.answers.test_rows.tolist() == [0, 2]
-    assert task.answers.targets.tolist() == [1, 4]
-    assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
-
-
 @pytest.mark.parametrize(
     ("known", "is_one"),
     [
-        ({"q": ["a"]}, True),
         ({"q": {"a": 1}}, True),
         ({"q": [], "r": {"a"}}, True),
         ({7: np.array([1, 2])}, True),
-        ({7: []}, True),
         ({"train": []}, False),
-        ({"train": {"q": ["a"]}}, False),
         ({"train": {"q": {"a": 1}}}, False),
-        ({"train": [("q", "a")]}, False),
-        ({"train": np.array([[0, 1]])}, False),
         ({"train": (np.array([0]), np.array([1]))}, False),
         ([("q", "a")], True),
     ],
@@ -173,10 +147,7 @@ KNOWN = tr.Qrels(("u", "w"), ("c", "a"), np.array([1, 1]))
 @pytest.mark.parametrize(
     "known",
     [
-        *(KNOWN, [KNOWN], {"train": KNOWN}),
-        {"u": ["c"], "w": ["a"]},
-        {"train": {"u": ["c"], "w": ["a"]}},
-        {"train": [("u", "c"), ("w", "a")]},
+        *(KNOWN, {"train": KNOWN}, {"u": ["c"], "w": ["a"]}),
         [{"u": {"c": 1, "d": 0}}, [("w", "a")]],
         (np.array(["u", "w"]), np.array(["c", "a"])),
     ],
@@ -207,12 +178,10 @@ def test_leaks() -> None:
         Task({"u": ["b"]}, leaks="drop", **arguments)
 
 
-@pytest.mark.parametrize("groups", [["x", "y", "x"], {"q2": "x", "q10": "y"}])
-def test_groups(groups: Any) -> None:
-    task = Task(GRADED, entities=ITEMS, groups=groups, queries=list(GRADED))
-    found = task.evaluate_scores(np.eye(3, 5)[:, ::-1])
-    assert found.group_tasks() == {"x": 1, "y": 1}
-    assert found["macro.map"] == pytest.approx(np.mean(list(found.group_values("map").values())))
+def test_groups() -> None:
+    for groups in (["x", "y", "x"], {"q2": "x", "q10": "y"}):
+        task = Task(GRADED, entities=ITEMS, groups=groups, queries=list(GRADED))
+        assert task.evaluate_scores(np.eye(3, 5)).group_tasks() == {"x": 1, "y": 1}
 
 
 def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> None:
@@ -290,7 +259,6 @@ def test_candidates_are_drawn_uniformly() -> None:
     [
         ("test", r"expected all, or one of the known splits \(train\), got 'test'"),
         (["a", "c"], "2 right answers are not among the candidates, first 'b'"),
-        (["a", "z"], "expected .* got 'z' at position 1"),
         (Sampled(0), "expected negatives >= 1, got 0"),
         (Sampled(3, typed=True), "queries have no types"),
         (Sampled(3, among="train"), "2 right answers are not among"),
@@ -309,19 +277,15 @@ def test_wrong_candidates(candidates: Any, message: str) -> None:
     ("qrels", "error", "message"),
     [
         ({}, ValueError, "qrels: expected at least one right answer, got none"),
-        ({"q": {"a": 0}}, ValueError, "qrels: expected at least one right answer, got none"),
         ({"q": ["z"]}, ValueError, "qrels: .* got 'z' in column 1 of row 0"),
         ({"q": {"a": -1}}, ValueError, r"qrels: .* got -1\.0 in row 0"),
         ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
         ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
         ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for 'a' of query 'q'"),
-        ({"q": "a"}, TypeError, "got str for 'q'"),
         ({"q": ["a"], "r": {"a": 1}}, TypeError, r"expected \{entity: gain\} .*got list for 'q'"),
         ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: .* got 1 in row 1"),
-        (np.array([[0.5, 1.0]]), TypeError, "qrels: expected integers or labels"),
         ((np.array([0, 1]), np.array([1])), ValueError, "qrels: .* got columns of 2, 1"),
         (7, TypeError, r"qrels: .* got int of shape \(\)"),
-        (None, TypeError, r"qrels: .* got NoneType of shape \(\)"),
     ],
 )
 def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
@@ -334,8 +298,6 @@ def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
     [
         ("q 0 a\n", "qrels: .*line 1: expected four fields: query, iteration"),
         ("q 0 a 1\n\nq 0 b one\n", "qrels: .*line 3: expected an integer of at most 18 digits"),
-        ("q 0 z 1\n", "expected .* got 'z' in column 1 of row 0"),
-        ("", "at least one right answer"),
     ],
 )
 def test_wrong_text(text: str, message: str, tmp_path: Path) -> None:
@@ -362,12 +324,6 @@ def test_other_wrong_arguments(qrels: Any, arguments: dict[str, Any], message: s
         Task(qrels, **{"entities": ITEMS, **arguments})
     with pytest.raises(ValueError, match=r"scores: expected scores of shape \(1, 5\)"):
         Task({"u": ["a"]}, entities=ITEMS).evaluate_scores([[1, 2]])
-
-
-def test_representation() -> None:
-    task = Task(GRADED, entities=ITEMS, known={"train": {"q2": ["a"]}})
-    expected = "Task(3 right answers of 2 queries among 5 entities; split test, filtered by train,"
-    assert repr(task).startswith(expected)
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -447,9 +403,6 @@ def test_runs_by_label() -> None:
     assert task.evaluate_lists(run).to_json() == expected.to_json()
     assert expected["recall@2"] == 0.75
     assert "33.3 % of the right answers are missed by their lists and" in expected.to_markdown()
-    strict = Task({"u": ["b"]}, entities=ITEMS, queries=["u"])
-    with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 0"):
-        strict.evaluate_lists({"w": ["a"]})
 
 
 def test_lists_of_other_queries_are_refused_and_few_are_said() -> None:
@@ -464,9 +417,6 @@ def test_lists_of_other_queries_are_refused_and_few_are_said() -> None:
     few = spelled | {"q0": ["b"], "q1": ["b"]}
     with pytest.warns(UserWarning, match="^ids: only 2 of 5 queries with right answers have a li"):
         assert task.evaluate_lists(few)["recall@1"] == pytest.approx(2 / 5)
-    with pytest.warns(UserWarning, match="^ids: only 0 of 5 queries"):
-        task.evaluate_lists({})
-    assert task.evaluate_lists(few | {"q2": []}, misses="bounds")["optimistic.mrr"] == 1
 
 
 def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
@@ -503,11 +453,9 @@ def test_the_most_similar_go_to_runs_and_back(tmp_path: Path) -> None:
         ({"u": {"z": 0.5}}, None, ValueError, "ids: .* got 'z' at position 0"),
         ({"u": {"a": 0.5}}, [[1.0]], TypeError, "scores: expected None"),
         ({"u": {"a": "x"}}, None, ValueError, "ids: expected .*, got 'u': {'a': 'x'}"),
-        ({"u": "a"}, None, ValueError, "ids: expected .*, got 'u': 'a'"),
         ({"u": ["a"], "v": {"a": 1}}, None, ValueError, "ids: expected .*, got 'v': {'a': 1}"),
         ({"u": ["a", "a"]}, None, ValueError, "ids: the list of 'u' has 'a' twice"),
         ([["a"]], None, ValueError, "ids: expected 2 lists, one for each query of"),
-        ([["z"], []], None, ValueError, "ids: .* got 'z' at position 0"),
         ([[0], [9]], None, ValueError, "ids: expected ids from 0 to 4"),
     ],
 )
@@ -532,23 +480,11 @@ def test_files_of_judgements_and_of_runs(tmp_path: Path) -> None:
     strict = Task({"u": ["b"]}, entities=[*ITEMS, "z"], queries=["u", "v"])
     with pytest.raises(ValueError, match=r"ids: .* got 'w' at position 1"):
         strict.evaluate_lists(tmp_path / "run")
-    with pytest.raises(TypeError, match="scores: expected None"):
-        task.evaluate_lists(tmp_path / "run", [[1]])
-    with pytest.raises(ValueError, match=r"ids: expected labels of entities, as 'b', .* got 'c'"):
-        Task({"u": ["b"]}, entities=["b"]).evaluate_lists(tmp_path / "run")
+    words = "ids: expected labels of entities, as 'b', .* got 'c'"
+    refusal(ValueError, words, Task({"u": ["b"]}, entities=["b"]).evaluate_lists, tmp_path / "run")
     (tmp_path / "ids").write_text("1 Q0 2 1 0.5 tag\n0 Q0 1 1 0.5 tag\n")
     of_ids = Task({0: [1], 1: [0]}, entities=3).evaluate_lists(tmp_path / "ids", misses="expected")
     assert of_ids.per_query("mrr").tolist() == pytest.approx([1, (1 / 2 + 1 / 3) / 2])
-
-
-def test_lists_with_ids_only() -> None:
-    task = Task({0: [1], 1: [0]}, entities=3)
-    found = task.evaluate_lists({1: [0], 7: [2]}, misses="expected")
-    assert found.per_query("mrr").tolist() == pytest.approx([11 / 18, 1])
-    with pytest.raises(ValueError, match=r"ids: .* got 'a' at position 0"):
-        task.evaluate_lists({0: ["a"]})
-    with pytest.raises(ValueError, match=r"no query in common: .* '0', '1', .*, lists of 'u'"):
-        task.evaluate_lists({"u": [0]})
 
 
 def test_scores_of_lists_that_are_integers_are_not_rounded() -> None:

@@ -58,22 +58,6 @@ def test_the_chance_of_a_hit(tied: int, data: st.DataObject) -> None:
     assert found[0] == pytest.approx(oracle.hit_chance(tied, right, within), rel=1e-11)
 
 
-def test_many_ties_at_once_are_the_ties_one_by_one() -> None:
-    rng = np.random.default_rng(0)
-    above, tied = rng.integers(0, 300, 500), rng.integers(1, 400, 500)
-    right = np.minimum(rng.integers(1, 20, 500), tied)
-    within = rng.integers(0, 401, 500)
-    for function, arrays in (
-        (reciprocal_sums, (above, within)),
-        (discount_sums, (above, within)),
-        (first_reciprocals, (above, tied, right, within)),
-        (hit_chances, (tied, right, within)),
-    ):
-        whole = function(*arrays)  # type: ignore[operator]
-        single = [function(*columns(*row))[0] for row in zip(*arrays, strict=True)]  # type: ignore[operator]
-        assert whole.tolist() == single
-
-
 def test_a_tie_of_millions_takes_no_time_of_its_own() -> None:
     tied = np.array([10**9, 10**9])
     found = first_reciprocals(np.array([0, 100]), tied, np.array([10, 10]), tied)

@@ -48,10 +48,21 @@ def lines_of(run: Runs) -> list[str]:
     ]
 
 
-@given(RUNS, st.randoms(use_true_random=False), st.sampled_from(["\n", "\r\n"]), st.booleans())
-@settings(max_examples=150)
+@given(
+    RUNS,
+    st.randoms(use_true_random=False),
+    st.sampled_from(["\n", "\r\n"]),
+    st.booleans(),
+    st.sampled_from([9, 1 << 17]),
+)
+@settings(max_examples=100)
 def test_runs_are_read_as_plain_loops_read_them(
-    tmp_path_factory: pytest.TempPathFactory, run: Runs, random: Any, end: str, packed: bool
+    tmp_path_factory: pytest.TempPathFactory,
+    run: Runs,
+    random: Any,
+    end: str,
+    packed: bool,
+    at_once: int,
 ) -> None:
     lines = lines_of(run)
     random.shuffle(lines)
@@ -63,7 +74,12 @@ def test_runs_are_read_as_plain_loops_read_them(
     path = written(
         tmp_path_factory.mktemp("run"), end.join(spaced), "run.gz" if packed else "run.txt"
     )
-    assert dict(tr.read_run(path)) == plain
+    seen: list[tr.Progress] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("truerank.tasks.text._BLOCK_BYTES", at_once)
+        assert dict(tr.read_run(path, progress=seen.append)) == plain
+    assert seen[-1].done == seen[-1].total == path.stat().st_size
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
 
 
 @given(
@@ -71,7 +87,7 @@ def test_runs_are_read_as_plain_loops_read_them(
     | st.floats().map(repr)
     | st.from_regex(r"\A-?[0-9]{1,18}\.[0-9]{0,18}(e-?[0-9]{1,3})?\Z")
 )
-@settings(max_examples=600)
+@settings(max_examples=200)
 def test_numbers_are_those_of_float(text: str) -> None:
     """A score is read with the bits that Python's float gives, or refused as float refuses it."""
     if not text.strip() or " " in text.strip():
@@ -90,7 +106,7 @@ def test_numbers_are_those_of_float(text: str) -> None:
 
 
 @given(st.from_regex(r"\A[-+]?[0-9]{0,20}[.e\u0663]?\Z") | st.integers().map(str))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_relevance_is_an_integer(text: str) -> None:
     """Digits, perhaps after a minus, are read as int reads them; nothing else is an integer."""
     fault, *_, relevance = _core.ListReader().judged_rows(f"q 0 d {text}")
@@ -108,7 +124,7 @@ ANY_LINES = st.lists(FIELDS.map(" ".join) | FIELDS.map("\t".join) | ANY_TEXT, ma
 
 
 @given(ANY_LINES.map("\n".join))
-@settings(max_examples=400)
+@settings(max_examples=100)
 def test_any_text_is_split_as_loops_split_it(text: str) -> None:
     """Rows up to the first line that is none; nothing else happens, whatever the text."""
     rows, wrong = [], None
@@ -131,7 +147,7 @@ def test_any_text_is_split_as_loops_split_it(text: str) -> None:
 
 
 @given(st.lists(ANY_LINES.map("\n".join), max_size=4), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) -> None:
     reader = _core.ListReader()
     for text in texts:
@@ -147,29 +163,9 @@ def test_any_text_leaves_predictions_consistent(texts: list[str], scored: bool) 
         assert reader.pending in (0, 1, 2)
 
 
-def test_many_blocks(tmp_path: Path) -> None:
-    """A file of several blocks of text, whose queries come back after others."""
-    rng = np.random.default_rng(3)
-    plain: Runs = {}
-    lines = []
-    for i in range(30_000):
-        query, document, score = f"q{i % 97}", f"d{rng.integers(1 << 40)}", float(rng.normal())
-        plain.setdefault(query, {})[document] = score
-        lines.append(f"{query} Q0 {document} {i} {score!r} t\n")
-    seen: list[tr.Progress] = []
-    path = written(tmp_path, "".join(lines), "run.txt.gz")
-    assert dict(tr.read_run(path, progress=seen.append)) == plain
-    assert len(seen) > 5
-    assert seen[-1].done == seen[-1].total == path.stat().st_size
-    assert [p.done for p in seen] == sorted(p.done for p in seen)
-
-
 WRONG_RUNS = [
     ("q Q0 d 1 0.5 t\nq Q0 e 2 0.5\n", "run.txt: line 2: expected six fields: query, Q0"),
-    ("q Q0 d 1 0.5 t x\n", "run.txt: line 1: expected six fields"),
     ("\n\nq Q0 d 1 high t\n", "line 3: expected a number as the score"),
-    ("q Q0 d 1 1e t\n", "line 1: expected a number as the score"),
-    ("q Q0 d 1 \u0663 t\n", "line 1: expected a number as the score"),
     ("q Q0 d 1 inf t\n\nq Q0 e 2 1e400 t\n", r"line 3: expected a score that .*got 1E\+400"),
     ("q Q0 d 1 9007199254740993 t\n", "line 1: expected a score that a float64 holds, got 9007199"),
     ("q Q0 d 1 0.5 t\n\np Q0 d 1 1 t\nq Q0 d 2 0.1 t", "path: .*the list of 'q' has 'd' twice"),
@@ -178,15 +174,11 @@ WRONG_RUNS = [
 WRONG_JSON = [
     ('{"q": {"a": 1, "b": 2}', "line 1: no JSON"),
     ('{"q": {"a": 1}}\n{"q": {"b": 2}}', r"path: .* got 'q': \{'b': 2.0\}"),
-    ('{"q": {"a": 1}, "q": {"b": 2}}', r"path: .* got 'q': \{'b': 2.0\}"),
-    ('{"q": null}', r"path: .* got 'q': None"),
     ('{"q": {"a": 1e400, "b": 9007199254740993}}', r"'q': \{'a': Decimal\(.*, 'b': Decimal"),
     ('{"q": ["a"]}\n{"p": ["b", "c", "b"]}', "path: .*the list of 'p' has 'b' twice"),
     ('{"q": ["a"]}\n{"p": {"b": 2}}', r"path: .* got 'p': \{'b': 2.0\}"),
-    ('{"q": ["a", ["b"]]}', r"path: .* got 'q': \['a', \['b'\]\]"),
     ('{"q": {"a": 1}}\n{"p": {"b": 2, "b": 3}}', r"path: .* got 'p': \[\('b', 2"),
     ('{"q": {"a": "high"}}', r"path: .* got 'q': \{'a': 'high'\}"),
-    ('{"q": {"a": true}}', r"expected \{query: \{name: number\}\}.*got 'q': \{'a': True\}"),
     ('{"q": {"a": 1}, "p": 3}', r"expected \{query: \{name: number\}\}.*got 'p': 3"),
     ("[1]", r"expected \{query: \{name: number\}\}.*got '0': 1"),
     ("[" * 100_000, "line 1: no JSON"),
@@ -348,8 +340,9 @@ def test_wrong_ranks_by_name(tmp_path: Path, answers: Any, candidates: Any, mess
 # -- runs that are written -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["run.txt", "run.gz"])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("run.txt", "float32"), ("run.gz", "float64"), ("run.txt", "int64")]
+)
 def test_runs_are_read_back(tmp_path: Path, name: str, dtype: str) -> None:
     rng = np.random.default_rng(1)
     ids = np.stack([rng.permutation(3000)[:7] for _ in range(2100)])
