@@ -74,7 +74,8 @@ std::string_view text_of(PyObject* name, std::deque<std::string>& copies) {
     return copies.emplace_back(bytes);
 }
 
-py::array_t<std::int32_t> codes_of(ListReader& reader, const py::object& listed) {
+// Adds the codes of names to those of a table, which new names extend; what is no str has -1.
+std::vector<std::int64_t> codes_of(NameTable& table, const py::object& listed) {
     const py::tuple objects(listed);  // names cannot go while they are read
     std::deque<std::string> copies;
     std::vector<std::string_view> names;
@@ -82,16 +83,25 @@ py::array_t<std::int32_t> codes_of(ListReader& reader, const py::object& listed)
     for (const py::handle object : objects) {
         if (PyUnicode_Check(object.ptr())) names.push_back(text_of(object.ptr(), copies));
     }
-    const std::lock_guard lock(reader.mutex);
-    if (!has_room(reader.entities, names.size())) throw std::length_error(kTooManyNames);
-    std::vector<std::int32_t> codes, of_all(objects.size(), -1);
+    if (!has_room(table, names.size())) throw std::length_error(kTooManyNames);
+    std::vector<std::int32_t> codes;
     codes.reserve(names.size());
-    reader.entities.add_codes(names, codes);
+    table.add_codes(names, codes);
+    std::vector<std::int64_t> of_all(objects.size(), -1);
     auto next = codes.begin();
     for (std::size_t i = 0; i < of_all.size(); ++i) {
         if (PyUnicode_Check(objects[i].ptr())) of_all[i] = *next++;
     }
-    return array_of(of_all);
+    return of_all;
+}
+
+py::array_t<std::int64_t> codes_among(const py::object& names, const py::object& among) {
+    NameTable table;
+    codes_of(table, among);
+    const std::int64_t known = table.size();
+    std::vector<std::int64_t> codes = codes_of(table, names);
+    for (std::int64_t& code : codes) code = code < known ? code : -1;
+    return array_of(codes);
 }
 
 template <class Value>
@@ -124,6 +134,8 @@ py::tuple prediction_rows(ListReader& reader, std::string_view text, bool scored
 }  // namespace
 
 void register_text_lists(py::module_& m) {
+    m.def("codes_among", &codes_among, py::arg("names"), py::arg("among"),
+          "The place of each name among others, which are distinct; -1 where there is none.");
     py::class_<ListReader>(m, "ListReader", py::is_final(),
                            "Reads lists in text, block by block, and numbers their names.")
         .def(py::init<>())
@@ -136,8 +148,6 @@ void register_text_lists(py::module_& m) {
         .def("prediction_rows", &prediction_rows, py::arg("text"), py::arg("scored"),
              "The first wrong line of the text (its number and what is wrong) or None, and triples, sides, lengths, "
              "candidates and scores.")
-        .def("codes_of", &codes_of, py::arg("names"),
-             "The codes of names of entities or documents; new names are added, and what is no str has -1.")
         .def_property_readonly(
             "pending", [](ListReader& reader) { return reader.state.line; },
             "How many lines of a block of predictions have been read.")

@@ -84,8 +84,7 @@ class Vocabulary(NamedTuple):
         expected = "an int, a sequence of labels, or a mapping of labels to the ids 0, 1, 2, ..."
         if isinstance(order, Mapping):
             labels = sorted(order, key=order.__getitem__)
-            wrong = [label for i, label in enumerate(labels) if order[label] != i]
-            if wrong:
+            if wrong := [label for i, label in enumerate(labels) if order[label] != i]:
                 got = f"{order[wrong[0]]!r} for {wrong[0]!r}"
                 raise InputValueError(name, expected=expected, got=got)
             order = labels
@@ -126,13 +125,10 @@ class Vocabulary(NamedTuple):
         >>> Vocabulary(2, ("a", "b")).codes_of(["b", "c"]), Vocabulary(2, None).codes_of(["1", "2"])
         (array([ 1, -1]), array([ 1, -1]))
         """
-        if self.names is None:
-            numbers = self.numbers(names)
-            codes = np.array([numbers.get(name, -1) for name in names], dtype=np.int64)
-        else:
-            reader = _core.ListReader()
-            reader.codes_of(self.names)  # numbers them in their order
-            codes = reader.codes_of(names).astype(np.int64)
+        if self.names is not None:
+            return _core.codes_among(names, self.names)
+        ids = self.numbers(names)
+        codes = np.array([ids.get(name, -1) for name in names], dtype=np.int64)
         return np.where(codes < self.size, codes, -1)
 
     def ids_of(
@@ -166,8 +162,7 @@ class Vocabulary(NamedTuple):
         else:
             ids = index_array(name, listed)
             check_shape(name, ids.shape, 1, "a 1-D array")
-        wrong = _core.first_outside(ids, self.size)
-        if wrong >= 0:
+        if (wrong := _core.first_outside(ids, self.size)) >= 0:
             got = f"{np.asarray(listed[wrong]).tolist()!r} {where(wrong)}"
             raise InputValueError(name, expected=self.expected, got=got)
         return ids
