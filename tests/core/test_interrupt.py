@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from collections.abc import Callable
 
@@ -100,31 +99,26 @@ def one_long_chunk():
     return (np.broadcast_to(scores, (2, n)), targets), {"rows": lists, "candidates": selection}
 """
 
-LONG = (
-    "rows",
-    "same_row",
-    "audit",
-    "one_row",
-    "fortran",
-    "fortran_tasks",
-    "same_column",
-    "many_tasks",
-    "one_row_many_tasks",
-    "filters",
-    "candidates",
-    "disordered_list",
-)
+LONG = ["rows", "same_row", "audit", "one_row", "fortran", "fortran_tasks", "same_column"]
+LONG += ["many_tasks", "one_row_many_tasks", "filters", "candidates", "disordered_list"]
 
 
 @posix
-@pytest.mark.parametrize("work", LONG)
 @pytest.mark.parametrize("threads", [1, 2])
-def test_interrupt(run_python: Run, sanitized: bool, work: str, threads: int) -> None:
+def test_interrupt(run_python: Run, sanitized: bool, threads: int) -> None:
+    """One count after another is interrupted, and a small one between them is right."""
     if sanitized:
         pytest.skip("a sanitizer slows the checks down")
-    script = f"print(interrupt({work}, {threads}))\nsmall()\n"
-    delay = float(run_python(INTERRUPT + script, timeout=60))
-    assert delay < 1.5  # the goal is 0.5 on a machine with nothing else to do
+    script = f"""
+for work in ({", ".join(LONG)}):
+    print(work.__name__, interrupt(work, {threads}, 0.3))
+    small()
+"""
+    lines = run_python(INTERRUPT + script, timeout=120).splitlines()
+    delays = {name: float(delay) for name, delay in map(str.split, lines)}
+    assert [*delays] == LONG
+    # The goal is 0.5 on a machine with nothing else to do.
+    assert {name: delay for name, delay in delays.items() if delay >= 1.5} == {}
 
 
 @posix
@@ -173,12 +167,6 @@ small()
 """
     delay = float(run_python("import sys\n" + INTERRUPT + script, forker))
     assert sanitized or delay < 1.5
-
-
-@posix
-def test_interrupt_twice_and_count_on(run_python: Run) -> None:
-    script = "for _ in range(3):\n    interrupt(rows, None, 0.1)\n    small()\n"
-    run_python(INTERRUPT + script, timeout=30)
 
 
 @posix
@@ -250,9 +238,3 @@ def test_the_position_of_a_nan_is_found_soon(sanitized: bool) -> None:
     with pytest.raises(ValueError, match=rf"row 0\b.*column {n - 1}\b"):
         tr.rank(scores, tasks % 10, rows=0 * tasks, filter=lists)
     assert sanitized or time.perf_counter() - start < 5
-
-
-def test_signals_are_left_as_they_were() -> None:
-    before = signal.getsignal(signal.SIGINT)
-    tr.rank(np.zeros((12, 1_000_000), np.float32), 0)
-    assert signal.getsignal(signal.SIGINT) is before

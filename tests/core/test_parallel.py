@@ -32,10 +32,9 @@ def mixed_problems() -> list[tuple[Array, list[int], Array, list[list[int]], Cou
     for shape, dtype in (
         ((3, 40), "float32"),
         ((50, 3_000), "int8"),
-        ((40, 60_000), "float32"),
-        ((3, 1_500_000), "float32"),
-        ((2_000, 2_000), "float64"),
-        ((100_000, 12), "float16"),
+        ((3, 1_000_000), "float32"),
+        ((1_000, 1_000), "float64"),
+        ((50_000, 12), "float16"),
     ):
         scores = rng.integers(-9, 9, shape).astype(dtype)
         rows = rng.integers(0, shape[0], 30)
@@ -151,7 +150,7 @@ def fork(work):
 
 
 @posix
-@pytest.mark.parametrize("threads", [None, 1, 2, 4])
+@pytest.mark.parametrize("threads", [None, 2])
 def test_fork_after_a_parallel_count(run_python: Run, threads: int | None) -> None:
     script = f"""
 assert right(threads={threads})
@@ -231,18 +230,15 @@ several_processors = pytest.mark.skipif(
 
 
 @several_processors
-@pytest.mark.parametrize(
-    ("value", "threads"), [("1", 1), ("2", 2), (" 2 ", 2), ("2,1", 2)], ids=repr
-)
-def test_omp_num_threads(run_python: Run, value: str, threads: int) -> None:
+def test_omp_num_threads(run_python: Run) -> None:
     """It has an effect without OpenMP, too."""
-    assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
+    for value, threads in (("1", 1), (" 2 ", 2), ("2,1", 2)):
+        assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == threads
 
 
 @several_processors
-@pytest.mark.parametrize("value", ["", "0", "-1", "two", "1x", "99999999999999999999"])
 def test_omp_num_threads_without_a_meaning(
-    run_python: Run, monkeypatch: pytest.MonkeyPatch, value: str
+    run_python: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     runtime = "print(any('libomp' in line for line in open('/proc/self/maps')))"
@@ -250,7 +246,8 @@ def test_omp_num_threads_without_a_meaning(
         pytest.skip("LLVM's OpenMP ends the process for some of these")
     everything = int(run_python(DEFAULT))
     assert everything > 1
-    assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == everything
+    for value in ("", "0", "-1", "1x", "99999999999999999999"):
+        assert int(run_python(DEFAULT, env={"OMP_NUM_THREADS": value})) == everything
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs affinity masks")
@@ -293,7 +290,7 @@ needs_tasks = pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="n
 
 
 @needs_tasks
-@pytest.mark.parametrize("threads", [1, 2, 4])
+@pytest.mark.parametrize("threads", [1, 4])
 def test_so_many_threads_are_started(run_python: Run, threads: int) -> None:
     assert int(run_python(f"{NEW_THREADS}print(new_threads({threads}))")) == threads - 1
 
@@ -340,7 +337,7 @@ assert ranks.tied.tolist() == [1_000_000] * 12
 
 @needs_tasks
 @pytest.mark.skipif(getattr(os, "geteuid", int)() != 0, reason="only root can become a new user")
-@pytest.mark.parametrize("allowed", [0, 1, 2, 7])
+@pytest.mark.parametrize("allowed", [0, 2])
 def test_count_where_few_threads_can_be_started(run_python: Run, allowed: int) -> None:
     """OpenMP would end the process. The limit counts the processes of a user who is not root."""
     script = """
@@ -368,30 +365,20 @@ count(32)
 
 @needs_tasks
 @pytest.mark.parametrize(("keyword", "variable"), [("1", "4"), ("None", "1")])
-def test_one_thread_starts_no_other(run_python: Run, keyword: str, variable: str) -> None:
+def test_one_thread_and_small_work_start_no_other(
+    run_python: Run, keyword: str, variable: str
+) -> None:
     script = f"""
 import os
 import numpy as np
 import truerank as tr
 before = len(os.listdir("/proc/self/task"))
 tr.rank(np.zeros((20, 1_000_000), np.float32), 0, threads={keyword})
-assert len(os.listdir("/proc/self/task")) == before
-"""
-    run_python(script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
-
-
-@needs_tasks
-def test_small_work_starts_no_threads(run_python: Run) -> None:
-    script = """
-import os
-import numpy as np
-import truerank as tr
-before = len(os.listdir("/proc/self/task"))
 tr.rank(np.zeros((10, 100), np.float32), 0)
 tr.rank(np.zeros((100, 1000), np.float32), 0)
 assert len(os.listdir("/proc/self/task")) == before
 """
-    run_python(script)
+    run_python(script, env={"OMP_NUM_THREADS": variable, "OPENBLAS_NUM_THREADS": "1"})
 
 
 # --- instruction sets
@@ -440,12 +427,6 @@ for dtype in dtypes:
             digest.update(str(error).encode())
 print(_core.isa(), digest.hexdigest())
 """
-
-
-def test_isas() -> None:
-    assert _core.isa() in _core.isas()
-    assert "baseline" in _core.isas()
-    assert len(set(_core.isas())) == len(_core.isas())
 
 
 def test_instruction_sets_change_nothing(run_python: Run) -> None:
