@@ -76,6 +76,7 @@ def test_tasks_by_their_definition(problem: dict[str, Any], data: Any) -> None:
     easy = [answers | outside for answers in problem["easy"]]
     expected = tasks_by_definition({**problem, "easy": easy})
     assert found == expected
+    assert ranks.unit.codes.tolist() == [query for query, *_ in expected]
     structures = [problem["structures"][query] for query, *_ in expected]
     assert ranks.labels["structure"].values.tolist() == structures
     assert task.without_hard == sum(not hard for hard in problem["hard"])

@@ -99,6 +99,7 @@ def test_counts_are_those_of_plain_loops(
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
     assert found == plain_counts(blocks, known, 20, scored)
     assert ranks.side is not None
+    assert ranks.unit.codes.tolist() == [*range(len(blocks))] * 2
     assert ranks.side.counts() == {"head": len(blocks), "tail": len(blocks)}
     expected = () if known is None else (*splits, "test")
     assert ranks.protocol.filter == expected

@@ -116,6 +116,7 @@ def test_tasks_and_filters_by_their_definition(
                 assert query_of(task, made, i, has_set) == (query, others if has_set else None)
                 assert made.targets[i] == target
                 assert made.test_rows[i] == place
+                assert made.labels["unit"].values[i] == number
                 assert made.labels["qualifiers"].values[i] == len(as_fact(row)[3])
                 group = query[-1] if side == "qualifier" else row[1]
                 assert made.labels["relation"].values[i] == group

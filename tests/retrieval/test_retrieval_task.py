@@ -70,6 +70,8 @@ def test_queries_and_filters_by_their_definition(problem: dict[str, Any], key: s
             values = oracle.values_by_order(metric, scores[query, left_in].tolist(), judged)
             expected[query] = values[order or "expected"]
     assert found.queries == list(expected)
+    answers = [i for i, grades in enumerate(qrels) for gain in grades.values() if gain]
+    assert found.ranks.unit.codes.tolist() == answers
     assert found.per_query(key).tolist() == pytest.approx(list(expected.values()), rel=1e-12)
     assert found.without_answers == task.without_answers == n - len(expected)
     assert found.protocol.filter == ("train",)

@@ -64,6 +64,7 @@ def check(drawn: Alignment, got: Any, scores: Array, k: int | None, **rules: Any
     assert isinstance(got, tr.Report), f"refused without need: {got!r}"
     assert isinstance(expected, Counts)
     assert_same(got.ranks, expected, audit=audit)
+    assert got.ranks.unit.codes.tolist() == drawn.chosen * 2
 
 
 def saved(folder: Path, scores: Array, order: Any) -> Path:

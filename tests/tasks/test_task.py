@@ -108,6 +108,7 @@ def test_every_way_gives_the_counts_of_the_definition(
     ranks = found.ranks
     assert ranks.side is not None
     assert ranks.side.values.tolist() == [side for side in task.sides for _ in given.chosen]
+    assert ranks.unit.codes.tolist() == given.chosen * len(task.sides)
     assert set(ranks.labels) == {"category", "degree", "head_degree", "tail_degree"}
     for other in (
         task.evaluate_scores(**tables, unique=True),
