@@ -86,69 +86,68 @@ def selections(draw: st.DrawFn, tasks: int, columns: int) -> Lists:
     return [list(entries) for entries in lists]
 
 
-def with_target(lists: Lists, targets: list[int]) -> Lists:
-    return [[*entries, target] for entries, target in zip(lists, targets, strict=True)]
+@st.composite
+def tasks(
+    draw: st.DrawFn, height: int, columns: int, *, single: bool, rows: bool = True, errors: bool
+) -> tuple[Any, dict[str, Any]]:
+    """Draw targets, and what `rank` and `rank_embeddings` take beside them.
+
+    Selections are plain lists; beside each is the name of its form. `single`: scores or queries
+    have one dimension; `rows`: some rows may be read by several tasks, others by none; `errors`:
+    some indices are out of range, some targets no candidates.
+    """
+    column, keywords = st.integers(0, columns - 1), dict[str, Any]()
+    if height and rows and draw(st.booleans()):
+        row = st.integers(0, height - 1)
+        keywords["rows"] = draw(st.lists(row, max_size=draw(st.sampled_from([3, 20]))))
+    one = bool(height) and draw(st.integers(0, 3)) == 0
+    one_row = (1 if one else draw(st.integers(0, 5))) if single else height
+    each = len(keywords["rows"]) if "rows" in keywords else one_row
+    targets: Any = draw(column) if one else draw(st.lists(column, min_size=each, max_size=each))
+    all_targets = [targets] * each if one else targets
+
+    if draw(st.booleans()):
+        keywords["filter"] = draw(selections(each, columns))
+        keywords["filter_form"] = draw(st.sampled_from(list(FORMS)))
+    how = draw(st.sampled_from(["all", "all", "shared", "each"]))
+    if how != "all" and each:
+        if how == "shared":
+            chosen = [draw(st.lists(column, max_size=columns))] * each
+            added = [all_targets] * each
+        else:
+            chosen, added = draw(selections(each, columns)), [[target] for target in all_targets]
+        if not errors or draw(st.booleans()):
+            chosen = [[*some, *more] for some, more in zip(chosen, added, strict=True)]
+        keywords["candidates"] = chosen
+        forms = SHARED_FORMS if how == "shared" else FORMS
+        keywords["candidates_form"] = draw(st.sampled_from(list(forms)))
+
+    if errors and each:
+        wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
+        far = draw(st.sampled_from([0, 1, 1000]))
+        bad = draw(st.sampled_from([-1, columns + far]))
+        if wrong == "targets":
+            targets = bad if one else [*targets[:-1], bad]
+        elif wrong == "rows" and keywords.get("rows"):
+            outside = draw(st.sampled_from([-1, height + far]))
+            keywords["rows"][draw(st.integers(0, each - 1))] = outside
+        elif wrong in keywords and keywords[f"{wrong}_form"] not in CHECKING_FORMS:
+            bad = columns + far if "uint" in keywords[f"{wrong}_form"] else bad
+            keywords[wrong][0 if how == "shared" else draw(st.integers(0, each - 1))].append(bad)
+    keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
+    keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
+    return targets, keywords
 
 
 @st.composite
 def problems(draw: st.DrawFn, *, nan: bool, errors: bool) -> Problem:
     scores, dtype = draw(matrices(nan=nan))
-    columns = scores.shape[1]
-    column = st.integers(0, columns - 1)
-    keywords: dict[str, Any] = {"dtype": dtype}
-
-    if len(scores) and draw(st.booleans()):
-        row = st.integers(0, len(scores) - 1)
-        keywords["rows"] = draw(st.lists(row, max_size=draw(st.sampled_from([3, 20]))))
-    elif len(scores) and draw(st.integers(0, 9)) == 0:
-        scores = scores[0]
-    one_row = scores.ndim == 1
-    tasks = len(keywords["rows"]) if "rows" in keywords else 1 if one_row else len(scores)
-    targets: Any = draw(column)
-    if draw(st.integers(0, 3)) or not len(scores):
-        if one_row:
-            tasks = draw(st.integers(0, 5))
-        targets = draw(st.lists(column, min_size=tasks, max_size=tasks))
+    height, columns = scores.shape
+    single = height > 0 and draw(st.integers(0, 9)) == 0
+    rules: dict[str, bool] = {"single": single, "rows": not single, "errors": errors}
+    targets, keywords = draw(tasks(height, columns, **rules))
+    if not isinstance(targets, int) and min(targets, default=0) >= 0:
         keywords["as_targets"] = TARGET_TYPES[draw(st.sampled_from(list(TARGET_TYPES)))]
-    each = [targets] * tasks if isinstance(targets, int) else targets
-
-    if draw(st.booleans()):
-        keywords["filter"] = draw(selections(tasks, columns))
-        keywords["filter_form"] = draw(st.sampled_from(list(FORMS)))
-    how = draw(st.sampled_from(["all", "all", "shared", "each"]))
-    if how == "shared" and tasks:
-        chosen = draw(st.lists(column, max_size=columns)) + each
-        if errors and draw(st.booleans()):
-            chosen = draw(st.lists(column, max_size=columns))  # perhaps without the targets
-        keywords["candidates"] = [chosen] * tasks
-        keywords["candidates_form"] = draw(st.sampled_from(list(SHARED_FORMS)))
-    elif how == "each" and tasks:
-        lists = draw(selections(tasks, columns))
-        if not errors or draw(st.booleans()):
-            lists = with_target(lists, each)
-        keywords["candidates"] = lists
-        keywords["candidates_form"] = draw(st.sampled_from(list(FORMS)))
-
-    if errors and tasks:
-        wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
-        far = draw(st.sampled_from([0, 1, 1000]))
-        if wrong == "targets":
-            bad = draw(st.sampled_from([-1, columns + far]))
-            keywords.pop("as_targets", None)
-            targets = bad if isinstance(targets, int) else [*targets[:-1], bad]
-        elif wrong == "rows" and keywords.get("rows"):
-            keywords["rows"][draw(st.integers(0, tasks - 1))] = draw(
-                st.sampled_from([-1, len(scores) + far])
-            )
-        elif wrong in keywords and keywords[f"{wrong}_form"] not in CHECKING_FORMS:
-            if "uint" in keywords[f"{wrong}_form"]:
-                bad = columns + far
-            else:
-                bad = draw(st.sampled_from([-1, columns + far]))
-            keywords[wrong][draw(st.integers(0, tasks - 1))].append(bad)
-
     keywords["order"] = draw(st.sampled_from(["descending", "ascending"]))
-    keywords["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
     keywords["audit"] = draw(st.booleans())
-    keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
-    return Problem(scores, targets, keywords)
+    return Problem(scores[0] if single else scores, targets, {**keywords, "dtype": dtype})

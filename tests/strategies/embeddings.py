@@ -23,15 +23,12 @@ from oracles.embeddings import (
     with_bias,
     with_csls,
 )
-from strategies.count_problems import selections, with_target
+from strategies.count_problems import tasks as count_tasks
 from support.error_kinds import is_of_kind
 from support.problems import (
-    CHECKING_FORMS,
     DISGUISES,
     FLOATS,
-    FORMS,
     LAYOUTS,
-    SHARED_FORMS,
     Array,
     as_dtype,
     assert_same,
@@ -242,52 +239,13 @@ def listener(_: tr.Progress) -> None:
 @st.composite
 def tasks(draw: st.DrawFn, height: int, columns: int, single: bool, *, errors: bool) -> Tasks:
     """Draw targets, rows and selections for a shape; with `errors`, some are out of range."""
-    column = st.integers(0, columns - 1)
-    keywords: dict[str, Any] = {}
-    plain: dict[str, Any] = {}
-    rows = None
-    if height and draw(st.booleans()):
-        rows = draw(st.lists(st.integers(0, height - 1), max_size=draw(st.sampled_from([3, 20]))))
-    each = len(rows) if rows is not None else draw(st.integers(0, 5)) if single else height
-    one = draw(st.integers(0, 5)) == 0 and not single
-    targets: Any = draw(column) if one else draw(st.lists(column, min_size=each, max_size=each))
-    all_targets = [targets] * each if one else targets
-
-    if draw(st.booleans()):
-        plain["filter"] = draw(selections(each, columns))
-        keywords["filter"] = draw(st.sampled_from(list(FORMS)))
-    how = draw(st.sampled_from(["all", "all", "shared", "each"]))
-    if how == "shared" and each:
-        chosen = draw(st.lists(column, max_size=columns))
-        if not errors or draw(st.booleans()):
-            chosen += all_targets
-        plain["candidates"] = [chosen] * each
-        keywords["candidates"] = draw(st.sampled_from(list(SHARED_FORMS)))
-    elif how == "each" and each:
-        lists = draw(selections(each, columns))
-        if not errors or draw(st.booleans()):
-            lists = with_target(lists, all_targets)
-        plain["candidates"] = lists
-        keywords["candidates"] = draw(st.sampled_from(list(FORMS)))
-
-    if errors and each:
-        wrong = draw(st.sampled_from(["nothing", "targets", "rows", "filter", "candidates"]))
-        far = draw(st.sampled_from([0, 1, 1000]))
-        if wrong == "targets":
-            targets = (
-                columns + far if one else [*targets[:-1], draw(st.sampled_from([-1, columns]))]
-            )
-        elif wrong == "rows" and rows:
-            rows[draw(st.integers(0, each - 1))] = draw(st.sampled_from([-1, height + far]))
-        elif wrong in plain and keywords[wrong] not in CHECKING_FORMS:
-            plain[wrong][draw(st.integers(0, each - 1))].append(columns + far)
-    for name, form in keywords.items():
-        keywords[name] = in_form(form, plain[name], columns)
-    if rows is not None:
-        plain["rows"] = rows
-        keywords["rows"] = np.asarray(rows, np.int64)
-    keywords["nan"] = plain["nan"] = draw(st.sampled_from(["raise", "worst", "omit"]))
-    keywords["threads"] = draw(st.sampled_from([1, 2, 3]))
+    targets, plain = draw(count_tasks(height, columns, single=single, errors=errors))
+    keywords: dict[str, Any] = {"nan": plain["nan"], "threads": plain.pop("threads")}
+    for name in ("filter", "candidates"):
+        if (form := plain.pop(f"{name}_form", None)) is not None:
+            keywords[name] = in_form(form, plain[name], columns)
+    if "rows" in plain:
+        keywords["rows"] = np.asarray(plain["rows"], np.int64)
     keywords["block"] = draw(st.sampled_from([None, 1, 2, 5, 6, 7, 100]))
     keywords["progress"] = draw(st.sampled_from([None, listener]))
     return Tasks(targets, keywords, plain)
