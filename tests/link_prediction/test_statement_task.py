@@ -222,7 +222,7 @@ def test_forms(tmp_path: Path) -> None:
         return statement_task(test, {"train": train}, sides=SIDES)
 
     check(made(TEST, TRAIN))
-    check(made(list(map(list, TEST)), np.array(TRAIN[:1] * 2 + [TRAIN[0]])[:0].tolist() + TRAIN))
+    check(made(list(map(list, TEST)), TRAIN))
     flipped = [("a", "won", "x", "for", "p", "in", "2001", "for", "p"), TEST[1]]
     assert made(flipped, TRAIN).qualifier.test_rows.tolist() == [0, 1]
     for name, joint in (("a.txt", ","), ("b.tsv", "\t"), ("c.txt.gz", ",")):
@@ -288,16 +288,6 @@ LINES = [
     ("a,b", r"test: .*test\.txt: expected head, .* for each qualifier, got \['a', 'b'\] in line 2"),
     ("a,r,", "test: expected integers or labels in column 2, got '' in row 1"),
     ("a\tr\tb", "in line 2"),
-]
-
-
-@pytest.mark.parametrize(("line", "message"), LINES)
-def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "test.txt").write_text(f"a,r,b\n{line}\n")
-    refusal(ValueError, message, statement_task, tmp_path / "test.txt")
-
-
-JSON = [
     ("{}", "test: .* expected head, relation and tail, .* got {} in line 2"),
     ('{"r_h": "a", "s_t": "b"}', "in line 2"),
     ('"abc"', "got abc in line 2"),
@@ -307,27 +297,29 @@ JSON = [
 ]
 
 
-@pytest.mark.parametrize(("line", "message"), JSON)
-def test_wrong_json(line: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "test.jsonl").write_text(f'["a", "r", "b"]\n{line}\n')
-    refusal((ValueError, TypeError), message, statement_task, tmp_path / "test.jsonl")
+@pytest.mark.parametrize(("line", "message"), LINES)
+def test_wrong_lines(line: str, message: str, tmp_path: Path) -> None:
+    is_text = line[0] == "a"
+    path = tmp_path / ("test.txt" if is_text else "test.jsonl")
+    path.write_text(f"a,r,b\n{line}\n" if is_text else f'["a", "r", "b"]\n{line}\n')
+    refusal((ValueError, TypeError), message, statement_task, path)
 
 
 def test_wrong_options(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="sides: the test has no qualifiers to predict"):
-        statement_task([("a", "r", "b")], sides=["qualifier"])
-    with pytest.raises(ValueError, match="sides: expected one of head, tail, relation, qualifier"):
-        statement_task([("a", "r", "b")], sides=["value"])
-    refusal(ValueError, "sides: expected one .* got", Task, [("a", "r", "b")], sides=["qualifier"])
-    refusal(ValueError, "time: expected None for statements, got 3", statement_task, TEST, time=3)
-    with pytest.raises(ValueError, match=r"candidates: expected Negatives of .* got none"):
-        statement_task(TEST, sides=["qualifier"], candidates=Negatives())
-    with pytest.raises(ValueError, match="2 answers of the side qualifier are not among"):
-        statement_task(TEST, sides=["qualifier"], candidates=["a"])
+    values, plain = ["qualifier"], [("a", "r", "b")]
+    for test, options, words in (
+        (plain, {"sides": values}, "sides: the test has no qualifiers to predict"),
+        (plain, {"sides": values, "statements": False}, "sides: expected one .* got"),
+        (plain, {"sides": ["value"]}, "sides: expected one of head, tail, relation, qualifier"),
+        (TEST, {"time": 3}, "time: expected None for statements, got 3"),
+        (TEST, {"sides": values, "candidates": Negatives()}, "expected Negatives of .* got none"),
+        (TEST, {"sides": values, "candidates": ["a"]}, "2 answers of the side qualifier are not"),
+    ):
+        refusal(ValueError, words, Task, test, **{"statements": True, **options})
     task = statement_task(TEST, {"train": TRAIN}, sides=["qualifier"])
     refusal(TypeError, "qualifier: expected scores for the side", task.evaluate_scores)
-    with pytest.raises(TypeError, match="tail: expected None, as the sides"):
-        task.evaluate_scores([[0.0] * 7] * 2, qualifier=[[0.0] * 7] * 2)
+    words = "tail: expected None, as the sides"
+    refusal(TypeError, words, task.evaluate_scores, [[0.0] * 7] * 2, qualifier=[[0.0] * 7] * 2)
     refusal(TypeError, "qualifier: expected a callable", task.evaluate)
     refusal(TypeError, "numbers: expected integers", task.sets.padded, [0.5])
     assert task.entities is not None  # the order of the columns

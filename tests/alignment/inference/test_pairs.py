@@ -12,24 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles.matching import most_similar
 from strategies.score_matrices import METHODS, Array, matrices
 from truerank.alignment import csls_means, infer
 
 pytestmark = pytest.mark.python_only
 
 
-def nearest(row: Array) -> int:
-    """Return the lowest column of the highest score; -1 if all are NaN."""
-    best = -1
-    for column, score in enumerate(row):
-        if score == score and (best < 0 or score > row[best]):
-            best = column
-    return best
-
-
 def greedy(scores: Array) -> list[list[int]]:
-    found = [[i, nearest(row)] for i, row in enumerate(scores)]
-    return [pair for pair in found if pair[1] >= 0]
+    return list(map(list, most_similar(scores.tolist(), len(scores))))
 
 
 def turned(pairs: list[list[int]]) -> list[list[int]]:

@@ -6,18 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.matching import in_line, textbook
+from strategies.score_matrices import Array, matrices
 from truerank.alignment import csls_means, infer
 from truerank.alignment.inference import one_to_one
 from truerank.alignment.inference import similarities as sources
-
-Array = npt.NDArray[Any]
 
 
 def check(found: Any, scores: Array) -> None:
@@ -28,14 +26,7 @@ def check(found: Any, scores: Array) -> None:
     assert (found.method, found.solved) == ("stable", "")
 
 
-@st.composite
-def matrices(draw: st.DrawFn, values: tuple[float, ...]) -> Array:
-    shape = draw(st.integers(0, 9)), draw(st.integers(0, 9))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    return rng.choice(np.array(values[: draw(st.integers(1, len(values)))], np.float32), shape)
-
-
-@given(matrices((0, np.nan, -np.inf, -0.0, np.inf, 1, 2)), st.integers(1, 12))
+@given(matrices(), st.integers(1, 12))
 @settings(max_examples=100)
 def test_a_matrix(scores: Array, k: int) -> None:
     check(infer(scores, None, method="stable", nan="omit", k=k), scores)
