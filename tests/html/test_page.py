@@ -71,14 +71,8 @@ def test_everything_is_there(grouped: Report) -> None:
 
 
 def test_protocol_in_words() -> None:
-    protocol = Protocol(
-        filter=("train", "valid", "test"),
-        candidates="typed",
-        sampled=True,
-        nan="omit",
-        split="valid",
-        files=("a.npy", "b<c>.npy"),
-    )
+    how = {"filter": ("train", "valid", "test"), "candidates": "typed", "sampled": True}
+    protocol = Protocol(**how, nan="omit", split="valid", files=("a.npy", "b<c>.npy"))
     ranks = Ranks([0, 3], [1, 2], [9, 10], side="tail", protocol=protocol)
     _, page = saved(report(ranks))
     assert "Evaluation of valid" in page.words
@@ -144,14 +138,6 @@ tr.html.save({str(tmp_path / "{}.html")!r}, tr.report(ranks, by="relation"))
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_matplotlib_settings_stay(grouped: Report) -> None:
-    import matplotlib
-
-    before = matplotlib.rcParams.copy()
-    saved(grouped)
-    assert matplotlib.rcParams.copy() == before
-
-
 def test_many_tasks_and_groups_make_no_larger_page() -> None:
     rng = np.random.default_rng(0)
     n = 300_000
@@ -163,23 +149,6 @@ def test_many_tasks_and_groups_make_no_larger_page() -> None:
     text, page = saved(report(ranks[:5000], by=np.arange(5000)))
     assert len(text) < 3_000_000
     assert Report.from_json(page.json())["macro.mrr"] > 0
-
-
-def test_an_older_page_stays_until_the_new_one_is_complete(
-    grouped: Report, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "report.html"
-    path.write_text("old")
-
-    def fail(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("os.fsync", fail)
-        with pytest.raises(OSError, match="No space left"):
-            html.save(path, grouped)
-    assert path.read_text() == "old"
-    assert os.listdir(tmp_path) == ["report.html"]
 
 
 # -- names -----------------------------------------------------------------------------------------

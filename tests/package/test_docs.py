@@ -169,15 +169,6 @@ def test_every_picture_is_shown_below_what_draws_it() -> None:
     assert {path for path in files if path.suffix == ".svg"} <= drawn
 
 
-def test_what_is_printed_is_renewed(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n\nEnd.\n", encoding="utf-8")
-    with pytest.raises(AssertionError, match=r"page\.md: line 5"):
-        markdown_pages.run(page)
-    assert markdown_pages.run(page, renew=True) == markdown_pages.run(page) == 1
-    assert page.read_text(encoding="utf-8").endswith("```text\n2\n```\n\nEnd.\n")
-
-
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+|[\w.-]+/")
 
 

@@ -102,12 +102,7 @@ def test_adapters(name: str, tmp_path: Path) -> None:
     ("library", "words", "message"),
     [
         ("zarr", "evaluate store.zarr targets.npy", "scores: store.zarr needs zarr"),
-        ("h5py", "evaluate store.h5 targets.npy", "scores: store.h5 needs h5py"),
-        (
-            "matplotlib",
-            "evaluate scores.npy targets.npy --html x.html",
-            "an HTML page needs matplotlib",
-        ),
+        ("matplotlib", "evaluate scores.npy 0 --html x.html", "an HTML page needs matplotlib"),
         ("click", "evaluate scores.npy targets.npy", "the command line needs click"),
     ],
 )

@@ -68,20 +68,6 @@ def test_a_finding_has_the_smallest_input_and_the_seed(fuzz: Any, area: ModuleTy
     assert first["seed"] == 7
 
 
-def test_a_seed_gives_the_same_inputs(fuzz: Any) -> None:
-    seen: list[int] = []
-
-    def collect(number: int) -> None:
-        seen.append(number)
-
-    check = fuzz("check").check(st.integers(), inputs=20)(collect)
-    for _ in range(2):
-        check.run_round(3, lambda: None)
-    half = len(seen) // 2
-    assert seen[:half] == seen[half:]
-    assert len({*seen}) > 5
-
-
 def test_a_process_that_ends_is_a_finding(
     fuzz: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -111,10 +111,7 @@ def filled_evaluator() -> Any:
 
 OBJECTS: dict[str, Callable[[], object]] = {
     "Task": large_task,
-    "SideTasks": lambda: large_task().tail,
-    "TaskAudit": lambda: large_task().audit,
     "Ranks": large_ranks,
-    "Labels": lambda: large_ranks().queries,
     "Report": lambda: tr.report(tr.Ranks(IDS, 1 + 0 * IDS, MANY), by=IDS),
     "RetrievalReport": lambda: tr.retrieval.report(tr.Ranks(IDS[:9], [1] * 9, 9, queries=[2] * 9)),
     "Table": lambda: tr.table(
@@ -122,15 +119,10 @@ OBJECTS: dict[str, Callable[[], object]] = {
     ),
     "Protocol": lambda: tr.Protocol(filter=NAMES[:5000], files=NAMES[:5000]),
     "Store": lambda: tr.open_scores(np.zeros((MANY, 3))),
-    "TopK": lambda: tr.topk_embeddings(np.eye(300), np.eye(300), 300),
-    "ThresholdCounts": lambda: tr.count_above(np.eye(300), np.zeros((300, 90))),
     "RankCounter": lambda: tr.RankCounter(np.zeros(MANY), IDS, candidates=MANY),
-    "Interval": lambda: tr.report(tr.Ranks([0, 3], [1, 1], 10)).interval("mrr"),
-    "Comparison": lambda: tr.compare(*[tr.Ranks(IDS[:99], 1 + 0 * IDS[:99], MANY)] * 2),
     "Statements": lambda: Statements(*[IDS] * len(Statements._fields)),
     "TrueRankMetric": filled_metric,
     "RankEvaluator": filled_evaluator,
-    "RankResults": lambda: filled_evaluator().finalize(),
 }
 
 

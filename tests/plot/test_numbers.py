@@ -68,14 +68,6 @@ def test_hits_curve(ranks: tr.Ranks, kind: str) -> None:
     assert set(range(1, min(most, 20) + 1)) <= set(cutoffs)
 
 
-def test_points_are_those_of_the_report() -> None:
-    """They agree to the last digit if all tasks count once."""
-    report = tr.report(A, seed=3)
-    for kind in KINDS:
-        cutoffs, values = drawn(plot.hits_curve(report, kind=kind, chance=False).get_lines()[0])
-        assert values == [report[f"{kind}.hits@{k}"] for k in cutoffs]
-
-
 def test_band_of_hits() -> None:
     report = tr.report(A)
     ax = plot.hits_curve(report)
@@ -150,28 +142,6 @@ def test_rank_distribution(ranks: tr.Ranks, kind: str) -> None:
             assert ends[start] == (near(least[i]), near(greatest[i]))
     for low, value, high in zip(least, share, greatest, strict=True):
         assert math.isnan(value) or low - 1e-12 <= value <= high + 1e-12
-
-
-def test_distribution_by_hand() -> None:
-    ax = plot.rank_distribution(tr.report(A))
-    line, chance = ax.get_lines()
-    assert drawn(line)[0] == [1, 2, 4, 8, 13]
-    # realistic ranks 1, 4.5, 2, 9, 2, 3
-    assert drawn(line)[1] == near([1 / 6, 3 / 6, 1 / 6, 1 / 6, 1 / 6])
-    assert drawn(chance)[1] == near([1 / 12, 2 / 12, 4 / 12, 5 / 12, 5 / 12])
-    # only the tie of ranks 1 to 3 spans intervals; that of 4 to 5 does not
-    assert band(ax)[1] == (near(1 / 6), near(2 / 6))
-    assert band(ax)[2] == (near(2 / 6), near(3 / 6))
-
-
-def test_sides_and_weights() -> None:
-    sides = ["head", "tail", "head", "tail", "head", "tail"]
-    weighted = tr.report(A.with_labels(side=sides), weights=[1, 2, 3, 4, 5, 6])
-    for side in ("head", "tail"):
-        cutoffs, values = drawn(plot.hits_curve(weighted, side=side).get_lines()[0])
-        assert values == near([weighted[f"{side}.hits@{k}"] for k in cutoffs])
-    title = plot.hits_curve(weighted, side="tail").get_legend().get_title().get_text()
-    assert title == "3 tasks, 12 candidates, weighted"
 
 
 # -- groups ----------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -162,66 +162,39 @@ def test_without_matplotlib(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 SEVERAL = [plot.rank_distribution, plot.hits_curve, plot.values, plot.metric_against_index]
+UNLIKE = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
+JSON = "^B: this report was read from JSON"
+WRONG: list[tuple[Callable[..., Any], Any, dict[str, Any], str]] = [
+    *((f, ONE.ranks, {}, "^reports: expected Report, or a mapping.*got Ranks") for f in SEVERAL),
+    *((f, {}, {}, "^reports: expected at least one Report, got none") for f in SEVERAL),
+    *((f, {"A": ONE, "B": STORED}, {}, "^this report was read from JSON") for f in SEVERAL[:2]),
+    (plot.hits_curve, ONE, {"kind": "middle"}, "^kind: expected one of .*, got 'middle'"),
+    (plot.rank_distribution, ONE, {"side": "left"}, "no side 'left'"),
+    (plot.groups, ONE.ranks, {}, "^report: expected a Report, got Ranks"),
+    (plot.groups, tr.report(ONE.ranks), {}, "^report: expected one with groups"),
+    (plot.groups, ONE, {"most": 0}, "^most: expected an integer >= 1, got 0"),
+    (plot.groups, ONE, {"order": "name"}, "^order: expected one of tasks, value"),
+    (plot.groups, ONE, {"metric": "macro.mrr"}, "a macro average is not of one group"),
+    (plot.groups, STORED, {"metric": "hits@7"}, "not among the"),
+    (plot.comparison, FOUR, {"against": "C"}, "^against: expected one of _A, .*got 'C'"),
+    (plot.comparison, {"A": ONE}, {"against": "A"}, "^a: expected others than 'A' to compare"),
+    (plot.comparison, {"A": ONE, "B": STORED}, {"against": "A"}, JSON),
+    (plot.comparison, FOUR, {"level": 0}, "^level: expected a number between 0 and 1"),
+    (plot.comparison, UNLIKE, {}, "^B: cannot be compared with A: protocol: sampled"),
+    (plot.metric_against_index, ONE, {"metric": "amri"}, "^metric: expected one without adj"),
+    (plot.metric_against_index, ONE, {"metric": "macro.mrr"}, "^metric: expected one without adj"),
+    (plot.metric_against_index, ONE, {"metric": "mad"}, "mad has no chance model"),
+    (plot.metric_against_index, STORED, {"metric": "hits@1"}, "not among the"),
+]
 
 
-@pytest.mark.parametrize("function", SEVERAL)
-def test_no_reports(function: Callable[..., Any]) -> None:
-    with pytest.raises(TypeError, match=r"^reports: expected Report, or a mapping.*got Ranks"):
-        function(ONE.ranks)
-    with pytest.raises(ValueError, match=r"^reports: expected at least one Report, got none"):
-        function({})
+@pytest.mark.parametrize(("function", "what", "options", "said"), WRONG)
+def test_what_cannot_be_drawn(
+    function: Callable[..., Any], what: Any, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises((ValueError, TypeError, KeyError, AttributeError), match=said):
+        function(what, **options)
 
 
-@pytest.mark.parametrize("function", [plot.rank_distribution, plot.hits_curve])
-def test_curves_need_ranks(function: Callable[..., Any]) -> None:
-    with pytest.raises(AttributeError, match=r"^this report was read from JSON, which holds no"):
-        function({"A": ONE, "B": STORED})
-    with pytest.raises(ValueError, match=r"^kind: expected one of .*, got 'middle'"):
-        function(ONE, kind="middle")
-    with pytest.raises(KeyError, match=r"no side 'left'"):
-        function(ONE, side="left")
-
-
-WRONG: dict[str, tuple[Any, Mapping[str, Any], type[Exception], str]] = {
-    "ranks": (ONE.ranks, {}, TypeError, "^report: expected a Report, got Ranks"),
-    "no groups": (tr.report(ONE.ranks), {}, ValueError, "^report: expected one with groups"),
-    "most": (ONE, {"most": 0}, ValueError, "^most: expected an integer >= 1, got 0"),
-    "order": (ONE, {"order": "name"}, ValueError, "^order: expected one of tasks, value"),
-    "metric": (ONE, {"metric": "mmr"}, KeyError, "did you mean"),
-    "macro": (ONE, {"metric": "macro.mrr"}, KeyError, "a macro average is not of one group"),
-    "not stored": (STORED, {"metric": "hits@7"}, KeyError, "not among the"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_groups_that_cannot_be_drawn(name: str) -> None:
-    what, options, kind, said = WRONG[name]
-    with pytest.raises(kind, match=said):
-        plot.groups(what, **options)
-
-
-def test_comparisons_that_cannot_be_drawn() -> None:
-    with pytest.raises(ValueError, match=r"^against: expected one of _A, .*got 'C'"):
-        plot.comparison(FOUR, against="C")
-    with pytest.raises(ValueError, match=r"^a: expected others than 'A' to compare, got none"):
-        plot.comparison({"A": ONE}, against="A")
-    with pytest.raises(ValueError, match=r"^B: this report was read from JSON"):
-        plot.comparison({"A": ONE, "B": STORED}, against="A")
-    with pytest.raises(ValueError, match=r"^A: cannot be compared with B: tasks: 1 against 300"):
-        plot.comparison({"A": ONE, "B": TINY}, against="A")
-    with pytest.raises(ValueError, match=r"^level: expected a number between 0 and 1"):
-        plot.comparison(FOUR, level=0)
-    unlike = {"A": ONE, "B": tr.report(ONE.ranks.with_protocol(sampled=True))}
-    with pytest.raises(ValueError, match=r"^B: cannot be compared with A: protocol: sampled"):
-        plot.comparison(unlike)
-    assert plot.comparison(unlike, allow_unlike=True).get_xlabel()
-
-
-def test_metrics_that_have_no_index() -> None:
-    for metric in ("amri", "macro.mrr", "ratio.mr"):
-        with pytest.raises(ValueError, match=r"^metric: expected one without adjustment and no"):
-            plot.metric_against_index(ONE, metric)
-    with pytest.raises(KeyError, match=r"mad has no chance model"):
-        plot.metric_against_index(ONE, "mad")
-    with pytest.raises(KeyError, match=r"not among the"):
-        plot.metric_against_index(STORED, "hits@1")
+def test_unlike_models_are_compared_where_that_is_allowed() -> None:
+    assert plot.comparison(UNLIKE, allow_unlike=True).get_xlabel()

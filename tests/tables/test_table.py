@@ -111,28 +111,10 @@ def test_markdown_holds_the_cells(table: Table) -> None:
     assert len(grid) == len(table) + 2
     lines = [line for i, line in enumerate(grid) if i != 1]
     for line, row in zip(lines, texts(table), strict=True):
-        whole = [unescape_markdown(text.strip(" ")) for text in _cells_between_pipes(line)]
-        assert whole == [one_line(text) for text in row]
-
-
-def _cells_between_pipes(line: str) -> list[str]:
-    """Split at the pipes that no backslash escapes."""
-    return ["".join(found) for found in _split(line)][1:-1]
-
-
-def _split(line: str) -> list[list[str]]:
-    cells: list[list[str]] = [[]]
-    for letter in re.findall(r"\\.|.", line):
-        if letter == "|":
-            cells.append([])
-        else:
-            cells[-1].append(letter)
-    return cells
-
-
-def unescape_markdown(text: str) -> str:
-    plain = re.sub(r"\\(.)", r"\1", text)
-    return plain.replace("&lt;", "<").replace("&amp;", "&")
+        cells = re.findall(r"((?:\\.|[^|\\])*)\|", line)[1:]  # no backslash escapes the pipe
+        plain = [re.sub(r"\\(.)", r"\1", text.strip(" ")) for text in cells]
+        read = [text.replace("&lt;", "<").replace("&amp;", "&") for text in plain]
+        assert read == [one_line(text) for text in row]
 
 
 LATEX = {
@@ -239,17 +221,7 @@ def test_programs_read_what_was_given() -> None:
 
 def test_digits_move_decimals() -> None:
     lines = TABLE.to_text(digits=2, notes=False).split("\n")
-    assert lines[1].split() == [
-        "A",
-        "0.46",
-        "\u00b1",
-        "0.01*",
-        "2500\u2020",
-        "50",
-        "0.25",
-        "to",
-        "0.5",
-    ]
+    assert lines[1].split() == ["A", "0.46", "±", "0.01*", "2500†", "50", "0.25", "to", "0.5"]
     assert Table(["x"], [[1 / 3]], names=0, digits=2).to_markdown().endswith("| 0.333 |")
     assert TABLE.to_latex("mr", digits=4).count("2500.00\\rlap") == 1
 
@@ -274,11 +246,6 @@ def test_papers_have_no_notes_unless_asked() -> None:
     assert TABLE.to_latex(notes=True).startswith("% x\n\\begin{tabular}{lrrrr}")
 
 
-def test_chosen_cells_are_bold() -> None:
-    table = Table(["", "a", "b"], [["x", 1, 2], ["y", 3, 4]], best=[(0, "b")])
-    assert table.to_markdown().split("\n")[2:] == ["| x | 1 | **2** |", "| y | 3 | 4 |"]
-
-
 def test_people_read_so_many_rows() -> None:
     table = Table(["x", "n"], [["a", 1], ["b", 2], ["c", 3]], most=1)
     assert table.to_text() == "x       n\na       1\n2 more"
@@ -299,18 +266,14 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ([Column("a", better="more")], {}, "better: expected"),  # type: ignore[arg-type]
         ([Column("a", spread="b")], {}, "spread: expected"),
         (["a"], {"names": 2}, "names: expected"),
+        ({"a": [1]}, {"rows": [[1]]}, "rows: a mapping of columns has their cells already"),
         (["a"], {"digits": -1}, "digits: expected an integer from 0 to 15, got -1"),
         (["a"], {"best": [(0, "a")]}, "best, significant: expected a row, from 0, and the name"),
     ],
 )
 def test_errors(columns: Any, options: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         Table(columns, **options)
-
-
-def test_a_mapping_has_its_cells() -> None:
-    with pytest.raises(TypeError, match="rows: a mapping of columns has their cells already"):
-        Table({"a": [1]}, [[1]])
 
 
 class Doubled(AsTable):
