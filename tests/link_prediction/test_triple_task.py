@@ -124,7 +124,7 @@ def check_audit(audit: Any, given: Given) -> None:
 
 
 @given(given_tasks(), st.sampled_from([1, 5, 1 << 21]))
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_the_definition(given: Given, at_once: int) -> None:
     arguments = given.arguments
     if given.is_refused:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
@@ -212,6 +212,7 @@ def test_rows_of_named_queries_in_an_order_that_nobody_gave_are_refused() -> Non
 
 
 @given(problems(), st.data())
+@settings(max_examples=25)
 def test_candidates_by_their_definition(problem: dict[str, Any], data: st.DataObject) -> None:
     """Entities, those of a split, and drawn ones, which are neither right nor known."""
     qrels, known, scores = problem["qrels"], problem["known"], problem["scores"]
@@ -332,6 +333,7 @@ def test_other_wrong_arguments(qrels: Any, arguments: dict[str, Any], message: s
 
 
 @given(problems(), st.integers(0, 5))
+@settings(max_examples=25)
 def test_lists_are_the_full_ranking_with_a_tie_at_its_end(problem: dict[str, Any], k: int) -> None:
     """What is not listed has one score, below all that is listed."""
     scores, qrels = problem["scores"], problem["qrels"]

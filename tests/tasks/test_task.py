@@ -86,7 +86,7 @@ ANSWERED = given_tasks(rules=("keep", "drop")).filter(lambda given: not given.is
 
 
 @given(ANSWERED, st.sampled_from([None, 1, 2]), st.data())
-@settings(max_examples=100)
+@settings(max_examples=60)
 def test_every_way_gives_the_counts_of_the_definition(
     given: Given, batch_size: int | None, data: st.DataObject
 ) -> None:
