@@ -17,9 +17,6 @@ from support.environment import Run
 from support.refusals import refusal
 from truerank import _core
 from truerank.alignment import csls_means
-from truerank.embeddings.scoring import CurrentMatches, topk_open_embeddings
-from truerank.embeddings.vectors import Embeddings
-from truerank.inputs.rules import Rules
 
 
 @given(st.data(), st.sampled_from([1, 2, 3, 10, 65, 1000, 2**40]), st.sampled_from(EXACT))
@@ -112,30 +109,6 @@ def test_few_pairs_many_answers_and_hubs_are_counted_one_direction_at_a_time(
         expected = task.evaluate_scores(tr.score_embeddings(left, right)).ranks
         np.testing.assert_array_equal(got.above, expected.above)
         assert bool(taken) == at_once
-
-
-@given(st.data(), st.sampled_from([1, 2, 5, 300]), st.sampled_from(EXACT))
-def test_best_that_would_leave_what_they_hold(data: st.DataObject, k: int, similarity: str) -> None:
-    sizes = data.draw(st.tuples(*[st.sampled_from([1, 2, 7, 16, 33, 65, 130])] * 2))
-    left, right = data.draw(any_vectors(sizes, nan=False))
-    scores = score(left, right, similarity)
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    rows = rng.integers(0, len(left), 7)
-    holders = rng.integers(0, len(left) + 1, len(right))
-    held = scores[rng.integers(0, len(left), len(right)), np.arange(len(right))]
-    held = np.where(rng.random(len(held)) < 0.3, -np.inf, held).astype(scores.dtype)
-    pairs = Embeddings(left, right, similarity, None, None)
-    found = topk_open_embeddings(
-        pairs, k, Rules(nan="omit"), rows=rows, current_matches=CurrentMatches(held, holders)
-    )
-    most = min(k, len(right))
-    for row, ids, best in zip(rows, found.ids, found.scores, strict=True):
-        s = scores[row]
-        wanted = np.flatnonzero((s > held) | ((s == held) & (row < holders)))
-        order = wanted[np.argsort(-s[wanted], kind="stable")][:most]
-        assert ids[: len(order)].tolist() == order.tolist()
-        assert (ids[len(order) :] == -1).all()
-        assert same_bits(best[: len(order)], s[order])
 
 
 def test_equal_scores_without_end() -> None:

@@ -136,12 +136,12 @@ def test_errors(given: Any, keywords: Any, kind: type[Exception], message: str) 
 
 
 def test_errors_of_ranks() -> None:
-    with pytest.raises(ValueError, match=r"^ranks: expected the sides .*, got none"):
-        by_degree(ranks_of().with_labels(side=None), LEFT_DEGREES)
-    refusal(ValueError, "^ranks: expected .* tail", by_degree, ranks_of(side="tail"), LEFT_DEGREES)
-    for name in ("queries", "targets"):
-        with pytest.raises(ValueError, match=rf"^ranks: expected labels .* none for {name}; give"):
-            by_degree(ranks_of().with_labels(**{name: None}), LEFT_DEGREES)
-    refusal(TypeError, "^ranks: expected a .* ranks, or Ranks, got int", by_degree, 1, LEFT_DEGREES)  # type: ignore[arg-type]
     stored = tr.Report.from_json(tr.report(ranks_of()).to_json())
-    refusal(TypeError, r"^ranks: .* got a Report without", by_degree, stored, LEFT_DEGREES)
+    for ranks, kind, words in (
+        (ranks_of().with_labels(side=None), ValueError, "expected the sides .*, got none"),
+        (ranks_of(side="tail"), ValueError, "expected .* tail"),
+        (ranks_of().with_labels(queries=None), ValueError, "expected labels .* none for queries"),
+        (1, TypeError, "expected a .* ranks, or Ranks, got int"),
+        (stored, TypeError, ".* got a Report without"),
+    ):
+        refusal(kind, f"^ranks: {words}", by_degree, ranks, LEFT_DEGREES)

@@ -329,6 +329,10 @@ def test_names_and_digits_are_the_toolkits() -> None:
     assert found["pytorch-biggraph"].printed("pos_rank") == "1.66667"
     assert found["rotate"].printed("MR") == "1.666667"
     assert found["dgl-ke"].printed("HITS@1") == repr(1 / 3)
+    assert found["recbole"].printed("mrr@10") == "0.6667"
+    assert found["mteb"].printed("ndcg_at_3") == "0.75395"
+    assert found["sentence-transformers"]["map@100"] == found["trec_eval"]["map"]
+    assert found["kgreasoning"].printed("HITS3") == "1.000000"
     raw = compat.report(scores, [0, 1, 2], preset="libkge")
     assert "mean_rank" in raw
     assert "mean_rank_filtered" not in raw

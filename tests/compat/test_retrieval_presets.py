@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import truerank as tr
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
 
@@ -82,17 +81,3 @@ def test_values_among_the_first_k(data: st.DataObject) -> None:
         assert found.bounds(name) == pytest.approx((min(values), max(values)))
         middle = above + (tied + 1) / 2
         assert found.corrected(name) == pytest.approx(value(middle) if middle <= k else 0)
-
-
-def test_names_of_numbers() -> None:
-    scores = np.arange(24, dtype=np.float32).reshape(2, 12)
-    targets = [9, 1]  # ranks 3 and 11
-    found = compat.table(scores, targets)
-    assert found["recbole"].printed("precision@10") == "0.0500"
-    assert found["recbole"].printed("mrr@10") == "0.1667"
-    assert found["trec_eval"].printed("recip_rank") == format((1 / 3 + 1 / 11) / 2, ".4f")
-    assert found["mteb"].printed("ndcg_at_3") == "0.25000"
-    assert found["sentence-transformers"]["map@100"] == found["trec_eval"]["map"]
-    assert found["kgreasoning"].printed("HITS3") == "0.500000"
-    assert found["tgb"]["hits@10"] == 0.5
-    assert tr.evaluate(scores, targets)["mrr"] == found["pytrec_eval"]["recip_rank"]

@@ -201,18 +201,14 @@ def test_files_and_shards_are_as_good_as_arrays(small: Task, tmp_path: Path) -> 
         np.save(tmp_path / f"{name}-0.npy", table[:1])
         np.save(tmp_path / f"{name}-1.npy", table[1:])
     expected = small.evaluate_scores(*scores, audit=True)
-    told: list[Any] = []
-    for ending in (".npy", "-?.npy"):
+    for ending, io in ((".npy", "map"), ("-?.npy", "read")):
+        told: list[Any] = []
         paths = [f"{tmp_path}/{name}{ending}" for name in ("tail", "head")]
-        for keywords in ({}, {"io": "read"}, {"progress": told.append}):
-            report = small.evaluate_scores(*paths, audit=True, **keywords)
-            assert bare(report) == expected.ranks
-            assert len(report.ranks.protocol.files) == (2 if ending == ".npy" else 4)
-    assert [p.done for p in told[-6:]] == sorted(p.done for p in told[-6:])
-    assert told[0][:2] == (0, 160)
-    assert told[-1][:2] == (160, 160)
-    with pytest.raises(FileNotFoundError, match=r"missing\.npy"):
-        small.evaluate_scores(f"{tmp_path}/tail.npy", f"{tmp_path}/missing.npy")
+        report = small.evaluate_scores(*paths, audit=True, io=io, progress=told.append)
+        assert bare(report) == expected.ranks
+        assert len(report.ranks.protocol.files) == (2 if ending == ".npy" else 4)
+        assert (told[0][:2], told[-1][:2]) == ((0, 160), (160, 160))
+        assert [p.done for p in told] == sorted(p.done for p in told)
 
 
 def test_vectors_may_lie_in_files_of_16_bits(small: Task, tmp_path: Path) -> None:

@@ -146,16 +146,6 @@ def test_the_best_threshold_is_one_for_infer() -> None:
     assert said == set(found.ids[found.values < found.best_threshold].tolist())
 
 
-def test_csls_is_over_who_takes_part() -> None:
-    rng = np.random.default_rng(5)
-    left, right = (rng.standard_normal((30, 5)).astype(np.float32) for _ in range(2))
-    ids, among = np.arange(0, 30, 2), np.arange(10, 25)
-    found = dangling(left, right, ids[:5], matched=ids[5:], candidates=among, csls=3)
-    part = dangling(left[ids], right[among], range(5), csls=3)
-    np.testing.assert_array_equal(found.values, part.values)
-    np.testing.assert_array_equal(found.f1, part.f1)
-
-
 def test_numbers_for_loggers() -> None:
     found = dangling(np.eye(4, dtype=np.float32), None, [1, 2], by="margin")
     told = found.to_dict()
