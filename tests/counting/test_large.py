@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import truerank as tr
 from oracles.counting import count_large
+from support.outcomes import check
 from support.problems import (
     DTYPES,
     FLOATS,
@@ -18,7 +19,6 @@ from support.problems import (
     LAYOUTS,
     Array,
     as_dtype,
-    check,
     index_lists,
     pool,
     pool_without_nan,

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from oracles.counting import Refused, count
 from strategies.count_problems import Problem, problems
-from support.problems import KINDS, LAYOUTS, Array, check, dtype_keyword, pool, pool_without_nan
+from support.outcomes import check
+from support.problems import KINDS, LAYOUTS, Array, dtype_keyword, pool, pool_without_nan
 
 
 def memory(array: Array) -> bytes:

@@ -9,7 +9,8 @@ import pytest
 
 import truerank as tr
 from oracles.counting import count_large
-from support.problems import Array, as_dtype, check, csr, index_lists
+from support.outcomes import check
+from support.problems import Array, as_dtype, csr, index_lists
 
 pytestmark = pytest.mark.threads
 

@@ -12,6 +12,7 @@ import pytest
 
 import truerank as tr
 from oracles.counting import count
+from support.outcomes import check
 from support.problems import (
     DISGUISES,
     DTYPES,
@@ -20,7 +21,6 @@ from support.problems import (
     Array,
     as_dtype,
     assert_same,
-    check,
     csr,
     dtype_keyword,
     matrix,

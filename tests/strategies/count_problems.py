@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
+from support.outcomes import Problem
 from support.problems import (
     CHECKING_FORMS,
     FORMS,
@@ -16,7 +16,6 @@ from support.problems import (
     SHARED_FORMS,
     Array,
     dtype_keyword,
-    in_form,
     pool,
     pool_without_nan,
 )
@@ -31,31 +30,6 @@ TARGET_TYPES = {
     "int16 steps": lambda targets: np.repeat(np.array(targets, np.int16), 3)[::3],
     "big-endian": lambda targets: np.array(targets, ">i8"),
 }
-
-
-@dataclass
-class Problem:
-    scores: Array
-    targets: Any
-    keywords: dict[str, Any]
-
-    def call(self) -> tuple[Any, dict[str, Any]]:
-        """Return targets and keywords as `rank` takes them."""
-        keywords = dict(self.keywords)
-        for name in ("filter", "candidates"):
-            if (form := keywords.pop(f"{name}_form", None)) is not None:
-                keywords[name] = in_form(form, keywords[name], self.scores.shape[-1])
-        as_targets = keywords.pop("as_targets", lambda targets: targets)
-        if keywords.get("rows") is not None:
-            keywords["rows"] = np.asarray(keywords["rows"], np.int64)
-        return as_targets(self.targets), keywords
-
-    def __repr__(self) -> str:
-        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
-        return (
-            f"Problem({self.scores!r}, strides={self.scores.strides}, targets={self.targets!r}, "
-            f"{self.keywords!r})"
-        )
 
 
 @st.composite

@@ -1,49 +1,87 @@
-"""The outcome of a call of `rank`: its ranks, or its error; and what the definition says."""
+"""Problems: calls of `rank`, their ranks or errors, and what the definition says about them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 import truerank as tr
 from oracles.counting import Counts, Refused, count
-from strategies.count_problems import Problem
 from support.error_kinds import is_of_kind
-from support.problems import FORMS, SHARED_FORMS, assert_same
+from support.problems import Array, assert_refused, assert_same, in_form
 
 # Keywords of a problem that the definition does not take.
 OURS = ("as_targets", "filter_form", "candidates_form", "audit", "threads")
 
 
+@dataclass
+class Problem:
+    scores: Array
+    targets: Any
+    keywords: dict[str, Any]
+
+    def call(self) -> tuple[Any, dict[str, Any]]:
+        """Return targets and keywords as `rank` takes them."""
+        keywords = dict(self.keywords)
+        for name in ("filter", "candidates"):
+            if (form := keywords.pop(f"{name}_form", None)) is not None:
+                keywords[name] = in_form(form, keywords[name], self.scores.shape[-1])
+        as_targets = keywords.pop("as_targets", lambda targets: targets)
+        if keywords.get("rows") is not None:
+            keywords["rows"] = np.asarray(keywords["rows"], np.int64)
+        return as_targets(self.targets), keywords
+
+    def __repr__(self) -> str:
+        # Bytes as well: a printed NaN hides its sign, a printed array its strides.
+        return (
+            f"Problem({self.scores!r}, strides={self.scores.strides}, targets={self.targets!r}, "
+            f"{self.keywords!r})"
+        )
+
+
 def outcome(scores: Any, problem: Problem, **more: Any) -> tr.Ranks | Exception:
-    keywords = {**problem.keywords, **more}
-    targets = keywords.pop("as_targets", lambda given: given)(problem.targets)
-    forms = {**FORMS, **{k: lambda lists, _, f=f: f(lists[0]) for k, f in SHARED_FORMS.items()}}
-    for name in ("filter", "candidates"):
-        form = keywords.pop(f"{name}_form", None)
-        if form is not None:
-            keywords[name] = forms[form](keywords[name], problem.scores.shape[-1])
+    """Return the ranks of a problem, whose scores may be in another form, or the error."""
+    targets, keywords = problem.call()
     try:
-        return tr.rank(scores, targets, **keywords)
-    except (ValueError, TypeError) as error:
+        return tr.rank(scores, targets, **{**keywords, **more})
+    except (ValueError, TypeError, IndexError) as error:
         return error
 
 
-def defined(problem: Problem) -> Counts | Refused:
+def defined(problem: Problem, definition: Callable[..., Counts] = count) -> Counts | Refused:
     """Return what the definition says about a problem."""
     plain = {name: value for name, value in problem.keywords.items() if name not in OURS}
     try:
-        return count(problem.scores, problem.targets, **plain)
+        return definition(problem.scores, problem.targets, **plain)
     except Refused as refused:
         return refused
 
 
-def assert_outcome(got: tr.Ranks | Exception, expected: Counts | Refused, *, audit: bool) -> None:
-    """Check that the counts are the same or that both are refused, whichever NaN is named."""
+def assert_outcome(
+    got: tr.Ranks | Exception, expected: Counts | Refused, *, audit: bool, place: bool = False
+) -> None:
+    """Check that the counts are the same or that both are refused.
+
+    `place`: whether the error names the first NaN, not only any.
+    """
     if not isinstance(got, Exception):
         assert not isinstance(expected, Refused), f"should have refused: {expected}"
         assert_same(got, expected, audit=audit)
         return
     assert isinstance(expected, Refused), f"refused without need: {got!r}"
+    if place:
+        assert_refused(got, expected)
+        return
     assert is_of_kind(got, ValueError), repr(got)
     words = ("is NaN", "target") if expected.nan is not None else expected.names
     assert any(word in str(got) for word in words), (got, expected)
+
+
+def check(definition: Callable[..., Counts], scores: Array, targets: Any, **keywords: Any) -> None:
+    """Check that the package and a definition give the same integers or the same refusal."""
+    problem = Problem(scores, targets, keywords)
+    got, expected = outcome(scores, problem), defined(problem, definition)
+    assert_outcome(got, expected, audit=keywords.get("audit", False), place=True)

@@ -284,49 +284,6 @@ def in_form(form: str, lists: Lists, columns: int) -> Any:
     return SHARED_FORMS[form](lists[0]) if form in SHARED_FORMS else FORMS[form](lists, columns)
 
 
-def check(
-    oracle: Callable[..., Counts],
-    scores: Array,
-    targets: Any,
-    *,
-    as_targets: Callable[[Any], Any] = lambda targets: targets,
-    rows: Any = None,
-    filter: Lists | None = None,
-    filter_form: str = "csr int64",
-    candidates: Lists | None = None,
-    candidates_form: str = "csr int64",
-    threads: int | None = None,
-    audit: bool = False,
-    **rules: Any,
-) -> None:
-    """Check that the package and an oracle give the same integers or the same refusal."""
-    columns = scores.shape[-1]
-    forms: dict[str, Any] = {}
-    if filter is not None:
-        forms["filter"] = FORMS[filter_form](filter, columns)
-    if candidates is not None:
-        forms["candidates"] = in_form(candidates_form, candidates, columns)
-    if rows is not None:
-        forms["rows"] = np.asarray(rows, np.int64)
-
-    expected: Counts | Refused
-    try:
-        expected = oracle(scores, targets, rows=rows, filter=filter, candidates=candidates, **rules)
-    except Refused as refused:
-        expected = refused
-    got: tr.Ranks | Exception
-    try:
-        got = tr.rank(scores, as_targets(targets), threads=threads, audit=audit, **forms, **rules)
-    except (ValueError, TypeError, IndexError) as error:
-        got = error
-    if isinstance(got, Exception):
-        assert isinstance(expected, Refused), f"refused without need: {got!r}"
-        assert_refused(got, expected)
-    else:
-        assert not isinstance(expected, Refused), f"should have refused: {expected}"
-        assert_same(got, expected, audit=audit)
-
-
 def refuse(kind: type[Exception], words: str, *args: Any, **keywords: Any) -> str:
     """Return the message of a refusal; its type is exact: an IndexError would be a bug."""
     with pytest.raises(kind, match=words) as error:
