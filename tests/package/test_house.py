@@ -44,7 +44,7 @@ ROOMS = {
 }
 FOLDERS = {
     "python/truerank": (21000, 21000),
-    "tests": (29700, 24000),
+    "tests": (29100, 24000),
     "fuzz": (1500, 1500),
     "bench": (6800, 6000),
 }
@@ -52,7 +52,6 @@ FILES = (174, 180)  # of the package
 LONG_LINES = 20  # of more than 100 characters, in the package
 # Functions of more than 60 lines of code, and files of more than 600 lines, with their length.
 LONG_FUNCTIONS: dict[str, int] = {
-    "tests/link_prediction/test_statement_task.py:test_tasks_and_filters_by_their_definition": 65,
     "tests/oracles/counting.py:count": 61,
 }
 LONG_FILES: dict[str, int] = {}
