@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles import lists as oracle
 from support.refusals import refusal
 from truerank.link_prediction import read_predictions
 
@@ -52,19 +53,12 @@ def plain_counts(
     counts = []
     for side in ("head", "tail"):
         for (h, r, t), heads, tails in blocks:
-            target, found = (h, heads) if side == "head" else (t, tails)
+            target, scores = (h, heads) if side == "head" else (t, tails)
             answers = every[(side, r, t) if side == "head" else (side, h, r)]
             without = answers - {target} if known is not None else set()
-            scores = {name: s for name, s in found.items() if name not in without}
             if not scored:
                 scores = {name: -i for i, name in enumerate(scores)}
-            size = n - len(without)
-            if target not in scores:
-                counts.append((len(scores), size - len(scores), size))
-                continue
-            true = scores[target]
-            tied = sum(s == true for s in scores.values())
-            counts.append((sum(s > true for s in scores.values()), tied, size))
+            counts.append(oracle.count_task(oracle.Task(scores, target, without), n)[:3])
     return counts
 
 

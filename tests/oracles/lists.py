@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Number = int | float
 Lists = Sequence[Sequence[int]]
@@ -46,27 +46,29 @@ def count(
     rows = range(len(targets)) if rows is None else rows
     left_out = [set() if filter is None else set(filter[i]) for i in range(len(targets))]
     tasks = [
-        _Task(dict(zip(ids[row], scores[row], strict=True)), target, out - {target})
+        Task(dict(zip(ids[row], scores[row], strict=True)), target, out - {target})
         for row, target, out in zip(rows, targets, left_out, strict=True)
     ]
     if any(math.isnan(t.listed.get(t.target, 0)) for t in tasks) and nan != "worst":
         raise Refused("scores", "NaN")
     if nan == "raise" and any(math.isnan(b) for t in tasks for b in t.others()):
         raise Refused("scores", "NaN")
-    return [_count_task(task, candidates, order, nan) for task in tasks]
+    return [count_task(task, candidates, order, nan) for task in tasks]
 
 
-class _Task(NamedTuple):
-    listed: dict[int, Number]
-    target: int
-    out: set[int]
+class Task(NamedTuple):
+    """What a list has, ids or names with their scores; the target; and what is left out."""
+
+    listed: dict[Any, Number]
+    target: Any
+    out: set[Any]
 
     def others(self) -> list[Number]:
         skipped = self.out | {self.target}
         return [score for candidate, score in self.listed.items() if candidate not in skipped]
 
 
-def _count_task(task: _Task, n: int, order: str, nan: str) -> Counted:
+def count_task(task: Task, n: int, order: str = "descending", nan: str = "raise") -> Counted:
     numbers = [b for b in task.others() if not math.isnan(b)]
     nans = len(task.others()) - len(numbers)
     size = n - len(task.out) - (nans if nan == "omit" else 0)

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from oracles import lists as oracle
 from truerank import _core
 
 Runs = dict[str, dict[str, float]]
@@ -255,26 +256,6 @@ def test_qrels(tmp_path: Path) -> None:
 # -- ranks by name ---------------------------------------------------------------------------------
 
 
-def plain_counts(
-    run: Runs, answers: dict[str, dict[str, int]], n: int, left_out: dict[str, set[str]]
-) -> list[tuple[int, int, int]]:
-    counts = []
-    for query, judged in answers.items():
-        for document, grade in judged.items():
-            if grade < 1:
-                continue
-            without = left_out.get(query, set()) - {document}
-            listed = {d: s for d, s in run.get(query, {}).items() if d not in without}
-            size = n - len(without)
-            if document in listed:
-                true = listed[document]
-                above = sum(score > true for score in listed.values())
-                counts.append((above, sum(s == true for s in listed.values()), size))
-            else:
-                counts.append((len(listed), size - len(listed), size))
-    return counts
-
-
 FEW = st.sampled_from("abcdef")
 GRADES = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(-1, 2), max_size=4), max_size=4)
 SMALL_RUNS = st.dictionaries(FEW, st.dictionaries(FEW, st.integers(0, 2).map(float)), max_size=5)
@@ -313,7 +294,11 @@ def test_ranks_by_name(
         ranks = lists.rank(answers, **options)
     assert len(caught) == (2 * common < len(asked))
     found = list(zip(ranks.above, ranks.tied, ranks.candidates, strict=True))
-    assert found == plain_counts(run, answers, 9, left_out)
+    tasks = [(q, d) for q, judged in answers.items() for d, grade in judged.items() if grade > 0]
+    assert found == [
+        oracle.count_task(oracle.Task(run.get(q, {}), d, left_out[q] - {d}), 9)[:3]
+        for q, d in tasks
+    ]
     assert ranks.protocol.filter == (("dev", "known") if filtered else ("known",))
     assert ranks.protocol.split == "dev"
 
