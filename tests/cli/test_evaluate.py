@@ -136,7 +136,6 @@ def labelled() -> tr.Ranks:
         ("--by relation", {"by": "relation"}),
         ("--by words.npy", {"by": ["a", "b", "c", "d"]}),
         ("--weights masses.npy --by query", {"weights": [1.0, 0.0, 2.0, 1.0], "by": "query"}),
-        ("--seed 3", {"seed": 3}),
     ],
 )
 def test_groups_and_weights_are_keywords_of_report(
@@ -324,12 +323,6 @@ def test_wrong_lines_end_with_two(run: Run, stored: Path, line: str, message: st
     outcome = run("evaluate", *line.split())
     outcome.refuses(2, message)
     assert outcome.err.endswith("(see truerank evaluate --help)\n")
-
-
-def test_ranks_are_saved_before_anything_else(run: Run, stored: Path) -> None:
-    line = "scores.npy targets.npy --save x.npz --metrics head.mr"
-    assert run("evaluate", *line.split()).code == 1
-    assert len(tr.load("x.npz")) == 4
 
 
 @pytest.mark.parametrize("line", ["--by relaton", "--by rows.npy", "--relation rows.npy"])

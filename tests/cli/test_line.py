@@ -11,7 +11,6 @@ import re
 import subprocess
 import sys
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -243,17 +242,3 @@ def test_info(run: Run) -> None:
     assert facts["threads"] == str(_core.default_threads())
     rows = [line.split() for line in run("info").out.splitlines()]
     assert ["truerank", tr.__version__] in rows
-
-
-def test_without_click_it_says_how_to_install_it() -> None:
-    script = "import sys; sys.modules['click'] = None\nimport truerank.__main__ as m; m.main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert "pip install 'truerank[cli]'" in done.stderr
-
-
-def test_importing_the_package_does_not_import_it(run_python: Callable[..., str]) -> None:
-    script = "import sys, truerank; print('click' in sys.modules)"
-    assert run_python(script).strip() == "False"

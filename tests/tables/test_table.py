@@ -163,7 +163,10 @@ class Cells(HTMLParser):
 @given(tables())
 def test_html_holds_the_cells(table: Table) -> None:
     parser = Cells()
-    parser.feed(table.to_html(notes=False))
+    text = table.to_html(notes=False)
+    assert text.count('<th scope="col"') == len(table.columns)
+    assert text.count('<th scope="row"') == len(table)
+    parser.feed(text)
     parser.close()
     expected = [[tr.inputs.naming.printable(text) for text in row] for row in texts(table)]
     assert parser.rows == expected
