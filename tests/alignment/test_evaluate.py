@@ -1,4 +1,4 @@
-"""`evaluate` in one call, evaluation by callables, and the report of an alignment."""
+"""Both directions evaluated from vectors, matrices and callables, against the slow twin."""
 
 from __future__ import annotations
 
@@ -6,12 +6,84 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import truerank as tr
+from oracles import alignment as oracle
+from oracles import embeddings
 from oracles.alignment import Array
-from support.alignment_runs import KNOWN, LEFT, PAIRS, RIGHT, SIMILARITIES, same, task_of
+from strategies.alignments import NAN_RULES, alignments, any_vectors
+from support.alignment_runs import (
+    KNOWN,
+    LEFT,
+    PAIRS,
+    RIGHT,
+    SIMILARITIES,
+    check,
+    outcome,
+    same,
+    task_of,
+)
 from support.refusals import refusal
-from truerank.alignment import Task, evaluate
+from truerank.alignment import Task, both_directions, csls_means, evaluate
+
+
+@pytest.mark.smoke
+@given(st.data(), st.sampled_from(embeddings.EXACT))
+@settings(max_examples=100)
+def test_vectors(data: st.DataObject, similarity: str) -> None:
+    """The counts are those of the dense matrix of the same similarity.
+
+    Both directions are counted at once, or one after the other.
+    """
+    drawn = data.draw(alignments(most=data.draw(st.sampled_from([7, 7, 7, 70]))))
+    left, right = data.draw(any_vectors(drawn.sizes, nan=data.draw(st.booleans())))
+    k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
+    rules = {"nan": data.draw(st.sampled_from(NAN_RULES)), "audit": data.draw(st.booleans())}
+    with pytest.MonkeyPatch.context() as patch:
+        for at_once in (True, False):
+            patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
+            got = outcome(
+                lambda: drawn.task().evaluate_embeddings(
+                    *(left, right),
+                    similarity=similarity,
+                    csls=k,
+                    block=data.draw(st.sampled_from([None, 1, 3, 64])),
+                    threads=data.draw(st.sampled_from([1, 2, 3])),
+                    **rules,
+                )
+            )
+            check(drawn, got, embeddings.score(left, right, similarity), k, **rules)
+    if isinstance(got, tr.Report):
+        named = similarity if k is None else f"{similarity}, csls {k}"
+        assert got.protocol.similarity == named
+
+
+@pytest.mark.parametrize("what", ["all", "test", "unaligned", ([0, 1, 2], [0, 1, 2, 4])])
+def test_means_made_before(what: Any) -> None:
+    """A number of neighbours stands for the means over the candidates of the protocol."""
+    task = task_of(candidates=what)
+    expected = task.evaluate_embeddings(LEFT, RIGHT, csls=2)
+    means = csls_means(LEFT, RIGHT, 2, candidates=task.candidates)
+    assert same(task.evaluate_embeddings(LEFT, RIGHT, csls=means), expected)
+    for order in "CF":
+        stored = np.array(SIMILARITIES, order=order)
+        assert same(task.evaluate_scores(stored, csls=means), expected)
+        assert same(task.evaluate_scores(stored, csls=np.int64(2)), expected)
+    assert expected.protocol.similarity == "cosine, csls 2"
+
+
+def test_means_of_a_wider_dtype_are_rounded() -> None:
+    task = task_of()
+    fine = csls_means(LEFT.astype(np.float64), RIGHT.astype(np.float64), 3)
+    rounded = fine._replace(
+        queries=fine.queries.astype(np.float32), entities=fine.entities.astype(np.float32)
+    )
+    table = oracle.by_means(SIMILARITIES, rounded.queries, rounded.entities)
+    expected = task.evaluate_scores(table)
+    for means in (fine, rounded):
+        assert same(task.evaluate_scores(SIMILARITIES, csls=means), expected)
 
 
 @pytest.mark.parametrize("batch_size", [None, 1, 2])
@@ -85,3 +157,69 @@ def test_labels_are_names_where_both_graphs_have_them() -> None:
     assert ranks.targets.values.tolist() == ["x", "v", "w", "a", "b", "c"]
     half = Task([("a", 2), ("b", 0), ("c", 1)], left=left, right=5)
     assert half.evaluate_scores(SIMILARITIES).ranks.queries.values.tolist() == [0, 1, 2, 2, 0, 1]
+
+
+NARROW = LEFT[:, :1]
+
+
+CSLS = csls_means(LEFT, RIGHT, 2)
+SHORT, TURNED = CSLS._replace(queries=CSLS.queries[1:]), CSLS._replace(entities=CSLS.queries)
+WHOLE = CSLS._replace(queries=np.arange(4))
+
+
+OF_VECTORS: list[tuple[type[Exception], str, Any, Any, dict[str, Any]]] = [
+    (ValueError, r"^left: .* shape \(4, d\), a row for each left entity, got", LEFT[:3], RIGHT, {}),
+    (ValueError, "^right: expected vectors .* for each right entity", LEFT, np.ones((6, 2)), {}),
+    (ValueError, "^right: expected", LEFT, RIGHT[0], {}),
+    (TypeError, "^left: expected one of float16", LEFT.astype(int), RIGHT, {}),
+    (ValueError, "^right: expected vectors of length 1", NARROW, RIGHT, {}),
+    (ValueError, "^similarity: ", LEFT, RIGHT, {"similarity": "l3"}),
+    (ValueError, "^nan: expected one of raise", LEFT, RIGHT, {"nan": "drop", "csls": 2}),
+    (TypeError, "^csls: .*, got tuple", LEFT, RIGHT, {"csls": tuple(CSLS)}),
+    (ValueError, "^csls: expected 4 means", LEFT, RIGHT, {"csls": SHORT}),
+    (TypeError, "^right: ", LEFT, None, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "left", "right", "how"), OF_VECTORS)
+def test_errors_of_vectors(
+    kind: type[Exception], words: str, left: Any, right: Any, how: dict[str, Any]
+) -> None:
+    refusal(kind, words, task_of().evaluate_embeddings, left, right, **how)
+
+
+OF_SCORES: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
+    (ValueError, r"^scores: expected .* for each left entity .*, got \(5, 4\)", SIMILARITIES.T, {}),
+    (TypeError, "^scores: ", [["a"] * 5] * 4, {}),
+    (TypeError, "^scores: expected floats .* dtype int64", np.ones((4, 5), np.int64), {"csls": 1}),
+    (TypeError, "^scores: expected floats .* dtype int8", np.ones((4, 5), np.int8), {"csls": CSLS}),
+    (ValueError, "^order: expected .* with csls", SIMILARITIES, {"order": "ascending", "csls": 3}),
+    (ValueError, "^io: expected one of map, read", SIMILARITIES, {"io": "mmap"}),
+    (ValueError, "^csls: expected an integer >= 1", SIMILARITIES, {"csls": -1}),
+    (ValueError, "^csls: expected 5 means", SIMILARITIES, {"csls": TURNED}),
+    (ValueError, "^csls: expected . means for left, one float", SIMILARITIES, {"csls": WHOLE}),
+    (FileNotFoundError, "absent", "absent.npy", {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "words", "scores", "how"), OF_SCORES)
+def test_errors_of_scores(
+    kind: type[Exception], words: str, scores: Any, how: dict[str, Any]
+) -> None:
+    refusal(kind, words, task_of().evaluate_scores, scores, **how)
+
+
+ONE_CALL: list[tuple[str, Any, Any, dict[str, Any]]] = [
+    ("^order: expected none beside vectors", LEFT, RIGHT, {"order": "ascending"}),
+    ("^io: expected none beside vectors", LEFT, RIGHT, {"io": "map"}),
+    ("^block: .* beside a matrix", SIMILARITIES, None, {"block": 3}),
+    ("^similarity: ", SIMILARITIES, None, {"similarity": "l1"}),
+    ("^test: expected ids of left from 0 to 1", LEFT[:2], RIGHT, {}),
+    ("^scores: the score of left 0", SIMILARITIES * np.nan, None, {}),
+    (r"^right: expected a matrix \(entities, d\)", LEFT, RIGHT[0], {}),
+]
+
+
+@pytest.mark.parametrize(("words", "left", "right", "how"), ONE_CALL)
+def test_errors_of_one_call(words: str, left: Any, right: Any, how: dict[str, Any]) -> None:
+    refusal(ValueError, words, evaluate, left, right, PAIRS, **how)
