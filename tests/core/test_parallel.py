@@ -46,7 +46,7 @@ def mixed_problems() -> list[tuple[Array, list[int], Array, list[list[int]], Cou
     return problems
 
 
-@pytest.mark.parametrize("threads", [None, 1, 2])
+@pytest.mark.parametrize("threads", [None, 2])
 def test_calls_from_several_threads_at_once(threads: int | None) -> None:
     problems = mixed_problems()
     start = threading.Barrier(4)

@@ -17,8 +17,6 @@ ROWS, COLUMNS = 40, 500
 RNG = np.random.default_rng(11)
 SCORES = RNG.integers(0, 60, (ROWS, COLUMNS)).astype(np.float32)
 TARGETS = RNG.integers(0, COLUMNS, ROWS)
-FILTER = [RNG.integers(0, COLUMNS, 9).tolist() for _ in range(ROWS)]
-WHOLE = tr.rank(SCORES, TARGETS, filter=FILTER, audit=True)
 
 
 # -- rows that are longer, and columns that are taller, than what is read at a time ----------------
@@ -76,14 +74,6 @@ def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(p.left is not None and p.left >= 0 and p.rate > 0 for p in seen[1:])
 
 
-def test_what_progress_raises_stops(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stop(_: tr.Progress) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        tr.rank(SCORES, TARGETS, progress=stop)
-
-
 def save(folder: Path, order: str) -> Path:
     path = folder / "scores.npy"
     np.save(path, np.asarray(SCORES, order=order))  # type: ignore[call-overload]
@@ -91,13 +81,6 @@ def save(folder: Path, order: str) -> Path:
 
 
 # -- what a store is -------------------------------------------------------------------------------
-
-
-def test_a_store_stays_open(tmp_path: Path) -> None:
-    with tr.open_scores(save(tmp_path, "C")) as store:
-        for _ in range(2):
-            got = tr.rank(store, TARGETS, filter=FILTER, audit=True)
-            assert got == WHOLE
 
 
 def test_a_store_has_the_dtype_that_is_expected(tmp_path: Path) -> None:

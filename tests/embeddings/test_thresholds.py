@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from strategies.near_ties import problems as near_problems
 from strategies.thresholds import compare, thresholds
 from support.problems import Array
 from support.refusals import refusal
-from truerank.alignment import csls_means
 from truerank.embeddings import vector_thresholds
 
 QUERIES = np.array([[1, 0.5], [2, 1]], np.float32)
@@ -135,21 +133,6 @@ def test_bounds_of_every_family(similarity: str, family: str) -> None:
 
 
 # --- forms of input
-
-
-def test_files_bias_and_csls(tmp_path: Path) -> None:
-    rng = np.random.default_rng(4)
-    queries, entities = (rng.standard_normal((n, 12)).astype(np.float16) for n in (9, 70))
-    np.save(tmp_path / "entities.npy", entities)
-    bias = rng.standard_normal(70)
-    added: Any
-    for added in ({"bias": bias}, {"csls": csls_means(queries, entities, k=3)}):
-        scores = tr.score_embeddings(queries, entities, **added)
-        asked = np.sort(rng.standard_normal((9, 4)), axis=1)
-        expected = tr.count_above(scores, asked)
-        got = tr.count_above(queries, tmp_path / "entities.npy", asked, **added)
-        for one, other in zip(got, expected, strict=True):
-            np.testing.assert_array_equal(one, other, strict=True)
 
 
 def test_progress_is_told_of_bounds() -> None:

@@ -225,15 +225,6 @@ def test_text_beyond_unicode(tmp_path: Path, order: str, mapped: bool) -> None:
         read_npy("names", tmp_path / "bad.npy", mapped=mapped)
 
 
-@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), b"text"])
-def test_archives_that_are_none(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "x.npz").write_bytes(content)
-    try:
-        assert read_npz("filter", tmp_path / "x.npz") == ([], {})
-    except ValueError as error:
-        assert str(error).startswith(f"filter: {tmp_path / 'x.npz'}: ")  # noqa: PT017
-
-
 def test_two_members_of_one_name(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
         archive.writestr("a.npy", npy([1]))

@@ -69,22 +69,14 @@ def test_each_chunk_that_pairs_need_is_decoded_once() -> None:
     assert sorted(source.decoded) == [(0, 2), (2, 0)]
 
 
-@pytest.mark.parametrize("shape", [(), (2, 3, 4)])
-def test_other_shapes_are_refused(shape: tuple[int, ...]) -> None:
-    source = Chunks(np.zeros(shape, "f4"), (1,) * len(shape))
-    refusal(
-        ValueError, re.escape("Chunks: expected a matrix (rows, columns) or"), read_scores, source
-    )
-
-
-def test_other_dtypes_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"scores: Chunks: expected one of .*, got dtype bool"):
-        read_scores(Chunks(np.zeros((2, 2), bool), (1, 1)))
-
-
-def test_an_array_with_unequal_chunks_is_not_a_store() -> None:
-    source = Chunks(np.zeros((2, 2)), ((1, 1), (2,)))  # type: ignore[arg-type]
-    refusal(TypeError, "scores: expected", read_scores, source)
+def test_what_is_no_array_in_chunks() -> None:
+    for array, chunks, kind, words in (
+        (np.zeros((), "f4"), (), ValueError, r"Chunks: expected a matrix \(rows, columns\) or"),
+        (np.zeros((2, 3, 4)), (1, 1, 1), ValueError, r"Chunks: expected a matrix .* or"),
+        (np.zeros((2, 2), bool), (1, 1), TypeError, "scores: Chunks: .*, got dtype bool"),
+        (np.zeros((2, 2)), ((1, 1), (2,)), TypeError, "scores: expected"),
+    ):
+        refusal(kind, words, read_scores, Chunks(array, chunks))
 
 
 def test_a_fault_of_a_codec_says_where() -> None:
