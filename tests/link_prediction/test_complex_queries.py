@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from oracles import link_prediction as oracle
 from support.refusals import refusal
 from truerank.link_prediction import ComplexQueries, read_queries, write_queries
 
@@ -46,16 +47,13 @@ def made(problem: dict[str, Any], **options: Any) -> ComplexQueries:
     )
 
 
-def tasks_by_definition(problem: dict[str, Any]) -> list[tuple[int, int, int, int, int]]:
+def tasks_by_definition(problem: dict[str, Any]) -> list[tuple[int, ...]]:
     """Return query, target, above, tied and candidates of every hard answer."""
     found = []
     for i, hard in enumerate(problem["hard"]):
         row = problem["scores"][i].tolist()
-        for target in sorted(hard):
-            others = (hard | problem["easy"][i]) - {target}
-            left = [score for j, score in enumerate(row) if j not in others]
-            above = sum(score > row[target] for score in left)
-            found.append((i, target, above, left.count(row[target]), len(left)))
+        known, every = hard | problem["easy"][i], set(range(len(row)))
+        found += [(i, t, *oracle.rank(row, t, every, known)) for t in sorted(hard)]
     return found
 
 

@@ -60,17 +60,15 @@ def test_frames_as_splits(library: str) -> None:
         assert found.answers.selections()[0][1].tolist() == [0]
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", ">i4", "int64", "uint64"])
+@pytest.mark.parametrize("dtype", ["int8", ">i4", "uint64"])
 def test_ids_of_any_dtype(dtype: str, tmp_path: Path) -> None:
     array = np.array(IDS, dtype)
-    assert read_triples(array).ids.tolist() == IDS
-    assert read_triples(array[:, ::-1]).ids.tolist() == array[:, ::-1].tolist()
-    assert read_triples(np.asfortranarray(array)).ids.tolist() == IDS
-    assert read_triples([tuple(row) for row in array]).ids.tolist() == IDS
     np.save(tmp_path / "ids.npy", array)
-    triples = read_triples(str(tmp_path / "ids.npy"))
-    assert triples.ids.tolist() == IDS
-    assert triples.entities is triples.relations is None
+    wide = np.repeat(array, 2, axis=1)[:, ::2]
+    for form in (array, wide, list(map(tuple, array)), str(tmp_path / "ids.npy")):
+        triples = read_triples(form)
+        assert triples.ids.tolist() == IDS
+        assert triples.entities is triples.relations is None
 
 
 def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
@@ -84,9 +82,6 @@ def test_text_holds_labels_unless_entities_is_an_int(tmp_path: Path) -> None:
     assert mixed.ids.tolist() == [[10, 1, 9], [7, 0, 1]]
     path = written(tmp_path, "10\t02\t9\n007\t10\t1\n")
     assert read_triples(path, relations=11).ids.tolist() == [[2, 2, 3], [0, 10, 1]]
-    task = Task(path, {"train": [(0, 11, 1)]}, entities=11)
-    assert task.audit.unseen_relations is not None
-    assert task.audit.unseen_relations.examples == (2, 10)
 
 
 NUMBERED: dict[str, Any] = {
@@ -114,11 +109,6 @@ def test_numbers_are_labels_only_where_that_is_said(given: Any, tmp_path: Path) 
     assert Task(triples, [[("5", "a", "x")]]).entities == (*names, "5", "x")
 
 
-def test_names_that_look_like_numbers_are_labels() -> None:
-    rows = [("06845599", "r", "1"), ("-1", "r", "2")]
-    assert read_triples(rows).entities == ("-1", "06845599", "1", "2")
-
-
 def test_qualifiers(tmp_path: Path) -> None:
     path = written(tmp_path, "0\t0\t1\t2014\tx\n1\t0\t0\t-5\t\n")
     ids = read_triples(path, entities=2)
@@ -126,12 +116,8 @@ def test_qualifiers(tmp_path: Path) -> None:
     assert ids.qualifiers == (None, ("", "x"))
     labels = read_triples(path, entities=["0", "1"], relations=["0"])
     assert labels.qualifiers == (("-5", "2014"), ("", "x"))
-    assert labels.ids[:, 3:].tolist() == [[1, 1], [0, 0]]
-    tuples = read_triples([("a", "r", "b", 2014), ("b", "r", "a", -7)])
-    assert tuples.ids[:, 3].tolist() == [2014, -7]
-    assert tuples.qualifiers == (None,)
-    with pytest.raises(ValueError, match=r"^known: .* got ids in column 3"):
-        Task([("a", "r", "b", "2014")], [("a", "r", "b", 2014)])
+    words, known = r"^known\[0\]: .* got ids in column 3", [[("a", "r", "b", 2014)]]
+    refusal(ValueError, words, Task, [("a", "r", "b", "2014")], known)
 
 
 BAD_TEXTS = [
