@@ -99,10 +99,9 @@ def count(
 
     check_range("targets", targets, columns)
     check_range("rows", rows, len(table))
-    for i in tasks:
-        check_range("filter", filter[i] if filter is not None else [], columns)
-    for i in tasks:
-        check_range("candidates", candidates[i] if candidates is not None else [], columns)
+    for name, lists in (("filter", filter), ("candidates", candidates)):
+        for entries in lists if lists is not None else []:
+            check_range(name, entries, columns)
 
     unfiltered: list[set[int]] = []
     members: list[set[int]] = []  # S of every task
@@ -117,12 +116,12 @@ def count(
     def is_nan(row: int, column: int) -> bool:
         return table[row][column] != table[row][column]
 
-    refused = set()
-    for i in tasks:
-        for column in members[i]:
-            matters = nan == "raise" or (nan == "omit" and column == targets[i])
-            if matters and is_nan(rows[i], column):
-                refused.add((rows[i], column))
+    refused = {
+        (rows[i], column)
+        for i in tasks
+        for column in (members[i] if nan == "raise" else {targets[i]} if nan == "omit" else ())
+        if is_nan(rows[i], column)
+    }
     if refused:
         raise Refused(["scores"], nan=min(refused))
 
