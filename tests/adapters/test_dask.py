@@ -139,11 +139,6 @@ class Source:
         chunks = ((3, 3), (1000,) * 4)
         return da.map_blocks(self.make, chunks=chunks, dtype=float, meta=np.empty((0, 0)))
 
-    def delayed(self) -> Any:
-        make = dask.delayed(self.make, pure=False)
-        parts = [[da.from_delayed(make((i, j)), CHUNK, float) for j in range(4)] for i in range(2)]
-        return da.block(parts)
-
     def computed(self) -> Any:
         return self.mapped() * 2 - self.mapped()
 
@@ -154,7 +149,7 @@ class Source:
         return self.mapped().persist()
 
 
-@pytest.mark.parametrize("how", ["mapped", "delayed", "computed", "transposed", "persisted"])
+@pytest.mark.parametrize("how", ["mapped", "computed", "transposed", "persisted"])
 def test_chunks_from_any_source(how: str) -> None:
     source = Source()
     targets = np.array([0, 1500, 1600, 10, 20, 3999])

@@ -421,14 +421,9 @@ def test_forms() -> None:
     assert repr(found).startswith("CompatTable(1 tasks; libkge, openke")
     one = found["openke"]
     assert "rank (tasks changed: 1): the best place of the tie" in one.to_markdown()
-    assert str(one).splitlines()[:2] == [
-        "openke    exact     rank   printed      key",
-        "MRR     0.66667  1.00000  1.000000      mrr",
-    ]
-    assert one.to_csv("MR", digits=2).splitlines() == [
-        "name,exact,nan,rank,mean,value,least,most,printed,key",
-        "MR,1.5,1.5,1.0,1.0,1.0,1.0,1.0,1.000000,mr",
-    ]
+    assert str(one).splitlines()[1] == "MRR     0.66667  1.00000  1.000000      mrr"
+    row = "MR,1.5,1.5,1.0,1.0,1.0,1.0,1.0,1.000000,mr"
+    assert one.to_csv("MR", digits=2).splitlines()[1] == row
     assert {row["name"]: row["value"] for row in json.loads(one.to_json())["rows"]} == one
     with pytest.raises(KeyError, match="name: expected one of MRR"):
         one["mrr"]

@@ -185,8 +185,6 @@ def test_wrong_folds(keywords: Any, kind: type[Exception], said: str) -> None:
         ("30/70", {"train": 4_500, "test": 10_500}),
         ("24/6/70", {"train": 3_600, "valid": 900, "test": 10_500}),  # 70 %, then 80/20
         ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, {"a": 5_000, "b": 5_000, "c": 5_000}),
-        ({"a": 0.29, "b": 0.71}, {"a": 4_350, "b": 10_650}),
-        ({"none": 0.0, "all": 1.0}, {"none": 0, "all": 15_000}),
     ],
 )
 def test_sizes(shares: Any, sizes: dict[str, int]) -> None:

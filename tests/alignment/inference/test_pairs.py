@@ -111,21 +111,6 @@ def test_nearest_of_vectors(
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_means_may_be_given(method: str) -> None:
-    rng = np.random.default_rng(2)
-    left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (9, 8))
-    means = csls_means(left, right, 3)
-    expected = infer(left, right, method=method, csls=3)
-    np.testing.assert_array_equal(
-        infer(left, right, method=method, csls=means).pairs, expected.pairs
-    )
-    scores = tr.score_embeddings(left, right, similarity="cosine")
-    found = infer(scores, None, method=method, csls=means)
-    np.testing.assert_array_equal(found.pairs, expected.pairs)
-    np.testing.assert_array_equal(found.scores, expected.scores)
-
-
-@pytest.mark.parametrize("method", METHODS)
 def test_the_threshold_leaves_out_what_is_below(method: str) -> None:
     """Pairs at the threshold stay, and no entity is matched again."""
     rng = np.random.default_rng(3)
@@ -167,7 +152,8 @@ def test_a_matrix_is_what_its_vectors_are(method: str) -> None:
     left, right = (rng.standard_normal((n, 4)).astype(np.float32) for n in (20, 23))
     ids = {"left_ids": np.arange(3, 20), "right_ids": np.arange(20)}
     scores = tr.score_embeddings(left, right, similarity="cosine")
-    for csls, chosen in product((None, 3, 100), ({}, ids)):
+    made = csls_means(left, right, 3, candidates=tuple(ids.values()))
+    for csls, chosen in (*product((None, 3, 100), ({}, ids)), (made, ids)):
         of_vectors = infer(left, right, method=method, csls=csls, **chosen)
         of_matrix = infer(scores, None, method=method, csls=csls, **chosen)
         np.testing.assert_array_equal(of_matrix.pairs, of_vectors.pairs)
