@@ -19,6 +19,7 @@ from oracles.compat import ORACLES as GRAPH_ORACLES
 from oracles.compat import exact
 from oracles.compat_retrieval import RETRIEVAL_ORACLES
 from support.environment import ROOT
+from support.refusals import refusal
 from truerank import compat
 from truerank.compat.interpreter import figure
 from truerank.compat.presets import EXACT
@@ -452,27 +453,23 @@ def test_the_study_of_toolkits() -> None:
     assert set(re.findall("`(.+?)`", said)) == set(compat.PRESETS) - reached
 
 
-def _table(presets: Any, scores: Any = ((1.0,),)) -> object:
+def of_presets(presets: Any, scores: Any = ((1.0,),)) -> object:
     return compat.table(scores, [0], presets=presets)
 
 
-def _gmr() -> object:
-    return _table([replace(compat.preset("ogb"), metrics=(compat.Metric("a number", "gmr"),))])
+GMR = replace(compat.preset("ogb"), metrics=(compat.Metric("a number", "gmr"),))
+ERRORS: list[tuple[type[Exception], str, Any, Any]] = [
+    (KeyError, "preset: expected one of libkge", compat.preset, ["LibKGE"]),
+    (TypeError, "preset: expected a name", compat.preset, [3]),
+    (TypeError, "presets: expected several", of_presets, ["ogb"]),
+    (ValueError, "presets: expected each name once", of_presets, [["ogb", "ogb"]]),
+    (ValueError, "key: expected mr, mrr, hits@k, .* or amri, got 'gmr'", of_presets, [[GMR]]),
+    (TypeError, "32 bits, got int64", of_presets, [["libkge"], np.array([[1, 2]])]),
+    (ValueError, "targets", compat.table, [[[1.0]], [3]]),
+]
 
 
-@pytest.mark.parametrize(
-    ("words", "error", "call"),
-    [
-        ("preset: expected one of libkge", KeyError, lambda: compat.preset("LibKGE")),
-        ("preset: expected a name", TypeError, lambda: compat.preset(3)),
-        ("presets: expected several", TypeError, lambda: _table("ogb")),
-        ("presets: expected each name once", ValueError, lambda: _table(["ogb", "ogb"])),
-        ("key: expected mr, mrr, hits@k, .* or amri, got 'gmr'", ValueError, lambda: _gmr()),
-        ("rank: expected one of", ValueError, lambda: compat.Convention(rank="middle")),
-        ("32 bits, got int64", TypeError, lambda: _table(["libkge", "ogb"], np.array([[1, 2]]))),
-        ("targets", ValueError, lambda: compat.report([[1.0]], [3], preset="ogb")),
-    ],
-)
-def test_errors(words: str, error: type[Exception], call: object) -> None:
-    with pytest.raises(error, match=words):
-        call()
+@pytest.mark.parametrize(("kind", "words", "call", "arguments"), ERRORS)
+def test_errors(kind: type[Exception], words: str, call: Any, arguments: Any) -> None:
+    refusal(kind, words, call, *arguments)
+    refusal(ValueError, "rank: expected one of", compat.Convention, rank="middle")
