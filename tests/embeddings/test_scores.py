@@ -8,7 +8,6 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from decimal import Context, Decimal, localcontext
 from itertools import product
 from pathlib import Path
@@ -167,22 +166,6 @@ def test_threads_and_blocks_change_nothing(similarity: str) -> None:
         top = tr.topk_embeddings(drawn.queries, drawn.entities, 10, block=block, **options)
         assert (top.ids == best.ids).all()
         assert same_bits(top.scores, best.scores)
-
-
-@pytest.mark.threads
-def test_calls_in_several_threads_at_once() -> None:
-    drawn, targets, _ = larger("l1")
-    expected = tr.rank_embeddings(drawn.queries, drawn.entities, targets, similarity="l1")
-
-    def work(threads: int) -> None:
-        for _ in range(3):
-            ranks = tr.rank_embeddings(
-                drawn.queries, drawn.entities, targets, similarity="l1", threads=threads
-            )
-            assert ranks == expected
-
-    with ThreadPoolExecutor(3) as pool:
-        list(pool.map(work, (1, 2, 3)))
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="asks the C library by its name")

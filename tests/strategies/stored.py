@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import tempfile
+import zipfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -71,8 +72,12 @@ def npy(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store
 
 
 def npz(path: Path, array: Array, dtype: Any, numbers: tuple[int, int]) -> Store:
-    others = {f"other{n}": np.arange(numbers[1]) for n in range(numbers[0] % 3)}
-    np.savez(f"{path}.npz", **others, it=array)
+    others = {f"other{n}.npy": np.arange(numbers[1]) for n in range(numbers[0] % 3)}
+    with zipfile.ZipFile(f"{path}.npz", "w") as archive:
+        for name, content in {**others, "it.npy": array}.items():
+            # A local header may be longer than the directory says.
+            with archive.open(name, "w", force_zip64=numbers[1] % 2 == 1) as member:
+                np.lib.format.write_array(member, content)
     return open_scores(f"{path}.npz", dtype=dtype, member="it" if others else None)
 
 
