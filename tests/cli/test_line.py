@@ -116,16 +116,6 @@ def test_no_name_reaches_the_terminal(
     assert "x1b]0;t" in out + err or "u001b]0;t" in out + err
 
 
-def test_csv_in_a_file_keeps_true_names(run: Run, folder: Path) -> None:
-    labels = np.array([EVIL, "=b", EVIL, "=b"])
-    tr.rank(SCORES, TARGETS).with_labels(relation=labels).save(folder / "evil.npz")
-    line = ["evaluate", folder / "evil.npz", "--by", "relation", "--format"]
-    plain, safe = run(*line, "csv").out, run(*line, "spreadsheet").out
-    assert f",{EVIL}," in plain
-    assert ",=b," in plain
-    assert safe == plain.replace("=b", "'=b")
-
-
 @pytest.mark.parametrize(
     "line",
     [

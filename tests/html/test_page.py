@@ -82,11 +82,6 @@ def test_protocol_in_words() -> None:
     assert (cells["NaN among candidates"], cells["Files"]) == ("left out", "a.npy, b<c>.npy")
 
 
-def test_metrics_that_are_shown_first(grouped: Report) -> None:
-    _, page = saved(grouped, metrics=["macro.mrr", "tail.hits@10"])
-    assert page.cells.index("all tasks") < page.cells.index("micro")
-
-
 def test_several_models(sided: Ranks) -> None:
     other = np.maximum(sided.above - 1, 0), sided.tied, sided.candidates
     better = Ranks(*other, side=sided.side, protocol=sided.protocol)

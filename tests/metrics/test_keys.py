@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -252,13 +251,3 @@ def test_tables_agree(name: str) -> None:
     assert set(ADJUSTMENTS) == {"none", *ADJUSTED}
     assert all(map(RANK_KEYS.is_taken, (*METRICS, *KINDS, *ADJUSTMENTS, "macro", "amri")))
     assert not any(map(RANK_KEYS.is_taken, ("both", "tail", "side")))
-
-
-def test_a_new_row_is_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    row = dataclasses.replace(METRICS["mrr"], name="own_rank", title="Own-Rank", description="mine")
-    monkeypatch.setitem(METRICS, "own_rank", row)
-    key = parse("tail.index.Own-Rank")
-    assert (str(key), key.row) == ("tail.index.own_rank", row)
-    assert (table_name("own_rank"), parse("Own-Rank").title) == ("Own-Rank \u2191", "Own-Rank")
-    refusal(KeyError, "did you mean own_rank", parse, "own_rnk")
-    refusal(KeyError, "'own_rank' does not fit there", parse, "own_rank.mr")

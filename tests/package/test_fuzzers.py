@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import sys
 from types import ModuleType
 from typing import Any
 
@@ -66,29 +65,6 @@ def test_a_finding_has_the_smallest_input_and_the_seed(fuzz: Any, area: ModuleTy
     assert "number=1000," in first["text"]
     assert "/hypothesis/" not in first["text"]
     assert first["seed"] == 7
-
-
-def test_a_process_that_ends_is_a_finding(
-    fuzz: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main = fuzz("__main__")
-    script = """
-import json, os, sys
-seed = int(sys.argv[1])
-print(json.dumps({"seed": seed, "inputs": 0}), flush=True)
-if seed == 5:
-    print("the last input", file=sys.stderr, flush=True)
-    os._exit(70)
-print(json.dumps({"seed": seed + 1, "inputs": 10}), flush=True)
-"""
-    command = [sys.executable, "-c", script]
-    monkeypatch.setattr(main, "worker", lambda area, seed, *_, **__: [*command, str(seed)])
-    result = main.run_area("rank", 5, 60, 2, False)
-    assert list(result.findings) == ["the process ended with exit code 70"]
-    assert (result.rounds, result.inputs) == (2, 10)
-    printed = capsys.readouterr().out
-    assert "the last input" in printed
-    assert "python -m fuzz rank --seed 5 --rounds 1" in printed
 
 
 def test_a_round_of_a_real_area_ends_without_findings(fuzz: Any) -> None:

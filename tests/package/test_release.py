@@ -168,11 +168,6 @@ def test_folders_of_the_builder(wheel: Wheel, folder: str) -> None:
     assert wheel.faults() == [f"truerank/_core.cpython-311.so names a folder: {folder}"]
 
 
-def test_a_wheel_that_is_large(wheel: Wheel) -> None:
-    wheel.files["truerank/_core.cpython-311.so"] = bytes(3_000_001)
-    assert any("more than 3,000,000" in fault for fault in wheel.faults())
-
-
 def test_metadata_that_are_not_complete(wheel: Wheel) -> None:
     wheel.say("METADATA", "Metadata-Version: 2.4\nName: truerank\nVersion: 1.2.4\n\nShort.\n")
     found = wheel.faults()
@@ -236,12 +231,3 @@ def test_planted_faults_of_a_library(
 ) -> None:
     found = linked(audit, tmp_path, "manylinux_2_34_x86_64", source, *flags)
     assert any(fault.startswith(said) for fault in found), found
-
-
-@linux
-def test_glibc_newer_than_the_tag(audit: ModuleType, tmp_path: Path) -> None:
-    source = "void *memcpy(void *, void *, unsigned long);\n" + SOURCE.replace(
-        "return 1", "static char a[9], b[9]; return *(char *)memcpy(a, b, GOMP_barrier != 0)"
-    )
-    found = linked(audit, tmp_path, "manylinux_2_12_x86_64", source, *LINKED, "-fno-builtin")
-    assert any("newer than manylinux_2_12_x86_64" in fault for fault in found), found

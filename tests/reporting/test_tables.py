@@ -122,47 +122,12 @@ def test_a_table_holds_the_values(models: dict[str, Report]) -> None:
     assert every == ["model", *dict.fromkeys(key for key in models["TransE"] if "." not in key)]
 
 
-def test_markdown_of_a_table(models: dict[str, Report]) -> None:
-    assert table(models, ["mr", "mrr", "std"]).to_markdown() == (
-        "| model | MR \u2193 | MRR \u2191 | std |\n"
-        "| :--- | ---: | ---: | ---: |\n"
-        "| TransE | 3.5 | 0.583 | 2.5 |\n"
-        "| RotatE | **2.0** | **0.667** | 1.0 |\n"
-        "| odd & &lt;b>\\|\\_1 | **2.0** | 0.500 | 0.0 |"
-    )
-
-
-def test_an_asterisk_is_bold_in_plain_text(models: dict[str, Report]) -> None:
-    made = table(models, ["mr", "mrr"])
-    assert str(made).splitlines() == [
-        "model         MR \u2193   MRR \u2191",
-        "TransE        3.5   0.583",
-        "RotatE        2.0*  0.667*",
-        "odd & <b>|_1  2.0*  0.500",
-        "",
-        "* the best of its column",
-    ]
-    assert made.to_text(notes=False) == str(made).partition("\n\n")[0]
-    assert "*" not in table({"TransE": models["TransE"]}).to_text()
-
-
 def test_bold_is_what_prints_as_the_best() -> None:
     near = {"a": one(*[0] * 10**4, 1), "b": one(*[0] * 10**4, 2), "c": one(*[1] * 10001)}
     made = table(near, ["mrr"])
     assert made.to_markdown(digits=3).count("**") == 4
     assert made.to_markdown(digits=9).count("**") == 2
     assert "**" not in table({"a": one(1)}).to_markdown()  # the best of one
-
-
-def test_latex_of_a_table(models: dict[str, Report]) -> None:
-    assert table(models, ["mr", "hits@1"]).to_latex() == (
-        "\\begin{tabular}{lrr}\n\\toprule\n"
-        "model & MR $\\downarrow$ & Hits@1 $\\uparrow$ \\\\\n\\midrule\n"
-        "TransE & 3.5 & \\textbf{0.500} \\\\\n"
-        "RotatE & \\textbf{2.0} & \\textbf{0.500} \\\\\n"
-        "odd \\& \\textless{}b\\textgreater{}\\textbar{}\\_1 & \\textbf{2.0} & 0.000 \\\\\n"
-        "\\bottomrule\n\\end{tabular}"
-    )
 
 
 def test_data_of_a_table(models: dict[str, Report]) -> None:
