@@ -142,6 +142,8 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
         (np.array([1.5, 2.5]), TypeError, "relation: expected integers, got dtype float64"),
         (np.array([["a", "b"]]), TypeError, "relation: expected a str for all tasks, a seq"),
         (7, TypeError, "relation: expected a str for all tasks"),
+        ({"a", "b"}, TypeError, "relation: expected a str for all tasks"),
+        (["a", 3], TypeError, "relation: expected str, got int at position 1"),
     ],
 )
 def test_wrong_labels(labels: object, error: type, message: str) -> None:

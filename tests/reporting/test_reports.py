@@ -134,6 +134,8 @@ def test_summary_of_nothing_and_of_no_ties() -> None:
     assert (nothing.tasks, nothing.tied_tasks, nothing.largest_tie) == (0, 0, 1)
     assert math.isnan(nothing.mean_tie)
     assert report(Ranks([3], [1], 5)).summary.largest_tie == 1
+    counts = {"nan": 3, "inf": 3, "at_best": 4, "differing": 0, "mismatched": 0}
+    assert report(everything()).summary.audit == counts
 
 
 # -- weights, chance, intervals --------------------------------------------------------------------
