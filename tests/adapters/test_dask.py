@@ -254,3 +254,23 @@ def test_chunks_that_change_between_the_passes() -> None:
     words = r"^scores: the true score of task 0 changed when .*; persist\(\) keeps chunks"
     refusal(ValueError, words, adapter.rank, scores, 0)
     assert_same(adapter.rank(scores.persist(), 0), tr.rank(SMALL, 0))
+
+
+def test_queries_are_computed_once_for_all_chunks_of_entities() -> None:
+    made = []
+    queries = da.from_array(SMALL).map_blocks(
+        lambda x: made.append(0) or x, dtype=float, meta=np.empty((0, 0))
+    )
+    entities = da.from_array(np.random.default_rng(0).random((40, 2)), chunks=(4, 2))
+    adapter.rank_embeddings(queries, entities, [0, 1])
+    assert len(made) == 1
+
+
+def test_unneeded_chunks_are_not_made() -> None:
+    source = Source()
+    candidates = [0, 5, 3000]
+    adapter.rank(source.mapped(), [5, 0], rows=[4, 3], candidates=candidates)
+    assert sorted(source.made) == [(1, 0), (1, 0), (1, 3)]
+    source.made.clear()
+    assert len(adapter.rank(source.mapped(), [], rows=[])) == 0
+    assert source.made == []

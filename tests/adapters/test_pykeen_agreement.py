@@ -13,6 +13,7 @@ import torch
 
 from support.pykeen_models import by_pykeen, data_set, filtered_scores, known, ranks_of, trained
 from truerank.adapters.pykeen import RankEvaluator, evaluate_model, key_of
+from truerank.link_prediction import Sampled
 
 pytestmark = pytest.mark.python_only
 
@@ -174,3 +175,16 @@ def test_evaluate_model_gives_the_evaluators_report() -> None:
     )
     np.testing.assert_array_equal(tails.ranks.above, report.ranks[1074:].above)
     assert tails.protocol.filter == ("known_0", "known_1", "test")
+
+
+def test_evaluate_model_with_other_candidates() -> None:
+    model, sets = trained("transh"), data_set("nations")
+    named = {"train": sets.training, "valid": sets.validation}
+    for candidates in ("typed", Sampled(5, seed=1), range(14)):
+        chosen = list(candidates) if isinstance(candidates, range) else candidates
+        ours, own = (
+            evaluate_model(model, sets.testing, known=named, candidates=chosen, fused=fused)
+            for fused in (True, False)
+        )
+        np.testing.assert_array_equal(ours.ranks.candidates, own.ranks.candidates)
+        assert (ours.ranks.above != own.ranks.above).mean() < 0.01

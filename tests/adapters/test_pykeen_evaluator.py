@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -50,7 +53,7 @@ def run(evaluator: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("evaluator", [RankEvaluator, "rank", RankEvaluator()], ids=[*"abc"])
-def test_one_line_of_a_pipeline(evaluator: Any) -> None:
+def test_one_line_of_a_pipeline(evaluator: Any, tmp_path: Path) -> None:
     ours, theirs = run(evaluator), run(None)
     assert isinstance(ours.metric_results, RankResults)
     mine, other = ours.metric_results.to_flat_dict(), theirs.metric_results.to_flat_dict()
@@ -61,6 +64,11 @@ def test_one_line_of_a_pipeline(evaluator: Any) -> None:
     assert ours.metric_results.to_df().columns.tolist() == ["Side", "Rank_type", "Metric", "Value"]
     assert ours.metric_results.report["mrr"] == ours.get_metric("mrr")
     assert len(ours.metric_results.ranks) == 402
+    ours.save_to_directory(tmp_path)
+    saved = json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["metrics"]
+    assert saved["both"]["realistic"]["inverse_harmonic_mean_rank"] == ours.get_metric("mrr")
+    again = pickle.loads(pickle.dumps(ours.metric_results))
+    assert again.report["mrr"] == ours.get_metric("mrr")
     assert isinstance(resolver.make("rank"), RankEvaluator)
 
 
@@ -101,6 +109,7 @@ def test_any_key_of_a_report_is_a_metric() -> None:
     ran = run("truerank", stopper="early", stopper_kwargs=stopper)
     assert len(ran.stopper.results) == 4
     result, report = ran.metric_results, ran.metric_results.report
+    assert len(result.ranks) == 402  # of the test alone, after those of the stopper
     for key in ("expected.mrr", "tail.optimistic.hits@7", "index.hits@3", "power_mean:2", "z.mr"):
         assert result.get_metric(key) == report[key]
     assert result.key_to_string("tail.expected.ah@3") == "tail.expected.index.hits@3"
@@ -282,3 +291,40 @@ def test_the_page_has_every_name() -> None:
         for other in others:
             resolved = rank_based_metric_resolver.lookup(other.replace("hits@10", "hits@k"))
             assert resolved is made
+
+
+def test_confidence_intervals_of_pykeen_find_the_ranks() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    both = (RankEvaluator(clear_on_finalize=False), RankBasedEvaluator(clear_on_finalize=False))
+    found = []
+    for evaluator in both:
+        evaluator.metrics = evaluator.metrics[:1]
+        evaluator.evaluate(
+            model,
+            data.testing.mapped_triples,
+            additional_filter_triples=known(data),
+            use_tqdm=False,
+        )
+        found.append(evaluator.finalize_with_confidence(n_boot=5))
+    assert found[0].keys() == found[1].keys()
+    for name, (middle, _) in found[0].items():
+        assert middle == pytest.approx(found[1][name][0], rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Passed additional filter triples")
+def test_evaluation_loops_can_predict_relations() -> None:
+    data, model = data_set("nations"), trained("distmult")
+    found = []
+    for evaluator in (RankEvaluator(), RankBasedEvaluator()):
+        loop = LCWAEvaluationLoop(
+            triples_factory=data.testing,
+            evaluator=evaluator,
+            model=model,
+            targets=("relation",),
+            additional_filter_triples=known(data),
+        )
+        found.append(loop.evaluate(batch_size=64, use_tqdm=False, pin_memory=False))
+    ours, theirs = (result.to_flat_dict() for result in found)
+    assert list(ours) == list(theirs)
+    assert ours == pytest.approx(theirs, rel=1e-5, abs=1e-5)
+    assert found[0].ranks.side.vocabulary == ("relation",)

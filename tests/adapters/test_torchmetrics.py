@@ -275,3 +275,12 @@ def test_two_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             assert computed == values(expected), name
             for field in ("above", "tied", "candidates", "side"):
                 assert np.all(getattr(ranks, field) == getattr(expected, field)), name
+
+
+def test_a_batch_without_tasks() -> None:
+    for by in (None, "relation", "query"):
+        metric = TrueRankMetric(("mrr", "macro.mrr") if by else ("mrr",), by=by)
+        found = metric(SCORES[:0], TARGETS[:0], relation=[], queries=[])
+        assert all(map(math.isnan, found.values()))
+        metric.update(SCORES, TARGETS, relation=[1] * 60, queries=range(60))
+        assert metric.compute()["mrr"] == tr.evaluate(SCORES, TARGETS)["mrr"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from support.alignment_runs import (
     check,
     outcome,
     same,
+    saved,
     task_of,
 )
 from support.refusals import refusal
@@ -58,6 +60,22 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     if isinstance(got, tr.Report):
         named = similarity if k is None else f"{similarity}, csls {k}"
         assert got.protocol.similarity == named
+
+
+@pytest.mark.parametrize("k", [None, 2])
+def test_vectors_may_lie_in_files(tmp_path: Path, k: int | None) -> None:
+    paths = tmp_path / "left.npy", tmp_path / "right.npy"
+    for path, array in zip(paths, (LEFT, RIGHT), strict=True):
+        np.save(path, array)
+    expected = task_of().evaluate_embeddings(LEFT, RIGHT, csls=k)
+    found = task_of().evaluate_embeddings(*paths, csls=k)
+    assert same(found, expected)
+    assert sorted(found.protocol.files) == sorted(map(str, paths))
+    assert same(evaluate(*paths, PAIRS, known=KNOWN, csls=k), expected)
+    matrix = saved(tmp_path, SIMILARITIES, "C")
+    of_file = evaluate(matrix, None, PAIRS, known=KNOWN, csls=k, io="read")
+    assert same(of_file, expected)
+    assert of_file.protocol.files == (str(matrix),)
 
 
 @pytest.mark.parametrize("what", ["all", "test", "unaligned", ([0, 1, 2], [0, 1, 2, 4])])

@@ -235,6 +235,22 @@ def test_sampled_and_full_agree(data: st.DataObject) -> None:
             np.testing.assert_array_equal(sampled[name].last, whole[name].last, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "int16", "int32", "bfloat16"])
+def test_dtypes(dtype: str) -> None:
+    rng = np.random.default_rng(3)
+    scores, targets = rng.integers(-5, 5, (6, 9)), rng.integers(0, 9, 6)
+    floats = scores.astype(np.float32)
+    expected = compat.table(floats, targets)
+    if dtype == "bfloat16":
+        bits = (floats.view(np.uint32) >> 16).astype(np.uint16)
+        found = compat.table(bits, targets, dtype=dtype)
+    else:
+        found = compat.table(scores.astype(dtype), targets)
+    for name in expected:
+        np.testing.assert_array_equal(found[name].first, expected[name].first)
+        np.testing.assert_array_equal(found[name].last, expected[name].last)
+
+
 # -- numbers and arithmetic ------------------------------------------------------------------------
 
 

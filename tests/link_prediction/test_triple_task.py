@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +303,9 @@ def test_memory_does_not_grow_with_ids() -> None:
     assert task.tail.columns == task.relation.columns == large + 1
     assert task.tail.labels["head_degree"].values.tolist() == [2, 1]
     assert task.relation.labels["degree"].values.tolist() == ["1", "1"]
+
+
+def test_loading_is_lazy(run_python: Callable[..., str]) -> None:
+    run_python(
+        "import sys, truerank\nassert not any('link_prediction' in name for name in sys.modules)\n"
+    )

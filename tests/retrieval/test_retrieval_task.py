@@ -121,6 +121,10 @@ def test_forms_with_ids(tmp_path: Path) -> None:
         task = Task(form, entities=5)
         assert task.answers.targets.tolist() == [1, 3, 0]
         assert task.answers.test_rows.tolist() == [0, 0, 2]
+    (tmp_path / "qrels").write_text("2 0 4 1\n0 0 1 1\n")
+    of_text = Task(tmp_path / "qrels", entities=5, queries=3)
+    assert of_text.answers.test_rows.tolist() == [0, 2]
+    assert Task(tmp_path / "qrels", entities=5).queries == ("2", "0")
     graded = Task(np.array([(0, 3, 2), (2, 0, 1)]), entities=5)
     assert np.asarray(graded.gains).tolist() == [2, 1]
 
