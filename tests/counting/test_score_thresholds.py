@@ -16,45 +16,27 @@ from oracles.counting import exact
 from oracles.thresholds import count_above
 from strategies.count_problems import Problem, problems
 from strategies.thresholds import ODD, compare, thresholds
-from support.problems import DTYPES, Array, as_dtype, assert_refused, in_form
+from support.outcomes import OURS
+from support.problems import DTYPES, Array, as_dtype, assert_refused
 from support.refusals import refusal
 from truerank.counting import tiles
 from truerank.counting.score_thresholds import ThresholdCounts
 
 SCORES = np.array([[0.1, 0.9, 0.5], [0.7, 0.2, 0.2]], np.float32)
-KEYS = ("rows", "order", "nan", "dtype", "filter", "candidates")
-
-
-def asked(problem: Problem, data: st.DataObject) -> tuple[Any, Any, dict[str, Any], dict[str, Any]]:
-    """Return thresholds, plain and as given, and the keywords for the oracle and for the call."""
-    keywords, scores = dict(problem.keywords), problem.scores
-    each = 1 if isinstance(problem.targets, int) else len(problem.targets)
-    tasks = len(keywords["rows"]) if "rows" in keywords else len(scores)
-    if scores.ndim == 1 and "rows" not in keywords:
-        tasks, keywords["rows"] = each, [0] * each
-    found = data.draw(thresholds(scores, keywords["dtype"], tasks))
-    plain = {name: keywords[name] for name in KEYS if name in keywords}
-    call = plain | {"threads": keywords["threads"]}
-    for name in ("filter", "candidates"):
-        if (form := keywords.get(f"{name}_form")) is not None:
-            call[name] = in_form(form, plain[name], scores.shape[-1])
-    if "rows" in call:
-        call["rows"] = np.asarray(call["rows"], np.int64)
-    return found.given, found.plain, call, plain
 
 
 def check(scores: Any, problem: Problem, data: st.DataObject, *, place: bool = True) -> None:
     """Compare with the definition; `place`: whether an error names the first row and column."""
-    given_thresholds, plain_thresholds, call, plain = asked(problem, data)
-    shape = (len(call["rows"]) if "rows" in call else len(problem.scores),)
-
-    def definition() -> Any:
-        return count_above(problem.scores, plain_thresholds, **plain)
-
+    tasks, single = problem.tasks, problem.scores.ndim == 1
+    asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks))
+    given = {**problem.keywords, **({"rows": [0] * tasks} if single else {})}
+    del given["audit"]
+    plain = {name: value for name, value in given.items() if name not in OURS}
+    _, call = Problem(problem.scores, problem.targets, given).call()
     compare(
-        lambda: tr.count_above(scores, given_thresholds, **call),
-        definition,
-        np.shape(given_thresholds) or shape,
+        lambda: tr.count_above(scores, asked.given, **call),
+        lambda: count_above(problem.scores, asked.plain, **plain),
+        np.shape(asked.given) or (tasks,),
         assert_refused if place else None,
     )
 

@@ -119,14 +119,11 @@ def test_the_counts_and_refusals_of_memory(way: str, problem: Problem, most: int
 @pytest.mark.parametrize("way", WAYS)
 @given(problem=problems(nan=True, errors=False), data=st.data())
 def test_thresholds(way: str, problem: Problem, data: st.DataObject) -> None:
-    names = ("rows", "filter", "candidates", "order", "nan")
-    keywords = {name: problem.keywords[name] for name in names if name in problem.keywords}
-    tensor, single = host_tensor(problem.scores), problem.scores.ndim == 1
-    each = 1 if isinstance(problem.targets, int) else len(problem.targets)
-    if "rows" in keywords or single:
-        keywords["rows"] = np.array(keywords.get("rows", [0] * each), np.int64)
-    tasks = len(keywords["rows"]) if "rows" in keywords else len(problem.scores)
+    tensor, tasks = host_tensor(problem.scores), problem.tasks
     asked = data.draw(thresholds(problem.scores, problem.keywords["dtype"], tasks)).given
+    rows = {"rows": np.zeros(tasks, np.int64)} if problem.scores.ndim == 1 else {}
+    keywords = {**problem.call()[1], "dtype": None, **rows}
+    del keywords["audit"]
 
     def counted(scores: Any) -> Any:
         try:

@@ -23,6 +23,14 @@ class Problem:
     targets: Any
     keywords: dict[str, Any]
 
+    @property
+    def tasks(self) -> int:
+        """How many tasks there are."""
+        if self.keywords.get("rows") is not None:
+            return len(self.keywords["rows"])
+        of_one = 1 if isinstance(self.targets, int) else len(self.targets)
+        return of_one if self.scores.ndim == 1 else len(self.scores)
+
     def call(self) -> tuple[Any, dict[str, Any]]:
         """Return targets and keywords as `rank` takes them."""
         keywords = dict(self.keywords)
