@@ -65,8 +65,13 @@ def rewrite(path: Path, **changes: Any) -> None:
         members = dict(archive)
     if isinstance(changes.get(HEADER), dict):
         changes[HEADER] = text_array(json.loads(members[HEADER].tobytes()) | changes[HEADER])
+    write(path, members | changes)
+
+
+def write(path: Path, members: dict[str, Any]) -> None:
+    """Write all members that are not None."""
     with path.open("wb") as file:
-        np.savez(file, **{k: v for k, v in (members | changes).items() if v is not None})
+        np.savez(file, **{k: v for k, v in members.items() if v is not None})
 
 
 def hostile_files(path: Path) -> Iterator[str]:
@@ -74,7 +79,6 @@ def hostile_files(path: Path) -> Iterator[str]:
 
     Under a sanitizer, the header is not replaced by other JSON: Python alone reads it.
     """
-    whole = path.read_bytes()
     with np.load(path) as archive:
         members = dict(archive)
     for name, array in members.items():
@@ -84,8 +88,7 @@ def hostile_files(path: Path) -> Iterator[str]:
             header = json.loads(array.tobytes())
             others += [] if SANITIZED else map(text_array, values_like(header))
         for other in others:
-            path.write_bytes(whole)
-            rewrite(path, **{name: other})
+            write(path, members | {name: other})
             yield name
 
 
