@@ -248,12 +248,6 @@ def test_a_group_of_relations_alone() -> None:
     assert measured["macro.relation.mr"] == 2
 
 
-def test_weights_by_name_apply_within_groups(labelled: Ranks) -> None:
-    measured = report(labelled, by="relation", weights="query")
-    assert measured.groups["likes"].weights.tolist() == [1, 0.5, 0.5]
-    assert measured.groups["likes"]["optimistic.mr"] == (1 + 3 + 1) / 2
-
-
 def test_groups_without_weight_are_left_out() -> None:
     ranks = Ranks([0, 3, 5], [1, 1, 1], 9, weights=[1, 0, 2])
     measured = report(ranks, by=["a", "b", "c"])

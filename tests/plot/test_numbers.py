@@ -292,16 +292,6 @@ def test_points_of_groups() -> None:
     assert legend(ax) == ["1 to 9", "10 to 99", "100 to 999", "with countless candidates"]
 
 
-def test_indices_of_stored_reports() -> None:
-    report = tr.report(A, by=GROUPS)
-    keys = ["mrr", "index.mrr"]
-    whole, few = (tr.Report.from_json(report.to_json(k)) for k in (None, keys))
-    assert points(plot.metric_against_index(few)) == points(plot.metric_against_index(report))
-    assert legend(plot.metric_against_index({"A": few}))[0] == "A"
-    assert points(plot.metric_against_index({"A": whole}, "mr")) == [[report["amri"], report["mr"]]]
-    assert legend(plot.metric_against_index({"A": whole}, "mr")) == ["A (12 candidates)"]
-
-
 def test_names_that_are_equal_when_shortened() -> None:
     models = {f"{'a' * 60}{i}{'b' * 60}": tr.report(ranks) for i, ranks in enumerate((A, B))}
     assert len(points(plot.metric_against_index(models))) == 2

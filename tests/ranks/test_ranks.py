@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import truerank as tr
 from support.example_ranks import any_ranks, everything
 from support.refusals import refusal
 from truerank import Protocol, Ranks, concatenate
@@ -462,14 +461,6 @@ def test_join_of_wrong_things(parts: Any) -> None:
     refusal(TypeError, r"parts: expected (at least one|several) Ranks", concatenate, parts)
 
 
-@pytest.mark.parametrize(
-    "public", [Ranks, Protocol, tr.concatenate, tr.load, tr.compare, tr.chance]
-)
-def test_public_names_show_their_package(public: Any) -> None:
-    assert public.__module__ == "truerank"
-    assert getattr(tr, public.__name__) is public
-
-
 @pytest.mark.python_only
 def test_what_ranks_do_not_have() -> None:
     ranks = Ranks([0], [1], 2)
@@ -493,6 +484,7 @@ def test_labels_compare_as_their_plain_values(ours: list[Any], theirs: list[Any]
         assert (labels == np.array(theirs)).tolist() == expected
     assert (labels != other).tolist() == [not equal for equal in expected]
     assert labels.same_as(other) == (ours == theirs)
+    assert not labels.same_as(labels[:2])
     for one in theirs:
         assert (labels == one).tolist() == [a == one for a in ours]
     assert list(labels) == ours

@@ -274,13 +274,6 @@ def test_wrong_digits(digits: object) -> None:
         assert made.to_markdown(digits=15)
 
 
-def test_a_key_counts_once_and_runs_are_integers() -> None:
-    found = table({"a": [one(1), one(2)], "b": one(3)}, ["mr", "mr"])
-    assert found.to_dict().keys() == {"model", "runs", "mr", "mr std"}
-    pytest.importorskip("pandas")
-    assert found.to_pandas()["runs"].dtype.kind == "i"
-
-
 def test_keys_are_made_unique_in_linear_time() -> None:
     keys = [f"hits@{k}" for k in range(1, 10**5)]
     assert list(one(1).to_dict([*keys, *keys])) == keys
