@@ -167,7 +167,7 @@ def problems(draw: st.DrawFn) -> tuple[np.ndarray, list[int], list[list[int]] | 
     return scores, targets, draw(st.none() | lists), sorted(among)
 
 
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(problems(), st.sampled_from(["descending", "ascending"]), st.sampled_from([1, 30, 1 << 20]))
 def test_slow_oracles(problem: tuple[Any, ...], order: str, block: int) -> None:
     scores, targets, filtered, among = problem
@@ -210,7 +210,7 @@ def check_numbers(found: compat.CompatReport) -> None:
         np.testing.assert_allclose(bounds, sorted(ends), rtol=1e-5, err_msg=shown)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_sampled_and_full_agree(data: st.DataObject) -> None:
     """With all other candidates as negatives, in a matrix or ragged, places are the same."""
