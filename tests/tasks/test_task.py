@@ -281,20 +281,6 @@ def test_read_only_scores_may_be_the_same_ones(small: Task) -> None:
         assert tr.rank_blocks(blocks).optimistic.tolist() == [5, 4] * 3
 
 
-def test_other_protocols_have_sides_of_other_names() -> None:
-    labels = {"relation": tr.Ranks([0, 1], [1, 1], 3, relation=["x", "y"]).relation}
-    pairs = np.array([[4], [7]]), np.array([0, 1]), np.array([2, 0])
-    sides = {name: SideTasks(name, *pairs, 3, labels=labels) for name in ("l_to_r", "r_to_l")}
-    task = BaseTask[tr.Report](sides, tr.Protocol(candidates="exclusive", split="ref"))
-    scores = np.array([[0.1, 0.2, 0.3], [0.1, 0.2, 0.3]])
-    given = dict.fromkeys(sides, scores)
-    report = task._evaluate_scores(given)
-    assert report["l_to_r.mr"] == report["r_to_l.mr"] == report["mr"] == 2
-    assert report.ranks.protocol.candidates == "exclusive"
-    with pytest.raises(TypeError, match="r_to_l: expected scores for the side 'r_to_l'"):
-        task._evaluate_scores({"l_to_r": scores})
-
-
 def test_no_tasks_make_an_empty_report() -> None:
     nothing = np.zeros(0, np.int64)
     side = SideTasks("tail", np.zeros((0, 2), np.int64), nothing, nothing, 3)
