@@ -53,9 +53,9 @@ def numerical(ranks: tr.Ranks, key: str) -> np.ndarray[Any, Any]:
     return np.array(slopes)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("kind", ["", "expected.", "tail.", "random."])
-@pytest.mark.parametrize("name", SMOOTH)
+@given(
+    st.sampled_from(SMOOTH), st.sampled_from(["", "expected.", "tail.", "random."]), st.booleans()
+)
 def test_influences_are_derivatives(name: str, kind: str, weighted: bool) -> None:
     ranks, key = drawn(1, weighted=weighted), kind + name
     if kind == "tail.":

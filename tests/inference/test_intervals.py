@@ -153,8 +153,10 @@ def test_without_variation_the_unseen_is_allowed_for(key: str) -> None:
     assert [found.low, found.high] == pytest.approx(ends)
 
 
-@pytest.mark.parametrize("kind", ["", "expected.", "pessimistic.", "tail."])
-@pytest.mark.parametrize("name", [*SMOOTH, "median", "mad", "z.mr", "index.gmr"])
+@given(
+    st.sampled_from([*SMOOTH, "median", "mad", "z.mr", "index.gmr"]),
+    st.sampled_from(["", "expected.", "pessimistic.", "tail."]),
+)
 def test_bounds_hold_the_value_and_stay_in_range(name: str, kind: str) -> None:
     ranks = drawn(7, 30, weighted=True)
     found = interval(ranks, kind + name)

@@ -88,8 +88,7 @@ def test_what_is_written_is_read(name: str, data: st.DataObject) -> None:
     assert read(".".join([*["macro"] * key.macro, *full, written])) == key
 
 
-@pytest.mark.parametrize("key", keys_where(lambda metric: True))
-@pytest.mark.parametrize("adjustment", ADJUSTMENTS)
+@given(st.sampled_from(keys_where(lambda metric: True)), st.sampled_from([*ADJUSTMENTS]))
 def test_an_arrow_points_to_better_values(key: str, adjustment: str) -> None:
     parsed = parse(key)._replace(adjustment=adjustment)
     if adjustment != "none" and METRICS[parsed.metric].chance is None:
