@@ -65,10 +65,11 @@ sizes = (device.BLOCK_BYTES,) if on_device else (50, 1 << 20)
 rng = np.random.default_rng(2)
 mesh = jax.make_mesh((2, 2), ("rows", "columns"))
 targets, filter = rng.integers(0, 40, 24), [rng.integers(0, 40, 3) for _ in range(24)]
-for kind in ("float32", "bfloat16", "uint16"):
+specs = [("rows",), (None, "columns"), ("rows", "columns"), (("rows", "columns"),), ()]
+for kind, shardings in (("uint16", specs[:1]), ("bfloat16", specs[2:3]), ("float32", specs)):
     plain = jax.numpy.asarray(rng.integers(0, 30, (24, 40))).astype(kind)
     expected = tr.rank(np.asarray(plain), targets, filter=filter)
-    for spec in [("rows",), (None, "columns"), ("rows", "columns"), (("rows", "columns"),), ()]:
+    for spec in shardings:
         array = jax.device_put(plain, NamedSharding(mesh, PartitionSpec(*spec)))
         for device.BLOCK_BYTES in sizes:
             ranks = tr.rank(array, targets, filter=filter)
@@ -78,6 +79,8 @@ for kind in ("float32", "bfloat16", "uint16"):
         counter = tr.RankCounter(plain[np.arange(24), targets], targets, candidates=40)
         counter.update(array)
         assert counter.ranks() == tr.rank(plain, targets)
+    if kind != "float32":
+        continue
     row = jax.device_put(plain[0], NamedSharding(mesh, PartitionSpec("columns")))
     device.BLOCK_BYTES = 20
     assert tr.rank(row, targets) == tr.rank(np.asarray(plain[0]), targets)
