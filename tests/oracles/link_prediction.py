@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from math import inf
 from typing import Any
 
@@ -137,6 +138,7 @@ def overlapping(
     return found
 
 
+@cache
 def days(label: str, calendar: str) -> tuple[float, float]:
     """Return the first and the last day that a label fits, by its place in a list of days.
 
