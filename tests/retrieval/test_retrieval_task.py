@@ -261,76 +261,55 @@ def test_candidates_are_drawn_uniformly() -> None:
     assert (np.abs(np.delete(counts, [2, 4]) - 450) < 75).all()  # five standard deviations
 
 
-@pytest.mark.parametrize(
-    ("candidates", "message"),
-    [
-        ("test", r"expected all, or one of the known splits \(train\), got 'test'"),
-        (["a", "c"], "2 right answers are not among the candidates, first 'b'"),
-        (Sampled(0), "expected negatives >= 1, got 0"),
-        (Sampled(3, typed=True), "queries have no types"),
-        (Sampled(3, among="train"), "2 right answers are not among"),
-    ],
-)
-def test_wrong_candidates(candidates: Any, message: str) -> None:
-    known = {"train": {"u": ["a", "c"]}}
-    with pytest.raises(tr.InputValueError, match=f"^candidates: {message}"):
-        Task({"u": ["b", "d"]}, entities=ITEMS, known=known, candidates=candidates)
-
-
 # -- errors ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("qrels", "error", "message"),
-    [
-        ({}, ValueError, "qrels: expected at least one right answer, got none"),
-        ({"q": ["z"]}, ValueError, "qrels: .* got 'z' in column 1 of row 0"),
-        ({"q": {"a": -1}}, ValueError, r"qrels: .* got -1\.0 in row 0"),
-        ({"q": {"a": np.nan}}, ValueError, "not negative, got nan in row 0"),
-        ({"q": {"a": "1"}}, TypeError, "qrels: expected gains that are numbers"),
-        ([("q", "a", 1), ("q", "a", 2)], ValueError, "got 1.0 and 2.0 for 'a' of query 'q'"),
-        ({"q": ["a"], "r": {"a": 1}}, TypeError, r"expected \{entity: gain\} .*got list for 'q'"),
-        ({"q": ["a"], 1: ["a"]}, TypeError, "qrels: .* got 1 in row 1"),
-        ((np.array([0, 1]), np.array([1])), ValueError, "qrels: .* got columns of 2, 1"),
-        (7, TypeError, r"qrels: .* got int of shape \(\)"),
-    ],
-)
-def test_wrong_qrels(qrels: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        Task(qrels, entities=ITEMS)
+BD, AMONG = {"u": ["b", "d"]}, {"known": {"train": {"u": ["a", "c"]}}}
+UNKNOWN = r"candidates: expected all, or one of the known splits \(train\), got 'test'"
+MISSING = "candidates: 2 right answers are not among the candidates, first 'b'"
+WRONG: list[tuple[Any, dict[str, Any], str]] = [
+    ({}, {}, "qrels: expected at least one right answer, got none"),
+    ({"q": ["z"]}, {}, "qrels: .* got 'z' in column 1 of row 0"),
+    ({"q": {"a": -1}}, {}, r"qrels: .* got -1\.0 in row 0"),
+    ({"q": {"a": np.nan}}, {}, "not negative, got nan in row 0"),
+    ({"q": {"a": "1"}}, {}, "qrels: expected gains that are numbers"),
+    ([("q", "a", 1), ("q", "a", 2)], {}, "got 1.0 and 2.0 for 'a' of query 'q'"),
+    ({"q": ["a"], "r": {"a": 1}}, {}, r"expected \{entity: gain\} .*got list for 'q'"),
+    ({"q": ["a"], 1: ["a"]}, {}, "qrels: .* got 1 in row 1"),
+    ((np.array([0, 1]), np.array([1])), {}, "qrels: .* got columns of 2, 1"),
+    (7, {}, r"qrels: .* got int of shape \(\)"),
+    ({0: [2]}, {"entities": 2}, "expected .* got 2 in column 1 of row 0"),
+    ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
+    ({"w": ["a"]}, {"queries": ["u"]}, "expected .* got 'w' in column 0 of row 0"),
+    ({1: [0]}, {"known": np.array([[-1, 0]])}, "known: expected query ids from 0 on, got -1"),
+    ({"u": ["a"]}, {"known": [(0, 1)]}, "known: ids of queries, where qrels have labels"),
+    ({"u": ["a"]}, {"groups": {}}, "groups: expected a group for every query"),
+    ({0: [1]}, {"entities": None}, "entities: expected the number of entities, or their"),
+    (BD, {**AMONG, "candidates": "test"}, UNKNOWN),
+    (BD, {"candidates": ["a", "c"]}, MISSING),
+    (BD, {**AMONG, "candidates": Sampled(3, among="train")}, MISSING),
+    (BD, {"candidates": Sampled(0)}, "candidates: expected negatives >= 1, got 0"),
+    (BD, {"candidates": Sampled(3, typed=True)}, "candidates: queries have no types"),
+]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
+@pytest.mark.parametrize(("qrels", "arguments", "words"), WRONG)
+def test_wrong_arguments(qrels: Any, arguments: dict[str, Any], words: str) -> None:
+    refusal((ValueError, TypeError), words, Task, qrels, **{"entities": ITEMS, **arguments})
+
+
+def test_wrong_files_and_scores(tmp_path: Path) -> None:
+    for text, words in (
         ("q 0 a\n", "qrels: .*line 1: expected four fields: query, iteration"),
         ("q 0 a 1\n\nq 0 b one\n", "qrels: .*line 3: expected an integer of at most 18 digits"),
-    ],
-)
-def test_wrong_text(text: str, message: str, tmp_path: Path) -> None:
-    (tmp_path / "qrels").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        Task(tmp_path / "qrels", entities=ITEMS)
-
-
-@pytest.mark.parametrize(
-    ("qrels", "arguments", "message"),
-    [
-        ({0: [2]}, {"entities": 2}, "expected .* got 2 in column 1 of row 0"),
-        ({1: [0]}, {"queries": 1}, "expected .* got 1 in column 0 of row 0"),
-        ({"w": ["a"]}, {"queries": ["u"]}, "expected .* got 'w' in column 0 of row 0"),
-        ({1: [0]}, {"known": np.array([[-1, 0]])}, "known: expected query ids from 0 on, got -1"),
-        ({"u": ["a"]}, {"known": [(0, 1)]}, "known: ids of queries, where qrels have labels"),
-        ({"u": ["a"]}, {"groups": {}}, "groups: expected a group for every query"),
-        ({0: [1]}, {"entities": None}, "entities: expected the number of entities, or their"),
-        ("no such file", {}, "No such file"),
-    ],
-)
-def test_other_wrong_arguments(qrels: Any, arguments: dict[str, Any], message: str) -> None:
-    with pytest.raises((tr.InputError, FileNotFoundError), match=message):
-        Task(qrels, **{"entities": ITEMS, **arguments})
-    with pytest.raises(ValueError, match=r"scores: expected scores of shape \(1, 5\)"):
-        Task({"u": ["a"]}, entities=ITEMS).evaluate_scores([[1, 2]])
+    ):
+        (tmp_path / "qrels").write_text(text)
+        refusal(ValueError, words, Task, tmp_path / "qrels", entities=ITEMS)
+    refusal(FileNotFoundError, "No such file", Task, "no such file", entities=ITEMS)
+    task = Task({"u": ["a"]}, entities=ITEMS)
+    refusal(
+        ValueError, r"scores: expected scores of shape \(1, 5\)", task.evaluate_scores, [[1, 2]]
+    )
 
 
 # -- lists -----------------------------------------------------------------------------------------
