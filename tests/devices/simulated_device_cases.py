@@ -81,25 +81,12 @@ def test_an_operation_is_run_when_it_is_waited_for(name: str) -> None:
     assert module.synchronisations == 0
 
 
-def test_views_are_made_at_once_and_share_memory() -> None:
-    scores = waiting(VALUES)
-    views = [scores.T, scores[1:, ::2], scores.view(torch.int32), scores.view(-1), scores[:, None]]
-    assert all(view.untyped_storage() is not None and is_poison(scores) for view in views)
-    halves = scores.split(2, dim=1)
-    halves[1].fill_(6)
-    assert torch.equal(scores.to("cpu")[:, 2:], torch.full((3, 2), 6.0))
-    assert torch.equal(views[2].to("cpu").view(torch.float32), scores.to("cpu"))
-
-
 def test_copies_from_the_host() -> None:
     host = torch.arange(4.0)
     given = [torch.tensor([0.0, 1, 2, 3], device=NAME), host.to(NAME), torch.empty(4, device=NAME)]
     given[2].copy_(host)
-    assert module.uploads == [True, True, True]
-    module.forget()
     late = host.to(NAME, non_blocking=True)
     host.fill_(9)  # what the host writes later is not copied
-    assert module.uploads == [False]
     assert is_poison(late)
     for tensor in (*given, late):
         assert tensor.tolist() == [0, 1, 2, 3]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import tracemalloc
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,7 +19,6 @@ from support.problems import (
     Array,
     assert_same,
     csr,
-    mask,
     matrix,
     refuse,
 )
@@ -88,16 +85,6 @@ def test_index_arrays_of_any_layout(dtype: type) -> None:
         [FILTER[0], np.array(FILTER[1], np.int64), tuple(FILTER[2]), FILTER[3], range(67)],
     ):
         assert_same(tr.rank(scores, TARGETS, filter=selection), expected)
-
-
-def test_indices_beyond_the_last_list_are_not_read() -> None:
-    """As in scipy, `indices` may be longer than all lists together; the rest is ignored."""
-    scores = matrix("float32")
-    indptr, indices = csr(FILTER)
-    longer = np.append(indices, [1, 2, 3])
-    with contextlib.suppress(ValueError):  # a refusal is fine as well
-        ranks = tr.rank(scores, TARGETS, filter=(indptr, longer))
-        assert_same(ranks, count(scores, TARGETS, filter=FILTER))
 
 
 def test_csr_from_padded() -> None:
@@ -262,15 +249,6 @@ def test_tuples_of_plain_lists(value: tuple[list[int], ...], tasks: int) -> None
     """They might be (indptr, indices), or a list for each task."""
     scores = np.arange(7.0 * tasks).reshape(tasks, 7)
     refusal(tr.InputTypeError, "filter: expected .* li", tr.rank, scores, [6] * tasks, filter=value)
-
-
-@given(lists=st.lists(st.lists(st.integers(0, 8), max_size=12), min_size=1, max_size=6))
-def test_forms_have_the_same_lists(lists: list[list[int]]) -> None:
-    """A mask gives the sorted sets."""
-    read = parsed_selection("filter", mask(lists, 9), len(lists), 9)
-    assert [read.indices[a:b].tolist() for a, b in pairwise(read.indptr.tolist())] == [
-        sorted(set(entries)) for entries in lists
-    ]
 
 
 @pytest.mark.parametrize(

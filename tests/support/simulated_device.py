@@ -80,7 +80,6 @@ class Module:
     def __init__(self) -> None:
         self.default = Stream()
         self.copies: list[bool] = []  # for each copy to the host, whether it was waited for at once
-        self.uploads: list[bool] = []  # the same for copies from the host
         self.synchronisations = 0  # by operations whose result the host must know
         self.copied = threading.Condition()
         self._local = threading.local()
@@ -100,7 +99,6 @@ class Module:
     def forget(self) -> None:
         """Forget which copies were made, and what has waited."""
         self.copies.clear()
-        self.uploads.clear()
         self.synchronisations = 0
 
     def note_copy(self, blocking: bool) -> None:
@@ -341,7 +339,6 @@ def _copy(to: Any, source: Any, non_blocking: bool = False) -> Any:
         stream.add(lambda: memory.copy_(values))
         if isinstance(source, DeviceTensor):
             return to
-        module.uploads.append(not non_blocking)
     if not non_blocking:
         stream.synchronize()
     return to
