@@ -79,34 +79,6 @@ def test_nothing_to_do(dtype: str) -> None:
             assert ranks.audit is not None
 
 
-# --- objects
-
-
-class Arrays:
-    """Offers only `__array__`."""
-
-    def __init__(self, values: Array) -> None:
-        self.values = values
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
-        return self.values if dtype is None else self.values.astype(dtype)
-
-
-OBJECTS: dict[str, Callable[[Array], Any]] = {
-    "__array__": Arrays,
-    "memoryview": memoryview,
-    "lists": lambda a: a.tolist(),
-    "list of rows": list,
-}
-
-
-@pytest.mark.parametrize("how", OBJECTS)
-def test_foreign_objects(how: str) -> None:
-    vectors = vectors_of("float64")
-    turned = OBJECTS[how](vectors.queries), OBJECTS[how](vectors.entities)
-    assert same_bits(tr.score_embeddings(*turned), vectors.scores())
-
-
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 def test_torch_tensors(name: str) -> None:
     torch = pytest.importorskip("torch")
