@@ -268,18 +268,14 @@ def test_numbers_of_pykeen() -> None:
     targets, filtered = [0, 3, 9, 5, 1, 7], np.arange(60).reshape(6, 10) * 31 % 7 == 0
     lists = [np.flatnonzero(row) for row in filtered]
     found = compat.report(scores, targets, preset="pykeen", filter=lists)
-    assert found == pytest.approx(
-        {
-            "arithmetic_mean_rank": 4.333333492279053,
-            "inverse_harmonic_mean_rank": 0.40740740299224854,
-            "hits_at_1": 1 / 6,
-            "hits_at_3": 1 / 2,
-            "hits_at_5": 1 / 2,
-            "hits_at_10": 1,
-            "adjusted_arithmetic_mean_rank_index": 0.1489361296308802,
-        },
-        rel=4e-8,
-    )
+    hits = {"hits_at_1": 1 / 6, "hits_at_3": 1 / 2, "hits_at_5": 1 / 2, "hits_at_10": 1}
+    assert {name: found[name] for name in hits} == pytest.approx(hits, rel=1e-7)
+    singles = {name: value for name, value in found.items() if name not in hits}
+    assert singles == {
+        "arithmetic_mean_rank": 4.333333492279053,
+        "inverse_harmonic_mean_rank": 0.40740740299224854,
+        "adjusted_arithmetic_mean_rank_index": 0.1489361296308802,
+    }
 
 
 @pytest.mark.parametrize(
@@ -305,6 +301,8 @@ def test_float32_sums_stop_growing() -> None:
     for rank in ranks:
         total = np.float32(total + np.float32(rank))
     assert figure("mr", counts, openke).value == total / np.float32(40)
+    thirds = np.array([[0, 0, 1], [1, 1, 1], [3, 3, 3], [0, 0, 0]])
+    assert figure("mr", thirds, openke).value == np.float32(4) / np.float32(3)
     exact_mean = figure("mr", counts, EXACT).value
     assert exact_mean != figure("mr", counts, openke).value
 
