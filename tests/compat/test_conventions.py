@@ -302,7 +302,10 @@ def test_float32_sums_stop_growing() -> None:
         total = np.float32(total + np.float32(rank))
     assert figure("mr", counts, openke).value == total / np.float32(40)
     thirds = np.array([[0, 0, 1], [1, 1, 1], [3, 3, 3], [0, 0, 0]])
-    assert figure("mr", thirds, openke).value == np.float32(4) / np.float32(3)
+    assert figure("mr", thirds, openke).value == float(np.float32(4) / np.float32(3))
+    reciprocals = compat.Convention(mean="float32 reciprocals")
+    third = float(np.float32(1) / np.float32(3))
+    assert figure("mrr", np.array([[2], [1], [5], [0]]), reciprocals).value == third
     exact_mean = figure("mr", counts, EXACT).value
     assert exact_mean != figure("mr", counts, openke).value
 
