@@ -224,4 +224,5 @@ def test_progress_counts_every_pass_over_all_pairs(csls: int | None) -> None:
     for call in (infer, most_similar, partial(dangling, exclusive=[0])):
         told: list[tr.Progress] = []
         call(vectors, vectors, csls=csls, progress=told.append)
-        assert told[-1].done == told[-1].total == 40 * 40 * 4 * (1 if csls is None else 2)
+        total = 40 * 40 * 4 * (1 if csls is None else 2)
+        assert (told[0][:2], told[-1][:2]) == ((0, total), (total, total))
