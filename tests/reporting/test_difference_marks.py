@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.refusals import refusal
@@ -29,6 +29,7 @@ def models_of(*most: int) -> dict[str, Report]:
     return {f"model {i}": report(ranks_of(i, m)) for i, m in enumerate(most)}
 
 
+@settings(max_examples=15)
 @given(
     st.lists(st.integers(1, 50), min_size=2, max_size=4),
     st.booleans(),
