@@ -189,8 +189,10 @@ class BoundedPanels {
     // Whether few enough pairs of some tiles are open, with the coarsest levels that suit these.
     template <class Sink>
     bool promises(const std::int64_t* columns, std::int64_t width, Sink& sink) {
+        // An open pair costs twice as much where candidates have tasks, too.
+        constexpr double few = TakesLanes<Sink> ? kFewOpen / 2 : kFewOpen;
         double share = 1;
-        for (std::size_t form = forms().size(); form-- > 0 && share > kFewOpen;) {
+        for (std::size_t form = forms().size(); form-- > 0 && share > few;) {
             form_ = form;
             if (!quantise_queries<Sink>(sink.thresholds()) || !load_panel(columns, width, sink)) return false;
             share = open_share<Sink>(width);

@@ -51,8 +51,7 @@ struct Quantisation {
     }
 
     // Nothing where bounds do not cover the similarity, or cannot gain.
-    // Open pairs cost twice as much where candidates have tasks, too (`both`).
-    static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates, bool both) {
+    static std::optional<Quantisation> make(const Embeddings& embeddings, const Vectors<C>& candidates) {
         const Similarity similarity = embeddings.similarity;
         const Levels levels = chosen_levels();
         const std::int64_t depth = candidates.depth();
@@ -88,8 +87,7 @@ struct Quantisation {
             case Similarity::sql2:
             case Similarity::inverse_l2:
                 if (levels == Levels::int8 && byte_products() == ByteProducts::pairs) {
-                    result.forms = {kernels.products[static_cast<int>(Levels::int16)]};
-                    if (!both || are_bounds_forced()) result.forms.push_back(kernels.byte_pairs);
+                    result.forms = {kernels.products[static_cast<int>(Levels::int16)], kernels.byte_pairs};
                 } else {
                     result.forms = {kernels.products[static_cast<int>(levels)]};
                 }

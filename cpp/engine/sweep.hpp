@@ -406,7 +406,7 @@ void sweep(const Scoring<C>& scoring, const SortedTasks& sorted, const Execution
     const bool few = std::all_of(sorted.groups.begin(), sorted.groups.end(),
                                  [&](const Group& group) { return scoring.few(group.last_query - group.first_query); });
     if (TakesBounds<Sink> && execution.bounded && !few) {
-        quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates, TakesLanes<Sink>);
+        quantisation = Quantisation<C>::make(scoring.embeddings, scoring.candidates);
     }
     std::vector<SweepWorker<C>> workers;
     std::vector<Sink> sinks;
