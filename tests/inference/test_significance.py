@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from support.example_ranks import any_ranks
 from support.metric_keys import keys_where
@@ -182,6 +183,16 @@ def test_inverted_sums(sizes: list[int], method: str, monkeypatch: pytest.Monkey
         half = Fraction(below[slack], total) - Fraction(law[slack], 2 * total)
         assert found.method == method
         assert found.log == pytest.approx(log(half), abs=0.5 / len(sizes))
+
+
+@pytest.mark.parametrize("t", [0.3, 1e-2, 1e-3, 1e-5, -1e-5, -1e-3, -1e-2, -0.3])
+def test_saddle_points_of_gamma_near_its_mean(t: float) -> None:
+    """Sums of ten exponentials are skewed; very near the mean, the formula has a limit."""
+    n, left, none = 10, 1 / (1 - t), np.zeros(0)
+    law = tails._Tilted(-n * math.log(1 - t), n * left, n * left**2, 2 * n * left**3, none, none)
+    found = math.exp(tails._lugannani_rice(t, n * left, law))
+    exact = stats.gamma.sf(n * left, n) if t >= 0 else stats.gamma.cdf(n * left, n)
+    assert found == pytest.approx(exact, rel=2e-3)
 
 
 def test_reciprocal_ranks_of_many_sizes() -> None:
