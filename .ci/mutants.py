@@ -161,6 +161,7 @@ class Tests:
             self.stages = [own, [*users, "tests/package/test_doctests.py"]]
         path = f"{tree}/python{os.pathsep}{tree}/tests"
         self.environment = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+        self.refuse_another_tree()
         for name in ("module", "tests") if room == "cpp" else ():
             build = tree.parent / name
             self.builds.append(build)
@@ -174,6 +175,14 @@ class Tests:
         if room == "cpp" and (outcome := self.run()) != "survived":
             raise SystemExit(f"cpp: expected tests that pass on the tree as it is: {outcome}")
         self.limit = 60 + 3 * (time.monotonic() - started)
+
+    def refuse_another_tree(self) -> None:
+        """The import hook of an editable install comes before PYTHONPATH: no change would count."""
+        command = [sys.executable, "-c", "import truerank; print(truerank.__file__)"]
+        options = {"cwd": self.tree, "env": self.environment, "text": True, "check": True}
+        found = subprocess.run(command, stdout=subprocess.PIPE, **options).stdout
+        if not Path(found).is_relative_to(self.tree):
+            raise SystemExit(f"expected truerank as a wheel installs it, got {found.strip()}")
 
     def users(self, room: str) -> list[str]:
         """Return the two rooms with tests that import a room most often."""
