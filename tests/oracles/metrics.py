@@ -20,8 +20,6 @@ from truerank.metrics import METRICS
 Number = Fraction | Decimal
 DIGITS = 60
 MAD_SCALE = Fraction("1.482602218505602")
-# The metrics of which less is better.
-FALLING = tuple(name for name, row in METRICS.items() if row.increasing is False)
 
 
 def positions(above: Sequence[int], tied: Sequence[int], kind: str) -> list[Fraction]:
@@ -154,36 +152,3 @@ def moments(name: str, sizes: Sequence[int], weights: Sequence[Fraction]) -> tup
         mean = sum(values[1:], values[0]) / len(values)  # type: ignore[operator]
         squares = [(value - mean) ** 2 for value in values]
         return mean, sum(squares[1:], squares[0]) / len(values)  # type: ignore[operator]
-
-
-def tail_share(
-    name: str, observed: Number, sizes: Sequence[int], weights: Sequence[Fraction], alternative: str
-) -> Fraction:
-    """Return the share of all outcomes as good, as bad, or twice the smaller, at most 1."""
-    falling = name.partition("@")[0].partition(":")[0] in FALLING
-    slack = Fraction(0) if isinstance(observed, Fraction) else abs(observed) / 10**45
-    values = [value - observed for value in outcomes(name, sizes, weights)]
-    high = Fraction(sum(value >= -slack for value in values), len(values))
-    low = Fraction(sum(value <= slack for value in values), len(values))
-    if alternative == "two-sided":
-        return min(Fraction(1), 2 * min(low, high))
-    return low if falling == (alternative == "better") else high
-
-
-def single_moments(name: str, size: int) -> tuple[Fraction, Fraction]:
-    """Return the mean and the variance of mr, mrr or hits@k of one task."""
-    values = [exact(name, [Fraction(r)], [Fraction(1)]) for r in range(1, size + 1)]
-    mean = sum(values, Fraction(0)) / size
-    return mean, sum(((value - mean) ** 2 for value in values), Fraction(0)) / size
-
-
-def law_of_sum(laws: Sequence[dict[int, Fraction]]) -> dict[int, Fraction]:
-    """Return the law of a sum of independent integers, each given by its own law."""
-    found = {0: Fraction(1)}
-    for law in laws:
-        longer: dict[int, Fraction] = {}
-        for total, chance in found.items():
-            for value, own in law.items():
-                longer[total + value] = longer.get(total + value, Fraction(0)) + chance * own
-        found = longer
-    return found

@@ -37,7 +37,6 @@ def test_dict(sided: Ranks) -> None:
 
 
 FIRST = "5 test tasks (head 3, tail 2), 9 to 12 candidates, filtered by train + valid."
-TIES = "Ties move hits@1 by 50 %: realistic 0.4, expected 0.6."
 
 
 def test_tasks_that_tie_have_a_row_for_each_kind(sided: Ranks) -> None:
