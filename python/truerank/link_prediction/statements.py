@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, pairwise
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -253,8 +253,14 @@ def _rows_of(title: str, value: Any) -> list[Any]:
     if not path and not isinstance(value, (list, tuple, np.ndarray)):
         expected = f"a path, or a list of tuples ({_FORM})"
         raise InputTypeError(title, expected=expected, got=type(value).__name__)
-    has_json, rows, delimiter = is_json(path), [], ""
-    lines = (json_lines if has_json else text_lines)(title, path) if path else enumerate(value)
+    has_json, rows, delimiter = is_json(path), list[Any](), ""
+    lines: Iterable[tuple[int, Any]]
+    if not path:
+        lines = enumerate(value)
+    elif has_json:
+        lines = json_lines(title, path)
+    else:  # tabs stand between fields: a line of tabs has empty ones, which are refused
+        lines = text_lines(title, path, blanks=" ")
     for number, row in lines:
         if path and not has_json:
             delimiter = delimiter or ("\t" if "\t" in row else ",")

@@ -182,14 +182,14 @@ def line_of(path: str, row: int) -> int:
 
 
 def text_lines(
-    name: str, path: str, progress: bool | Listener | None = None
+    name: str, path: str, progress: bool | Listener | None = None, *, blanks: str = " \t"
 ) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file that are not empty, with their numbers, as `text_blocks` reads."""
+    """Yield the lines of a file that have more than blanks, numbered, as `text_blocks` reads."""
     first = 1
     for text in text_blocks(name, path, progress):
         rows = text.removesuffix("\n").split("\n")
         # an empty line costs next to nothing
-        yield from (row for row in compress(enumerate(rows, first), rows) if row[1].strip(" \t"))
+        yield from (row for row in compress(enumerate(rows, first), rows) if row[1].strip(blanks))
         first += len(rows)
 
 
