@@ -1,12 +1,12 @@
-"""Test adjusted published numbers: tables of two papers, the data sets, and invalid arguments."""
+"""Test adjusted published numbers: every form, the data sets, bounds, and invalid arguments."""
 
 from __future__ import annotations
 
 import copy
-import csv
 import itertools
 import json
 import math
+import runpy
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,78 +24,6 @@ from truerank.metrics.published import data_set, known_candidates
 pytestmark = pytest.mark.python_only
 
 STUDIES = ROOT / "bench" / "studies"
-RUNS = STUDIES / "unified_framework.tsv"
-
-
-def read_table_1(path: Path) -> dict[str, dict[str, tuple[int, float]]]:
-    """Read the mean rank and its adjusted index in percent, by data set and model."""
-    table: dict[str, dict[str, tuple[int, float]]] = {}
-    with path.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file, delimiter="\t"):
-            table.setdefault(row["dataset"], {})[row["model"]] = int(row["mr"]), float(row["amri"])
-    return table
-
-
-# Table 1 of "On the Ambiguity"
-TABLE_1 = read_table_1(STUDIES / "on_the_ambiguity.tsv")
-ROWS = [(name, model) for name, table in TABLE_1.items() for model in table]
-
-
-@pytest.fixture(scope="module")
-def runs() -> dict[str, list[dict[str, float]]]:
-    """The published runs of "A Unified Framework": both sides, filtered, only seen entities."""
-    with RUNS.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    found: dict[str, list[dict[str, float]]] = {}
-    for row in rows:
-        name = row.pop("dataset")
-        row.pop("model")
-        found.setdefault(name, []).append({key: float(cell) for key, cell in row.items()})
-    assert [len(rows) for rows in found.values()] == [4] * 4
-    return found
-
-
-def percent(dataset: str, model: str, **how: Any) -> float:
-    mean_rank, _ = TABLE_1[dataset][model]
-    return 100 * tr.adjust("mr", mean_rank, dataset=dataset, **how).index
-
-
-def truncated(number: float) -> float:
-    return math.floor(number * 10) / 10
-
-
-def test_table_1_without_the_filter_is_mostly_truncated() -> None:
-    """With unfiltered counts 6 of 12 round to what is printed, 11 agree when truncated."""
-    printed = {row: TABLE_1[row[0]][row[1]][1] for row in ROWS}
-    found = {row: percent(*row) for row in ROWS}
-    assert sum(round(found[row], 1) == printed[row] for row in ROWS) == 6
-    wrong = [row for row in ROWS if truncated(found[row]) != printed[row]]
-    assert wrong == [("fb15k237", "DistMult")]
-    assert found[wrong[0]] == pytest.approx(93.1362, abs=1e-4)
-
-
-@pytest.mark.parametrize(("dataset", "model"), ROWS)
-def test_table_1_with_the_filter_is_rounded(dataset: str, model: str) -> None:
-    assert round(percent(dataset, model, filtered=True), 1) == TABLE_1[dataset][model][1]
-
-
-COUNTED = ["nations", "kinships", "wn18rr-seen", "fb15k237-seen"]
-
-
-@pytest.mark.parametrize("dataset", COUNTED)
-def test_filtered_counts_are_those_of_published_runs(
-    runs: dict[str, list[dict[str, float]]], dataset: str
-) -> None:
-    """MR with AMRI, and hits@1 with its index, fix the mean of N and of 1 / N over the tasks."""
-    for run in runs[dataset]:
-        found = tr.adjust("mr", run["mr"], dataset=dataset, filtered=True)
-        assert found.tasks == run["tasks"]
-        # their expectation was stored in float32
-        expectation = 1 + (run["mr"] - 1) / (1 - run["amri"])
-        assert found.expectation == pytest.approx(expectation, rel=1e-7)
-        assert found.index == pytest.approx(run["amri"], abs=1e-6)
-        found = tr.adjust("hits@1", run["hits@1"], dataset=dataset, filtered=True)
-        assert found.index == pytest.approx(run["ah@1"], abs=1e-12)
 
 
 def test_the_formulas() -> None:
@@ -119,46 +47,45 @@ def figures(found: Any) -> list[float]:
     return [field for field in found if isinstance(field, int | float)]
 
 
-@pytest.mark.parametrize("metric", ["mr", "mrr", "hits@1", "hits@10", "gmr", "hmr", "imr", "igmr"])
-def test_every_form_of_candidates_gives_the_same(metric: str) -> None:
-    counts = np.array([40, 12, 40, 30, 12, 12])
-    number = 1.25 if metric in ("mr", "gmr", "hmr") else 0.25
-    every = tr.adjust(metric, number, candidates=counts)
-    pairs = tr.adjust(metric, number, candidates=([12, 30, 40], [3, 1, 2]))
-    assert every.tasks == pairs.tasks == 6
-    assert figures(every) == pytest.approx(figures(pairs), rel=1e-12)
-    expectation, variance = tr.chance(metric, counts)
-    assert (every.expectation, every.variance) == (expectation, variance)
-    alike = tr.adjust(metric, number, candidates=[12, 12, 12])
-    assert tr.adjust(metric, number, candidates=12, tasks=3) == alike
-    assert tr.adjust(metric, number, candidates=[12] * 3, tasks=3) == alike
-    ones = tr.adjust(metric, number, candidates=12, tasks=3, weights=[1.0, 1.0, 1.0])
-    assert figures(ones) == pytest.approx(figures(alike), rel=1e-12)
-
-
 @given(
     counts=st.lists(st.integers(2, 60), min_size=1, max_size=6),
+    alike=st.booleans(),
     data=st.data(),
     metric=st.sampled_from(
         ["mr", "mrr", "hits@3", "gmr", "hmr", "imr", "igmr", "median", "imedian"]
         + [f"power_mean:{p}" for p in ("1", "-1", "0", "2", "-0.5", "inf", "-inf")]
     ),
 )
-def test_it_is_what_a_report_says(counts: list[int], data: st.DataObject, metric: str) -> None:
+def test_it_is_what_a_report_says(
+    counts: list[int], alike: bool, data: st.DataObject, metric: str
+) -> None:
     """The value of a report alone gives its adjusted values, and the p-value of its ranks."""
-    above = [data.draw(st.integers(0, n - 1)) for n in counts]
+    n = len(counts)
+    counts = counts[:1] * n if alike else counts
+    above = [data.draw(st.integers(0, size - 1)) for size in counts]
     weights = None
     if metric in ("mr", "mrr", "hits@3", "hmr"):
-        weights = data.draw(st.none() | st.just(np.arange(1.0, 1 + len(counts))))
-    ranks = tr.Ranks(above, [1] * len(counts), counts, weights=weights)
+        weights = data.draw(st.none() | st.just(np.arange(1.0, 1 + n)))
+    ranks = tr.Ranks(above, [1] * n, counts, weights=weights)
     report = tr.report(ranks)
-    found = tr.adjust(metric, report[metric], candidates=counts, weights=weights)
+    found = tr.adjust(metric, report[metric], candidates=counts, tasks=n, weights=weights)
+    assert found.tasks == n
+    assert (found.expectation, found.variance) == report.chance(metric)
     for name in ("ratio", "index", "z"):
         expected = report[f"{name}.{metric}"]
         assert getattr(found, name) == pytest.approx(expected, rel=1e-9, abs=1e-9, nan_ok=True)
     expected = tr.pvalue(ranks, metric)
     assert found.log10_p == pytest.approx(expected.log10_p, rel=1e-9, abs=1e-9)
     assert found.method == expected.method
+    forms = [{"candidates": counts[0], "tasks": n, "weights": weights}] if alike else []
+    if weights is None:
+        forms += [{"candidates": np.unique(counts, return_counts=True)}, {"candidates": counts}]
+    for form in forms:
+        for name, value in tr.adjust(metric, report[metric], **form)._asdict().items():
+            expected = getattr(found, name)
+            if isinstance(value, float):
+                expected = pytest.approx(expected, rel=1e-11, abs=1e-11, nan_ok=True)
+            assert value == expected, name
 
 
 def test_degenerate_chance_gives_nan() -> None:
@@ -227,13 +154,6 @@ def test_the_table_is_whole(table: dict[str, dict[str, Any]]) -> None:
                 assert left_out[-1] < facts["relations" if side == "relation" else "entities"]
                 assert min(multiplicities) > 0
                 assert sum(multiplicities) == facts[split]
-    for key in table:
-        if key.endswith("-seen"):
-            whole = table[key.removesuffix("-seen")]
-            assert whole["train"] == table[key]["train"]
-            assert whole["test"] > table[key]["test"]
-            assert whole["entities"] > table[key]["entities"]
-            assert key in whole["note"]
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
@@ -313,29 +233,16 @@ def test_the_script_makes_the_table(
     data: Path, tmp_path: Path, table: dict[str, dict[str, Any]]
 ) -> None:
     pytest.importorskip("pykeen")
-    script = STUDIES / "make_datasets.py"
-    import runpy
-
-    runpy.run_path(str(script))["main"](data, tmp_path)
+    runpy.run_path(str(STUDIES / "make_datasets.py"))["main"](data, tmp_path)
     made = json.loads((tmp_path / "datasets.json").read_text(encoding="utf-8"))
     assert made == table
 
 
-METRICS_AND_VALUES = {
-    "mr": 200.0,
-    "mrr": 0.3,
-    "gmr": 20.0,
-    "hmr": 3.0,
-    "imr": 0.005,
-    "hits@1": 0.2,
-    "hits@10": 0.5,
-    "hits@4900": 0.9,
-    "hits@6000": 0.9,
-    "power_mean:2": 900.0,
-}
+BOUNDED = {"mr": 200.0, "mrr": 0.3, "gmr": 20.0, "hmr": 3.0, "imr": 0.005, "power_mean:2": 900.0}
+BOUNDED |= {"hits@1": 0.2, "hits@10": 0.5, "hits@4900": 0.9, "hits@6000": 0.9}
 
 
-@pytest.mark.parametrize(("metric", "value"), METRICS_AND_VALUES.items())
+@pytest.mark.parametrize(("metric", "value"), BOUNDED.items())
 def test_bounds_hold_whatever_the_candidates_are(
     metric: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,19 +263,17 @@ def test_bounds_hold_whatever_the_candidates_are(
     size = facts["entities"]
     least, tasks, exact_counts = known_candidates("bounded", filtered=True)
     assert not exact_counts
-    drawn = [
-        tr.adjust(metric, value, candidates=(rng.integers(least, size + 1), tasks))
-        for _ in range(3)
+    drawn = [rng.integers(least, size + 1) for _ in range(3)]
+    possible = [
+        tr.adjust(metric, value, candidates=(counts, tasks))
+        for counts in (*drawn, least, least * 0 + size)
     ]
-    ends = [
-        tr.adjust(metric, value, candidates=(some, tasks)) for some in (least, least * 0 + size)
-    ]
-    for one in (exact, *drawn, *ends):
+    for one in (exact, *possible):
         for name, (low, high) in found.bounds._asdict().items():
             slack = 1e-12 * abs(high)
             assert low - slack <= getattr(one, name) <= high + slack
     assert found.index == pytest.approx(found.bounds.index[1], rel=1e-12)
-    assert (found.z, found.tasks) == (pytest.approx(ends[1].z), exact.tasks)
+    assert (found.z, found.tasks) == (pytest.approx(possible[-1].z), exact.tasks)
 
 
 def test_bounds_are_printed() -> None:
