@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,66 +30,68 @@ def labels_of(codes: list[int], names: Any = None) -> Any:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int64", "uint64", ">i8"])
-def test_any_integer_dtype_becomes_read_only_int64(dtype: str) -> None:
-    ranks = Ranks(*(np.array([x], dtype) for x in (3, 2, 9)))
-    for array in (ranks.above, ranks.tied, ranks.candidates):
+def test_any_integer_dtype_is_copied_to_read_only_int64(dtype: str) -> None:
+    given_counts = [np.array([x], dtype) for x in (3, 2, 9)]
+    ranks = Ranks(*given_counts)
+    for array, before in zip(
+        (ranks.above, ranks.tied, ranks.candidates), given_counts, strict=True
+    ):
+        assert array == before
         assert array.dtype == np.dtype(np.int64)
         assert array.dtype.isnative
         assert not array.flags.writeable
-    assert (ranks.above[0], ranks.tied[0], ranks.candidates[0]) == (3, 2, 9)
+        assert before.flags.writeable
+        assert not np.shares_memory(array, before)
 
 
-def test_input_is_copied() -> None:
-    above = np.array([3, 4])
-    ranks = Ranks(above, [1, 1], 9)
-    above[:] = 0
-    assert ranks.above.tolist() == [3, 4]
-    assert above.flags.writeable
+WORD = "relation: expected a str for all tasks"
+TWO = {"audit": ([2**62, 2**62], [0, 0], [1, 1])}
+WRONG: list[tuple[dict[str, Any], type, str]] = [
+    ({"above": [1.0, 0.0]}, TypeError, "above: expected integers, got dtype float64"),
+    ({"above": None}, TypeError, "above: expected integers, got NoneType"),
+    ({"above": 3}, ValueError, r"above: expected a 1-D array of integers, got shape \(\)"),
+    ({"above": [[1]]}, ValueError, r"above: expected a 1-D array of integers, got shape \(1, 1"),
+    ({"tied": [1]}, ValueError, r"tied: expected 2 integers, one for each task, got shape \(1"),
+    ({"above": [0, -1]}, ValueError, "above: expected integers >= 0, got -1 at position 1"),
+    ({"tied": [1, 0]}, ValueError, "tied: expected integers >= 1.*, got 0 at position 1"),
+    ({"candidates": [1, 0]}, ValueError, "candidates: expected integers >= 1, got 0 at pos"),
+    ({"above": [0, 5]}, ValueError, "candidates: .* above 5 and tied 1 at position 1"),
+    ({"above": [TOP, 0], "tied": [TOP, 1]}, ValueError, r"candidates: expected >= above \+ tied"),
+    ({"above": np.array([2**63, 0], "u8")}, ValueError, "above: .* got 9223372036854775808"),
+    ({"weights": [1.0]}, ValueError, r"weights: expected 2 numbers, one for .* got shape \(1,\)"),
+    ({"weights": [1.0, -1.0]}, ValueError, "weights: expected finite numbers >= 0, got -1.0 at po"),
+    ({"weights": [1.0, np.nan]}, ValueError, "got nan at position 1"),
+    ({"weights": [0, 0]}, ValueError, "weights: expected at least one above 0"),
+    ({"weights": [True, False]}, TypeError, "weights: expected real numbers, got dtype bool"),
+    ({"audit": 3}, TypeError, "audit: expected an Audit or three .* got int"),
+    ({"audit": ([0, 0], [0], [1, 1])}, ValueError, "audit.inf: .* 2 integers"),
+    ({"audit": ([-1, 0], [0, 0], [1, 1])}, ValueError, "audit.nan: .* at position 0"),
+    (TWO, ValueError, "audit.nan: expected integers whose sum is below"),
+    ({"protocol": {}}, TypeError, "protocol: expected a Protocol, got dict"),
+    ({"relation": ["a"]}, ValueError, "relation: expected 2 labels, one for each task, got 1"),
+    ({"relation": ([0, 2], ["a", "b"])}, ValueError, "relation codes: .* from 0 to .* task 1"),
+    ({"relation": ([0, 0], ["a", "a"])}, ValueError, "relation vocabulary: 'a' occurs twice"),
+    ({"relation": np.array([1.5, 2])}, TypeError, "relation: expected integers, got dtype float64"),
+    ({"relation": np.array([["a", "b"]])}, TypeError, f"{WORD}, a seq"),
+    ({"relation": 7}, TypeError, WORD),
+    ({"relation": {"a", "b"}}, TypeError, WORD),
+    ({"relation": ["a", 3]}, TypeError, "relation: expected str, got int at position 1"),
+    ({"labels": {"category": ["a"]}}, ValueError, "category: expected 2 labels, one for each"),
+    ({"labels": {"head degree": [0, 1]}}, ValueError, "labels: expected names .* 'head degree'"),
+    ({"labels": {"query": [0, 1]}}, ValueError, "'query' has a meaning already: give queries=..."),
+    ({"labels": {3: [0, 1]}}, TypeError, "keywords must be strings"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([1.0], [1], 5), TypeError, "above: expected integers, got dtype float64"),
-        ((None, [1], 5), TypeError, "above: expected integers, got NoneType"),
-        ((3, [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(\)"),
-        (([[1]], [1], 5), ValueError, r"above: expected a 1-D array of integers, got shape \(1, 1"),
-        (([1, 2], [1], 5), ValueError, r"tied: expected 2 integers, .* each task, got shape \(1"),
-        (([0, -1], [1, 1], 5), ValueError, "above: expected integers >= 0, got -1 at position 1"),
-        (([0, 0], [1, 0], 5), ValueError, "tied: expected integers >= 1.*, got 0 at position 1"),
-        (([0, 0], [1, 1], [1, 0]), ValueError, "candidates: expected integers >= 1, got 0 at pos"),
-        (([0, 4, 5], [1, 2, 3], 5), ValueError, "candidates: .* above 4 and tied 2 at position 1"),
-        (([TOP], [TOP], TOP), ValueError, r"candidates: expected >= above \+ tied"),
-        ((np.array([2**63], np.uint64), [1], 5), ValueError, "above: .* got 9223372036854775808"),
-    ],
-)
-def test_impossible_counts(arguments: tuple, error: type, message: str) -> None:
-    refusal(error, message, Ranks, *arguments)
-
-
-@pytest.mark.parametrize(
-    ("weights", "error", "message"),
-    [
-        ([1.0], ValueError, r"weights: expected 2 numbers, one for each task, got shape \(1,\)"),
-        ([1.0, -1.0], ValueError, "weights: expected finite numbers >= 0, got -1.0 at position 1"),
-        ([1.0, np.nan], ValueError, "got nan at position 1"),
-        ([0, 0], ValueError, "weights: expected at least one above 0"),
-        ([True, False], TypeError, "weights: expected real numbers, got dtype bool"),
-    ],
-)
-def test_wrong_weights(weights: object, error: type, message: str) -> None:
-    refusal(error, message, Ranks, [0, 0], [1, 1], 5, weights=weights)
-    with pytest.raises(error, match=message):
-        Ranks([0, 0], [1, 1], 5).with_weights(weights)
-
-
-def test_wrong_audit_and_protocol() -> None:
-    refusal(TypeError, "audit: expected an Audit or three .* got int", Ranks, [0], [1], 5, audit=3)
-    refusal(ValueError, "audit.inf: .* 1 integers", Ranks, [0], [1], 5, audit=([0], [0, 0], [1]))
-    refusal(ValueError, "audit.nan: .* at position 0", Ranks, [0], [1], 5, audit=([-1], [0], [1]))
-    with pytest.raises(ValueError, match=r"audit.nan: expected integers whose sum is below"):
-        Ranks([0, 0], [1, 1], 5, audit=([2**62, 2**62], [0, 0], [1, 1]))
-    refusal(TypeError, "protocol: expected a Protocol, got dict", Ranks, [0], [1], 5, protocol={})
+@pytest.mark.parametrize(("wrong", "error", "message"), WRONG)
+def test_wrong_arguments(wrong: dict[str, Any], error: type, message: str) -> None:
+    right: dict[str, Any] = {"above": [0, 0], "tied": [1, 1], "candidates": 5}
+    refusal(error, message, Ranks, **right | wrong)
+    if "weights" in wrong:
+        refusal(error, message, Ranks(**right).with_weights, **wrong)
+    if "labels" in wrong:
+        with pytest.raises(error, match=message):
+            Ranks(**right).with_labels(**wrong["labels"])
 
 
 def test_immutable() -> None:
@@ -132,35 +133,6 @@ def test_forms_of_labels(given_labels: object, values: list, vocabulary: tuple |
         assert labels.codes.dtype == np.int64
 
 
-@pytest.mark.parametrize(
-    ("labels", "error", "message"),
-    [
-        (["a"], ValueError, "relation: expected 2 labels, one for each task, got 1"),
-        (([0, 2], ["a", "b"]), ValueError, "relation codes: expected integers from 0 to .* task 1"),
-        (([0, 0], ["a", "a"]), ValueError, "relation vocabulary: 'a' occurs twice"),
-        (np.array([1.5, 2.5]), TypeError, "relation: expected integers, got dtype float64"),
-        (np.array([["a", "b"]]), TypeError, "relation: expected a str for all tasks, a seq"),
-        (7, TypeError, "relation: expected a str for all tasks"),
-        ({"a", "b"}, TypeError, "relation: expected a str for all tasks"),
-        (["a", 3], TypeError, "relation: expected str, got int at position 1"),
-    ],
-)
-def test_wrong_labels(labels: object, error: type, message: str) -> None:
-    refusal(error, message, Ranks, [0, 1], [1, 1], 5, relation=labels)
-
-
-def test_with_labels_keeps_sets_and_drops() -> None:
-    ranks = everything()
-    other = ranks.with_labels(side="tail", relation=None)
-    assert other.side.values.tolist() == ["tail"] * 4
-    assert other.relation is None
-    assert other.queries.same_as(ranks.queries)
-    assert ranks.side.values.tolist() == ["head", "tail", "tail", "head"]
-    assert ranks.with_weights(None).weights is None
-    assert ranks.with_protocol(nan="omit").protocol.nan == "omit"
-    assert ranks.protocol.nan == "raise"
-
-
 @pytest.fixture
 def labelled() -> Ranks:
     """Return ranks with labels of other names: words, and ids."""
@@ -168,74 +140,37 @@ def labelled() -> Ranks:
     return everything().with_labels(**more)
 
 
-def test_with_labels_merges_other_names(labelled: Ranks) -> None:
-    other = labelled.with_labels(**{"category": None, "degree": "0", "absent": None})
+def test_with_labels_keeps_sets_and_drops(labelled: Ranks) -> None:
+    other = labelled.with_labels(side="tail", relation=None, category=None, degree="0", absent=None)
+    assert other.side.values.tolist() == ["tail"] * 4
+    assert other.relation is None
     assert list(other.labels) == ["head_degree", "degree"]
-    assert list(labelled.labels) == ["category", "head_degree"]
     assert other.queries.same_as(labelled.queries)
-    assert labelled.with_labels(side=None).labels == labelled.labels
+    assert labelled.side.values.tolist() == ["head", "tail", "tail", "head"]
+    assert list(labelled.labels) == ["category", "head_degree"]
     assert Ranks([0], [1], 5, labels={"x": None}) == Ranks([0], [1], 5)
-    assert labelled.with_labels(**{"category": "1-1"}) != labelled
-
-
-@pytest.mark.parametrize(
-    ("labels", "error", "message"),
-    [
-        ({"category": ["a"]}, ValueError, r"category: expected 2 labels, one for each"),
-        ({"head degree": [0, 1]}, ValueError, "labels: expected names as .*, got 'head degree'"),
-        ({"query": [0, 1]}, ValueError, "'query' has a meaning already: give queries=..."),
-        ({3: [0, 1]}, TypeError, "keywords must be strings"),
-    ],
-)
-def test_wrong_labels_of_other_names(labels: object, error: type, message: str) -> None:
-    refusal(error, message, Ranks, [0, 1], [1, 1], 5, labels=labels)
-    with pytest.raises(error, match=message):
-        Ranks([0, 1], [1, 1], 5).with_labels(**labels)
-
-
-@given(any_ranks(), st.data())
-def test_other_names_follow_their_tasks(ranks: Ranks, data: st.DataObject) -> None:
-    """Compare slices, joins and copies with the plain columns."""
-    n = len(ranks)
-    words = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
-    ids = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n))
-    more = {"word": (["abc".index(w) for w in words], ["a", "b", "c"]), "number": (ids, None)}
-    ranks = ranks.with_labels(**more)
-    cuts = sorted(data.draw(st.lists(st.integers(0, n), max_size=3)))
-    parts = [ranks[a:b] for a, b in pairwise([0, *cuts, n])]
-    assert concatenate(part for part in parts) == ranks
-    assert pickle.loads(pickle.dumps(ranks)) == ranks
-    order = data.draw(st.permutations(range(n)))
-    moved = ranks[list(order)].labels
-    assert moved["word"].values.tolist() == [words[i] for i in order]
-    assert moved["number"].values.tolist() == [ids[i] for i in order]
+    assert labelled.with_weights(None).weights is None
+    assert labelled.with_protocol(nan="omit").protocol.nan == "omit"
+    assert labelled.protocol.nan == "raise"
 
 
 NAMES = labels_of([0, 2, 0], ("a", "b", "c"))
 IDS = labels_of([7, 9, 7])
 
 
-def test_labels_are_not_compared_with_too_few_or_with_other_things() -> None:
+def test_labels_are_arrays_that_select_tasks() -> None:
+    ranks = everything()
+    heads = ranks[ranks.side == "head"]
+    assert heads.above.tolist() == ranks.above[[0, 3]].tolist()
+    assert np.asarray(ranks.side).tolist() == ranks.side.values.tolist() == list(ranks.side)
+    assert np.unique(ranks.side).tolist() == ["head", "tail"]
+    assert np.array(IDS, dtype=float).dtype == np.float64
     with pytest.raises(ValueError, match=r"labels: expected 3 labels, one for each task, got 2"):
         assert NAMES == ["a", "b"]
     assert NAMES != 0.5  # one bool: no label is a float
     assert NAMES != {}
     assert (np.int32(9) == IDS).tolist() == (np.str_("c") == NAMES).tolist() == [False, True, False]
     assert not (IDS == 2**70).any()
-
-
-def test_labels_select_tasks_and_are_arrays() -> None:
-    ranks = everything()
-    heads = ranks[ranks.side == "head"]
-    assert heads.above.tolist() == ranks.above[[0, 3]].tolist()
-    assert set(heads.side) == {"head"}
-    assert np.asarray(ranks.side).tolist() == ranks.side.values.tolist() == list(ranks.side)
-    assert np.array(IDS).tolist() == list(IDS) == [7, 9, 7]
-    assert np.unique(ranks.side).tolist() == ["head", "tail"]
-    assert np.array(IDS, dtype=float).dtype == np.float64
-    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    frame = pandas.DataFrame({"side": ranks.side, "rank": ranks.realistic})
-    assert frame.side.tolist() == list(ranks.side)
 
 
 def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
@@ -248,6 +183,7 @@ def test_a_frame_has_a_row_for_each_task(labelled: Ranks) -> None:
         assert frame[name].tolist() == np.asarray(getattr(labelled, name)).tolist()
     assert frame.head_degree.tolist() == [7, 0, 2**40, -1]
     pandas.testing.assert_frame_equal(labelled[1:].to_pandas(), frame[1:].reset_index(drop=True))
+    assert pandas.DataFrame({"side": labelled.side}).side.tolist() == list(labelled.side)
     lists = Ranks([0, 3], [1, 2], 5, listed=[True, False]).to_pandas()
     assert lists.listed.tolist() == [True, False]
     assert "side" not in lists
@@ -281,18 +217,10 @@ def test_labels_alone() -> None:
 # -- kinds -----------------------------------------------------------------------------------------
 
 
-@given(st.integers(0, 2**51), st.integers(1, 2**51))
-def test_realistic_is_exact(above: int, tied: int) -> None:
-    ranks = Ranks([above], [tied], above + tied)
-    assert Fraction(ranks.realistic[0]) == Fraction(2 * above + 1 + tied, 2)
-    assert 2 * ranks.realistic[0] == int(ranks.optimistic[0]) + int(ranks.pessimistic[0])
-
-
 @pytest.mark.parametrize("above", [0, 1, 2**62, TOP - 1])
 def test_no_overflow_at_the_top(above: int) -> None:
     ranks = Ranks([above], [TOP - above], TOP)
-    assert ranks.pessimistic[0] == TOP
-    assert ranks.optimistic[0] == above + 1
+    assert (ranks.optimistic[0], ranks.pessimistic[0]) == (above + 1, TOP)
     assert ranks.realistic[0] == pytest.approx((above + 1) / 2 + TOP / 2)
     assert above < ranks.random(0)[0] <= TOP
 
@@ -306,40 +234,62 @@ def test_random_is_uniform_and_repeatable() -> None:
     values, counts = np.unique(drawn, return_counts=True)
     assert values.tolist() == [8, 9, 10]
     assert abs(counts - 10_000).max() < 500
-    plain = Ranks([4, 2], [1, 1], 9)
-    assert plain.random(1).tolist() == plain.optimistic.tolist()
 
 
-# -- slices ----------------------------------------------------------------------------------------
+@given(st.integers(0, 2**51), st.integers(1, 2**51))
+def test_realistic_is_exact(above: int, tied: int) -> None:
+    ranks = Ranks([above], [tied], above + tied)
+    assert Fraction(ranks.realistic[0]) == Fraction(2 * above + 1 + tied, 2)
+    assert 2 * ranks.realistic[0] == int(ranks.optimistic[0]) + int(ranks.pessimistic[0])
 
 
-@pytest.mark.parametrize(
-    ("index", "positions"),
-    [
-        (slice(1, 3), [1, 2]),
-        (slice(None, None, -2), [3, 1]),
-        (2, [2]),
-        (-1, [3]),
-        ([3, 0, 0], [3, 0, 0]),
-        (np.array([-1, 1], np.int8), [3, 1]),
-        ([True, False, False, True], [0, 3]),
-    ],
-)
-def test_slices_keep_everything(index: object, positions: list[int]) -> None:
-    ranks = everything()
-    part = ranks[index]
-    assert isinstance(part, Ranks)
-    assert len(part) == len(positions)
-    assert part.protocol is ranks.protocol
-    for name in ("above", "tied", "candidates", "weights"):
-        assert getattr(part, name).tolist() == getattr(ranks, name)[positions].tolist()
-        assert not getattr(part, name).flags.writeable
-    for name in ("side", "relation", "queries", "targets", "unit"):
-        assert getattr(part, name).values.tolist() == [
-            getattr(ranks, name).values.tolist()[i] for i in positions
-        ]
-    for new, old in zip(part.audit, ranks.audit, strict=True):
-        assert new.tolist() == old[positions].tolist()
+# -- slices and joins ------------------------------------------------------------------------------
+
+
+def columns(ranks: Ranks) -> dict[str, list[Any]]:
+    """Return all that ranks have of their tasks, as plain values; none of it can be written."""
+    fields = ("above", "tied", "candidates", "weights")
+    arrays = {name: getattr(ranks, name) for name in fields}
+    arrays |= {} if ranks.audit is None else ranks.audit._asdict()
+    named = ("side", "relation", "queries", "targets", "unit")
+    labels = {name: getattr(ranks, name) for name in named} | dict(ranks.labels)
+    arrays |= {name: found.values for name, found in labels.items() if found is not None}
+    assert not any(getattr(ranks, name).flags.writeable for name in fields[:3])
+    return {name: array.tolist() for name, array in arrays.items() if array is not None}
+
+
+@st.composite
+def indices(draw: st.DrawFn, n: int) -> Any:
+    forms: list[st.SearchStrategy[Any]] = [st.slices(n)]
+    forms.append(st.lists(st.booleans(), min_size=n, max_size=n).map(lambda x: np.array(x, bool)))
+    if n:
+        places = st.lists(st.integers(-n, n - 1), min_size=1)
+        forms += [st.integers(-n, n - 1), places, places.map(lambda x: np.array(x, np.int8))]
+    return draw(st.one_of(forms))
+
+
+@given(st.data())
+def test_slices_joins_and_copies_are_those_of_the_columns(data: st.DataObject) -> None:
+    optional = data.draw(st.fixed_dictionaries({name: st.booleans() for name in OPTIONAL}))
+    parts = []
+    for ranks in data.draw(st.lists(any_ranks(optional), min_size=1, max_size=4)):
+        n = len(ranks)
+        words = data.draw(st.lists(st.sampled_from("abc"), min_size=n, max_size=n))
+        ids = data.draw(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=n, max_size=n))
+        parts.append(ranks.with_labels(word=words, number=(ids, None)))
+    whole = concatenate(part for part in parts)
+    expected = {
+        name: [x for part in parts for x in columns(part)[name]] for name in columns(parts[0])
+    }
+    assert columns(whole) == expected
+    if len(parts) > 2:
+        assert concatenate([concatenate(parts[:2]), *parts[2:]]) == whole
+    assert pickle.loads(pickle.dumps(whole)) == whole
+    index = data.draw(indices(len(whole)))
+    positions = np.atleast_1d(np.arange(len(whole))[index])
+    part = whole[index]
+    assert part.protocol is whole.protocol
+    assert columns(part) == {name: [x[i] for i in positions] for name, x in expected.items()}
 
 
 @pytest.mark.parametrize(
@@ -360,31 +310,24 @@ def test_wrong_index(index: object, error: type) -> None:
         everything()[index]
 
 
-def test_a_slice_may_lose_all_its_weight() -> None:
-    ranks = Ranks([0, 3], [1, 1], 9, weights=[1, 0])
-    assert ranks[1:].weights.tolist() == [0]
-
-
 # -- equality, repr, copies ------------------------------------------------------------------------
 
 
 def test_equality_is_of_everything_but_provenance() -> None:
-    ranks = everything()
+    ranks, bare = everything(), Ranks([0], [1], 5)
     assert ranks == everything()
-    assert ranks != ranks[::-1]
-    assert ranks != ranks[:3]
-    assert ranks != ranks.with_weights(None)
-    assert ranks != ranks.with_weights([1, 1, 1, 1])
-    assert ranks != ranks.with_protocol(split="valid")
-    assert ranks == ranks.with_protocol(
-        order="ascending", dtype="float16", similarity="l1", version="9", files=["t.npy"]
-    )
-    assert Ranks([0], [1], 5, audit=([0], [0], [1])) != Ranks([0], [1], 5, audit=([1], [0], [1]))
+    others: list[object] = [ranks[::-1], ranks[:3], ranks.with_weights(None), "Ranks"]
+    others += [ranks.with_weights([1, 1, 1, 1]), ranks.with_protocol(split="valid")]
     for name in ("side", "relation", "queries", "targets", "unit"):
-        assert ranks != ranks.with_labels(**{name: None})
-        assert ranks != ranks.with_labels(**{name: "other"})
-    assert Ranks([0], [1], 5) != Ranks([0], [1], 6)
-    assert Ranks([0], [1], 5) != "Ranks"
+        others += [ranks.with_labels(**{name: None}), ranks.with_labels(**{name: "other"})]
+    assert [other for other in others if ranks == other] == []
+    assert Ranks([0], [1], 5, audit=([0], [0], [1])) != Ranks([0], [1], 5, audit=([1], [0], [1]))
+    assert bare != Ranks([0], [1], 6)
+    assert bare.with_labels(category="1-1") != bare.with_labels(category="1-n")
+    made = {"order": "ascending", "dtype": "float16", "similarity": "l1", "version": "9"}
+    assert ranks == ranks.with_protocol(**made, files=["t.npy"])
+    with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
+        bare.sides  # type: ignore[attr-defined]  # noqa: B018
 
 
 def test_repr_tells_what_it_is() -> None:
@@ -397,24 +340,6 @@ def test_repr_tells_what_it_is() -> None:
 
 
 # -- joins -----------------------------------------------------------------------------------------
-
-
-@given(st.data())
-def test_join_is_that_of_the_columns(data: st.DataObject) -> None:
-    optional = data.draw(st.fixed_dictionaries({name: st.booleans() for name in OPTIONAL}))
-    parts = data.draw(st.lists(any_ranks(optional), min_size=1, max_size=4))
-    whole = concatenate(parts)
-    assert len(whole) == sum(map(len, parts))
-    for name in ("above", "tied", "candidates"):
-        assert getattr(whole, name).tolist() == [x for p in parts for x in getattr(p, name)]
-        assert not getattr(whole, name).flags.writeable
-    for name in ("side", "relation", "queries"):
-        if getattr(whole, name) is not None:
-            assert getattr(whole, name).values.tolist() == [
-                x for p in parts for x in getattr(p, name).values.tolist()
-            ]
-    if len(parts) > 2:
-        assert concatenate([concatenate(parts[:2]), *parts[2:]]) == whole
 
 
 def test_join_merges_vocabularies() -> None:
@@ -459,15 +384,6 @@ def test_join_refuses_names_with_ids() -> None:
 @pytest.mark.parametrize("parts", [[], everything(), [everything(), 3], 3])
 def test_join_of_wrong_things(parts: Any) -> None:
     refusal(TypeError, r"parts: expected (at least one|several) Ranks", concatenate, parts)
-
-
-@pytest.mark.python_only
-def test_what_ranks_do_not_have() -> None:
-    ranks = Ranks([0], [1], 2)
-    for name in ("weights", "side", "relation", "queries", "targets", "unit", "audit"):
-        assert getattr(ranks, name) is None
-    with pytest.raises(AttributeError, match="'Ranks' object has no attribute 'sides'"):
-        ranks.sides  # type: ignore[attr-defined]  # noqa: B018
 
 
 WORDS = st.lists(st.sampled_from(["", "a", "b\0", "1"]), min_size=3, max_size=3)
