@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from support.refusals import refusal
 from support.toolkit_scores import scores_and_filter
 from truerank import compat
 
@@ -68,38 +68,24 @@ def test_own_presets_and_wrong_ones() -> None:
     own = compat.ListPreset(name="own", toolkits="ours", cut=1)
     assert compat.table_lists(ranks, presets=[own])["mr"] == [10]
     assert math.isnan(compat.report_lists(ranks[:0], preset="zero")["mr"])
-    with pytest.raises(KeyError, match="preset: expected one of zero, pyclause"):
-        compat.report_lists(ranks, preset="other")
-    with pytest.raises(tr.InputTypeError, match="preset: expected a name or a ListPreset"):
-        compat.report_lists(ranks, preset=3)  # type: ignore[arg-type]
-    with pytest.raises(tr.InputValueError, match="misses: expected one of zero"):
-        compat.ListPreset(name="own", toolkits="", misses="none")
-    with pytest.raises(tr.InputTypeError, match="ranks: expected Ranks from lists"):
-        compat.report_lists(tr.Ranks([0], [1], 5), preset="zero")
-    with pytest.raises(tr.InputValueError, match="ks: expected an integer >= 1, got 0"):
-        compat.report_lists(ranks, preset="zero", ks=[0])
-
-
-def finite_scores(seed: int) -> tuple[Any, Any, Any]:
-    """Make scores with ties, near ties and infinities, but no NaN."""
-    scores, targets, filtered = scores_and_filter(seed)
-    return np.where(np.isnan(scores), np.float32(0.3), scores), targets, filtered
-
-
-def ids_of(columns: int) -> list[str]:
-    """Names of documents in their own order as strings: d0, d1, d10, d11, ..."""
-    return sorted(f"d{i}" for i in range(columns))
+    ask, make, exact = compat.report_lists, compat.ListPreset, tr.Ranks([0], [1], 5)
+    refusal(KeyError, "preset: expected one of zero, pyclause", ask, ranks, preset="other")
+    refusal(TypeError, "preset: expected a name or a ListPreset", ask, ranks, preset=3)
+    refusal(ValueError, "misses: expected one of zero", make, name="o", toolkits="", misses="none")
+    refusal(TypeError, "ranks: expected Ranks from lists", ask, exact, preset="zero")
+    refusal(ValueError, "ks: expected an integer >= 1, got 0", ask, ranks, preset="zero", ks=[0])
 
 
 @pytest.mark.parametrize(("seed", "wide"), [(0, False), (1, True)])
 def test_pytrec_eval_itself(seed: int, wide: bool) -> None:
     """Ranks are exact by the order of the names, and scores are rounded to float32."""
     peer = pytest.importorskip("pytrec_eval", reason="the peer to compare with")
-    scores, targets, _ = finite_scores(seed)
+    scores, targets, _ = scores_and_filter(seed)
+    scores = np.where(np.isnan(scores), np.float32(0.3), scores)
     if wide:
         rng = np.random.default_rng(seed)
         scores = scores.astype(np.float64) * (1 + rng.normal(0, 1e-9, scores.shape))
-    ids = ids_of(scores.shape[1])
+    ids = sorted(f"d{i}" for i in range(scores.shape[1]))  # in their own order as strings
     qrels = {f"q{i}": {ids[target]: 1} for i, target in enumerate(targets)}
     run = {f"q{i}": dict(zip(ids, row.tolist(), strict=True)) for i, row in enumerate(scores)}
     found = compat.report(scores, targets, preset="pytrec_eval")

@@ -14,6 +14,7 @@ import numpy as np
 Single = np.float32
 Places = tuple[float, float]
 Filter = Set[int] | None
+Oracle = Callable[[np.ndarray, int, Filter], Places]
 
 
 def _others(scores: np.ndarray, target: int, filtered: Filter) -> list[np.float32]:
@@ -136,14 +137,6 @@ def dgl_ke_0_1(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     return first, last
 
 
-def pytorch_biggraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    masked = scores.copy()
-    for j in {*(filtered or ()), target}:
-        masked[j] = Single(-1e9)
-    rank = 1 + sum(bool(s >= scores[target]) for s in masked)
-    return rank, rank
-
-
 def pykeen(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     masked = scores.copy()
     for j in (filtered or set()) - {target}:
@@ -154,32 +147,36 @@ def pykeen(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     return rank, rank
 
 
+def _filled(scores: np.ndarray, filtered: Filter, filler: float) -> list[np.float32]:
+    return [Single(filler) if j in (filtered or ()) else s for j, s in enumerate(scores)]
+
+
 def torchkge(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     """The true one is compared with itself, so that it counts unless it is NaN."""
-    rank = sum(bool(s >= scores[target]) for s in _filled(scores, target, filtered, -np.inf))
+    others = _filled(scores, (filtered or set()) - {target}, -np.inf)
+    rank = sum(bool(s >= scores[target]) for s in others)
     return rank, rank
 
 
-def torchkge_optimistic(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    rank = 1 + sum(bool(s > scores[target]) for s in _filled(scores, target, filtered, -np.inf))
-    return rank, rank
+def filled_beside_itself(filler: float) -> Oracle:
+    """What is filtered gets another score, and so does the true one, which starts at rank 1."""
+
+    def places(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+        filled = _filled(scores, {*(filtered or ()), target}, filler)
+        rank = 1 + sum(bool(s >= scores[target]) for s in filled)
+        return rank, rank
+
+    return places
 
 
-def compgcn(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    return _sorted_places(_filled(scores, target, filtered, -1e7), target, True)
+def filled_and_sorted(filler: float) -> Oracle:
+    """What is filtered gets another score, and the true one is looked for: NaN is first."""
 
+    def places(scores: np.ndarray, target: int, filtered: Filter) -> Places:
+        filled = _filled(scores, (filtered or set()) - {target}, filler)
+        return _sorted_places(filled, target, True)
 
-def simkgc(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    return _sorted_places(_filled(scores, target, filtered, -1), target, True)
-
-
-def stare(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    return _sorted_places(_filled(scores, target, filtered, -1e6), target, True)
-
-
-def _filled(scores: np.ndarray, target: int, filtered: Filter, filler: float) -> list[np.float32]:
-    left_out = (filtered or set()) - {target}
-    return [Single(filler) if j in left_out else s for j, s in enumerate(scores)]
+    return places
 
 
 def _thousandths(score: np.float32) -> tuple[int, int]:
@@ -206,7 +203,7 @@ def ampligraph(scores: np.ndarray, target: int, filtered: Filter) -> Places:
     return first, last
 
 
-ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
+ORACLES: dict[str, Oracle] = {
     "libkge": libkge,
     "openke": openke,
     "ogb": ogb,
@@ -216,18 +213,18 @@ ORACLES: dict[str, Callable[[np.ndarray, int, Filter], Places]] = {
     "rotate": rotate,
     "dgl-ke": dgl_ke,
     "dgl-ke-0.1": dgl_ke_0_1,
-    "pytorch-biggraph": pytorch_biggraph,
+    "pytorch-biggraph": filled_beside_itself(-1e9),
     "openea": openea,
     "gcn-align": openea,
     "pykeen": pykeen,
     "pytorch-geometric": ogb_argsort,
     "torchkge": torchkge,
-    "torchkge-0.16.16": torchkge_optimistic,
+    "torchkge-0.16.16": openke,
     "torchdrug": dgl_ke,
     "nbfnet": dgl_ke,
-    "compgcn": compgcn,
-    "simkgc": simkgc,
-    "stare": stare,
+    "compgcn": filled_and_sorted(-1e7),
+    "simkgc": filled_and_sorted(-1),
+    "stare": filled_and_sorted(-1e6),
     "ampligraph": ampligraph,
 }
 

@@ -8,24 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from .compat import Filter, Places, Single, ogb, ogb_argsort, ogb_argsort_of_numpy
-
-
-def kbc(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """The true one is filtered, too, and starts at rank 1."""
-    masked = scores.copy()
-    for j in {*(filtered or ()), target}:
-        masked[j] = Single(-1e6)
-    rank = 1 + sum(bool(s >= scores[target]) for s in masked)
-    return rank, rank
-
-
-def recbole(scores: np.ndarray, target: int, filtered: Filter) -> Places:
-    """Items of the history score -inf and stay; torch.topk has NaN first."""
-    masked = scores.copy()
-    for j in (filtered or set()) - {target}:
-        masked[j] = Single(-np.inf)
-    return ogb_argsort(masked, target, None)
+from .compat import (
+    Filter,
+    Places,
+    Single,
+    filled_and_sorted,
+    filled_beside_itself,
+    ogb,
+    ogb_argsort,
+    ogb_argsort_of_numpy,
+)
 
 
 def _listed(scores: np.ndarray, target: int, filtered: Filter) -> list[tuple[float, int]]:
@@ -65,11 +57,11 @@ def by_score(scores: np.ndarray, target: int, filtered: Filter) -> Places:
 
 
 RETRIEVAL_ORACLES = {
-    "kbc": kbc,
-    "tkbc": kbc,
+    "kbc": filled_beside_itself(-1e6),
+    "tkbc": filled_beside_itself(-1e6),
     "kgreasoning": ogb_argsort,
     "tgb": ogb,
-    "recbole": recbole,
+    "recbole": filled_and_sorted(-np.inf),
     "trec_eval": by_id,
     "pytrec_eval": pytrec_eval,
     "mteb": by_id,
