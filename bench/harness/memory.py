@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from pathlib import Path
 
-__all__ = ["MemoryWatcher", "PeakMemory", "available_memory", "resident_memory"]
+__all__ = ["PeakMemory", "available_memory", "resident_memory"]
 
 CLEAR = Path("/proc/self/clear_refs")
 RESET_PEAK = "5"  # sets VmHWM back to the memory that is resident now
@@ -28,29 +27,6 @@ def resident_memory(process: int | str = "self") -> dict[str, int]:
     fields = (line.split(":", 1) for line in lines)
     kinds = ("Rss", "VmHWM", "VmRSS")
     return {name: int(value.split()[0]) * 1024 for name, value in fields if name.startswith(kinds)}
-
-
-class MemoryWatcher(threading.Thread):
-    """Sample the resident memory about every millisecond and keep the peaks.
-
-    It tells anonymous memory from pages of files, but sees nothing while a call holds the GIL.
-    """
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.anonymous = self.file = 0
-        self.done = threading.Event()
-
-    def sample(self) -> None:
-        """Raise the peaks to what is resident now."""
-        now = resident_memory()
-        self.anonymous = max(self.anonymous, now["RssAnon"])
-        self.file = max(self.file, now["RssFile"])
-
-    def run(self) -> None:
-        """Sample until `done` is set."""
-        while not self.done.wait(0.001):
-            self.sample()
 
 
 class PeakMemory:

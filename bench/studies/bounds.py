@@ -6,7 +6,7 @@
 DATA_FOLDER holds wn18rr and dbp15k_zh_en, VECTORS_FOLDER what `wn18rr_vectors.py` wrote. Truerank
 with bounds and without runs in turn with the peak of multiply-adds; both must count the same.
 `--parts` and `--only` choose what is measured; the figures are merged into bounds.tsv, from which
-bounds.md is written. Needs scipy; torch, faiss and pykeen for the peers.
+bounds.md is written. Needs scipy; torch and faiss for the peers.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ KS = (10, 100, 1_000)
 CSLS = 10
 PEAK_ROUNDS = 1_500
 PEER_QUERIES, SLOW_WORK = 1_024, 10**9  # peers get this many queries; slow ones this work
-PYKEEN_LIMIT = 10.0  # seconds; its time for all test triples is scaled
-PYKEEN_PILOT, PYKEEN_BATCHES = 96, (32, 256)
 
 MODELS = {"transe": "TransE", "distmult": "DistMult", "rotate": "RotatE", "complex": "ComplEx"}
 DIMS = (64, 256)
@@ -233,10 +231,8 @@ def cases_of(part: str) -> Iterator[str]:
     elif part == "top k":
         for name in ("DistMult, d = 256", "TransE, d = 64", "alignment vectors, d = 300"):
             yield from (f"{name}, k = {k}" for k in KS)
-    elif part == "alignment":
-        yield from ("both directions", f"both directions, CSLS {CSLS}")
     else:
-        yield from trained_models
+        yield from ("both directions", f"both directions, CSLS {CSLS}")
 
 
 # -- measuring -------------------------------------------------------------------------------------
@@ -318,47 +314,6 @@ def peer_calls(source: Source, case: str, threads: int) -> dict[str, tuple[Calla
     return found
 
 
-def measure_pykeen(source: Source, name: str, rounds: int) -> list[Figure]:
-    """Evaluate a trained model by PyKEEN's evaluator, and by truerank's in its place."""
-    import torch
-    from graphs import wordnet
-    from pykeen.evaluation import RankBasedEvaluator
-    from pykeen_adapter import make_case, time_evaluation
-
-    from truerank.adapters.pykeen import RankEvaluator
-
-    threads = int(_core.default_threads())
-    torch.set_num_threads(threads)
-    key, dim = file_of(name)
-    stored = np.load(source.vectors / f"{key}-{dim}.npz")
-    numbers = dim // (2 if key in ("rotate", "complex") else 1)
-    case = make_case(wordnet(source.data / "wn18rr"), MODELS[key], numbers)
-    for side, vectors in (("entity", "entities"), ("relation", "relations")):
-        (representation,) = getattr(case.model, f"{side}_representations")
-        weight = representation._embeddings.weight.data
-        weight.copy_(torch.from_numpy(stored[vectors]).reshape(weight.shape))
-    total = len(case.graph.triples["test"])
-
-    def theirs(tests: int, batch: int) -> float:
-        return time_evaluation(RankBasedEvaluator(), case, tests, batch)[0]
-
-    def ours(levels: str) -> float:
-        assert _core.choose_bounds(levels)
-        seconds, result = time_evaluation(RankEvaluator(fused=True), case, total, 32)
-        if key != "rotate":  # PyKEEN's has the Euclidean norm
-            np.testing.assert_allclose(result.report["mrr"], stored["mrr"], atol=1e-4)
-        return seconds
-
-    pilots = {theirs(PYKEEN_PILOT, batch): batch for batch in PYKEEN_BATCHES}
-    tests = min(total, round(PYKEEN_LIMIT / min(pilots) * PYKEEN_PILOT))
-    seconds = best({BOUNDS: partial(ours, ""), OFF: partial(ours, "off")}, rounds)
-    seconds["PyKEEN"] = theirs(tests, pilots[min(pilots)])
-    return [
-        Figure("PyKEEN", name, threads, key, taken, tests if key == "PyKEEN" else total)
-        for key, taken in seconds.items()
-    ]
-
-
 def main(
     data: Path,
     vectors: Path,
@@ -377,13 +332,10 @@ def main(
         given = Given(source, PeakFMA(Path(directory), _core.isa()), rounds)
     for part in parts:
         for case in (case for case in cases_of(part) if re.search(only, case)):
-            for count in threads if part != "PyKEEN" else [0]:
-                if part == "PyKEEN":
-                    new = measure_pykeen(source, case, rounds)
-                else:
-                    compared = part in ("peers", "top k")
-                    extra = peer_calls(source, case, count) if compared else None
-                    new = measure(given, part, case, count, extra)
+            for count in threads:
+                compared = part in ("peers", "top k")
+                extra = peer_calls(source, case, count) if compared else None
+                new = measure(given, part, case, count, extra)
                 for figure in new:
                     print(*figure[:4], f"{figure.seconds:.4f} s", f"{figure.rate / 1e9:.1f} G/s",
                           *figure[6:], sep=", ", flush=True)  # fmt: skip
@@ -412,13 +364,11 @@ def models(source: Source) -> str:
     return ", ".join(found)
 
 
-PARTS = (*RUNS, "PyKEEN")
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("data", type=Path)
     parser.add_argument("vectors", type=Path)
-    parser.add_argument("--parts", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--parts", nargs="*", choices=RUNS, default=list(RUNS))
     parser.add_argument("--only", default="", help="a regular expression of the cases")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)

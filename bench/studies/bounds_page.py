@@ -24,7 +24,7 @@ class Figure(NamedTuple):
     threads: int
     contestant: str
     seconds: float
-    work: int  # coordinates of pairs; with PyKEEN, test triples
+    work: int  # coordinates of pairs
     pairs: int = 0  # of a task and a candidate, in one run
     bounded: int = 0  # that bounds were asked about
     open: int = 0  # that integers left open
@@ -130,22 +130,6 @@ def whole_table(figures: Sequence[Figure], part: str) -> str:
     )
 
 
-def pykeen_table(figures: Sequence[Figure]) -> str:
-    """Return whole evaluations; PyKEEN's time is that of all test triples."""
-    rows = []
-    for case, _, group in groups_of(figures, "PyKEEN"):
-        theirs = group["PyKEEN"]
-        for name in (BOUNDS, OFF):
-            if name in group:
-                seconds = group[name].seconds
-                scaled = theirs.seconds / theirs.work * group[name].work
-                cells = f"{1000 * seconds:.0f} ms", f"{scaled:.1f} s", f"{scaled / seconds:.0f}"
-                rows.append((case, name, *cells, f"{theirs.work:,}"))
-    return markdown_table(
-        "model | truerank | its time | PyKEEN | times as fast | test triples of PyKEEN", rows, 2
-    )
-
-
 def make_page(
     figures: Sequence[Figure], facts: Sequence[str], models: str, peer_queries: int
 ) -> str:
@@ -159,7 +143,6 @@ def make_page(
         top=whole_table(figures, "top k"),
         alignment=whole_table(figures, "alignment"),
         peers=whole_table(figures, "peers"),
-        pykeen=pykeen_table(figures),
     )
     head, *sections = text.split("\n## ")
     measured = {figure.part for figure in figures}
@@ -167,7 +150,7 @@ def make_page(
     return format_page("\n## ".join([head, *kept]))
 
 
-SECTIONS = ("counts", "hostile", "top k", "alignment", "peers", "PyKEEN")  # those of the text
+SECTIONS = ("counts", "hostile", "top k", "alignment", "peers")  # those of the text
 TEXT = """# Counts of vectors, with bounds and without
 
 Made by `python bench/studies/wn18rr_vectors.py`, which trains, and then `python
@@ -221,13 +204,4 @@ Counting included in truerank's time; the others only score, but where their nam
 get {peer_queries} queries, and slow ones fewer; their rate is compared.
 
 {peers}
-
-## PyKEEN, end to end
-
-`evaluator.evaluate(model, ...)` of the trained models, both sides, filtered, to all metrics:
-`RankEvaluator()` against `RankBasedEvaluator()`, two threads each, PyKEEN in batches of 32 or 256,
-whichever is faster. PyKEEN's RotatE has the Euclidean norm of the whole difference, which is l2
-here.
-
-{pykeen}
 """

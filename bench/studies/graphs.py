@@ -1,4 +1,4 @@
-"""Graphs, models and embeddings that the studies beside PyKEEN import."""
+"""The graphs of the studies of link prediction."""
 
 from __future__ import annotations
 
@@ -36,25 +36,6 @@ class Graph(NamedTuple):
         return f"**{self.name}**: {triples} triples, {sizes}."
 
 
-class Model(NamedTuple):
-    """An interaction: its queries for truerank, and its name and options for PyKEEN."""
-
-    name: str
-    similarity: str
-    tail: Callable[[Array, Array], Array]  # query of (head, relation)
-    head: Callable[[Array, Array], Array]  # query of (relation, tail)
-    interaction: str
-    options: dict[str, Any]
-
-
-Arrays = tuple[Graph, Model, Array, Array]  # with embeddings of entities and relations
-
-MODELS = {
-    "distmult": Model("DistMult", "dot", lambda h, r: h * r, lambda r, t: r * t, "distmult", {}),
-    "transe": Model("TransE, L1", "l1", lambda h, r: h + r, lambda r, t: t - r, "transe", {"p": 1}),
-}
-
-
 def wordnet(folder: Path) -> Graph:
     """Read WN18RR; ids are in the order of the labels."""
     labels = {split: np.loadtxt(folder / f"{split}.txt", dtype=str, ndmin=2) for split in SPLITS}
@@ -77,26 +58,3 @@ def freebase(_: Path) -> Graph:
 
 
 SETS: dict[str, Callable[[Path], Graph]] = {"wn18rr": wordnet, "fb15k-237": freebase}
-
-
-def make_embeddings(graph: Graph, model: Model, dim: int) -> tuple[Array, Array]:
-    """Return random vectors of entities and relations, moved towards the training triples.
-
-    After three rounds the ranks are neither those of chance nor all 1.
-    """
-    rng = np.random.default_rng(dim)
-    entities, relations = (
-        rng.standard_normal((n, dim), dtype=np.float32) for n in (graph.entities, graph.relations)
-    )
-    head, relation, tail = graph.triples["train"].T
-    for _ in range(3):
-        pull = np.zeros_like(entities)
-        towards_tail = model.tail(entities[head], relations[relation])
-        towards_head = model.head(relations[relation], entities[tail])
-        for ids, goals in ((tail, towards_tail), (head, towards_head)):
-            order = np.argsort(ids, kind="stable")
-            starts = np.flatnonzero(np.diff(ids[order], prepend=-1))
-            pull[ids[order][starts]] += np.add.reduceat(goals[order], starts, axis=0)
-        entities += pull / (1 + np.linalg.norm(pull, axis=1, keepdims=True) / np.sqrt(dim))
-        entities *= np.sqrt(dim) / np.linalg.norm(entities, axis=1, keepdims=True)
-    return entities, relations

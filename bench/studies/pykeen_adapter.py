@@ -93,7 +93,6 @@ class Theirs(NamedTuple):
     seconds: float
     batch: int
     tests: int
-    result: Any
 
     def tests_of(self, case: Case) -> str:
         total = len(case.graph.triples["test"])
@@ -121,8 +120,8 @@ def by_pykeen(case: Case, batches: Sequence[int], limit: float) -> Theirs:
     )
     tests = min(total, max(pilot, round(limit / seconds * pilot)))
     evaluator = RankBasedEvaluator(clear_on_finalize=False)
-    seconds, result = time_evaluation(evaluator, case, tests, batch)
-    return Theirs(evaluator, seconds * total / tests, batch, tests, result)
+    seconds, _ = time_evaluation(evaluator, case, tests, batch)
+    return Theirs(evaluator, seconds * total / tests, batch, tests)
 
 
 def seconds_of(number: float) -> str:
