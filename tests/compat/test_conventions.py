@@ -49,6 +49,7 @@ CASES: dict[str, tuple[list[float], list[int] | None, float]] = {
     "scores whose log-sigmoids are within rounding": ([3, 3.0000002, 2.9999998, 3], [], 2.5),
     "scores that nearly saturate": ([103, 104, 102.9, 106.1, 90], [], 3),
     "the true candidate among its own negatives": ([9, 1, 2], None, 1),
+    "a bias that is lost in rounding": ([2.0**25, 1, 2, 3], [1, 2], 1),
 }
 # What toolkits were seen to do: the first and the last place, or one number if they are equal.
 SEEN: dict[str, dict[str, tuple[float, ...]]] = {

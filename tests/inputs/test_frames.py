@@ -41,15 +41,13 @@ def test_numbered_frames_are_arrays() -> None:
     mask = np.eye(3, 5, dtype=bool)
     masked = tr.rank(SCORES, IDS, filter=mask)
     assert tr.rank(SCORES, IDS, filter=pandas.DataFrame(mask)) == masked
+    lists = pandas.Series(FILTER, index=[7, 3, 5])
+    assert tr.rank(SCORES, IDS, filter=lists) == expected
     assert tr.rank_blocks([(frame, IDS), (frame.copy(), IDS)]).above.tolist() == [*([1, 3, 2] * 2)]
     assert tr.rank(frame.loc[1], [4, 1]) == tr.rank(SCORES[1], [4, 1])
     counter = tr.RankCounter([0.5], [2], candidates=5)
     counter.update(frame.iloc[:1])
     assert counter.ranks() == tr.rank(SCORES[:1], [2])
-
-
-def test_a_frame_in_one_block_is_not_copied() -> None:
-    frame = pandas_frame()
     assert np.shares_memory(frame_array("scores", frame), frame.to_numpy())
 
 
@@ -60,7 +58,7 @@ def test_labels_are_refused() -> None:
     repeated = pandas_frame(columns=["a", "b", "a", "c", "a"])
     mixed = pandas_frame().astype({1: "float32"})
     counter = tr.RankCounter([0.5], [2], candidates=5)
-    one = "scores: expected columns of one dtype, got "
+    one, none = "scores: expected columns of one dtype, got ", pandas.Series([[1], None, [2]])
     for message, call in (
         (f"scores: {PLAIN} {hint}", lambda: tr.rank(frame, IDS)),
         (f"scores: {PLAIN} 4, 0, 1", lambda: tr.rank(numbered, IDS)),
@@ -74,6 +72,10 @@ def test_labels_are_refused() -> None:
         (one, lambda: tr.rank(pandas.DataFrame({0: ["a"], 1: [0.5]}), [1])),
         (f"{one}float64, float32", lambda: tr.rank(mixed, IDS)),
         ("scores: expected one of float16", lambda: tr.rank(mixed.astype(object), IDS)),
+        (
+            "filter: list 1: expected integers, got NoneType",
+            lambda: tr.rank(SCORES, IDS, filter=none),
+        ),
     ):
         refused(call, message)
 

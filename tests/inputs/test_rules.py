@@ -68,18 +68,18 @@ def test_options_are_checked(name: str, value: Any, words: str) -> None:
         refusal(tr.InputError, f"^{name}: expected {words}", call)
 
 
-def test_the_option_that_was_meant_is_named() -> None:
-    refusal(tr.InputTypeError, "did you mean audit", tr.rank, [[0.1, 0.2]], [0], adit=True)  # type: ignore[call-arg]
-    refusal(tr.InputValueError, "got .* mean ascending", tr.rank, [[0.1, 0.2]], [0], order="ascend")  # type: ignore[arg-type]
-
-    with pytest.raises(tr.InputValueError, match=r"got 'qqq'$"):
-        tr.rank([[0.1, 0.2]], [0], order="qqq")  # type: ignore[arg-type]
-    with pytest.raises(tr.InputValueError, match="got 'cosin'; did you mean cosine"):
-        tr.rank_embeddings([[1.0]], [[1.0]], [0], similarity="cosin")  # type: ignore[arg-type]
-    with pytest.raises(tr.InputValueError, match="got 'two_sided'; did you mean two-sided"):
-        tr.pvalue(tr.Ranks([0], [1], 3), alternative="two_sided")  # type: ignore[arg-type]
+MEANT: list[tuple[str, Any, list[Any], dict[str, Any]]] = [
+    ("did you mean audit", tr.rank, [[[0.1, 0.2]], [0]], {"adit": True}),
+    ("got .* mean ascending", tr.rank, [[[0.1, 0.2]], [0]], {"order": "ascend"}),
+    ("got 'qqq'$", tr.rank, [[[0.1, 0.2]], [0]], {"order": "qqq"}),
+    ("did you mean cosine", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"similarity": "cosin"}),
+    ("order: unexpected keyw", tr.rank_embeddings, [[[1.0]], [[1.0]], [0]], {"order": "ascending"}),
+    ("did you mean two-sided", tr.pvalue, [tr.Ranks([0], [1], 3)], {"alternative": "two_sided"}),
+]
 
 
-def test_similarities_have_no_order() -> None:
-    with pytest.raises(tr.InputTypeError, match="order: unexpected keyword"):
-        tr.rank_embeddings([[1.0]], [[1.0]], [0], order="ascending")  # type: ignore[call-arg]
+@pytest.mark.parametrize(("words", "call", "arguments", "options"), MEANT)
+def test_the_option_that_was_meant_is_named(
+    words: str, call: Any, arguments: list[Any], options: dict[str, Any]
+) -> None:
+    refusal(tr.InputError, words, call, *arguments, **options)
