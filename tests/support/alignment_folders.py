@@ -43,67 +43,51 @@ def lines(text: str) -> list[list[str]]:
     return [line.split("\t") for line in text.split("\n") if line]
 
 
-def plain_dbp15k(files: Mapping[str, str]) -> dict[str, Any]:
-    """Read a data set in the layout of DBP15k, slowly and plainly."""
-    found: dict[str, Any] = {}
-    places = []
-    for k in (1, 2):
-        entities = lines(files[f"ent_ids_{k}"])
-        ids = [int(row[0]) for row in entities]
-        triples = [list(map(int, row)) for row in lines(files[f"triples_{k}"])]
-        relations = sorted({row[1] for row in triples})
-        names = None
-        if f"rel_ids_{k}" in files:
-            relations = [int(row[0]) for row in lines(files[f"rel_ids_{k}"])]
-            names = tuple(row[1] for row in lines(files[f"rel_ids_{k}"]))
-        found[f"names_{k}"] = tuple(row[1] for row in entities)
-        found[f"ids_{k}"] = ids
-        found[f"relation_ids_{k}"] = relations
-        found[f"relations_{k}"] = names
-        found[f"triples_{k}"] = [
-            [ids.index(h), relations.index(r), ids.index(t)] for h, r, t in triples
-        ]
-        places.append(ids)
+def plain(files: Mapping[str, str], fold: str = "") -> dict[str, Any]:
+    """Read a data set slowly and plainly; the splits of OpenEA are in the folder of a fold.
 
-    def pairs(name: str) -> list[list[int]]:
-        rows = [list(map(int, row)) for row in lines(files[name])]
-        return [[places[0].index(a), places[1].index(b)] for a, b in rows]
-
-    found["splits"] = {}
-    found["pairs"] = without_repeats(pairs("ref_ent_ids"))
-    if "sup_ent_ids" in files:
-        found["splits"] = {"train": pairs("sup_ent_ids"), "test": pairs("ref_ent_ids")}
-        found["pairs"] = without_repeats([*found["splits"]["train"], *found["splits"]["test"]])
-    return found
-
-
-def plain_openea(files: Mapping[str, str], fold: int | None) -> dict[str, Any]:
-    """Read a data set in the layout of OpenEA, slowly and plainly, without lists of ids."""
+    Triples and pairs of DBP15k have ids, the first column of the lists of entities and relations;
+    those of OpenEA have names, the second one, and lists may be missing.
+    """
     read = {name: lines(text) for name, text in files.items()}
+    by_id = "triples_1" in read
+    key, number = (0, int) if by_id else (1, str)
+    parts = {"train": "sup_ent_ids", "test": "ref_ent_ids"}
+    if not by_id:
+        parts = {split: f"{fold}/{split}_links" for split in ("train", "valid", "test")}
+    splits = {split: read[name] for split, name in parts.items() if read.get(name)}
+    pairs = read.get("ent_links", [pair for rows in splits.values() for pair in rows])
     found: dict[str, Any] = {}
     orders = []
     for k in (1, 2):
-        rows = read[f"rel_triples_{k}"]
-        names = sorted(
-            {row[0] for row in rows}
-            | {row[2] for row in rows}
-            | {pair[k - 1] for pair in read["ent_links"]}
-        )
-        relations = sorted({row[1] for row in rows})
-        found[f"names_{k}"], found[f"relations_{k}"] = tuple(names), tuple(relations)
-        found[f"ids_{k}"] = found[f"relation_ids_{k}"] = None
-        found[f"triples_{k}"] = [
-            [names.index(h), relations.index(r), names.index(t)] for h, r, t in rows
-        ]
-        orders.append(names)
-
-    def pairs(name: str) -> list[list[int]]:
-        return [[orders[0].index(a), orders[1].index(b)] for a, b in read[name]]
-
-    found["pairs"] = without_repeats(pairs("ent_links"))
-    parts = {split: f"721_5fold/{fold}/{split}_links" for split in ("train", "valid", "test")}
-    found["splits"] = {k: pairs(name) for k, name in parts.items() if fold and read.get(name)}
+        triples = read[f"triples_{k}" if by_id else f"rel_triples_{k}"]
+        heads, used, tails = (list(column) for column in zip(*triples, strict=True))
+        keys = []
+        for name, ids, labels in (
+            ("names", "ids", [*heads, *tails, *(pair[k - 1] for pair in pairs)]),
+            ("relations", "relation_ids", used),
+        ):
+            listed = read.get(f"{'ent' if name == 'names' else 'rel'}_ids_{k}")
+            own = [row[key] for row in listed or []] or sorted(set(labels), key=number)
+            names = [row[1] for row in listed] if listed else None if by_id else own
+            found[f"{name}_{k}"] = None if names is None else tuple(names)
+            numbers = (
+                [int(row[0]) for row in listed] if listed else map(int, own) if by_id else None
+            )
+            found[f"{ids}_{k}"] = None if numbers is None else list(numbers)
+            keys.append(own)
+        found[f"triples_{k}"] = positions(triples, keys[0], keys[1], keys[0])
+        orders.append(keys[0])
+    found["pairs"] = without_repeats(positions(pairs, *orders))
+    found["splits"] = {name: positions(rows, *orders) for name, rows in splits.items()}
+    if by_id and len(splits) == 1:
+        found["splits"] = {}
     return found
+
+
+def positions(rows: list[list[str]], *orders: list[str]) -> list[list[int]]:
+    """Return where the labels of each row are in the order of their column."""
+    return [[order.index(x) for x, order in zip(row, orders, strict=True)] for row in rows]
 
 
 def without_repeats(rows: Sequence[list[int]]) -> list[list[int]]:

@@ -6,6 +6,7 @@ import copy
 import pickle
 import re
 import tempfile
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,8 @@ from support.alignment_folders import (
     DBP15K,
     OPENEA,
     fill_folder,
+    plain,
     plain_data,
-    plain_dbp15k,
-    plain_openea,
     without_repeats,
 )
 from support.refusals import refusal
@@ -34,18 +34,6 @@ NAMES = st.text(
 ).filter(lambda name: name.strip(" ") and not name.isdecimal())
 
 # -- DBP15k ----------------------------------------------------------------------------------------
-
-
-def test_dbp15k_of_boot_ea(tmp_path: Path) -> None:
-    files = {**DBP15K, "sup_pairs": "9\t5\n", "ref_pairs": "7\t8\n3\t6\n"}
-    data = read_dbp15k(fill_folder(tmp_path, files))
-    assert {name: len(pairs) for name, pairs in data.splits.items()} == {"train": 1, "test": 2}
-    assert data.pairs.tolist() == [[1, 1], [0, 0], [2, 2]]
-
-
-def test_gzipped_crlf_and_blank_lines(tmp_path: Path) -> None:
-    files = {f"{name}.gz": "\n\n" + text.replace("\n", "\r\n\r\n") for name, text in DBP15K.items()}
-    assert plain_data(read_dbp15k(fill_folder(tmp_path, files))) == plain_dbp15k(DBP15K)
 
 
 DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
@@ -76,26 +64,44 @@ def test_missing_file_of_dbp15k(name: str, tmp_path: Path) -> None:
     refusal(FileNotFoundError, name, read_dbp15k, fill_folder(tmp_path, {**DBP15K, name: None}))
 
 
+def as_text(rows: Iterable[Sequence[object]]) -> str:
+    return "".join("\t".join(map(str, row)) + "\n" for row in rows)
+
+
+def check(data: st.DataObject, files: dict[str, str], renamed: dict[str, str], call: Any) -> None:
+    """Compare with the slow reader; files may be gzipped, with other ends of lines and blanks."""
+    dress = data.draw(st.sampled_from(["plain", "gzipped", "blank lines"]))
+    given = {renamed.get(name, name): text for name, text in files.items()}
+    if dress == "gzipped":
+        given = {f"{name}.gz": text for name, text in given.items()}
+    elif dress == "blank lines":
+        given = {name: "\n\n" + text.replace("\n", "\r\n\r\n") for name, text in given.items()}
+    with tempfile.TemporaryDirectory() as folder:
+        assert plain_data(call(fill_folder(Path(folder), given))) == plain(files, "721_5fold/3")
+
+
 @given(st.data())
 def test_dbp15k_as_the_slow_reader(data: st.DataObject) -> None:
+    """Two files of pairs have names of their own where BootEA's authors wrote them."""
     ids = data.draw(st.lists(st.integers(0, 10**9), min_size=2, max_size=12, unique=True))
     cut = data.draw(st.integers(1, len(ids) - 1))
     files = {}
     some_relations = st.sampled_from([0, 7, 10, 30])
     for k, own in ((1, ids[:cut]), (2, ids[cut:])):
         names = data.draw(st.lists(NAMES, min_size=len(own), max_size=len(own)))
-        files[f"ent_ids_{k}"] = "".join(f"{i}\t{n}\n" for i, n in zip(own, names, strict=True))
+        files[f"ent_ids_{k}"] = as_text(zip(own, names, strict=True))
         entity = st.sampled_from(own)
-        triples = data.draw(st.lists(st.tuples(entity, some_relations, entity), min_size=1))
-        files[f"triples_{k}"] = "".join(f"{h}\t{r}\t{t}\n" for h, r, t in triples)
+        triple = st.tuples(entity, some_relations, entity)
+        files[f"triples_{k}"] = as_text(data.draw(st.lists(triple, min_size=1)))
         if data.draw(st.booleans()):
             files[f"rel_ids_{k}"] = "10\tx\n0\ty\n30\tx\n5\tz\n7\tw\n"
     pair = st.tuples(st.sampled_from(ids[:cut]), st.sampled_from(ids[cut:]))
-    for name in data.draw(st.sampled_from([["ref_ent_ids"], ["ref_ent_ids", "sup_ent_ids"]])):
-        pairs = data.draw(st.lists(pair, min_size=1))
-        files[name] = "".join(f"{a}\t{b}\n" for a, b in pairs)
-    with tempfile.TemporaryDirectory() as folder:
-        assert plain_data(read_dbp15k(fill_folder(Path(folder), files))) == plain_dbp15k(files)
+    splits = data.draw(st.sampled_from([["ref_ent_ids"], ["ref_ent_ids", "sup_ent_ids"]]))
+    for name in splits:
+        files[name] = as_text(data.draw(st.lists(pair, min_size=1)))
+    boot_ea = {"sup_ent_ids": "sup_pairs", "ref_ent_ids": "ref_pairs"}
+    renamed = len(splits) == 2 and data.draw(st.booleans())
+    check(data, files, boot_ea if renamed else {}, read_dbp15k)
 
 
 def test_real_dbp15k(data: Path) -> None:
@@ -111,29 +117,6 @@ def test_real_dbp15k(data: Path) -> None:
 # -- OpenEA ----------------------------------------------------------------------------------------
 
 
-def test_openea_with_lists_of_ids(tmp_path: Path) -> None:
-    files = {
-        **OPENEA,
-        "ent_ids_1": "5\tWien\n0\tKrems\n2\tGraz\n3\tSteiermark\n1\tLinz\n",
-        "rel_ids_1": "9\tof\n8\tnear\n7\tin\n",
-    }
-    data = read_openea(fill_folder(tmp_path, files), 1)
-    assert data.left.names == ("Wien", "Krems", "Graz", "Steiermark", "Linz")
-    assert data.left.ids is not None
-    assert data.left.ids.tolist() == [5, 0, 2, 3, 1]
-    assert data.left.triples.tolist() == [[0, 1, 4], [2, 2, 3]]
-    assert data.left.relations == ("of", "near", "in")
-    assert data.pairs.tolist() == [[0, 4], [2, 1], [3, 3], [4, 2]]
-
-
-def test_openea_without_links_or_validation(tmp_path: Path) -> None:
-    files = {**OPENEA, "ent_links": None, "721_5fold/1/valid_links": None}
-    data = read_openea(fill_folder(tmp_path, files), 1)
-    assert data.pairs.tolist() == [[0, 1], [2, 3], [3, 4]]
-    assert list(data.splits) == ["train", "test"]
-    refusal(FileNotFoundError, "ent_links", read_openea, tmp_path)
-
-
 def test_names_that_are_numbers(tmp_path: Path) -> None:
     files = {"rel_triples_1": "10\t1\t9\n", "rel_triples_2": "2\t1\tx\n", "ent_links": "9\t2\n"}
     data = read_openea(fill_folder(tmp_path, files))
@@ -141,15 +124,20 @@ def test_names_that_are_numbers(tmp_path: Path) -> None:
     assert data.right.names == ("2", "x")
 
 
-def test_folds_of_another_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("kind", "words", "given"),
+    [
+        (FileNotFoundError, "721_5fold", {"fold": 1}),
+        (FileNotFoundError, re.escape(str(Path("631", "6"))), {"fold": 6, "folds": "631"}),
+        (FileNotFoundError, "ent_links", {}),
+        (TypeError, "^fold: .* integer, got", {"fold": True}),
+        (TypeError, "^fold: .* integer, got", {"fold": "1"}),
+    ],
+)
+def test_what_openea_lacks(kind: Any, words: str, given: dict[str, Any], tmp_path: Path) -> None:
     files = {name.replace("721_5fold", "631"): text for name, text in OPENEA.items()}
-    found = read_openea(fill_folder(tmp_path, files), 1, folds="631")
-    assert list(found.splits) == ["train", "valid", "test"]
-    refusal(FileNotFoundError, "721_5fold", read_openea, tmp_path, 1)
-    missing = re.escape(str(Path("631", "6")))
-    refusal(FileNotFoundError, missing, read_openea, tmp_path, 6, folds="631")
-    for fold in (True, "1"):
-        refusal(TypeError, "^fold: .* integer, got", read_openea, tmp_path, fold)
+    fill_folder(tmp_path, {**files, "ent_links": None})
+    refusal(kind, words, read_openea, tmp_path, **given)
 
 
 OPENEA_DAMAGE: list[tuple[dict[str, str | bytes | None], str]] = [
@@ -170,22 +158,29 @@ def test_damaged_openea(edits: dict[str, Any], said: str, tmp_path: Path) -> Non
 
 @given(st.data())
 def test_openea_as_the_slow_reader(data: st.DataObject) -> None:
-    files = {}
-    ends = []
+    """Lists of ids may name more; without all links, the links of a fold stand for them."""
+    files, ends = {}, []
     for k in (1, 2):
-        names = st.sampled_from(data.draw(st.lists(NAMES, min_size=1, max_size=8)))
+        own = data.draw(st.lists(NAMES, min_size=1, max_size=8, unique=True))
+        names = st.sampled_from(own)
         rows = data.draw(st.lists(st.tuples(names, NAMES, names), min_size=1, max_size=8))
-        files[f"rel_triples_{k}"] = "".join("\t".join(row) + "\n" for row in rows)
+        files[f"rel_triples_{k}"] = as_text(rows)
+        if data.draw(st.booleans()):
+            relations = sorted({row[1] for row in rows}, reverse=True)
+            files[f"ent_ids_{k}"] = as_text((7 - i, name) for i, name in enumerate(own))
+            files[f"rel_ids_{k}"] = as_text(
+                (i, name) for i, name in enumerate([*relations, "more"])
+            )
         ends.append(names)
     links = data.draw(st.lists(st.tuples(*ends), min_size=2, max_size=8))
-    files["ent_links"] = "".join("\t".join(pair) + "\n" for pair in links)
-    for split in ("train", "valid", "test"):
-        some = data.draw(st.lists(st.sampled_from(links), min_size=split != "valid"))
-        files[f"721_5fold/3/{split}_links"] = "".join("\t".join(pair) + "\n" for pair in some)
     fold = data.draw(st.sampled_from([None, 3]))
-    with tempfile.TemporaryDirectory() as folder:
-        read = read_openea(fill_folder(Path(folder), files), fold)
-    assert plain_data(read) == plain_openea(files, fold)
+    if fold is None or data.draw(st.booleans()):
+        files["ent_links"] = as_text(links)
+    for split in ("train", "valid", "test") if fold else ():
+        some = data.draw(st.lists(st.sampled_from(links), min_size=split != "valid"))
+        if split != "valid" or data.draw(st.booleans()):
+            files[f"721_5fold/3/{split}_links"] = as_text(some)
+    check(data, files, {}, lambda folder: read_openea(folder, fold))
 
 
 # -- plain text ------------------------------------------------------------------------------------

@@ -178,20 +178,6 @@ def test_wrong_folds(keywords: Any, kind: type[Exception], said: str) -> None:
     refusal(kind, said, five_folds, [(i, i) for i in range(4)], **{"seed": 0, **keywords})
 
 
-@pytest.mark.parametrize(
-    ("shares", "sizes"),
-    [
-        ("20/10/70", {"train": 3_000, "valid": 1_500, "test": 10_500}),  # OpenEA's table 3
-        ("30/70", {"train": 4_500, "test": 10_500}),
-        ("24/6/70", {"train": 3_600, "valid": 900, "test": 10_500}),  # 70 %, then 80/20
-        ({"a": 1 / 3, "b": 1 / 3, "c": 1 / 3}, {"a": 5_000, "b": 5_000, "c": 5_000}),
-    ],
-)
-def test_sizes(shares: Any, sizes: dict[str, int]) -> None:
-    found = split_pairs(ONE_TO_ONE, shares, seed=0)
-    assert {name: len(part) for name, part in found.items()} == sizes
-
-
 def test_folds_of_openea() -> None:
     folds = five_folds(ONE_TO_ONE, seed=0)
     assert [[len(part) for part in fold.values()] for fold in folds] == [[3_000, 1_500, 10_500]] * 5
