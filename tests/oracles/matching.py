@@ -44,18 +44,6 @@ def textbook(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
     return sorted((i, j) for j, i in holder.items())
 
 
-def in_line(scores: Scores, height: int, width: int) -> list[tuple[int, int]]:
-    """Take pairs by score, left id and right id, each if both entities are free."""
-    pairs = [(i, j) for i in range(height) for j in range(width) if scores[i][j] == scores[i][j]]
-    left, right, taken = set(range(height)), set(range(width)), []
-    for i, j in sorted(pairs, key=lambda pair: (-scores[pair[0]][pair[1]], pair)):
-        if i in left and j in right:
-            left.remove(i)
-            right.remove(j)
-            taken.append((i, j))
-    return sorted(taken)
-
-
 def best(scores: Array) -> tuple[int, float]:
     """Try all matchings; return the most pairs without NaN and their highest total."""
     if scores.shape[0] > scores.shape[1]:
@@ -72,3 +60,14 @@ def best(scores: Array) -> tuple[int, float]:
 def most_similar(scores: Scores, height: int) -> list[tuple[int, int]]:
     """Return the pair of each row with its highest score; equal scores go by the lower column."""
     return [(i, order[0]) for i, order in enumerate(preferences(scores)[:height]) if order]
+
+
+def pairs_of(rule: str, scores: Array) -> list[tuple[int, int]]:
+    """Return the pairs that a rule finds: a method, or the greedy one from right to left."""
+    height, width = scores.shape
+    if rule == "stable":
+        return textbook(scores.tolist(), height, width)
+    forward = most_similar(scores.tolist(), height)
+    backward = sorted((i, j) for j, i in most_similar(scores.T.tolist(), width))
+    mutual = [pair for pair in forward if pair in backward]
+    return {"greedy": forward, "right_to_left": backward, "mutual": mutual}[rule]

@@ -7,18 +7,16 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
+from strategies.score_matrices import Array, matrices
 from support.refusals import refusal
 from truerank.alignment import csls_means, dangling, infer
 
 pytestmark = pytest.mark.python_only
-
-Array = npt.NDArray[Any]
 
 
 def value_of(row: Array, by: str) -> Any:
@@ -76,16 +74,7 @@ def check(found: Any, values: list[Any], apart: list[bool], kind: Any) -> None:
         assert math.isnan(found.best_threshold)
 
 
-@st.composite
-def matrices(draw: st.DrawFn) -> Array:
-    shape = draw(st.integers(1, 12)), draw(st.integers(0, 6))
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    values = [0.1, 0.2, 0.25, 0.7, -1.0, np.nan, np.inf, -np.inf]
-    kind = draw(st.sampled_from([np.float32, np.float64]))
-    return rng.choice(np.array(values[: draw(st.integers(1, len(values)))], kind), shape)
-
-
-@given(matrices(), st.sampled_from(["similarity", "margin"]), st.booleans(), st.data())
+@given(matrices().filter(len), st.sampled_from(["similarity", "margin"]), st.booleans(), st.data())
 @settings(max_examples=100)
 def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> None:
     height, width = scores.shape
@@ -112,28 +101,18 @@ def test_curve(scores: Array, by: str, turned: bool, data: st.DataObject) -> Non
     check(found, values, [i in exclusive for i in looked_at], scores.dtype.type)
 
 
-@given(
-    st.integers(1, 12),
-    st.integers(1, 12),
-    st.integers(0, 2**32),
-    st.sampled_from([None, 2]),
-    st.sampled_from(["similarity", "margin"]),
-    st.sampled_from(["left_to_right", "right_to_left"]),
-)
-def test_vectors(n: int, m: int, seed: int, csls: int | None, by: str, direction: str) -> None:
-    rng = np.random.default_rng(seed)
-    left, right = (rng.integers(-2, 3, (size, 2)).astype(np.float32) for size in (n, m))
-    means = None if csls is None else csls_means(left, right, csls, similarity="dot")
-    scores = tr.score_embeddings(left, right, csls=means)
-    turned = direction == "right_to_left"
-    rows = scores.T if turned else scores
-    exclusive = rng.integers(0, len(rows), 3)
-    found = dangling(
-        left, right, exclusive, by=by, direction=direction, similarity="dot", csls=csls
-    )
-    values = [value_of(row, by) for row in rows]
-    check(found, values, [i in exclusive for i in range(len(rows))], np.float32)
-    assert (found.by, found.direction) == (by, direction)
+@pytest.mark.parametrize("by", ["similarity", "margin"])
+@pytest.mark.parametrize("direction", ["left_to_right", "right_to_left"])
+def test_vectors_are_as_their_matrix(by: str, direction: str) -> None:
+    rng = np.random.default_rng(5)
+    left, right = (rng.integers(-2, 3, (n, 2)).astype(np.float32) for n in (12, 9))
+    how: dict[str, Any] = {"exclusive": [1, 4, 8], "by": by, "direction": direction}
+    for csls in (None, 2):
+        means = None if csls is None else csls_means(left, right, csls, similarity="dot")
+        found = dangling(left, right, similarity="dot", csls=csls, **how)
+        of_matrix = dangling(tr.score_embeddings(left, right, csls=means), None, **how)
+        np.testing.assert_equal(vars(found), vars(of_matrix))
+        assert (found.by, found.direction) == (by, direction)
 
 
 def test_the_best_threshold_is_one_for_infer() -> None:

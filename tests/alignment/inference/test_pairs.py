@@ -1,110 +1,91 @@
-"""Each rule of inference against its definition: which pairs greedy and mutual search find."""
+"""Each rule of inference against its definition: which pairs are found."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.matching import most_similar
+from oracles.matching import pairs_of
 from strategies.score_matrices import METHODS, Array, matrices
 from truerank.alignment import csls_means, infer
 
 pytestmark = pytest.mark.python_only
 
 
-def greedy(scores: Array) -> list[list[int]]:
-    return list(map(list, most_similar(scores.tolist(), len(scores))))
-
-
-def turned(pairs: list[list[int]]) -> list[list[int]]:
-    return sorted(pair[::-1] for pair in pairs)
-
-
-def mutual(scores: Array) -> list[list[int]]:
-    back = turned(greedy(scores.T))
-    return [pair for pair in greedy(scores) if pair in back]
-
-
-EXPECTED: dict[str, Callable[[Array], list[list[int]]]] = {
-    "left_to_right": greedy,
-    "right_to_left": lambda scores: turned(greedy(scores.T)),
-    "mutual": mutual,
-}
-
-
-KEYWORDS: dict[str, dict[str, Any]] = {
-    "left_to_right": {},
+RULES: dict[str, dict[str, Any]] = {
+    "greedy": {},
     "right_to_left": {"direction": "right_to_left"},
     "mutual": {"method": "mutual"},
+    "stable": {"method": "stable"},
 }
+# Numbers whose products are infinite, which is a score, or of 0 times infinity, which is none.
+ODD = [1.0, 2.0, 0.0, -1.0, -np.inf, np.inf, np.nan]
 
 
-def check(found: Any, pairs: list[list[int]], scores: Array) -> None:
-    assert found.pairs.tolist() == pairs
+def check(found: Any, rule: str, scores: Array, who: Sequence[Array] = ()) -> None:
+    """Compare with the definition of a rule; `who`: the ids that take part, if not all do."""
+    ids = who or [np.arange(n) for n in scores.shape]
+    places = pairs_of(rule, scores[np.ix_(*ids)])
+    pairs = sorted((int(ids[0][i]), int(ids[1][j])) for i, j in places)
+    assert found.pairs.tolist() == [list(pair) for pair in pairs]
     assert found.pairs.shape == (len(pairs), 2)
     assert found.pairs.dtype == np.int64
     assert found.scores.dtype == scores.dtype
-    np.testing.assert_array_equal(found.scores, [scores[i, j] for i, j in pairs])
+    np.testing.assert_array_equal(found.scores, [scores[pair] for pair in pairs])
     assert not found.pairs.flags.writeable
     assert not found.scores.flags.writeable
 
 
-@pytest.mark.parametrize("rule", EXPECTED)
-@given(scores=matrices())
-def test_nearest_of_a_matrix(rule: str, scores: Array) -> None:
-    check(infer(scores, None, nan="omit", **KEYWORDS[rule]), EXPECTED[rule](scores), scores)
+@given(st.sampled_from(list(RULES)), matrices(), st.integers(1, 12))
+@settings(max_examples=200)
+def test_of_a_matrix(rule: str, scores: Array, k: int) -> None:
+    check(infer(scores, None, nan="omit", k=k, **RULES[rule]), rule, scores)
 
 
-@pytest.mark.parametrize("rule", EXPECTED)
-@given(
-    sizes=st.tuples(st.integers(1, 12), st.integers(1, 12)),
-    seed=st.integers(0, 2**32),
-    similarity=st.sampled_from(["dot", "cosine", "l1", "l2", "inverse_l1", "inverse_l2"]),
-    csls=st.sampled_from([None, 1, 2, 50]),
-    data=st.data(),
-)
-def test_nearest_of_vectors(
-    rule: str,
-    sizes: tuple[int, int],
-    seed: int,
-    similarity: str,
-    csls: int | None,
-    data: st.DataObject,
-) -> None:
+@given(st.data(), st.sampled_from(list(RULES)), st.integers(0, 2**32), st.booleans())
+@settings(max_examples=200)
+def test_of_vectors(data: st.DataObject, rule: str, seed: int, odd: bool) -> None:
     """If only some entities take part, the means of CSLS are over these."""
     rng = np.random.default_rng(seed)
-    kinds = rng.choice(["f2", "f4", "f8"], 2)
-    left, right = (rng.integers(-2, 3, (n, 2)).astype(k) for n, k in zip(sizes, kinds, strict=True))
-    ids = [
-        data.draw(st.none() | st.lists(st.integers(0, n - 1), min_size=1, max_size=n))
-        for n in sizes
-    ]
+    kinds, most = rng.choice(["f2", "f4", "f8"], 2), rng.integers(1, 4)
+    sizes = rng.integers(1, 15, 2)
+    if odd:
+        left, right = (rng.choice(np.array(ODD, np.float32), (n, 1)) for n in sizes)
+    else:
+        left, right = (
+            rng.integers(-most, most + 1, (n, 2)).astype(kind)
+            for n, kind in zip(sizes, kinds, strict=True)
+        )
+    names = ["dot", "cosine", "l1", "l2", "inverse_l1", "inverse_l2"]
+    similarity = "dot" if odd else data.draw(st.sampled_from(names))
+    csls = None if odd else data.draw(st.sampled_from([None, 1, 2, 50]))
+    ids = [data.draw(st.none() | st.lists(st.integers(0, n - 1), min_size=1)) for n in sizes]
     who = [
-        np.arange(n) if chosen is None else np.unique(chosen)
-        for n, chosen in zip(sizes, ids, strict=True)
+        np.arange(n) if some is None else np.unique(some)
+        for n, some in zip(sizes, ids, strict=True)
     ]
-    scores = tr.score_embeddings(left, right, similarity=similarity)
+    means = None
     if csls is not None:
         means = csls_means(left, right, csls, similarity=similarity, candidates=tuple(who))
-        scores = tr.score_embeddings(left, right, similarity=similarity, csls=means)
-    part = scores[np.ix_(*who)]
     found = infer(
         *(left, right),
         similarity=similarity,
         csls=csls,
+        nan="omit" if odd else "raise",
         left_ids=ids[0],
         right_ids=ids[1],
-        **KEYWORDS[rule],
+        k=data.draw(st.sampled_from([1, 2, 3, 32])),
+        **RULES[rule],
     )
-    pairs = [[int(who[0][i]), int(who[1][j])] for i, j in EXPECTED[rule](part)]
-    check(found, sorted(pairs), scores)
+    scores = tr.score_embeddings(left, right, similarity=similarity, csls=means)
+    check(found, rule, scores, who)
     np.testing.assert_array_equal(found.left_ids, who[0])
     np.testing.assert_array_equal(found.right_ids, who[1])
     assert found.shape == scores.shape

@@ -7,71 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.matching import in_line, textbook
-from strategies.score_matrices import Array, matrices
-from truerank.alignment import csls_means, infer
+from alignment.inference.test_pairs import check
+from strategies.score_matrices import Array
+from truerank.alignment import infer
 from truerank.alignment.inference import one_to_one
 from truerank.alignment.inference import similarities as sources
-
-
-def check(found: Any, scores: Array) -> None:
-    expected = textbook(scores.tolist(), *scores.shape)
-    assert found.pairs.dtype == np.int64
-    assert found.pairs.tolist() == [list(pair) for pair in expected]
-    np.testing.assert_array_equal(found.scores, [scores[pair] for pair in expected])
-    assert (found.method, found.solved) == ("stable", "")
-
-
-@given(matrices(), st.integers(1, 12))
-@settings(max_examples=100)
-def test_a_matrix(scores: Array, k: int) -> None:
-    check(infer(scores, None, method="stable", nan="omit", k=k), scores)
-
-
-@given(
-    st.integers(0, 14),
-    st.integers(0, 14),
-    st.integers(1, 3),
-    st.integers(0, 2**32),
-    st.sampled_from(["dot", "l1", "cosine"]),
-    st.sampled_from([1, 2, 3, 32]),
-    st.sampled_from([None, 1, 3]),
-)
-@settings(max_examples=100)
-def test_vectors(
-    height: int, width: int, most: int, seed: int, similarity: str, k: int, csls: int | None
-) -> None:
-    """Small integers make many scores equal, and short lists are used up again and again."""
-    rng = np.random.default_rng(seed)
-    left = rng.integers(-most, most + 1, (height, 2)).astype(np.float32)
-    right = rng.integers(-most, most + 1, (width, 2)).astype(np.float32)
-    scores = tr.score_embeddings(left, right, similarity=similarity)
-    if csls is not None and height and width:
-        means = csls_means(left, right, csls, similarity=similarity)
-        scores = 2 * scores - (means.queries[:, None] + means.entities)
-    check(infer(left, right, method="stable", similarity=similarity, csls=csls, k=k), scores)
-
-
-@given(
-    st.lists(st.sampled_from([1.0, 2.0, 0.0]), max_size=9),
-    st.lists(st.sampled_from([1.0, 2.0, -np.inf, np.inf, -1.0, np.nan]), max_size=9),
-    st.integers(1, 4),
-    st.booleans(),
-)
-@settings(max_examples=100)
-def test_infinite_scores_of_vectors(
-    left: list[float], right: list[float], k: int, turned: bool
-) -> None:
-    """Products of numbers: -inf is a score, and NaN (of 0 times inf) is not."""
-    sides = [np.array(side, np.float32).reshape(-1, 1) for side in (left, right)]
-    if turned:
-        sides = sides[::-1]
-    scores = tr.score_embeddings(*sides)
-    check(infer(*sides, method="stable", similarity="dot", nan="omit", k=k), scores)
 
 
 def hubby(n: int, m: int) -> tuple[Array, Array]:
@@ -88,7 +32,7 @@ def hubby(n: int, m: int) -> tuple[Array, Array]:
 def test_hubs(n: int, m: int, k: int, threads: int | None) -> None:
     left, right = hubby(n, m)
     scores = tr.score_embeddings(left, right, similarity="cosine")
-    check(infer(left, right, method="stable", k=k, threads=threads), scores)
+    check(infer(left, right, method="stable", k=k, threads=threads), "stable", scores)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -106,8 +50,7 @@ def test_lists_are_cut_where_there_is_no_room(seed: int, monkeypatch: pytest.Mon
         sizes.append(len(self.ids))
 
     monkeypatch.setattr(one_to_one.StableMatching, "add_lists", record)
-    found = infer(scores, None, method="stable", k=2)
-    assert found.pairs.tolist() == [list(pair) for pair in in_line(scores.tolist(), n, n)]
+    check(infer(scores, None, method="stable", k=2), "stable", scores)
     assert len(sizes) > 2
     assert max(sizes) <= 2 * 2 * n
 
@@ -153,8 +96,8 @@ def test_preferences_that_agree(
     """Preferences nearly agree: a pass of all matches few entities, and batches are used."""
     scores = np.add.outer(*AGREEING[name](n)).astype(np.float32)[:, : max(1, n + more)]
     scores += np.random.default_rng(seed).integers(0, noise + 1, scores.shape)
-    check(infer(scores, None, method="stable", k=k), scores)
-    check(infer(scores.T, None, method="stable", k=k), scores.T)
+    for matrix in (scores, scores.T):
+        check(infer(matrix, None, method="stable", k=k), "stable", matrix)
 
 
 @pytest.mark.python_only
