@@ -44,7 +44,8 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
     n = data.draw(st.integers(1, 8))
     lefts, rights = (data.draw(st.permutations(range(n))) for _ in range(2))
     some = st.lists(st.integers(0, 25), min_size=n, max_size=n)
-    left_degrees, right_degrees = data.draw(some), data.draw(some)
+    degrees = {"left_degrees": data.draw(some), "right_degrees": data.draw(some)}
+    counted = data.draw(st.sampled_from([[*degrees], *([side] for side in degrees)]))
     edges = sorted(data.draw(st.sets(st.integers(1, 30), min_size=1, max_size=5)))
     forward = data.draw(st.lists(st.booleans(), min_size=n, max_size=n))
     above = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
@@ -57,8 +58,9 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
         queries=[x if f else y for x, y, f in pairs],
         targets=[y if f else x for x, y, f in pairs],
     )
-    report = by_degree(ranks, left_degrees, right_degrees, edges=edges)
-    names = [bucket(left_degrees[x] + right_degrees[y], edges) for x, y, _ in pairs]
+    report = by_degree(ranks, **{side: degrees[side] for side in counted}, edges=edges)
+    left, right = (np.array(degrees[side]) * (side in counted) for side in degrees)
+    names = [bucket(int(left[x] + right[y]), edges) for x, y, _ in pairs]
     assert report.ranks.labels["degree"].values.tolist() == names
     starts = {name: int(name.rstrip("+").split("-")[0]) for name in names}
     assert list(report.groups) == sorted(starts, key=lambda name: starts[name])
@@ -66,15 +68,6 @@ def test_groups_are_the_tasks_of_each_bucket(data: st.DataObject) -> None:
         tasks = ranks[np.array(names) == name]
         assert report.groups[name]["mrr"] == pytest.approx(tr.report(tasks)["mrr"])
     assert report["mrr"] == pytest.approx(tr.report(ranks)["mrr"])
-
-
-def test_whose_degree_counts() -> None:
-    def groups(**keywords: Any) -> list[str]:
-        return by_degree(ranks_of(), **keywords).ranks.labels["degree"].values.tolist()
-
-    left, right = ["1", "4", "20", "0"], ["3", "0", "2", "0"]
-    assert groups(left_degrees=LEFT_DEGREES, edges=range(1, 30)) == left * 2
-    assert groups(right_degrees=RIGHT_DEGREES, edges=range(1, 30)) == right * 2
 
 
 def test_buckets_are_openeas() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from support.alignment_runs import (
     RIGHT,
     SIMILARITIES,
     check,
-    outcome,
     same,
     saved,
     task_of,
@@ -46,18 +46,12 @@ def test_vectors(data: st.DataObject, similarity: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for at_once in (True, False):
             patch.setattr(both_directions, "_joint_count_is_cheaper", lambda *_, at=at_once: at)
-            got = outcome(
-                lambda: drawn.task().evaluate_embeddings(
-                    *(left, right),
-                    similarity=similarity,
-                    csls=k,
-                    block=data.draw(st.sampled_from([None, 1, 3, 64])),
-                    threads=data.draw(st.sampled_from([1, 2, 3])),
-                    **rules,
-                )
-            )
-            check(drawn, got, embeddings.score(left, right, similarity), k, **rules)
-    if isinstance(got, tr.Report):
+            how: dict[str, Any] = {"similarity": similarity, "csls": k, **rules}
+            how["block"] = data.draw(st.sampled_from([None, 1, 3, 64]))
+            how["threads"] = data.draw(st.sampled_from([1, 2, 3]))
+            call = partial(drawn.task().evaluate_embeddings, left, right, **how)
+            got = check(drawn, call, embeddings.score(left, right, similarity), k, **rules)
+    if got is not None:
         named = similarity if k is None else f"{similarity}, csls {k}"
         assert got.protocol.similarity == named
 
@@ -188,10 +182,7 @@ WHOLE = CSLS._replace(queries=np.arange(4))
 OF_VECTORS: list[tuple[type[Exception], str, Any, Any, dict[str, Any]]] = [
     (ValueError, r"^left: .* shape \(4, d\), a row for each left entity, got", LEFT[:3], RIGHT, {}),
     (ValueError, "^right: expected vectors .* for each right entity", LEFT, np.ones((6, 2)), {}),
-    (ValueError, "^right: expected", LEFT, RIGHT[0], {}),
-    (TypeError, "^left: expected one of float16", LEFT.astype(int), RIGHT, {}),
     (ValueError, "^right: expected vectors of length 1", NARROW, RIGHT, {}),
-    (ValueError, "^similarity: ", LEFT, RIGHT, {"similarity": "l3"}),
     (ValueError, "^nan: expected one of raise", LEFT, RIGHT, {"nan": "drop", "csls": 2}),
     (TypeError, "^csls: .*, got tuple", LEFT, RIGHT, {"csls": tuple(CSLS)}),
     (ValueError, "^csls: expected 4 means", LEFT, RIGHT, {"csls": SHORT}),
@@ -208,7 +199,6 @@ def test_errors_of_vectors(
 
 OF_SCORES: list[tuple[type[Exception], str, Any, dict[str, Any]]] = [
     (ValueError, r"^scores: expected .* for each left entity .*, got \(5, 4\)", SIMILARITIES.T, {}),
-    (TypeError, "^scores: ", [["a"] * 5] * 4, {}),
     (TypeError, "^scores: expected floats .* dtype int64", np.ones((4, 5), np.int64), {"csls": 1}),
     (TypeError, "^scores: expected floats .* dtype int8", np.ones((4, 5), np.int8), {"csls": CSLS}),
     (ValueError, "^order: expected .* with csls", SIMILARITIES, {"order": "ascending", "csls": 3}),

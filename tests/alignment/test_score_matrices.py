@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tracemalloc
-from collections import Counter
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,79 +15,45 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import truerank as tr
-from oracles.alignment import Array
 from strategies.alignments import NAN_RULES, alignments, matrices
-from support.alignment_runs import SIMILARITIES, TILES, check, outcome, same, saved, task_of
+from strategies.stored import Stored, open_stored, stored
+from support.alignment_runs import SIMILARITIES, TILES, check, same, saved, task_of
 from support.problems import LAYOUTS
 from support.refusals import refusal
+from support.store_files import Chunks
 from truerank.alignment import Task
 from truerank.embeddings import watching
 
 KEPT = [name for name in LAYOUTS if not name.endswith("for all")]
 
 
-class Chunks:
-    """A minimal chunked array, which counts how often each chunk is decoded."""
-
-    def __init__(self, array: Array, chunks: tuple[int, int]) -> None:
-        self.array, self.chunks = array, chunks
-        self.shape, self.dtype = array.shape, array.dtype
-        self.decoded: Counter[tuple[int, int]] = Counter()
-
-    def __getitem__(self, key: tuple[slice, slice]) -> Array:
-        (tall, wide), (down, across) = self.chunks, key
-        for top in range(down.start // tall, -(-down.stop // tall)):
-            for left in range(across.start // wide, -(-across.stop // wide)):
-                self.decoded[top, left] += 1
-        return self.array[key]
-
-
-def in_parts(folder: Path, scores: Array, axis: int) -> Any:
-    """Save a matrix in two files of unlike memory order, and open them as one store."""
-    for number, part in enumerate(np.array_split(scores, 2, axis=axis)):
-        np.save(folder / f"part-{axis}-{number}.npy", np.array(part, order="CF"[number]))
-    return tr.open_scores(str(folder / f"part-{axis}-*.npy"), axis=axis)
-
-
-STORES: dict[str, Callable[[Path, Array], Any]] = {
-    "rows": lambda folder, scores: saved(folder, scores, "C"),
-    "columns": lambda folder, scores: str(saved(folder, scores, "F")),
-    "map": lambda folder, scores: np.load(saved(folder, scores, "C"), mmap_mode="r"),
-    "shards by rows": lambda folder, scores: in_parts(folder, scores, 0),
-    "shards by columns": lambda folder, scores: in_parts(folder, scores, 1),
-    "chunks": lambda folder, scores: Chunks(scores, (2, 3)),
-    "chunks of rows": lambda folder, scores: Chunks(scores, (2, 99)),
-}
-
-
-@given(data=st.data())
+@given(st.data(), stored(), st.booleans())
 @settings(max_examples=150)
-def test_matrices(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+def test_matrices(data: st.DataObject, way: Stored, in_memory: bool) -> None:
     """Matrices in memory or files of any layout are counted in tiles of any size."""
     drawn = data.draw(alignments())
     scores = data.draw(matrices(drawn.sizes))
     k = data.draw(st.one_of(st.none(), st.integers(1, 9)))
-    orders = ["descending", "ascending"] if k is None else ["descending"]
     rules = {
-        "order": data.draw(st.sampled_from(orders)),
+        "order": data.draw(st.sampled_from(["descending", "ascending"][: 2 if k is None else 1])),
         "nan": data.draw(st.sampled_from(NAN_RULES)),
         "audit": data.draw(st.booleans()),
     }
-    name = data.draw(st.sampled_from([*KEPT, *STORES]))
-    how: dict[str, Any] = {"csls": k, "threads": data.draw(st.sampled_from([1, 2]))}
-    if name in STORES and min(drawn.sizes) > 1:
-        how["io"] = data.draw(st.sampled_from(["map", "read"]))
-        shaped = STORES[name](tmp_path_factory.mktemp("scores"), scores)
-    else:
-        shaped = LAYOUTS.get(name, np.asarray)(scores)
+    how: dict[str, Any] = {"csls": k, "threads": data.draw(st.sampled_from([1, 2])), **rules}
     most = data.draw(st.sampled_from([1, 8, 40, 1 << 20]))
-    with pytest.MonkeyPatch.context() as patch:
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        TemporaryDirectory() as folder,
+        ExitStack() as stack,
+    ):
         for module, name in TILES:
             patch.setattr(module, name, most)
-        got = outcome(lambda: drawn.task().evaluate_scores(shaped, **how, **rules))
-    check(drawn, got, scores, k, **rules)
-    if isinstance(shaped, Path) and isinstance(got, tr.Report):
-        assert got.protocol.files == (str(shaped),)
+        if in_memory:
+            shaped: Any = LAYOUTS[data.draw(st.sampled_from(KEPT))](scores)
+        else:
+            how["io"] = data.draw(st.sampled_from(["map", "read"]))
+            shaped = open_stored(way, Path(folder), scores, None, stack)
+        check(drawn, lambda: drawn.task().evaluate_scores(shaped, **how), scores, k, **rules)
 
 
 @pytest.mark.parametrize(("k", "times"), [(None, 1), (2, 2)])

@@ -19,6 +19,7 @@ import truerank as tr
 from strategies.count_problems import Problem
 from support.outcomes import assert_outcome, defined, outcome
 from support.problems import LAYOUTS, Array
+from support.store_files import Chunks
 from truerank.counting import tiles
 from truerank.stores import Store, open_scores
 
@@ -48,17 +49,6 @@ def stored(draw: st.DrawFn, *, depth: int = 2) -> Stored:
     if kind in SHARDS:
         parts = tuple(draw(st.lists(stored(depth=depth - 1), min_size=1, max_size=3)))
     return Stored(kind, numbers, parts)
-
-
-class Chunks:
-    """A minimal array in chunks."""
-
-    def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-        self.chunks = chunks[-array.ndim :]
-
-    def __getitem__(self, key: Any) -> Array:
-        return self.array[key].copy()
 
 
 Writer = Callable[[Path, Array, Any, tuple[int, int]], Store]

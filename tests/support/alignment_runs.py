@@ -12,9 +12,10 @@ import numpy as np
 import truerank as tr
 from oracles import alignment as oracle
 from oracles.alignment import Array
-from oracles.counting import Counts, Refused
+from oracles.counting import Refused
 from strategies.alignments import Alignment
 from support.problems import assert_same
+from support.refusals import refusal
 from truerank.alignment import Task, both_directions, local_scaling
 
 TILES = [
@@ -24,47 +25,34 @@ TILES = [
 ]
 
 
-def outcome(counted: Callable[[], Any]) -> Any:
-    """Return what a call returns, or the error that refuses it."""
-    try:
-        return counted()
-    except ValueError as error:
-        return error
-
-
-def check_nan(error: ValueError, table: Array, drawn: Alignment) -> None:
-    """Check that a refusal names a score that is NaN and is between two candidates."""
-    said = r"scores: the (?:score|true score,) of left (\d+) and right (\d+),? is NaN"
-    place = re.match(said, str(error))
-    assert place is not None, error
-    row, column = map(int, place.groups())
-    assert np.isnan(table[row, column]), error
-    assert row in drawn.among[0], error
-    assert column in drawn.among[1], error
-
-
-def expected_of(drawn: Alignment, scores: Array, k: int | None, **rules: Any) -> Any:
-    """Return the counts of the oracle, or its refusal, and the matrix that was counted."""
+def check(
+    drawn: Alignment,
+    call: Callable[[], tr.Report],
+    scores: Array,
+    k: int | None,
+    *,
+    audit: bool,
+    **rules: Any,
+) -> tr.Report | None:
+    """Compare a report with the oracle, and return it; a refusal names a NaN of candidates."""
     table = scores
     try:
         if k is not None:
             table = oracle.scaled(scores, k, drawn.among, rules["nan"])
-        return oracle.counts(table, drawn.sides, **rules), table
-    except Refused as refused:
-        return refused, table
-
-
-def check(drawn: Alignment, got: Any, scores: Array, k: int | None, **rules: Any) -> None:
-    audit = rules.pop("audit")
-    expected, table = expected_of(drawn, scores, k, **rules)
-    if isinstance(expected, Refused):
-        assert isinstance(got, ValueError), f"should have refused: {expected}"
-        check_nan(got, table, drawn)
-        return
-    assert isinstance(got, tr.Report), f"refused without need: {got!r}"
-    assert isinstance(expected, Counts)
+        expected = oracle.counts(table, drawn.sides, **rules)
+    except Refused:
+        said = r"scores: the (?:score|true score,) of left (\d+) and right (\d+),? is NaN"
+        place = re.match(said, refusal(ValueError, said, call))
+        assert place is not None
+        row, column = map(int, place.groups())
+        assert np.isnan(table[row, column])
+        assert row in drawn.among[0]
+        assert column in drawn.among[1]
+        return None
+    got = call()
     assert_same(got.ranks, expected, audit=audit)
     assert got.ranks.unit.codes.tolist() == drawn.chosen * 2
+    return got
 
 
 def saved(folder: Path, scores: Array, order: Any) -> Path:

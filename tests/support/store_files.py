@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +29,20 @@ def scores(rows: int, columns: int, dtype: str, seed: int = 0) -> Array:
 def matrices(draw: st.DrawFn, dtypes: tuple[str, ...] = DTYPES, least: int = 0) -> Array:
     rows, columns = draw(st.integers(least, 9)), draw(st.integers(least, 40))
     return scores(rows, columns, draw(st.sampled_from(dtypes)), draw(st.integers(0, 9)))
+
+
+class Chunks:
+    """A minimal array in chunks, which counts how often each chunk is decoded."""
+
+    def __init__(self, array: Array, chunks: tuple[int, ...]) -> None:
+        self.array, self.chunks = array, chunks[-array.ndim :]
+        self.shape, self.dtype = array.shape, array.dtype
+        self.decoded: Counter[tuple[int, ...]] = Counter()
+
+    def __getitem__(self, key: slice | tuple[slice, ...]) -> Array:
+        sides = zip(key if isinstance(key, tuple) else (key,), self.chunks, strict=True)
+        self.decoded.update(product(*(range(x.start // n, -(-x.stop // n)) for x, n in sides)))
+        return self.array[key].copy()
 
 
 def name_of(dtype: Any) -> dict[str, Any]:
